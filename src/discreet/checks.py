@@ -1,0 +1,105 @@
+"""One wording for every parameter check."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Integral, Real
+from typing import Any, Literal, TypeGuard
+
+from discreet.errors import DiscreetWarning, ParameterError
+
+Neighbors = Literal["add-remove", "replace-one"]
+
+
+def is_real(value: Any) -> TypeGuard[float]:
+    """Whether a value is a real number and not a boolean."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite real number above zero.
+
+    Examples
+    --------
+    >>> positive("rho", 0.5)
+    0.5
+    """
+    if not is_real(value) or not math.isfinite(value) or value <= 0:
+        raise ParameterError(f"{name} must be a finite number above 0, got {value!r}.")
+    return float(value)
+
+
+def fraction(name: str, value: Any) -> float:
+    """A real number strictly between zero and one."""
+    if not is_real(value) or not 0 < value < 1:
+        raise ParameterError(f"{name} must lie strictly between 0 and 1, got {value!r}.")
+    return float(value)
+
+
+def choice(name: str, value: Any, options: tuple[Any, ...]) -> Any:
+    """One of the listed options."""
+    if not any(value is option or value == option for option in options):
+        listed = ", ".join(repr(option) for option in options)
+        raise ParameterError(f"{name} must be one of {listed}; got {value!r}.")
+    return value
+
+
+def neighbors(value: Any) -> Neighbors:
+    """A neighbour relation."""
+    checked: Neighbors = choice("neighbors", value, ("add-remove", "replace-one"))
+    return checked
+
+
+def rows(value: Any) -> int | None:
+    """The declared, public number of rows, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ParameterError(
+            f"rows must be a whole number of at least 1, got {value!r}. It is the public, rounded size of the "
+            "table that you declare; it is never read from the data."
+        )
+    return int(value)
+
+
+def epsilon(value: Any) -> float:
+    """A privacy loss epsilon."""
+    if value is None:
+        raise ParameterError(
+            "epsilon is required: it is the promise you make to the people in the table. "
+            "Values from 0.1 (strong) to 1 (usual) are common, e.g. epsilon=1."
+        )
+    if not is_real(value) or not math.isfinite(value) or value <= 0:
+        raise ParameterError(f"epsilon must be a finite number above 0, got {value!r}. Try epsilon=1.")
+    if value > 10:
+        warnings.warn(
+            f"epsilon={value:g} promises little: an outcome may become e^{value:g} times as likely because of one "
+            "person. Values up to 1 are usual.",
+            DiscreetWarning,
+            stacklevel=3,
+        )
+    return float(value)
+
+
+def delta(value: Any, rows: int | None = None) -> float:
+    """A failure probability delta; 1/rows^2 when it is None and the public number of rows is declared."""
+    if value is None:
+        if rows is None:
+            raise ParameterError(
+                "delta is required, or declare the public size of the table with rows= and delta becomes "
+                "1/rows^2. Choose it well below one over the number of people, e.g. delta=1e-6."
+            )
+        if rows < 2:
+            raise ParameterError("delta is required when rows=1, for 1/rows^2 would be 1. Try delta=1e-6.")
+        value = 1.0 / rows**2
+    if not is_real(value) or not 0 < value < 1:
+        raise ParameterError(f"delta must lie strictly between 0 and 1, got {value!r}. Try delta=1e-6.")
+    if rows is not None and value > 1 / rows:
+        warnings.warn(
+            f"delta={value:g} is above 1/rows: a mechanism with this delta may publish one whole row. "
+            "Choose delta below 1/rows.",
+            DiscreetWarning,
+            stacklevel=3,
+        )
+    return float(value)

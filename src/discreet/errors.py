@@ -1,0 +1,51 @@
+"""The exceptions that discreet raises.
+
+::
+
+    DiscreetError
+    ├── ParameterError (ValueError)      an argument that cannot be used: what, why, how to fix it
+    ├── DomainError (ValueError)         bounds or levels missing, inverted, infinite, duplicated
+    ├── DataError (ValueError)           the data do not fit the declared domain (the column is named, never a value)
+    ├── FileFormatError (ValueError)     a schema, release or moments file is damaged, edited or of another kind
+    ├── GuaranteeError                   a release would not keep its promise, or a certificate does not add up
+    └── NotReleasedError (KeyError)      the statistic asked for was not part of the release
+
+    DiscreetWarning (UserWarning)        a choice that is legal and probably not wanted
+
+No message quotes a data value, a row or an exact count.
+"""
+
+
+class DiscreetError(Exception):
+    """Base class of every exception of this package."""
+
+
+class ParameterError(DiscreetError, ValueError):
+    """An argument has a value that cannot be used."""
+
+
+class DomainError(DiscreetError, ValueError):
+    """The public facts about the columns are missing or contradictory."""
+
+
+class DataError(DiscreetError, ValueError):
+    """The data do not fit the declared domain."""
+
+
+class FileFormatError(DiscreetError, ValueError):
+    """A file is damaged, edited or not of the expected kind."""
+
+
+class GuaranteeError(DiscreetError):
+    """A promise of privacy would not hold."""
+
+
+class NotReleasedError(DiscreetError, KeyError):
+    """A statistic was asked for that the release does not hold."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class DiscreetWarning(UserWarning):
+    """A choice that is legal and probably not wanted."""
