@@ -1,3 +1,22 @@
 """Differentially private regression with guarantees that can be checked."""
 
 __version__ = "0.1.0"
+
+from discreet.domain import Domain
+from discreet.linear import SSP, AdaSSP, ConstSSP, TrivialRegressor
+from discreet.moments import Moments
+from discreet.release import release
+from discreet.released import PrivateMoments
+from discreet.results import Results
+
+__all__ = [
+    "SSP",
+    "AdaSSP",
+    "ConstSSP",
+    "Domain",
+    "Moments",
+    "PrivateMoments",
+    "Results",
+    "TrivialRegressor",
+    "release",
+]

@@ -1,0 +1,1 @@
+"""Benchmarks, each run as ``python -m benchmarks.<name>``."""

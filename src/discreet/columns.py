@@ -1,0 +1,165 @@
+"""What is publicly known of one column: its bounds, or its levels."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.errors import DomainError
+
+Level = str | int | bool
+
+_EPOCH = dt.date(1970, 1, 1)
+_HOW = (
+    "Give (low, high) for a number, a pair of ISO dates for a date, a list of levels for a category, or bool. "
+    "Take them from what is known of the subject, never from the data."
+)
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A number, or a date counted in days, that lies between two public bounds.
+
+    Examples
+    --------
+    >>> Numeric(18, 90, unit="years")
+    Numeric(low=18.0, high=90.0, unit='years', date=False)
+    """
+
+    low: float
+    high: float
+    unit: str | None = None
+    date: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+
+    def check(self, name: str, *, in_ball: bool = False) -> None:
+        """Refuse bounds that are not numbers, infinite or inverted."""
+        if math.isnan(self.low) or math.isnan(self.high):
+            raise DomainError(f"Column {name!r}: a bound is NaN. {_HOW}")
+        if not in_ball and (math.isinf(self.low) or math.isinf(self.high)):
+            raise DomainError(f"Column {name!r}: a bound is infinite, so no noise could hide one person. {_HOW}")
+        if not self.low < self.high:
+            raise DomainError(f"Column {name!r}: low = {self.low:g} must be below high = {self.high:g}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        bounds: dict[str, Any] = {}
+        for key, value in (("low", self.low), ("high", self.high)):
+            if math.isfinite(value):
+                bounds[key] = from_days(value) if self.date else value
+        return bounds | ({"unit": self.unit} if self.unit else {})
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """A category with a public list of levels; coefficients are reported against the first.
+
+    Examples
+    --------
+    >>> Categorical(("F", "M")).to_dict()
+    {'levels': ['F', 'M']}
+    """
+
+    levels: tuple[Level, ...]
+
+    def check(self, name: str, *, in_ball: bool = False) -> None:
+        """Refuse empty, duplicate or mixed levels."""
+        if in_ball:
+            raise DomainError(f"Column {name!r} is a category and cannot be one of norm_columns.")
+        if len(self.levels) < 2:
+            raise DomainError(f"Column {name!r}: a category needs at least two levels.")
+        if len(set(self.levels)) < len(self.levels):
+            raise DomainError(f"Column {name!r}: a level is listed twice.")
+        if len({type(level) for level in self.levels}) > 1 or not isinstance(self.levels[0], (str, int)):
+            raise DomainError(f"Column {name!r}: levels must be all text, all whole numbers, or false and true.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {"levels": list(self.levels)}
+
+
+Column = Numeric | Categorical
+
+
+def to_days(value: Any) -> float:
+    """Days since 1970-01-01 of a date, a datetime or ISO text.
+
+    Examples
+    --------
+    >>> to_days("1970-01-02T12:00:00")
+    1.5
+    """
+    if isinstance(value, str):
+        value = dt.datetime.fromisoformat(value)
+    if isinstance(value, dt.datetime):
+        moment = value.replace(tzinfo=None) if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
+        return (moment - dt.datetime(1970, 1, 1)) / dt.timedelta(days=1)
+    return float((value - _EPOCH).days)
+
+
+def from_days(days: float) -> str:
+    """ISO text of a number of days since 1970-01-01.
+
+    Examples
+    --------
+    >>> from_days(1.5), from_days(1.0)
+    ('1970-01-02T12:00:00', '1970-01-02')
+    """
+    moment = dt.datetime(1970, 1, 1) + dt.timedelta(days=days)
+    return moment.date().isoformat() if moment.time() == dt.time() else moment.isoformat()
+
+
+def parse_column(name: str, spec: Any) -> Column:
+    """Read one column's public facts from the short forms that people write.
+
+    Examples
+    --------
+    >>> parse_column("age", (18, 90))
+    Numeric(low=18.0, high=90.0, unit=None, date=False)
+    >>> parse_column("member", bool)
+    Categorical(levels=(False, True))
+    """
+    if isinstance(spec, (Numeric, Categorical)):
+        return spec
+    if spec is bool:
+        return Categorical((False, True))
+    if isinstance(spec, Mapping):
+        return _parse_mapping(name, spec)
+    if isinstance(spec, (list, set, frozenset)):
+        if isinstance(spec, (set, frozenset)):
+            raise DomainError(f"Column {name!r}: give the levels as a list, for the first one is the reference.")
+        return Categorical(tuple(spec))
+    if isinstance(spec, tuple) and len(spec) == 2:
+        return _parse_bounds(name, spec[0], spec[1], None)
+    raise DomainError(f"Column {name!r}: no usable bounds. {_HOW}")
+
+
+def _parse_mapping(name: str, spec: Mapping[str, Any]) -> Column:
+    unknown = set(spec) - {"low", "high", "unit", "levels", "type"}
+    if unknown:
+        raise DomainError(f"Column {name!r}: unknown entry {sorted(unknown)[0]!r}. {_HOW}")
+    if "levels" in spec:
+        if not isinstance(spec["levels"], (list, tuple)):
+            raise DomainError(f"Column {name!r}: levels must be a list.")
+        return Categorical(tuple(spec["levels"]))
+    if spec.get("type") == "bool":
+        return Categorical((False, True))
+    if "low" not in spec or "high" not in spec:
+        raise DomainError(f"Column {name!r}: bounds are missing. {_HOW}")
+    return _parse_bounds(name, spec["low"], spec["high"], spec.get("unit"))
+
+
+def _parse_bounds(name: str, low: Any, high: Any, unit: str | None) -> Numeric:
+    dates = (str, dt.date)
+    try:
+        if isinstance(low, dates) and isinstance(high, dates):
+            return Numeric(to_days(low), to_days(high), unit, date=True)
+        return Numeric(float(low), float(high), unit)
+    except (TypeError, ValueError):
+        raise DomainError(f"Column {name!r}: the bounds are neither numbers nor ISO dates. {_HOW}") from None

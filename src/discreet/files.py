@@ -1,0 +1,77 @@
+"""Writing files so that nothing is ever half-written, and reading them with clear errors."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from discreet.errors import FileFormatError
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | Path, *, confidential: bool = False) -> Iterator[IO[bytes]]:
+    """Open a file that appears under its name only once it is complete and on disk.
+
+    When anything fails (a full disk, Ctrl-C) the partial file is removed and an older file of that name stays.
+    """
+    path = Path(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o600 if confidential else 0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def canonical(body: Any) -> bytes:
+    """One spelling of a JSON value, for digests."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+def digest(body: dict[str, Any]) -> str:
+    """SHA-256 of a document without its own digest."""
+    return hashlib.sha256(canonical({k: v for k, v in body.items() if k != "sha256"})).hexdigest()
+
+
+def write_document(path: str | Path, body: dict[str, Any]) -> None:
+    """Write a JSON document with its digest."""
+    body = body | {"sha256": digest(body)}
+    with atomic_write(path) as file:
+        file.write(json.dumps(body, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n")
+
+
+def read_document(path: str | Path, kind: str, versions: tuple[int, ...]) -> dict[str, Any]:
+    """Read a JSON document of a given kind and check its digest."""
+    body = read_json(path)
+    if not isinstance(body, dict) or body.get("kind") != kind:
+        raise FileFormatError(f"{Path(path).name} is not a {kind} file of discreet.")
+    if body.get("format_version") not in versions:
+        raise FileFormatError(
+            f"{Path(path).name} has format_version {body.get('format_version')!r}; this version of discreet reads "
+            f"{', '.join(map(str, versions))}. A newer discreet can read it."
+        )
+    if body.get("sha256") != digest(body):
+        raise FileFormatError(
+            f"{Path(path).name} was damaged or edited: its SHA-256 does not match its content. "
+            "Ask whoever made it for a fresh copy."
+        )
+    return body
+
+
+def read_json(path: str | Path) -> Any:
+    """Read JSON text, with an error that names the file."""
+    try:
+        return json.loads(Path(path).read_bytes())
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise FileFormatError(f"{Path(path).name} is not complete JSON: it is truncated or of another kind.") from None

@@ -1,0 +1,243 @@
+"""What all sufficient-statistics estimators share: from data to moments to one release to coefficients."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet import checks
+from discreet.checks import Neighbors
+from discreet.domain import Domain
+from discreet.encoding import ONE, Encoder
+from discreet.errors import DataError, DomainError, ParameterError
+from discreet.moments import Moments
+from discreet.privacy.events import Block
+from discreet.privacy.guarantee import Guarantee
+from discreet.release import Want, promised, release_blocks, release_verified
+from discreet.released import PrivateMoments
+from discreet.results import Results, results
+from discreet.solve.equations import NormalEquations
+from discreet.sources import open_source
+from discreet.sources.frames import is_frame, is_series
+
+Floats = NDArray[np.float64]
+
+PARAMETERS = """epsilon, delta : float
+        The promise. `epsilon` is required; `delta` is required, or 1/rows^2 when `rows` is given.
+    domain : Domain, optional
+        Public bounds and levels of the columns, for frames; or give
+    bounds_X, bounds_y : (low, high), optional
+        public bounds of arrays, each a number or one number a column, and
+    data_norm : float, optional
+        a public bound on the Euclidean norm of a row of X.
+    fit_intercept : bool
+        Whether the model has an intercept.
+    rows : int, optional
+        The public, rounded number of rows, declared by you.
+    neighbors : {"add-remove", "replace-one"}
+        Whether one person's presence or one person's content is hidden.
+    n_jobs : int, optional
+        Threads; all cores by default.
+    random_state : None
+        For simulation only: a release made with a seed promises nothing."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """A linear model fitted to one release of noisy moments.
+
+    Parameters
+    ----------
+    {parameters}
+    """
+
+    papers: ClassVar[tuple[str, ...]] = ()
+    """The papers whose printed constants `published` can name."""
+
+    epsilon: float | None = None
+    delta: float | None = None
+    domain: Domain | None = None
+    bounds_X: Any = None
+    bounds_y: Any = None
+    data_norm: float | None = None
+    fit_intercept: bool = True
+    rows: int | None = None
+    neighbors: Neighbors = "add-remove"
+    n_jobs: int | None = None
+    random_state: Any = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__doc__ = (cls.__doc__ or "").replace("{parameters}", PARAMETERS)
+
+    # ---------------------------------------------------------------- the method's own mathematics
+
+    @abstractmethod
+    def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
+        """What the verified method releases, with shares of mu^2."""
+
+    @abstractmethod
+    def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Floats:
+        """Coefficients of the mapped columns, from released values only."""
+
+    def _published(
+        self, design: tuple[str, ...], target: str, R2: float, promise: Guarantee
+    ) -> tuple[list[Block], str]:
+        """The noise as printed, and why we do not vouch for it."""
+        raise NotImplementedError
+
+    # ---------------------------------------------------------------- scikit-learn's interface
+
+    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
+        """Release noisy moments of (X, y) and fit the model.
+
+        Parameters
+        ----------
+        X : array, pandas frame or Arrow table
+            The features.
+        y : array or pandas series
+            The outcome.
+        sample_weight : None
+            Not supported: a weight would let one person count for more than the noise hides.
+        """
+        if sample_weight is not None:
+            raise ParameterError(
+                "sample_weight is not supported: weights would let one person move the result by more than "
+                "the noise hides."
+            )
+        self._check()
+        domain, features, target = self._describe(X, y)
+        moments = Moments.from_source(_pair(X, y, features, target), domain, n_jobs=self.n_jobs)
+        self.n_features_in_ = len(features)
+        if is_frame(X):
+            self.feature_names_in_ = np.array(features, dtype=object)
+        return self._fit(moments, target, features)
+
+    def fit_moments(self, moments: Moments, target: str, features: Sequence[str] | None = None) -> Self:
+        """Release from exact moments that were summed up before, and fit the model.
+
+        Parameters
+        ----------
+        moments : Moments
+            Exact moments of the private table; their domain is used.
+        target : str
+            The outcome.
+        features : sequence of str, optional
+            The features; all other columns by default.
+        """
+        self._check()
+        outcome = moments.domain.entries[moments.domain.target(target)].column
+        names = [name for name in moments.domain.columns if name != outcome] if features is None else list(features)
+        self.n_features_in_ = len(names)
+        return self._fit(moments, target, names)
+
+    def predict(self, X: Any) -> Floats:
+        """Predict the outcome; X is not clipped to the bounds."""
+        check_is_fitted(self)
+        names = list(self._features)
+        domain = self.release_.domain.select(names)
+        if not is_frame(X) and not isinstance(X, pa.Table):
+            X = np.asarray(X)
+        predicted: Floats = _design_matrix(X, domain) @ self.coef_ + self.intercept_
+        return predicted
+
+    # ---------------------------------------------------------------- wiring
+
+    def _check(self) -> Guarantee:
+        promise = promised(self.epsilon, self.delta, self.rows, self.neighbors)
+        published = getattr(self, "published", None)
+        if published is not None:
+            checks.choice("published", published, (None, *self.papers))
+            if promise.neighbors != "add-remove":
+                raise ParameterError("published= follows the papers, which are about add-remove neighbours.")
+        return promise
+
+    def _describe(self, X: Any, y: Any) -> tuple[Domain, list[str], str]:
+        names = _names(X)
+        target = str(y.name) if is_series(y) and y.name is not None else None
+        if self.domain is None:
+            target = target or "y"
+            options = {"bounds_X": self.bounds_X, "bounds_y": self.bounds_y, "data_norm": self.data_norm}
+            return Domain.from_bounds(names, [target], intercept=self.fit_intercept, **options), names, target
+        if not isinstance(self.domain, Domain):
+            raise DomainError("domain must be a Domain, for example Domain({'age': (18, 90), 'income': (0, 200_000)}).")
+        if not (self.bounds_X is None and self.bounds_y is None and self.data_norm is None):
+            raise DomainError("Give either domain= or bounds_X=, bounds_y= and data_norm=, not both.")
+        declared = list(self.domain.columns)
+        if isinstance(X, np.ndarray):
+            names, target = declared[:-1], declared[-1]
+        target = target or next((name for name in reversed(declared) if name not in names), declared[-1])
+        domain = self.domain.select([*names, target])
+        if domain.intercept != self.fit_intercept:
+            domain = Domain.from_dict(domain.to_dict() | {"intercept": bool(self.fit_intercept)})
+        return domain, names, target
+
+    def _fit(self, moments: Moments, target: str, features: list[str]) -> Self:
+        domain, promise = moments.domain, self._check()
+        design = tuple(domain.entries[i].name for i in domain.design(features))
+        if not design:
+            raise ParameterError("A model needs at least one feature, or an intercept.")
+        outcome = domain.entries[domain.target(target)].name
+        name = type(self).__name__
+        published = getattr(self, "published", None)
+        if published is None:
+            wants = self._wants(design, outcome)
+            released = release_verified(moments, wants, promise, name, self.rows, self.random_state)
+        else:
+            R2 = domain.norm_squared(domain.indices(design))
+            blocks, reason = self._published(design, outcome, R2, promise)
+            promise = replace(promise, status="claimed", reason=reason)
+            method = f"{name} as published in {published}"
+            released = release_blocks(moments, blocks, promise, method, self.rows, self.random_state)
+        equations = released.equations(target, features)
+        theta = self._solve(released, equations, promise.delta)
+        self._features = tuple(features)
+        self._set(released, results(released, equations, theta, name))
+        return self
+
+    def _set(self, released: PrivateMoments, fitted: Results) -> None:
+        self.release_ = released
+        self.certificate_ = released.certificate
+        self.results_ = fitted
+        self.coef_ = fitted.coef
+        self.intercept_ = fitted.intercept
+
+
+def _names(X: Any) -> list[str]:
+    if is_frame(X):
+        return [str(name) for name in X.columns]
+    if isinstance(X, pa.Table):
+        return list(X.column_names)
+    shape = np.shape(X)
+    if len(shape) != 2:
+        raise DataError(f"X must have two dimensions, rows and columns; it has {len(shape)}.")
+    return [f"x{i}" for i in range(shape[1])]
+
+
+def _pair(X: Any, y: Any, features: list[str], target: str) -> Any:
+    if isinstance(X, pa.Table):
+        return X.append_column(target, y if isinstance(y, (pa.Array, pa.ChunkedArray)) else pa.array(np.ravel(y)))
+    if np.ndim(y) == 2 and np.shape(y)[1] != 1:
+        raise DataError("y must have one column.")
+    return X, y
+
+
+def _design_matrix(X: Any, domain: Domain) -> Floats:
+    """Features in the user's units, categories one-hot without the first level."""
+    encoder, source = Encoder(domain), open_source(X, domain)
+    places = [i for i in domain.design(list(domain.columns)) if i > 0]
+    scale = np.array([1.0 if domain.entries[i].level is None else ONE for i in places])
+    pieces = [np.empty((0, len(places)))]
+    for part in source.parts(8192):
+        for batch in part:
+            A = encoder.empty(source.size(batch), columnar=source.columnar)
+            pieces.append(A[: source.fill(batch, A, encoder), places] / scale + encoder.centre[places])
+    return np.concatenate(pieces)

@@ -1,0 +1,1 @@
+"""Privacy curves, their composition and their calibration."""

@@ -1,0 +1,150 @@
+"""Certificates: what was promised, what was released, and how to check one against the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from discreet import sensitivity
+from discreet.domain import Domain
+from discreet.errors import DiscreetError, FileFormatError
+from discreet.privacy import accounting
+from discreet.privacy.events import GaussianEvent
+from discreet.privacy.guarantee import Guarantee
+
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was checked."""
+
+    what: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The privacy certificate of a release.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        The promise.
+    method : str
+        The algorithm.
+    domain : Domain
+        The public bounds that the noise was fitted to.
+    events : tuple of GaussianEvent
+        Everything that was released.
+    rows : int, optional
+        The public number of rows that was declared.
+    software : str
+        Name and version of the program.
+    """
+
+    guarantee: Guarantee
+    method: str
+    domain: Domain
+    events: tuple[GaussianEvent, ...] = ()
+    rows: int | None = None
+    software: str = field(default="")
+
+    @property
+    def simulation(self) -> bool:
+        """Whether the noise came from a seed, so that nothing is promised."""
+        return self.guarantee.status == "simulation"
+
+    @property
+    def epsilon(self) -> float:
+        """The exact epsilon of the listed events, recomputed."""
+        return accounting.epsilon(self.events, self.guarantee.delta) if self.events else 0.0
+
+    def check(self) -> list[Finding]:
+        """Recompute the noise's cost from the bounds and the listed noise, and compare it with the promise."""
+        findings = []
+        for event in self.events:
+            mu = sensitivity.mu(event.blocks, self.domain, self.guarantee.neighbors)
+            ok = mu <= event.mu * (1 + _TOLERANCE)
+            names = ", ".join(block.name for block in event.blocks)
+            findings.append(Finding(f"noise on {names}", ok, f"mu {mu:.6g}, listed {event.mu:.6g}"))
+        promised = self.guarantee.epsilon
+        ok = self.epsilon <= promised * (1 + _TOLERANCE)
+        findings.append(Finding("epsilon of all events", ok, f"recomputed {self.epsilon:.6g}, promised {promised:g}"))
+        if self.guarantee.status != "verified":
+            findings.append(Finding(f"status is {self.guarantee.status!r}", not self.simulation, self.guarantee.reason))
+        return findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {
+            "guarantee": self.guarantee.to_dict(),
+            "method": self.method,
+            "unit": "one row is one person",
+            "simulation": self.simulation,
+            "rows": self.rows,
+            "domain": self.domain.to_dict(),
+            "events": [event.to_dict() for event in self.events],
+            "software": self.software,
+        }
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Certificate:
+        """Rebuild a certificate from `to_dict`."""
+        try:
+            return cls(
+                Guarantee(**facts["guarantee"]),
+                facts["method"],
+                Domain.from_dict(facts["domain"]),
+                tuple(GaussianEvent.from_dict(event) for event in facts["events"]),
+                facts["rows"],
+                facts["software"],
+            )
+        except DiscreetError:
+            raise
+        except (KeyError, TypeError, ValueError):
+            raise FileFormatError("The certificate is incomplete or of another kind.") from None
+
+    def words(self) -> str:
+        """The certificate in plain words."""
+        g = self.guarantee
+        return " ".join([_PROMISE[g.status].format(g=g, odds=_odds(g.epsilon)), *self._facts(), _LIMITS])
+
+    def _facts(self) -> list[str]:
+        neighbors = {
+            "add-remove": "Two tables are compared that differ in the presence of one row; one row is one person.",
+            "replace-one": "Two tables of the same size are compared that differ in the content of one row; "
+            "one row is one person, and the number of rows is not hidden.",
+        }[self.guarantee.neighbors]
+        facts = [neighbors]
+        if self.events:
+            names = ", ".join(block.name for event in self.events for block in event.blocks)
+            facts.append(
+                f"Released with Gaussian noise: {names}. Recomputed from the noise, epsilon is {self.epsilon:.4g}."
+            )
+            inexact = [block.name for event in self.events for block in event.blocks if not block.exact]
+            if inexact:
+                facts.append(
+                    f"Computed in floating point, with a bound on its error added to the noise: {', '.join(inexact)}."
+                )
+        else:
+            facts.append("Nothing was computed from the data.")
+        if self.rows is not None:
+            facts.append(f"The number of rows was declared as {self.rows}; it was not read from the data.")
+        return facts
+
+
+_PROMISE = {
+    "verified": "This release keeps (epsilon = {g.epsilon:g}, delta = {g.delta:g}) differential privacy, proven and "
+    "exactly accounted. Whatever anyone concludes from it would have been almost as likely without any one person's "
+    "data: except with probability {g.delta:g}, odds change by at most a factor of {odds}.",
+    "claimed": "A paper states (epsilon = {g.epsilon:g}, delta = {g.delta:g}) differential privacy for this method. "
+    "We do not vouch for its proof: {g.reason}",
+    "simulation": "SIMULATION: this release promises no privacy. {g.reason}",
+}
+_LIMITS = "The promise is about what the release adds; it does not hide what is true of people in general."
+
+
+def _odds(epsilon: float) -> str:
+    return f"{2.718281828459045**epsilon:.3g}" if epsilon < 20 else f"e^{epsilon:g}"

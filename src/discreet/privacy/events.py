@@ -1,0 +1,95 @@
+"""What was released: frozen facts, apart from what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from discreet.errors import FileFormatError
+
+Statistic = Literal["gram", "cross", "squares", "eigenvalue"]
+Layout = Literal["weighted", "uniform"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """One statistic and its Gaussian noise, in units of the mapped columns.
+
+    Parameters
+    ----------
+    statistic : {"gram", "cross", "squares", "eigenvalue"}
+        X'X, X'Y, the diagonal of Y'Y, or the least eigenvalue of X'X; X stands for `rows`, Y for `columns`.
+    rows, columns : tuple of str
+        Names of the encoded entries.
+    sd : float
+        Standard deviation of the noise; of the diagonal for a weighted Gram matrix.
+    layout : {"weighted", "uniform"}
+        For a Gram matrix, sd/sqrt(2) off the diagonal, or the same sd everywhere.
+
+    Examples
+    --------
+    >>> Block("cross", ("age",), ("income",), 12.0).name
+    "X'y"
+    """
+
+    statistic: Statistic
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    sd: float
+    layout: Layout = "weighted"
+
+    @property
+    def name(self) -> str:
+        """How people write the statistic."""
+        return {"gram": "X'X", "cross": "X'y", "squares": "y'y", "eigenvalue": "least eigenvalue of X'X"}[
+            self.statistic
+        ]
+
+    @property
+    def exact(self) -> bool:
+        """Whether the statistic is an integer sum, so that no rounding error enters before the noise."""
+        return self.statistic != "eigenvalue"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {
+            "statistic": self.statistic,
+            "rows": list(self.rows),
+            "columns": list(self.columns),
+            "sd": self.sd,
+            "layout": self.layout,
+            "exact": self.exact,
+        }
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Block:
+        """Rebuild a block from `to_dict`."""
+        known = facts["statistic"] in ("gram", "cross", "squares", "eigenvalue")
+        if not known or facts["layout"] not in ("weighted", "uniform") or not facts["sd"] > 0:
+            raise FileFormatError("A block of the release is of an unknown kind.")
+        return cls(
+            facts["statistic"],
+            tuple(facts["rows"]),
+            tuple(facts["columns"]),
+            float(facts["sd"]),
+            facts["layout"],
+        )
+
+
+@dataclass(frozen=True)
+class GaussianEvent:
+    """Gaussian noise on some statistics of one table, which costs mu in the sense of Gaussian differential privacy."""
+
+    mu: float
+    blocks: tuple[Block, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {"mechanism": "gaussian", "mu": self.mu, "blocks": [block.to_dict() for block in self.blocks]}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> GaussianEvent:
+        """Rebuild an event from `to_dict`."""
+        if facts.get("mechanism") != "gaussian":
+            raise FileFormatError(f"Unknown mechanism {facts.get('mechanism')!r}; a newer discreet may know it.")
+        return cls(float(facts["mu"]), tuple(Block.from_dict(block) for block in facts["blocks"]))

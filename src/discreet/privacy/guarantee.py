@@ -1,0 +1,43 @@
+"""A promise of privacy, and whether we stand behind it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from discreet.checks import Neighbors
+
+Status = Literal["verified", "claimed", "simulation"]
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """An (epsilon, delta) promise.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The promise.
+    neighbors : {"add-remove", "replace-one"}
+        Which tables count as differing in one person.
+    status : {"verified", "claimed", "simulation"}
+        `verified` is proven in the documentation and tested; `claimed` is a paper's statement that we do not
+        stand behind; `simulation` promises nothing, because its noise came from a seed or was left out.
+    reason : str
+        Why it is not verified.
+
+    Examples
+    --------
+    >>> Guarantee(1.0, 1e-6, "add-remove", "verified").status
+    'verified'
+    """
+
+    epsilon: float
+    delta: float
+    neighbors: Neighbors
+    status: Status
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return asdict(self)

@@ -1,0 +1,222 @@
+"""The gate: the only file that sees both exact moments and noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from discreet import __version__, checks, sensitivity
+from discreet.checks import Neighbors
+from discreet.domain import CONSTANT, LATTICE_BITS, Domain
+from discreet.errors import DataError, GuaranteeError, ParameterError
+from discreet.moments import Moments
+from discreet.privacy import gdp
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.events import Block, GaussianEvent, Statistic
+from discreet.privacy.guarantee import Guarantee
+from discreet.randomness import NO_NOISE, Entropy, add_rounded_normal, entropy, grid_exponent
+from discreet.released import GridValues, PrivateMoments
+
+DEFAULT_SHARES = {"gram": 0.3, "cross": 0.65, "squares": 0.05}
+"""How mu^2 is split between X'X, X'y and y'y when outcomes are named."""
+
+
+@dataclass(frozen=True)
+class Want:
+    """A statistic to release and its share of mu^2."""
+
+    statistic: Statistic
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    share: float
+
+
+def release(
+    moments: Moments,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    targets: Sequence[str] | None = None,
+    shares: Mapping[str, float] | None = None,
+    rows: int | None = None,
+    neighbors: Neighbors = "add-remove",
+    random_state: Any = None,
+) -> PrivateMoments:
+    """Add noise to exact moments, once, and certify the result.
+
+    Parameters
+    ----------
+    moments : Moments
+        The exact moments of the private table.
+    epsilon, delta : float
+        The promise. `delta` is 1/rows^2 when it is None and `rows` is given.
+    targets : sequence of str, optional
+        The outcomes. By default every column may be outcome or feature later, and the whole Gram matrix is
+        released; naming the outcomes leaves out products that will not be needed and so takes less noise.
+    shares : mapping, optional
+        Shares of the budget (of mu^2) for ``"gram"`` (X'X), ``"cross"`` (X'y) and ``"squares"`` (y'y), with
+        `targets`; 0.3, 0.65 and 0.05 by default. A share of 0 leaves a block out.
+    rows : int, optional
+        The public, rounded number of rows, declared by you. It is never read from the data.
+    neighbors : {"add-remove", "replace-one"}
+        Whether one person's presence or one person's content is hidden.
+    random_state : None
+        For simulation only: a seed gives noise that can be subtracted, and the certificate says so.
+
+    Returns
+    -------
+    PrivateMoments
+        Public; good for any number of models.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 1, 1000)[:, None]
+    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 1))
+    >>> release(Moments.from_source((X, X), domain), epsilon=1, delta=1e-6)
+    PrivateMoments(2 columns, epsilon=1, delta=1e-06, verified)
+    """
+    wants = _wants(moments.domain, targets, shares)
+    promise = promised(epsilon, delta, rows, neighbors)
+    return release_verified(moments, wants, promise, "moments", rows, random_state)
+
+
+def promised(epsilon: Any, delta: Any, rows: Any, neighbors: Any) -> Guarantee:
+    """Check the parameters of a promise."""
+    rows = checks.rows(rows)
+    return Guarantee(checks.epsilon(epsilon), checks.delta(delta, rows), checks.neighbors(neighbors), "verified")
+
+
+def release_verified(
+    moments: Moments,
+    wants: Sequence[Want],
+    promise: Guarantee,
+    method: str,
+    rows: int | None,
+    random_state: Any,
+) -> PrivateMoments:
+    """Calibrate noise exactly to the promise, and release."""
+    blocks = calibrate(wants, moments.domain, promise)
+    return release_blocks(moments, blocks, promise, method, rows, random_state)
+
+
+def calibrate(wants: Sequence[Want], domain: Domain, promise: Guarantee) -> list[Block]:
+    """The least noise that keeps the promise, with mu^2 split by the shares."""
+    mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
+    total = math.fsum(want.share for want in wants)
+    blocks = []
+    for want in wants:
+        unit = Block(want.statistic, want.rows, want.columns, 1.0)
+        change = sensitivity.sensitivity(unit, domain, promise.neighbors)
+        blocks.append(replace(unit, sd=change / (mu * math.sqrt(want.share / total))))
+    excess = sensitivity.mu(blocks, domain, promise.neighbors) / mu * (1 + 2.0**-40)
+    return [replace(block, sd=block.sd * excess) for block in blocks]
+
+
+def release_blocks(
+    moments: Moments,
+    blocks: Sequence[Block],
+    promise: Guarantee,
+    method: str,
+    rows: int | None,
+    random_state: Any,
+) -> PrivateMoments:
+    """Draw noise of the given sds, once everything that can go wrong has been checked."""
+    source = entropy(random_state)
+    if source.simulation:
+        what = "No noise was added." if source is NO_NOISE else "The noise came from a seed."
+        promise = replace(promise, status="simulation", reason=what)
+    event = GaussianEvent(sensitivity.mu(blocks, moments.domain, promise.neighbors), tuple(blocks))
+    software = f"discreet {__version__}"
+    certificate = Certificate(promise, method, moments.domain, (event,), rows, software)
+    if promise.status == "verified" and not all(finding.ok for finding in certificate.check()):
+        raise GuaranteeError(
+            "The calibrated noise does not keep the promise. This is a defect of discreet: please report it."
+        )
+    for block in blocks:
+        for sd in _sds(block):
+            grid_exponent(sd)
+    exact = [_exact(moments, block) for block in blocks]
+    values = tuple(
+        tuple(_noisy(part, sd, source) for part, sd in zip(parts, _sds(block), strict=True))
+        for block, parts in zip(blocks, exact, strict=True)
+    )
+    return PrivateMoments(certificate, values)
+
+
+def _noisy(part: np.ndarray[Any, Any], sd: float, source: Entropy) -> GridValues:
+    integers, exponent = add_rounded_normal(part, sd, source)
+    return GridValues(exponent, tuple(integers.tolist()))
+
+
+def _sds(block: Block) -> list[float]:
+    """Noise sds in lattice units, in the order of `_exact`."""
+    sd = math.ldexp(block.sd, 2 * LATTICE_BITS)
+    if block.statistic != "gram":
+        return [sd]
+    return [sd, sd if block.layout == "uniform" else sd / math.sqrt(2)]
+
+
+def _exact(moments: Moments, block: Block) -> list[np.ndarray[Any, Any]]:
+    """The exact statistic as integers: diagonal and upper triangle of a Gram matrix, all values of another."""
+    X, Y = (np.array(moments.domain.indices(names), dtype=int) for names in (block.rows, block.columns))
+    if block.statistic == "gram":
+        i, j = np.triu_indices(len(X), k=1)
+        return [moments.integers(X, X), moments.integers(X[i], X[j])]
+    if block.statistic == "cross":
+        return [moments.integers(np.repeat(X, len(Y)), np.tile(Y, len(X)))]
+    if block.statistic == "squares":
+        return [moments.integers(Y, Y)]
+    return [np.array([_least_eigenvalue(moments, X.tolist())], dtype=object)]
+
+
+def _least_eigenvalue(moments: Moments, indices: list[int]) -> int:
+    if moments.integers([0], [0])[0] > sensitivity.MAX_ROWS << (2 * LATTICE_BITS):
+        raise DataError("The table is too large for the release of an eigenvalue in floating point.")
+    least = np.linalg.eigvalsh(moments.floats(indices))[0]
+    return round(math.ldexp(float(least), 2 * LATTICE_BITS))
+
+
+def _wants(domain: Domain, targets: Sequence[str] | None, shares: Mapping[str, float] | None) -> list[Want]:
+    names = [entry.name for entry in domain.entries if domain.intercept or entry.name != CONSTANT]
+    if targets is None:
+        if shares is not None:
+            raise ParameterError("shares= needs targets=: without outcomes there is one block and nothing to share.")
+        return [Want("gram", tuple(names), (), 1.0)]
+    outcomes = _outcomes(domain, targets)
+    taken = {domain.entries[i].column for i in domain.indices(outcomes)}
+    features = tuple(name for name in names if domain.entries[domain.indices([name])[0]].column not in taken)
+    if not features:
+        raise ParameterError("Every column is an outcome; leave at least one as a feature.")
+    split = check_shares(shares or {}, DEFAULT_SHARES)
+    blocks: list[tuple[Statistic, tuple[str, ...], tuple[str, ...]]] = [
+        ("gram", features, ()),
+        ("cross", features, outcomes),
+        ("squares", (), outcomes),
+    ]
+    return [Want(kind, rows, columns, split[kind]) for kind, rows, columns in blocks if split[kind] > 0]
+
+
+def _outcomes(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(targets, str) or not targets:
+        raise ParameterError("targets must be a list with at least one column name, or None.")
+    outcomes = tuple(domain.entries[domain.target(name)].name for name in targets)
+    if len(set(outcomes)) < len(outcomes):
+        raise ParameterError("An outcome is named twice in targets.")
+    return outcomes
+
+
+def check_shares(shares: Mapping[str, float], defaults: Mapping[str, float]) -> dict[str, float]:
+    """Shares of the budget: at least 0, of known blocks, X'X and X'y not left out, made to add up to 1."""
+    unknown = sorted(set(shares) - set(defaults))
+    if unknown:
+        raise ParameterError(f"shares names {unknown[0]!r}; known are {', '.join(defaults)}.")
+    split = {**defaults, **shares}
+    for name, share in split.items():
+        if not checks.is_real(share) or not 0 <= share < math.inf or (share == 0 and name != "squares"):
+            raise ParameterError(f"The share of {name!r} must be a number above 0, got {share!r}.")
+    total = math.fsum(split.values())
+    return {name: share / total for name, share in split.items()}

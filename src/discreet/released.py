@@ -1,0 +1,237 @@
+"""Released moments: public, saved and loaded, and good for any number of models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain import LATTICE_BITS, Domain
+from discreet.errors import FileFormatError, GuaranteeError, NotReleasedError, ParameterError
+from discreet.files import read_document, write_document
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.events import Block
+from discreet.solve.equations import NormalEquations
+
+if TYPE_CHECKING:
+    from discreet.results import Results
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GridValues:
+    """Integers q that stand for the values q 2^exponent, in units of 2^-40."""
+
+    exponent: int
+    integers: tuple[int, ...]
+
+    def floats(self) -> Floats:
+        """The values in units of the mapped columns."""
+        shift = self.exponent - 2 * LATTICE_BITS
+        return np.array([math.ldexp(float(q), shift) for q in self.integers])
+
+
+@dataclass(frozen=True)
+class PrivateMoments:
+    """Noisy moments with their certificate. **Public**: save them, publish them, fit any number of models.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        What was promised and released.
+    values : tuple of tuples of GridValues
+        For each block of the certificate: diagonal and upper triangle of a Gram matrix, or all values of another.
+    """
+
+    certificate: Certificate
+    values: tuple[tuple[GridValues, ...], ...]
+
+    @property
+    def domain(self) -> Domain:
+        """The public facts about the columns."""
+        return self.certificate.domain
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """What was released."""
+        return tuple(block for event in self.certificate.events for block in event.blocks)
+
+    @cached_property
+    def arrays(self) -> dict[Block, Floats]:
+        """The released statistics in units of the mapped columns."""
+        return {block: _array(block, parts) for block, parts in zip(self.blocks, self.values, strict=True)}
+
+    def value(self, statistic: str) -> Floats:
+        """The released values of one kind of statistic."""
+        for block, array in self.arrays.items():
+            if block.statistic == statistic:
+                return array
+        raise NotReleasedError(
+            f"This release holds no {statistic!r}. It holds: {', '.join(b.name for b in self.blocks)}."
+        )
+
+    def equations(self, target: str, features: Sequence[str] | None = None) -> NormalEquations:
+        """The noisy normal equations of one outcome on some features.
+
+        Parameters
+        ----------
+        target : str
+            The outcome: a numeric column, or one level of a category.
+        features : sequence of str, optional
+            The regressors; all released columns but the outcome's by default.
+        """
+        domain = self.domain
+        y = domain.entries[domain.target(target)]
+        names = self._features(y.column) if features is None else list(features)
+        if y.column in names:
+            raise NotReleasedError(f"Column {y.column!r} cannot be outcome and feature at once.")
+        places = domain.design(names)
+        if not places:
+            raise ParameterError("A model needs at least one feature, or an intercept.")
+        design = [domain.entries[i].name for i in places]
+        gram = self._find("gram", design)
+        cross = self._find("cross", design, [y.name])
+        yy = self._find_square(y.name)
+        return NormalEquations(
+            names=tuple(design),
+            target=y.name,
+            S=np.where(domain.exclusive(places), 0.0, self._pick(gram, design, design)),
+            v=self._pick(cross, design, [y.name])[:, 0],
+            yy=None if yy is None else float(self._pick(yy, [y.name], [y.name])[0, 0]),
+            s_xx=gram.sd,
+            s_xy=cross.sd if cross.statistic == "cross" or cross.layout == "uniform" else cross.sd / math.sqrt(2),
+            s_yy=None if yy is None else yy.sd,
+            R2=domain.norm_squared(places),
+            rows=self.certificate.rows,
+        )
+
+    def fit(
+        self, target: str, features: Sequence[str] | None = None, *, model: str = "ridge", **options: Any
+    ) -> Results:
+        """Fit a model to the release; this costs no privacy, however often it is done.
+
+        Parameters
+        ----------
+        target : str
+            The outcome.
+        features : sequence of str, optional
+            The regressors; all released columns but the outcome's by default.
+        model : {"ridge", "ols"}
+            Ridge regression whose penalty is fitted to the noise (or given as ``penalty=``), or plain least squares.
+        **options
+            Options of the model.
+        """
+        from discreet.results import fit_equations
+
+        return fit_equations(self, self.equations(target, features), model, options)
+
+    def save(self, path: str | Path, *, simulation: bool = False) -> None:
+        """Save the release as JSON with a SHA-256 digest, which finds damage and careless edits, not forgery.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        simulation : bool
+            Must be True to save a release whose noise came from a seed.
+        """
+        if self.certificate.simulation and not simulation:
+            raise GuaranteeError(
+                "This release is a simulation: its noise came from a seed or was left out, so it hides nobody. "
+                "Release again without random_state, or save it with simulation=True for a study on public data."
+            )
+        values = [
+            [{"exponent": p.exponent, "integers": [str(q) for q in p.integers]} for p in parts] for parts in self.values
+        ]
+        body = {
+            "kind": "release",
+            "format_version": 1,
+            "certificate": self.certificate.to_dict(),
+            "values": values,
+        }
+        write_document(path, body)
+
+    @classmethod
+    def load(cls, path: str | Path) -> PrivateMoments:
+        """Load a release that `save` wrote, after checking that it is whole."""
+        body = read_document(path, "release", (1,))
+        certificate = Certificate.from_dict(body["certificate"])
+        try:
+            parts = [
+                [GridValues(int(p["exponent"]), tuple(map(int, p["integers"]))) for p in ps] for ps in body["values"]
+            ]
+            released = cls(certificate, tuple(map(tuple, parts)))
+            _ = released.arrays
+        except (KeyError, TypeError, ValueError):
+            raise FileFormatError(f"{Path(path).name} is damaged: its values do not fit its certificate.") from None
+        return released
+
+    def __repr__(self) -> str:
+        g = self.certificate.guarantee
+        promise = f"epsilon={g.epsilon:g}, delta={g.delta:g}, {g.status}"
+        return f"PrivateMoments({len(self.domain.columns)} columns, {promise})"
+
+    # ---------------------------------------------------------------- looking up
+
+    def _features(self, target: str) -> list[str]:
+        column = {entry.name: entry.column for entry in self.domain.entries}
+        outcomes = {column[name] for block in self.blocks if block.statistic == "cross" for name in block.columns}
+        grams = [block for block in self.blocks if block.statistic == "gram"]
+        released = dict.fromkeys(column[name] for block in grams for name in block.rows)
+        return [name for name in self.domain.columns if name in released and name not in outcomes | {target}]
+
+    def _find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> Block:
+        for block in self.blocks:
+            held = set(block.rows)
+            if block.statistic == statistic and held.issuperset(rows) and set(block.columns).issuperset(columns):
+                return block
+            if block.statistic == "gram" and held.issuperset([*rows, *columns]):
+                return block
+        what = f"products with {columns[0]!r}" if columns else "products of these features"
+        raise NotReleasedError(f"The {what} were not released. Released: {'; '.join(map(_describe, self.blocks))}.")
+
+    def _find_square(self, name: str) -> Block | None:
+        for block in self.blocks:
+            if (block.statistic == "squares" and name in block.columns) or (
+                block.statistic == "gram" and name in block.rows
+            ):
+                return block
+        return None
+
+    def _pick(self, block: Block, rows: Sequence[str], columns: Sequence[str]) -> Floats:
+        array = self.arrays[block]
+        if block.statistic == "squares":
+            return array[[block.columns.index(rows[0])]][:, None]
+        row = {name: i for i, name in enumerate(block.rows)}
+        column = {name: i for i, name in enumerate(block.columns)} if block.statistic == "cross" else row
+        picked: Floats = array[np.ix_([row[name] for name in rows], [column[name] for name in columns])]
+        return picked
+
+
+def _describe(block: Block) -> str:
+    names = ", ".join(dict.fromkeys(block.rows[:6] + block.columns[:6]))
+    return f"{block.name} of {names}{', ...' if len(block.rows) > 6 else ''}"
+
+
+def _array(block: Block, parts: Sequence[GridValues]) -> Floats:
+    if block.statistic == "gram":
+        diagonal, upper = (part.floats() for part in parts)
+        G = np.diag(diagonal)
+        at = np.triu_indices(len(block.rows), k=1)
+        G[at] = upper
+        G.T[at] = upper
+        return G
+    (values,) = (part.floats() for part in parts)
+    shape = {
+        "cross": (len(block.rows), len(block.columns)),
+        "squares": (len(block.columns),),
+        "eigenvalue": (),
+    }
+    return values.reshape(shape[block.statistic])

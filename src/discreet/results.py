@@ -1,0 +1,139 @@
+"""Fitted models: coefficients in the user's units, with the guarantee they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import checks
+from discreet.domain import CONSTANT, Domain, Numeric
+from discreet.errors import ParameterError
+from discreet.privacy.certificate import Certificate
+from discreet.released import PrivateMoments
+from discreet.solve.equations import NormalEquations
+from discreet.solve.ridge import noise_norm, ridge
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Results:
+    """A fitted linear model. Holds released values only, so it can be saved and published.
+
+    Parameters
+    ----------
+    target : str
+        The outcome.
+    names : tuple of str
+        The regressors, without the intercept.
+    coef : array
+        Their coefficients, in units of the outcome per unit of the regressor (per level against the first).
+    intercept : float
+        Predicted outcome where all regressors are zero and categories at their first level.
+    model : str
+        How the equations were solved.
+    certificate : Certificate
+        The guarantee of the release behind it.
+    """
+
+    target: str
+    names: tuple[str, ...]
+    coef: Floats
+    intercept: float
+    model: str
+    certificate: Certificate
+
+    @property
+    def params(self) -> dict[str, float]:
+        """All coefficients by name, the intercept first."""
+        head = {CONSTANT: self.intercept} if self.certificate.domain.intercept else {}
+        return head | dict(zip(self.names, self.coef.tolist(), strict=True))
+
+    def predict(self, X: Floats) -> Floats:
+        """Predict from a matrix with one column for each of `names`."""
+        predicted: Floats = np.asarray(X, dtype=float) @ self.coef + self.intercept
+        return predicted
+
+    def unit(self, name: str) -> str:
+        """The unit of a coefficient, as far as the schema gives units."""
+        domain = self.certificate.domain
+        outcome = _unit(domain, self.target) or "1"
+        below = _unit(domain, name)
+        text = f"{outcome}/{below}" if below else outcome
+        return "" if text == "1" else text
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {
+            "target": self.target,
+            "model": self.model,
+            "params": self.params,
+            "guarantee": self.certificate.guarantee.to_dict(),
+        }
+
+    def summary(self) -> str:
+        """A table of the coefficients, with the guarantee on top."""
+        g = self.certificate.guarantee
+        width = max(len(name) for name in [*self.params, "coefficient"])
+        lines = [
+            f"{self.target} ~ {' + '.join(self.names) or '1'}",
+            f"{self.model}; epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}",
+            "",
+            f"{'':<{width}}  {'coef':>14}  unit",
+        ]
+        lines += [f"{name:<{width}}  {value:>14.6g}  {self.unit(name)}".rstrip() for name, value in self.params.items()]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def _unit(domain: Domain, name: str) -> str | None:
+    column = domain.columns.get(name)
+    if isinstance(column, Numeric):
+        return column.unit or ("day" if column.date else None)
+    return None
+
+
+def in_user_units(domain: Domain, names: tuple[str, ...], target: str, theta: Floats) -> tuple[Floats, float]:
+    """Coefficients and intercept for y = intercept + x'coef, from those of the mapped columns.
+
+    With y = c_y + h_y z_y and z_j = (x_j - c_j)/h_j: coef_j = h_y theta_j/h_j, and the centres go to the intercept.
+    """
+    columns = [domain.entries[i].column for i in domain.indices(names)]
+    maps = np.array([domain.map(column) for column in columns]).reshape(-1, 2)
+    c_y, h_y = domain.map(domain.entries[domain.indices([target])[0]].column)
+    coef = h_y * theta / maps[:, 1]
+    constant = float(coef[0]) if names[0] == CONSTANT else 0.0
+    slopes = coef[1:] if names[0] == CONSTANT else coef
+    centres = maps[1:, 0] if names[0] == CONSTANT else maps[:, 0]
+    return slopes, float(c_y + constant - centres @ slopes)
+
+
+def results(released: PrivateMoments, equations: NormalEquations, theta: Floats, model: str) -> Results:
+    """Package a solution in the user's units."""
+    coef, intercept = in_user_units(released.domain, equations.names, equations.target, theta)
+    names = tuple(name for name in equations.names if name != CONSTANT)
+    return Results(equations.target, names, coef, intercept, model, released.certificate)
+
+
+def fit_equations(released: PrivateMoments, e: NormalEquations, model: str, options: Mapping[str, Any]) -> Results:
+    """Solve normal equations by a named model."""
+    checks.choice("model", model, ("ridge", "ols"))
+    unknown = set(options) - ({"penalty"} if model == "ridge" else set())
+    if unknown:
+        raise ParameterError(f"model={model!r} has no option {sorted(unknown)[0]!r}.")
+    penalty = 0.0
+    if model == "ridge":
+        given = options.get("penalty")
+        penalty = noise_penalty(e) if given is None else checks.positive("penalty", given)
+    return results(released, e, ridge(e.S, e.v, penalty), model)
+
+
+def noise_penalty(e: NormalEquations) -> float:
+    """A ridge penalty that lifts the least eigenvalue of S above what the noise on S alone could make of it."""
+    return max(0.0, 2 * noise_norm(e.d, e.s_xx) - float(np.linalg.eigvalsh(e.S)[0]))

@@ -1,0 +1,88 @@
+r"""How far one person can move the released statistics: proofs in ``docs/mathematics.md``, section 2.
+
+Rows are z with norm(z_X) <= R on the regressors and norm(z_Y) <= T on the outcomes, in units of the mapped
+columns, rounding included; every coordinate is at most 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from discreet.checks import Neighbors
+from discreet.domain import Domain, Numeric
+from discreet.privacy.events import Block
+
+MAX_ROWS = 1 << 32
+"""Tables larger than this are refused where a floating-point eigenvalue is released."""
+
+_ROUND_UP = 1 + 2.0**-48
+
+
+def sensitivity(block: Block, domain: Domain, neighbors: Neighbors = "add-remove") -> float:
+    """Largest change of one block, weighted by its noise layout so that mu = sensitivity/sd.
+
+    Examples
+    --------
+    >>> domain = Domain({"age": (18, 90), "income": (0, 200_000)})
+    >>> block = Block("gram", ("(intercept)", "age"), (), sd=1.0)
+    >>> round(sensitivity(block, domain), 6), round(sensitivity(block, domain, "replace-one"), 6)
+    (2.0, 2.828427)
+    """
+    R2, T2 = _norm_squared(block.rows, domain), _norm_squared(block.columns, domain)
+    replace = neighbors == "replace-one"
+    if block.statistic == "gram" and block.layout == "weighted":
+        r = _least_overlap(block.rows, domain)
+        change = math.sqrt(2 * (R2 - r) * (R2 + r)) if replace else R2
+    elif block.statistic == "gram":
+        change = math.sqrt((R2**2 + R2) / 2) * (math.sqrt(2) if replace else 1)
+    elif block.statistic == "cross":
+        change = math.sqrt(R2 * T2) * (2 if replace else 1)
+    elif block.statistic == "squares":
+        change = math.sqrt(len(block.columns))
+    else:
+        change = R2 * (1 + 2 * eigenvalue_error(len(block.rows)))
+    return change * _ROUND_UP
+
+
+def mu(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> float:
+    """The mu of blocks released together with independent noise, rounded up."""
+    costs = {block: (sensitivity(block, domain, neighbors) / block.sd) ** 2 for block in blocks}
+    if neighbors == "replace-one":
+        for gram in [block for block in blocks if block.statistic == "gram" and block.layout == "weighted"]:
+            for cross in [block for block in blocks if block.statistic == "cross" and block.rows == gram.rows]:
+                costs[gram], costs[cross] = 0.0, _joint(gram, cross, domain)
+    return math.sqrt(sum(costs.values())) * _ROUND_UP
+
+
+def eigenvalue_error(size: int) -> float:
+    """Bound on the rounding error of a computed least eigenvalue, in units of R^2, for at most MAX_ROWS rows."""
+    return 4 * size * 2.0**-52 * MAX_ROWS
+
+
+def _joint(gram: Block, cross: Block, domain: Domain) -> float:
+    """Replace-one cost of X'X and X'Y together: no pair of rows is the worst for both.
+
+    With a = 2 R^4/s_xx^2, b = 2 R^2 T^2/s_xy^2 and c = abs(z_X . z'_X)/R^2 it is the maximum over c of
+    a (1 - c^2) + b (1 + c).
+    """
+    R2, T2 = _norm_squared(gram.rows, domain), _norm_squared(cross.columns, domain)
+    a, b = 2 * (R2 / gram.sd) ** 2, 2 * R2 * T2 / cross.sd**2
+    c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, domain) / R2))
+    return (a * (1 - c**2) + b * (1 + c)) * _ROUND_UP
+
+
+def _norm_squared(names: Sequence[str], domain: Domain) -> float:
+    return domain.norm_squared(domain.indices(names))
+
+
+def _least_overlap(names: Sequence[str], domain: Domain) -> int:
+    """The least abs(z . z') over corners of a box that has the constant in it: 0, or 1 where parity forbids 0."""
+    columns = {domain.entries[i].column for i in domain.indices(names)}
+    if names[0] != domain.entries[0].name or columns & set(domain.norm_columns):
+        return 0
+    numbers = sum(isinstance(domain.columns.get(name), Numeric) for name in columns)
+    categories = len(columns) - 1 - numbers
+    if len(columns) == 1:
+        return 0
+    return int(numbers == 0 or (categories == 0 and numbers % 2 == 0))

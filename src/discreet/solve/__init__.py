@@ -1,0 +1,1 @@
+"""Pure functions on released moments: nothing here can reach private data."""

@@ -1,0 +1,49 @@
+"""Noisy normal equations: what every solver takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """S = X'X + N1 and v = X'y + N2 of one outcome, in units of the mapped columns.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The regressors; the constant comes first where the model has an intercept.
+    target : str
+        The outcome.
+    S, v : array
+        Noisy X'X and X'y.
+    yy : float or None
+        Noisy y'y, where it was released.
+    s_xx, s_xy, s_yy : float
+        Noise sds: of the diagonal of S (s_xx/sqrt(2) off it), of v, of yy.
+    R2 : float
+        Bound on the squared norm of a row of X.
+    rows : int or None
+        The declared public number of rows.
+    """
+
+    names: tuple[str, ...]
+    target: str
+    S: Floats
+    v: Floats
+    yy: float | None
+    s_xx: float
+    s_xy: float
+    s_yy: float | None
+    R2: float
+    rows: int | None
+
+    @property
+    def d(self) -> int:
+        """Number of regressors."""
+        return len(self.v)

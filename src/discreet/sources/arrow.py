@@ -1,0 +1,150 @@
+"""Arrow tables and streams, and how an Arrow column becomes numbers or codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.columns import Categorical, Column, Numeric
+from discreet.domain import Domain
+from discreet.encoding import ONE, Encoder, Floats
+from discreet.errors import DataError
+from discreet.sources.base import Source, check_names, spans
+
+_DAY = 86_400_000_000  # microseconds
+
+
+class ArrowSource(Source):
+    """Record batches that hold the declared columns."""
+
+    columnar = True
+
+    def __init__(self, schema: pa.Schema, domain: Domain) -> None:
+        self.domain = domain
+        check_names(schema.names, domain)
+        for name, column in domain.columns.items():
+            check_type(name, column, schema.field(name).type)
+
+    def size(self, batch: pa.RecordBatch) -> int:
+        """Number of rows of a batch."""
+        return int(batch.num_rows)
+
+    def fill(self, batch: pa.RecordBatch, A: Floats, encoder: Encoder) -> int:
+        """Write x - c and the one-hot levels."""
+        if self.domain.missing == "drop":
+            batch = _without_missing(batch, self.domain)
+        rows = int(batch.num_rows)
+        for name, column in self.domain.columns.items():
+            array = batch.column(batch.schema.get_field_index(name))
+            if array.null_count:
+                raise DataError(
+                    f"Column {name!r} has missing values. "
+                    "Remedy: declare missing='drop', or fill them before the release."
+                )
+            places = self.domain.positions[name]
+            if isinstance(column, Numeric):
+                np.subtract(numbers(array), encoder.centre[places[0]], out=A[:rows, places[0]])
+            else:
+                levels = A[:rows, places[0] : places[-1] + 1]
+                levels[:] = 0.0
+                levels[np.arange(rows), codes(name, column, array)] = ONE
+        return rows
+
+
+class TableSource(ArrowSource):
+    """An Arrow table in memory."""
+
+    def __init__(self, table: pa.Table, domain: Domain) -> None:
+        super().__init__(table.schema, domain)
+        self._table = table.select(list(domain.columns))
+        self.total = table.num_rows
+
+    def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
+        """Slices of the table."""
+        wide = rows * 16
+        return (
+            self._table.slice(start, stop - start).to_batches(max_chunksize=rows)
+            for start, stop in spans(self._table.num_rows, wide)
+        )
+
+
+class StreamSource(ArrowSource):
+    """A stream of record batches, read once."""
+
+    def __init__(self, reader: pa.RecordBatchReader, domain: Domain) -> None:
+        super().__init__(reader.schema, domain)
+        self._reader = reader
+
+    def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
+        """One part a batch of the stream."""
+        for batch in self._reader:
+            yield [batch.slice(start, stop - start) for start, stop in spans(batch.num_rows, rows)]
+
+
+def kind(type_: pa.DataType) -> str:
+    """What an Arrow type is to a schema: number, date, category or bool; other types are named as they are."""
+    t = pa.types
+    if t.is_dictionary(type_):
+        type_ = type_.value_type
+    if t.is_integer(type_) or t.is_floating(type_) or t.is_decimal(type_):
+        return "number"
+    if t.is_date(type_) or t.is_timestamp(type_):
+        return "date"
+    if t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_):
+        return "category"
+    return "bool" if t.is_boolean(type_) else str(type_)
+
+
+def check_type(name: str, column: Column, type_: pa.DataType) -> None:
+    """Refuse a column whose type cannot hold what its schema declares."""
+    if isinstance(column, Numeric):
+        wanted = "date" if column.date else "number"
+    else:
+        wanted = {bool: "bool", int: "number"}.get(type(column.levels[0]), "category")
+    if kind(type_) != wanted:
+        raise DataError(f"Column {name!r} is declared as a {wanted} but the data hold {kind(type_)} ({type_}).")
+
+
+def numbers(array: pa.Array) -> Floats:
+    """Float64 values of a numeric or date column without nulls."""
+    if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
+        micro = array.cast(pa.timestamp("us", getattr(array.type, "tz", None)), safe=False).cast(pa.int64())
+        days: Floats = micro.to_numpy(zero_copy_only=False) / float(_DAY)
+        return days
+    if pa.types.is_decimal(array.type) or pa.types.is_dictionary(array.type):
+        array = array.cast(pa.float64())
+    values: Floats = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+def codes(name: str, column: Categorical, array: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """Positions of the levels; an undeclared one is an error that names the column only."""
+    if pa.types.is_dictionary(array.type):
+        found = _positions(array.dictionary, column).take(array.indices)
+    else:
+        found = _positions(array, column)
+    if found.null_count:
+        raise DataError(
+            f"Column {name!r} holds a category that is not declared. Remedy: add it to the levels in the schema, "
+            "from public knowledge, or recode it before the release."
+        )
+    positions: np.ndarray[Any, np.dtype[np.int32]] = found.to_numpy(zero_copy_only=False)
+    return positions
+
+
+def _positions(array: pa.Array, column: Categorical) -> pa.Array:
+    wide = {bool: pa.bool_(), int: pa.int64()}.get(type(column.levels[0]), pa.string())
+    return pc.index_in(array.cast(wide), value_set=pa.array(column.levels, type=wide))
+
+
+def _without_missing(batch: pa.RecordBatch, domain: Domain) -> pa.RecordBatch:
+    kept: Any = None
+    for name in domain.columns:
+        array = batch.column(batch.schema.get_field_index(name))
+        valid = pc.invert(pc.is_null(array, nan_is_null=pa.types.is_floating(array.type)))
+        kept = valid if kept is None else pc.and_(kept, valid)
+    return batch.filter(kept)

@@ -1,0 +1,61 @@
+"""What every source of rows offers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from discreet.domain import Domain
+from discreet.encoding import Encoder, Floats
+from discreet.errors import DataError
+
+
+class Source(ABC):
+    """Rows of one domain, in parts that threads can read side by side.
+
+    Attributes
+    ----------
+    domain : Domain
+        The public facts; the source has been checked against them.
+    columnar : bool
+        Whether batches come a column at a time.
+    total : int or None
+        Number of rows where it is known beforehand: for the progress fraction only, never shown.
+    """
+
+    domain: Domain
+    columnar: bool
+    total: int | None = None
+
+    @abstractmethod
+    def parts(self, rows: int) -> Iterator[Iterable[Any]]:
+        """Independent parts, each an iterable of batches of at most `rows` rows."""
+
+    @abstractmethod
+    def size(self, batch: Any) -> int:
+        """Number of rows of a batch."""
+
+    @abstractmethod
+    def fill(self, batch: Any, A: Floats, encoder: Encoder) -> int:
+        """Write x - c and the one-hot levels of a batch into A; return how many rows were written."""
+
+
+def check_names(names: list[str], domain: Domain) -> None:
+    """Refuse a table in which a declared column is absent or stands twice."""
+    for name in domain.columns:
+        if name not in names:
+            raise DataError(f"Column {name!r} is declared but not in the data. Mend the schema or name other columns.")
+        if names.count(name) > 1:
+            raise DataError(f"Column {name!r} stands twice in the data, so it is unclear which one is meant.")
+
+
+def spans(total: int, rows: int) -> Iterator[tuple[int, int]]:
+    """Consecutive row ranges of at most `rows` rows.
+
+    Examples
+    --------
+    >>> list(spans(5, 2))
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return ((start, min(start + rows, total)) for start in range(0, total, rows))
