@@ -23,7 +23,7 @@ from discreet.solve.ridge import noise_norm, ridge
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdaSSP(MomentsRegressor):
-    r"""Sufficient statistics with a penalty that adapts to the least eigenvalue of X'X.
+    """Sufficient statistics with a penalty that adapts to the least eigenvalue of X'X.
 
     Releases lambda_min, X'X and X'y, with shares g, (1 - g)/2 and (1 - g)/2 of mu^2, and solves
 
@@ -47,7 +47,7 @@ class AdaSSP(MomentsRegressor):
     >>> X = rng.uniform(0, 1, (5000, 2))
     >>> model = AdaSSP(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 2)).fit(X, X.sum(axis=1))
     >>> [block.name for block in model.release_.blocks]
-    ['least eigenvalue of X\'X', "X'X", "X'y"]
+    ["least eigenvalue of X'X", "X'X", "X'y"]
     """
 
     papers: ClassVar[tuple[str, ...]] = ("000", "003")
