@@ -1,0 +1,37 @@
+# make demo, make test and make check set up their own environment in .venv; nothing else is needed but Python 3.11+.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check bench wheel clean
+demo: $(READY)
+	$(BIN)/python -m discreet demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n 2
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_architecture.py
+
+bench: $(READY)
+	$(BIN)/python -m pip install --quiet ".[bench]"
+	$(BIN)/python -m benchmarks.moments
+	$(BIN)/python -m benchmarks.noise
+	$(BIN)/python -m benchmarks.parquet
+
+wheel: $(READY)
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+$(READY): pyproject.toml
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'discreet needs Python 3.11 or newer: make PYTHON=python3.12')"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) dist discreet-demo

@@ -1,0 +1,51 @@
+"""The methods, by name: where they come from and what they promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.errors import ParameterError
+from discreet.linear import SSP, AdaSSP, ConstSSP
+from discreet.linear.base import MomentsRegressor
+
+
+@dataclass(frozen=True)
+class Method:
+    """One estimator as people choose it."""
+
+    estimator: type[MomentsRegressor]
+    source: str
+    summary: str
+
+    @property
+    def name(self) -> str:
+        """The name of the estimator."""
+        return self.estimator.__name__
+
+    @property
+    def status(self) -> str:
+        """What certificates say: verified, or claimed for the printed constants of a paper."""
+        papers = ", ".join(self.estimator.papers)
+        return f"verified; published {papers}: claimed" if papers else "verified"
+
+
+METHODS = (
+    Method(AdaSSP, "000 algorithm 2; 003 algorithms 2, 3", "ridge whose penalty adapts to a private least eigenvalue"),
+    Method(ConstSSP, "003 algorithm 4", "ridge whose penalty depends on public facts only"),
+    Method(SSP, "000 section 3.2; 003 algorithm 1", "plain noisy normal equations; a baseline"),
+)
+DEFAULT = METHODS[0].name
+
+
+def find(name: str) -> Method:
+    """A method by its name, in any case.
+
+    Examples
+    --------
+    >>> find("adassp").name
+    'AdaSSP'
+    """
+    for method in METHODS:
+        if method.name.lower() == name.lower():
+            return method
+    raise ParameterError(f"There is no method {name!r}. Known: {', '.join(m.name for m in METHODS)}.")
