@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib.metadata
-import json
-import os
-import platform
-import time
 from collections.abc import Callable
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from discreet import randomness
+from benchmarks.common import options, report, seconds, version
+from discreet import Domain, Moments, randomness, release
 from discreet.randomness import OSEntropy, add_rounded_normal, rounded_normal
 
 INSTALL_OPENDP = 'OpenDP is not installed, so there is nothing to compare with: pip install "discreet[bench]"'
 EXPONENTS = (35, 44, 52)
-
-
-def seconds(call: Callable[[], object], repeats: int) -> float:
-    """The least wall time of several calls."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def straddles(call: Callable[[], object]) -> int:
@@ -93,59 +74,29 @@ def with_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [r | {"ratio": r["microseconds_per_value"] / ours[r["sd"]]} if r["sd"] in ours else r for r in rows]
 
 
-def version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def environment() -> dict[str, Any]:
-    return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cpu": cpu_model(),
-        "cpu_count": os.cpu_count(),
-        "platform": platform.system(),
-        "python": platform.python_version(),
-        "versions": {name: version(name) for name in ("discreet", "numpy", "scipy", "mpmath", "opendp")},
-    }
-
-
-def show(rows: list[dict[str, Any]], console: Console) -> None:
-    table = Table(title="Gaussian noise on integer lattice vectors")
-    for heading in ("method", "sd", "values", "µs a value", "ratio", "straddles"):
-        table.add_column(heading, justify="left" if heading in ("method", "sd") else "right")
-    for r in rows:
-        ratio = f"{r['ratio']:.1f}" if "ratio" in r else ""
-        time_cell = f"{r['microseconds_per_value']:.3f}"
-        table.add_row(r["method"], r["sd"], f"{r['values']:,}", time_cell, ratio, str(r.get("straddles", "")))
-    console.print(table)
+def release_row(d: int, repeats: int) -> dict[str, Any]:
+    """A whole release of a d x d Gram matrix with per-column bounds."""
+    rng = np.random.default_rng(2)
+    low, high = -rng.uniform(1, 2, d), rng.uniform(1, 2, d)
+    names = [f"x{i}" for i in range(d)]
+    domain = Domain.from_bounds(names, bounds_X=(low, high))
+    moments = Moments.from_source(rng.uniform(-1, 1, (2000, d)), domain)
+    values = (d + 1) * (d + 2) // 2
+    return row(f"release(), d = {d}", "", values, lambda: release(moments, epsilon=1, delta=1e-6), repeats)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--values", type=int, default=500_500)
-    parser.add_argument("--opendp-values", type=int, default=20_000)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/noise.json"))
-    options = parser.parse_args()
-    console = Console()
-    rows = discreet_rows(options.values, options.repeats)
+    given = options("noise", __doc__, values=500_500, opendp_values=20_000, repeats=5)
+    rows = discreet_rows(given.values, given.repeats)
     if version("opendp") is None:
-        console.print(INSTALL_OPENDP, markup=False)
+        print(INSTALL_OPENDP)
     else:
-        rows += opendp_rows(options.opendp_values, options.repeats)
-    rows = with_ratios(rows)
-    show(rows, console)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(environment() | {"rows": rows}, indent=2) + "\n")
+        rows += opendp_rows(given.opendp_values, given.repeats)
+    rows.append(release_row(1000, 2))
+    for r in rows:
+        r["seconds"] = r["microseconds_per_value"] * r["values"] / 1e6
+    columns = ("method", "sd", "values", "microseconds_per_value", "seconds", "ratio", "straddles")
+    report("Gaussian noise on integer lattice vectors", columns, with_ratios(rows), given.out)
 
 
 if __name__ == "__main__":

@@ -184,6 +184,31 @@ def test_values_around_the_edge_of_the_error_bound(distance):
         assert one([word, 5], shifted, scale) == reference([word, 5], shifted, scale)
 
 
+def edge_cases():
+    """Words and offsets that put the value a share of ndtri's allowed error away from a half-integer."""
+    rng = np.random.default_rng(12)
+    middle = rng.integers(0, 2**64, size=60, dtype=np.uint64).tolist()
+    small = [TOP - 2**k for k in range(20, 61, 4)] + [2 * TOP - 2**k for k in range(20, 61, 4)]
+    tail = [2**k + 12345 for k in range(50, 62)]
+    for word in middle + small + tail:
+        scale = float(rng.uniform(2**30, 2**31))
+        allowed = scale * (NDTRI_RELATIVE * abs(float(ndtri((word % TOP) / 2**64))) + NDTRI_ABSOLUTE)
+        for share in (-0.6, -0.3, -0.1, 0.1, 0.3, 0.6):
+            yield [word, 5, 5], (offset_near_half([word], scale) + share * allowed) % 1.0, scale
+
+
+@pytest.mark.parametrize("direction", [-1, 1])
+def test_an_ndtri_that_uses_up_its_allowed_error_changes_nothing(direction, monkeypatch):
+    # The error of the real ndtri, below 1e-15, comes on top.
+    def poor(p):
+        z = ndtri(p)
+        return z + direction * (0.75 * NDTRI_RELATIVE * np.abs(z) + 0.95 * NDTRI_ABSOLUTE)
+
+    monkeypatch.setattr(randomness, "ndtri", poor)
+    for words, offset, scale in edge_cases():
+        assert one(words, offset, scale) == reference(words, offset, scale)
+
+
 def test_these_tests_notice_a_missing_error_bound(monkeypatch):
     for name in ("_SLOPE", "_FLOOR", "_UNRESOLVED"):
         monkeypatch.setattr(randomness, name, 0.0)

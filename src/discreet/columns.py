@@ -12,6 +12,9 @@ from discreet.errors import DomainError
 
 Level = str | int | bool
 
+LARGEST = 2.0**960
+"""Bounds are at most this, and at least its inverse apart: a finite value minus a centre then stays finite."""
+
 _EPOCH = dt.date(1970, 1, 1)
 _HOW = (
     "Give (low, high) for a number, a pair of ISO dates for a date, a list of levels for a category, or bool. "
@@ -39,13 +42,21 @@ class Numeric:
         object.__setattr__(self, "high", float(self.high))
 
     def check(self, name: str, *, in_ball: bool = False) -> None:
-        """Refuse bounds that are not numbers, infinite or inverted."""
+        """Refuse bounds that are not numbers, infinite, inverted, or beyond what float64 can centre and scale."""
         if math.isnan(self.low) or math.isnan(self.high):
             raise DomainError(f"Column {name!r}: a bound is NaN. {_HOW}")
-        if not in_ball and (math.isinf(self.low) or math.isinf(self.high)):
+        if self.unit is not None and not isinstance(self.unit, str):
+            raise DomainError(f"Column {name!r}: the unit must be text.")
+        if (self.date or not in_ball) and (math.isinf(self.low) or math.isinf(self.high)):
             raise DomainError(f"Column {name!r}: a bound is infinite, so no noise could hide one person. {_HOW}")
         if not self.low < self.high:
             raise DomainError(f"Column {name!r}: low = {self.low:g} must be below high = {self.high:g}.")
+        half, largest = self.high / 2 - self.low / 2, max(abs(self.low), abs(self.high))
+        if not in_ball and (largest > LARGEST or half < max(1 / LARGEST, largest * 2.0**-30)):
+            raise DomainError(
+                f"Column {name!r}: the bounds are too large or too close together for floating point. "
+                "Shift or scale the column first."
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -74,10 +85,12 @@ class Categorical:
             raise DomainError(f"Column {name!r} is a category and cannot be one of norm_columns.")
         if len(self.levels) < 2:
             raise DomainError(f"Column {name!r}: a category needs at least two levels.")
-        if len(set(self.levels)) < len(self.levels):
-            raise DomainError(f"Column {name!r}: a level is listed twice.")
         if len({type(level) for level in self.levels}) > 1 or not isinstance(self.levels[0], (str, int)):
             raise DomainError(f"Column {name!r}: levels must be all text, all whole numbers, or false and true.")
+        if len(set(self.levels)) < len(self.levels):
+            raise DomainError(f"Column {name!r}: a level is listed twice.")
+        if any(isinstance(level, int) and not -(2**63) <= level < 2**63 for level in self.levels):
+            raise DomainError(f"Column {name!r}: a level is too large; whole numbers must fit 64 bits.")
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -161,5 +174,5 @@ def _parse_bounds(name: str, low: Any, high: Any, unit: str | None) -> Numeric:
         if isinstance(low, dates) and isinstance(high, dates):
             return Numeric(to_days(low), to_days(high), unit, date=True)
         return Numeric(float(low), float(high), unit)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DomainError(f"Column {name!r}: the bounds are neither numbers nor ISO dates. {_HOW}") from None

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from discreet import checks
-from discreet.columns import Categorical, Column, Numeric, parse_column
+from discreet.columns import LARGEST, Categorical, Column, Numeric, parse_column
 from discreet.errors import DomainError, NotReleasedError, ParameterError
 
 LATTICE_BITS = 20
@@ -80,6 +80,8 @@ class Domain:
                 "`discreet schema init FILE` writes a form to fill in."
             )
         parsed = {str(name): parse_column(str(name), spec) for name, spec in columns.items()}
+        if len(parsed) < len(columns):
+            raise DomainError("Two columns have the same name once it is written as text. Rename one of them.")
         ball = _ball(parsed, data_norm, norm_columns)
         for name, column in parsed.items():
             if not name or name == CONSTANT:
@@ -88,7 +90,7 @@ class Domain:
         object.__setattr__(self, "columns", parsed)
         object.__setattr__(self, "data_norm", None if data_norm is None else float(data_norm))
         object.__setattr__(self, "norm_columns", ball)
-        object.__setattr__(self, "intercept", bool(intercept))
+        object.__setattr__(self, "intercept", bool(checks.choice("intercept", intercept, (True, False))))
         object.__setattr__(self, "missing", checks.choice("missing", missing, ("error", "drop")))
         self._check_entries()
 
@@ -123,6 +125,11 @@ class Domain:
         """
         if bounds_X is None and data_norm is not None:
             bounds_X = (-math.inf, math.inf)
+        features, targets = list(features), list(targets)
+        names = features + targets
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise DomainError(f"Column {twice[0]!r} is named twice among those of X and y.")
         columns = _bounded("bounds_X", bounds_X, features) | _bounded("bounds_y", bounds_y, targets)
         ball = None if data_norm is None else features
         return cls(columns, data_norm=data_norm, norm_columns=ball, intercept=intercept)
@@ -140,8 +147,7 @@ class Domain:
         options = {k: facts[k] for k in ("data_norm", "norm_columns", "intercept", "missing") if k in facts}
         columns = dict(facts.get("columns", {}))
         if options.get("data_norm") is not None:
-            unbounded = {"low": -math.inf, "high": math.inf}
-            columns = {n: unbounded if spec == {} else spec for n, spec in columns.items()}
+            columns = {name: _unbounded(spec) for name, spec in columns.items()}
         return cls(columns, **options)
 
     def to_dict(self) -> dict[str, Any]:
@@ -280,8 +286,23 @@ class Domain:
         ball = "" if self.data_norm is None else f", data_norm={self.data_norm:g}"
         return f"Domain({{{shown}{more}}}{ball})"
 
+    def __eq__(self, other: object) -> bool:
+        return self._facts == other._facts if isinstance(other, Domain) else NotImplemented
+
     def __hash__(self) -> int:
-        return hash((tuple(self.columns.items()), self.data_norm, self.norm_columns, self.intercept, self.missing))
+        return hash(self._facts)
+
+    @property
+    def _facts(self) -> tuple[Any, ...]:
+        """What makes two domains the same; the order of the columns does, for it is that of encoded rows."""
+        return tuple(self.columns.items()), self.data_norm, self.norm_columns, self.intercept, self.missing
+
+
+def _unbounded(spec: Any) -> Any:
+    """A column's facts with infinite bounds where they are not written, which is allowed inside a ball."""
+    if not isinstance(spec, Mapping) or not set(spec) <= {"low", "high", "unit"}:
+        return spec
+    return {"low": -math.inf, "high": math.inf, **spec}
 
 
 def _short(column: Column) -> str:
@@ -293,10 +314,12 @@ def _ball(columns: dict[str, Column], data_norm: Any, names: Sequence[str] | Non
         if names is not None:
             raise DomainError("norm_columns needs data_norm, the bound on their Euclidean norm.")
         return ()
-    if not checks.is_real(data_norm) or not 0 < data_norm < math.inf:
+    if not checks.is_real(data_norm) or not 1 / LARGEST <= data_norm <= LARGEST:
         raise DomainError(f"data_norm must be a finite number above 0, got {data_norm!r}.")
     if names is None:
         return tuple(name for name, column in columns.items() if isinstance(column, Numeric))
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise DomainError("norm_columns must be a list of column names.")
     unknown = [name for name in names if name not in columns]
     if unknown:
         raise DomainError(f"norm_columns names {unknown[0]!r}, which is not declared.")
@@ -314,10 +337,8 @@ def _bounded(argument: str, bounds: Any, names: Sequence[str]) -> dict[str, Colu
         low, high = bounds
         lows = np.broadcast_to(np.asarray(low, dtype=float), (len(names),))
         highs = np.broadcast_to(np.asarray(high, dtype=float), (len(names),))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DomainError(f"{argument} has the wrong shape or is not numeric: give {how}.") from None
-    if len(set(names)) < len(names):
-        raise DomainError(f"A column name stands twice among those of {argument}.")
     return {name: Numeric(a, b) for name, a, b in zip(names, lows.tolist(), highs.tolist(), strict=True)}
 
 

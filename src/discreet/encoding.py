@@ -10,6 +10,8 @@ from discreet.errors import DataError
 
 Floats = NDArray[np.float64]
 ONE = float(1 << LATTICE_BITS)
+_MAX = np.finfo(float).max
+_HUGE = 2.0**480
 
 
 class Encoder:
@@ -54,8 +56,9 @@ class Encoder:
         for i, entry in enumerate(self.domain.entries):
             column = self.domain.columns.get(entry.column)
             if isinstance(column, Numeric):
-                low[i] = (column.low - self.centre[i]) * self._scale[i]
-                high[i] = (column.high - self.centre[i]) * self._scale[i]
+                with np.errstate(over="ignore"):
+                    low[i] = max((column.low - self.centre[i]) * self._scale[i], -_MAX)
+                    high[i] = min((column.high - self.centre[i]) * self._scale[i], _MAX)
         return np.rint(low), np.rint(high)
 
     def empty(self, rows: int, *, columnar: bool = False) -> Floats:
@@ -66,9 +69,10 @@ class Encoder:
 
     def finish(self, A: Floats) -> None:
         """Scale, clip and round a batch that holds x - c."""
-        if not np.isfinite(A.sum()):
-            self._refuse_non_finite(A)
-        np.multiply(A, self._scale, out=A)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(A.sum()):
+                self._refuse_non_finite(A)
+            np.multiply(A, self._scale, out=A)
         if self._symmetric:
             np.clip(A, -ONE, ONE, out=A)
         else:
@@ -80,14 +84,15 @@ class Encoder:
 
     def _shorten(self, A: Floats) -> None:
         ball = self._ball
-        norms = _row_norms(A[:, ball])
-        if not np.isfinite(norms).all():
-            A[:, ball] *= ONE / np.maximum(np.abs(A[:, ball]).max(axis=1, keepdims=True), ONE)
-            norms = _row_norms(A[:, ball])
-        A[:, ball] *= (ONE / np.maximum(norms, ONE))[:, None]
+        far = np.flatnonzero(_row_squares(A[:, ball]) > ONE**2 * (1 - 2.0**-30))
+        if len(far) == len(A):
+            A[:, ball] = _onto_ball(A[:, ball])
+        elif len(far):
+            rows = A[far]
+            rows[:, ball] = _onto_ball(rows[:, ball])
+            A[far] = rows
         np.rint(A, out=A)
-        Z = A[:, ball]
-        inside = np.einsum("ij,ij->i", Z, Z) <= self.domain.ball_lattice
+        inside = _row_squares(A[:, ball]) <= self.domain.ball_lattice
         if not inside.all():
             A[:, ball] *= inside[:, None]
 
@@ -99,7 +104,27 @@ class Encoder:
                 raise DataError(f"Column {entry.column!r} holds {kind}. Remedy: {hint} before the release.")
 
 
-def _row_norms(Z: Floats) -> Floats:
+def _row_squares(Z: Floats) -> Floats:
+    """Squared norms, exact for integers; for others the last bits depend on the memory order."""
     with np.errstate(over="ignore"):
-        norms: Floats = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-    return norms
+        squares: Floats = np.einsum("ij,ij->i", Z, Z)
+    return squares
+
+
+def _onto_ball(Z: Floats) -> Floats:
+    """Rows shortened to the ball, each by a sum in the order of its columns, so that only its own values matter."""
+    with np.errstate(over="ignore"):
+        squares = _in_order(Z)
+    huge = squares > _HUGE**2
+    if huge.any():
+        Z = Z * np.where(huge, ONE / np.abs(Z).max(axis=1), 1.0)[:, None]
+        squares = _in_order(Z)
+    shortened: Floats = Z * (ONE / np.maximum(np.sqrt(squares), ONE))[:, None]
+    return shortened
+
+
+def _in_order(Z: Floats) -> Floats:
+    squares = np.zeros(len(Z))
+    for column in Z.T:
+        squares += column * column
+    return squares

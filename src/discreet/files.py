@@ -61,7 +61,7 @@ def read_document(path: str | Path, kind: str, versions: tuple[int, ...]) -> dic
             f"{Path(path).name} has format_version {body.get('format_version')!r}; this version of discreet reads "
             f"{', '.join(map(str, versions))}. A newer discreet can read it."
         )
-    if body.get("sha256") != digest(body):
+    if not _is_whole(body):
         raise FileFormatError(
             f"{Path(path).name} was damaged or edited: its SHA-256 does not match its content. "
             "Ask whoever made it for a fresh copy."
@@ -69,9 +69,28 @@ def read_document(path: str | Path, kind: str, versions: tuple[int, ...]) -> dic
     return body
 
 
+def _is_whole(body: dict[str, Any]) -> bool:
+    try:
+        return body.get("sha256") == digest(body)
+    except ValueError:  # NaN and infinity, which JSON does not have
+        return False
+
+
 def read_json(path: str | Path) -> Any:
     """Read JSON text, with an error that names the file."""
     try:
-        return json.loads(Path(path).read_bytes())
-    except (UnicodeDecodeError, json.JSONDecodeError):
+        return json.loads(Path(path).read_bytes(), object_pairs_hook=_once)
+    except FileFormatError as error:
+        raise FileFormatError(f"{Path(path).name}: {error}") from None
+    except (ValueError, RecursionError):
         raise FileFormatError(f"{Path(path).name} is not complete JSON: it is truncated or of another kind.") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, each of whose names stands once."""
+    body = dict(pairs)
+    if len(body) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise FileFormatError(f"the entry {twice!r} stands twice, so it is unclear which one is meant.")
+    return body

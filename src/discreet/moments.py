@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.encoding import Encoder, Floats
-from discreet.errors import DiscreetError, FileFormatError, ParameterError
+from discreet.errors import FileFormatError, ParameterError
 from discreet.files import atomic_write
 from discreet.progress import Progress, as_progress
 from discreet.sources import Source, open_source
@@ -67,7 +67,9 @@ class Moments:
         """
         if not isinstance(domain, Domain):
             raise ParameterError("domain must be a Domain: the public bounds of the columns.")
-        return _sum_up(open_source(source, domain), _threads(n_jobs), as_progress(progress))
+        threads = _threads(n_jobs)
+        with as_progress(progress) as report:
+            return _sum_up(open_source(source, domain), threads, report)
 
     @classmethod
     def from_batch(cls, A: Floats, domain: Domain) -> Moments:
@@ -106,20 +108,22 @@ class Moments:
     @classmethod
     def load(cls, path: str | Path) -> Moments:
         """Load what `save` wrote."""
-        try:
-            with Path(path).open("rb") as file:
-                if file.readline() != (_NOTE + "\n").encode():
-                    raise FileFormatError(f"{Path(path).name} is not a moments file of discreet.")
+        name = Path(path).name
+        with Path(path).open("rb") as file:
+            if file.readline(1000) != (_NOTE + "\n").encode():
+                raise FileFormatError(f"{name} is not a moments file of discreet.")
+            try:
                 with np.load(file, allow_pickle=False) as parts:
                     header = json.loads(str(parts["header"]))
-                    domain = Domain.from_dict(header["domain"])
                     high, low = parts["high"], parts["low"]
-        except (OSError, DiscreetError):
-            raise
-        except Exception:
-            raise FileFormatError(f"{Path(path).name} is damaged and cannot be read.") from None
+                version = header["format_version"]
+                domain = Domain.from_dict(header["domain"]) if version == 1 else None
+            except Exception:  # a damaged archive fails in many ways
+                raise FileFormatError(f"{name} is damaged and cannot be read.") from None
+        if domain is None:
+            raise FileFormatError(f"{name} has format_version {version!r}; this version of discreet reads 1.")
         if not high.shape == low.shape == (len(domain.entries),) * 2 or {high.dtype, low.dtype} != {np.dtype(np.int64)}:
-            raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.")
+            raise FileFormatError(f"{name} is damaged: its parts do not fit together.")
         return cls(domain, high, low)
 
     def __eq__(self, other: object) -> bool:
@@ -191,8 +195,8 @@ def _sum_up(source: Source, threads: int, progress: Progress) -> Moments:
     def work() -> _Total:
         total = _Total(len(source.domain.entries))
         buffer = encoder.empty(rows, columnar=source.columnar)
-        for part in parts:
-            for batch in part:
+        with parts:
+            for batch in parts:
                 A = buffer[: source.fill(batch, buffer, encoder)]
                 encoder.finish(A)
                 total.add(A)
@@ -211,7 +215,7 @@ def _sum_up(source: Source, threads: int, progress: Progress) -> Moments:
 
 
 class _Shared:
-    """An iterator that threads draw from in turn; it ends for all once one of them stops it or fails."""
+    """Parts that threads draw from in turn, a batch at a time; they end for all once one thread stops or fails."""
 
     def __init__(self, parts: Iterator[Iterable[Any]]) -> None:
         self._parts = parts
@@ -221,18 +225,23 @@ class _Shared:
     def stop(self) -> None:
         self._stopped = True
 
-    def __iter__(self) -> Iterator[Iterable[Any]]:
-        return self
+    def __enter__(self) -> None:
+        pass
 
-    def __next__(self) -> Iterable[Any]:
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        if failure:
+            self.stop()
+
+    def __iter__(self) -> Iterator[Any]:
+        while (part := self._next()) is not None:
+            for batch in part:
+                if self._stopped:
+                    return
+                yield batch
+
+    def _next(self) -> Iterable[Any] | None:
         with self._lock:
-            if self._stopped:
-                raise StopIteration
-            try:
-                return next(self._parts)
-            except BaseException:
-                self._stopped = True
-                raise
+            return None if self._stopped else next(self._parts, None)
 
 
 class _Done:

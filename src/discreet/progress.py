@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
 Progress = Callable[[float], None]
 
 
-def as_progress(progress: bool | Progress) -> Progress:
-    """A callback for a fraction between 0 and 1; True shows a bar on standard error."""
-    if callable(progress):
-        return progress
-    return _Bar() if progress else _silent
+@contextlib.contextmanager
+def as_progress(progress: bool | Progress) -> Iterator[Progress]:
+    """A callback for a fraction between 0 and 1; True shows a bar on standard error, which goes away at the end."""
+    if callable(progress) or not progress:
+        yield progress if callable(progress) else _silent
+        return
+    bar = _Bar()
+    try:
+        yield bar
+    finally:
+        bar.stop()
 
 
 def _silent(fraction: float) -> None:
@@ -19,7 +26,7 @@ def _silent(fraction: float) -> None:
 
 
 class _Bar:
-    """A bar on standard error that appears with the first progress and goes away at the end."""
+    """A bar on standard error that appears with the first progress."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -31,8 +38,9 @@ class _Bar:
         self._task = self._rich.add_task("reading", total=1.0)
 
     def __call__(self, fraction: float) -> None:
-        if fraction >= 1.0:
-            self._rich.stop()
-            return
         self._rich.start()
         self._rich.update(self._task, completed=fraction)
+
+    def stop(self) -> None:
+        """Take the bar away and give the terminal back."""
+        self._rich.stop()

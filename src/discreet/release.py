@@ -79,8 +79,10 @@ def release(
     >>> release(Moments.from_source((X, X), domain), epsilon=1, delta=1e-6)
     PrivateMoments(2 columns, epsilon=1, delta=1e-06, verified)
     """
-    wants = _wants(moments.domain, targets, shares)
+    if not isinstance(moments, Moments):
+        raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
     promise = promised(epsilon, delta, rows, neighbors)
+    wants = _wants(moments.domain, targets, shares)
     return release_verified(moments, wants, promise, "moments", rows, random_state)
 
 
@@ -131,20 +133,30 @@ def release_blocks(
         promise = replace(promise, status="simulation", reason=what)
     event = GaussianEvent(sensitivity.mu(blocks, moments.domain, promise.neighbors), tuple(blocks))
     software = f"discreet {__version__}"
-    certificate = Certificate(promise, method, moments.domain, (event,), rows, software)
+    certificate = Certificate(promise, method, moments.domain, (event,), checks.rows(rows), software)
     if promise.status == "verified" and not all(finding.ok for finding in certificate.check()):
         raise GuaranteeError(
             "The calibrated noise does not keep the promise. This is a defect of discreet: please report it."
         )
-    for block in blocks:
-        for sd in _sds(block):
-            grid_exponent(sd)
+    _check_sds(blocks)
     exact = [_exact(moments, block) for block in blocks]
     values = tuple(
         tuple(_noisy(part, sd, source) for part, sd in zip(parts, _sds(block), strict=True))
         for block, parts in zip(blocks, exact, strict=True)
     )
     return PrivateMoments(certificate, values)
+
+
+def _check_sds(blocks: Sequence[Block]) -> None:
+    try:
+        for block in blocks:
+            for sd in _sds(block):
+                grid_exponent(sd)
+    except ParameterError:
+        raise ParameterError(
+            "This promise needs noise that cannot be added exactly: its sd must lie between 2^-10 and 2^42 in units "
+            "of the mapped columns. Choose an epsilon that is less extreme."
+        ) from None
 
 
 def _noisy(part: np.ndarray[Any, Any], sd: float, source: Entropy) -> GridValues:
@@ -154,10 +166,7 @@ def _noisy(part: np.ndarray[Any, Any], sd: float, source: Entropy) -> GridValues
 
 def _sds(block: Block) -> list[float]:
     """Noise sds in lattice units, in the order of `_exact`."""
-    sd = math.ldexp(block.sd, 2 * LATTICE_BITS)
-    if block.statistic != "gram":
-        return [sd]
-    return [sd, sd if block.layout == "uniform" else sd / math.sqrt(2)]
+    return [math.ldexp(sd, 2 * LATTICE_BITS) for sd in block.sds]
 
 
 def _exact(moments: Moments, block: Block) -> list[np.ndarray[Any, Any]]:
@@ -191,7 +200,7 @@ def _wants(domain: Domain, targets: Sequence[str] | None, shares: Mapping[str, f
     features = tuple(name for name in names if domain.entries[domain.indices([name])[0]].column not in taken)
     if not features:
         raise ParameterError("Every column is an outcome; leave at least one as a feature.")
-    split = check_shares(shares or {}, DEFAULT_SHARES)
+    split = check_shares({} if shares is None else shares, DEFAULT_SHARES)
     blocks: list[tuple[Statistic, tuple[str, ...], tuple[str, ...]]] = [
         ("gram", features, ()),
         ("cross", features, outcomes),
@@ -211,7 +220,9 @@ def _outcomes(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
 
 def check_shares(shares: Mapping[str, float], defaults: Mapping[str, float]) -> dict[str, float]:
     """Shares of the budget: at least 0, of known blocks, X'X and X'y not left out, made to add up to 1."""
-    unknown = sorted(set(shares) - set(defaults))
+    if not isinstance(shares, Mapping):
+        raise ParameterError(f"shares must be a mapping, for example {dict(defaults)}.")
+    unknown = sorted(set(shares) - set(defaults), key=str)
     if unknown:
         raise ParameterError(f"shares names {unknown[0]!r}; known are {', '.join(defaults)}.")
     split = {**defaults, **shares}

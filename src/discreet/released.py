@@ -17,6 +17,7 @@ from discreet.errors import FileFormatError, GuaranteeError, NotReleasedError, P
 from discreet.files import read_document, write_document
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block
+from discreet.randomness import grid_exponent
 from discreet.solve.equations import NormalEquations
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class PrivateMoments:
         features : sequence of str, optional
             The regressors; all released columns but the outcome's by default.
         """
+        if isinstance(features, str):
+            raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
         domain = self.domain
         y = domain.entries[domain.target(target)]
         names = self._features(y.column) if features is None else list(features)
@@ -162,14 +165,15 @@ class PrivateMoments:
     def load(cls, path: str | Path) -> PrivateMoments:
         """Load a release that `save` wrote, after checking that it is whole."""
         body = read_document(path, "release", (1,))
-        certificate = Certificate.from_dict(body["certificate"])
+        certificate = Certificate.from_dict(body.get("certificate", {}))
         try:
             parts = [
                 [GridValues(int(p["exponent"]), tuple(map(int, p["integers"]))) for p in ps] for ps in body["values"]
             ]
             released = cls(certificate, tuple(map(tuple, parts)))
             _ = released.arrays
-        except (KeyError, TypeError, ValueError):
+            released._check_grids()
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise FileFormatError(f"{Path(path).name} is damaged: its values do not fit its certificate.") from None
         return released
 
@@ -177,6 +181,13 @@ class PrivateMoments:
         g = self.certificate.guarantee
         promise = f"epsilon={g.epsilon:g}, delta={g.delta:g}, {g.status}"
         return f"PrivateMoments({len(self.domain.columns)} columns, {promise})"
+
+    def _check_grids(self) -> None:
+        """Refuse values on another grid than that of the stated noise."""
+        for block, parts in zip(self.blocks, self.values, strict=True):
+            for sd, part in zip(block.sds, parts, strict=True):
+                if part.exponent != grid_exponent(math.ldexp(sd, 2 * LATTICE_BITS)):
+                    raise ValueError("the grid does not fit the noise")
 
     # ---------------------------------------------------------------- looking up
 
@@ -194,8 +205,12 @@ class PrivateMoments:
                 return block
             if block.statistic == "gram" and held.issuperset([*rows, *columns]):
                 return block
-        what = f"products with {columns[0]!r}" if columns else "products of these features"
-        raise NotReleasedError(f"The {what} were not released. Released: {'; '.join(map(_describe, self.blocks))}.")
+        grams = {name for block in self.blocks if block.statistic == "gram" for name in block.rows}
+        what = list(columns) or [name for name in rows if name not in grams] or list(rows)
+        raise NotReleasedError(
+            f"The products with {', '.join(map(repr, what))} were not released. "
+            f"Released: {'; '.join(map(_describe, self.blocks))}."
+        )
 
     def _find_square(self, name: str) -> Block | None:
         for block in self.blocks:
@@ -223,8 +238,10 @@ def _describe(block: Block) -> str:
 def _array(block: Block, parts: Sequence[GridValues]) -> Floats:
     if block.statistic == "gram":
         diagonal, upper = (part.floats() for part in parts)
-        G = np.diag(diagonal)
         at = np.triu_indices(len(block.rows), k=1)
+        if len(diagonal) != len(block.rows) or len(upper) != len(at[0]):
+            raise ValueError("a Gram matrix of another size")
+        G = np.diag(diagonal)
         G[at] = upper
         G.T[at] = upper
         return G

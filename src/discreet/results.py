@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet import checks
 from discreet.domain import CONSTANT, Domain, Numeric
-from discreet.errors import ParameterError
+from discreet.errors import DataError, ParameterError
 from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
 from discreet.solve.equations import NormalEquations
@@ -20,7 +20,7 @@ from discreet.solve.ridge import noise_norm, ridge
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Results:
     """A fitted linear model. Holds released values only, so it can be saved and published.
 
@@ -55,7 +55,13 @@ class Results:
 
     def predict(self, X: Floats) -> Floats:
         """Predict from a matrix with one column for each of `names`."""
-        predicted: Floats = np.asarray(X, dtype=float) @ self.coef + self.intercept
+        try:
+            matrix = np.asarray(X, dtype=float)
+        except (TypeError, ValueError):
+            raise DataError("X cannot be read as a matrix of numbers.") from None
+        if matrix.ndim != 2 or matrix.shape[1] != len(self.names):
+            raise DataError(f"X must be a matrix with {len(self.names)} columns: {', '.join(self.names)}.")
+        predicted: Floats = matrix @ self.coef + self.intercept
         return predicted
 
     def unit(self, name: str) -> str:

@@ -47,7 +47,7 @@ def blank_schema(columns: Iterable[tuple[str, str]]) -> str:
 
 def _key(name: str) -> str:
     bare = name and all(c.isascii() and (c.isalnum() or c in "_-") for c in name)
-    return name if bare else json.dumps(name, ensure_ascii=False)
+    return name if bare else json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def read_schema(path: str | Path) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def sensitivity(block: Block, domain: Domain, neighbors: Neighbors = "add-remove
     elif block.statistic == "cross":
         change = math.sqrt(R2 * T2) * (2 if replace else 1)
     elif block.statistic == "squares":
-        change = math.sqrt(len(block.columns))
+        change = math.sqrt(min(len(block.columns), 2 * T2) if replace else T2)
     else:
         change = R2 * (1 + 2 * eigenvalue_error(len(block.rows)))
     return change * _ROUND_UP
@@ -47,12 +47,23 @@ def sensitivity(block: Block, domain: Domain, neighbors: Neighbors = "add-remove
 
 def mu(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> float:
     """The mu of blocks released together with independent noise, rounded up."""
-    costs = {block: (sensitivity(block, domain, neighbors) / block.sd) ** 2 for block in blocks}
+    costs = [(sensitivity(block, domain, neighbors) / block.sd) ** 2 for block in blocks]
     if neighbors == "replace-one":
-        for gram in [block for block in blocks if block.statistic == "gram" and block.layout == "weighted"]:
-            for cross in [block for block in blocks if block.statistic == "cross" and block.rows == gram.rows]:
-                costs[gram], costs[cross] = 0.0, _joint(gram, cross, domain)
-    return math.sqrt(sum(costs.values())) * _ROUND_UP
+        for i, j in _pairs(blocks):
+            costs[i], costs[j] = 0.0, _joint(blocks[i], blocks[j], domain)
+    return math.sqrt(math.fsum(costs)) * _ROUND_UP
+
+
+def _pairs(blocks: Sequence[Block]) -> list[tuple[int, int]]:
+    """Places of X'X and X'Y on the same X, each block in one pair at most."""
+    crosses = [j for j, block in enumerate(blocks) if block.statistic == "cross"]
+    pairs = []
+    for i, gram in enumerate(blocks):
+        j = next((j for j in crosses if blocks[j].rows == gram.rows), None)
+        if gram.statistic == "gram" and gram.layout == "weighted" and j is not None:
+            crosses.remove(j)
+            pairs.append((i, j))
+    return pairs
 
 
 def eigenvalue_error(size: int) -> float:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -16,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from discreet import checks
 from discreet.checks import Neighbors
 from discreet.domain import Domain
-from discreet.encoding import ONE, Encoder
 from discreet.errors import DataError, DomainError, ParameterError
+from discreet.linear.inputs import as_outcome, column_names, design_matrix, is_table, join
 from discreet.moments import Moments
 from discreet.privacy.events import Block
 from discreet.privacy.guarantee import Guarantee
@@ -25,8 +24,8 @@ from discreet.release import Want, promised, release_blocks, release_verified
 from discreet.released import PrivateMoments
 from discreet.results import Results, results
 from discreet.solve.equations import NormalEquations
-from discreet.sources import open_source
-from discreet.sources.frames import is_frame, is_series
+from discreet.sources.arrays import as_array
+from discreet.sources.frames import is_series
 
 Floats = NDArray[np.float64]
 
@@ -113,13 +112,11 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
                 "sample_weight is not supported: weights would let one person move the result by more than "
                 "the noise hides."
             )
-        self._check()
+        promise = self._check()
+        y = as_outcome(y)
         domain, features, target = self._describe(X, y)
-        moments = Moments.from_source(_pair(X, y, features, target), domain, n_jobs=self.n_jobs)
-        self.n_features_in_ = len(features)
-        if is_frame(X):
-            self.feature_names_in_ = np.array(features, dtype=object)
-        return self._fit(moments, target, features)
+        moments = Moments.from_source(join(X, y, target), domain, n_jobs=self.n_jobs)
+        return self._fit(moments, target, features, promise, named=is_table(X))
 
     def fit_moments(self, moments: Moments, target: str, features: Sequence[str] | None = None) -> Self:
         """Release from exact moments that were summed up before, and fit the model.
@@ -127,32 +124,39 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
         Parameters
         ----------
         moments : Moments
-            Exact moments of the private table; their domain is used.
+            Exact moments of the private table. Their domain is used, its intercept too; `domain`, `bounds_X`,
+            `bounds_y`, `data_norm` and `fit_intercept` of this estimator are not.
         target : str
             The outcome.
         features : sequence of str, optional
             The features; all other columns by default.
         """
-        self._check()
+        promise = self._check()
+        if not isinstance(moments, Moments):
+            raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
+        if isinstance(features, str):
+            raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
         outcome = moments.domain.entries[moments.domain.target(target)].column
         names = [name for name in moments.domain.columns if name != outcome] if features is None else list(features)
-        self.n_features_in_ = len(names)
-        return self._fit(moments, target, names)
+        return self._fit(moments, target, names, promise, named=True)
 
     def predict(self, X: Any) -> Floats:
         """Predict the outcome; X is not clipped to the bounds."""
         check_is_fitted(self)
-        names = list(self._features)
-        domain = self.release_.domain.select(names)
-        if not is_frame(X) and not isinstance(X, pa.Table):
-            X = np.asarray(X)
-        predicted: Floats = _design_matrix(X, domain) @ self.coef_ + self.intercept_
+        facts = self.release_.domain.select(self._features).to_dict()
+        domain = Domain.from_dict(facts | {"missing": "error"})
+        if not is_table(X):
+            X = as_array("X", X)
+            if X.ndim == 2 and X.shape[1] != self.n_features_in_:
+                raise DataError(f"X must have as many columns as in fit: {self.n_features_in_}.")
+        predicted: Floats = design_matrix(X, domain) @ self.coef_ + self.intercept_
         return predicted
 
     # ---------------------------------------------------------------- wiring
 
     def _check(self) -> Guarantee:
         promise = promised(self.epsilon, self.delta, self.rows, self.neighbors)
+        checks.choice("fit_intercept", self.fit_intercept, (True, False))
         published = getattr(self, "published", None)
         if published is not None:
             checks.choice("published", published, (None, *self.papers))
@@ -161,7 +165,7 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
         return promise
 
     def _describe(self, X: Any, y: Any) -> tuple[Domain, list[str], str]:
-        names = _names(X)
+        names = column_names(X)
         target = str(y.name) if is_series(y) and y.name is not None else None
         if self.domain is None:
             target = target or "y"
@@ -172,16 +176,17 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
         if not (self.bounds_X is None and self.bounds_y is None and self.data_norm is None):
             raise DomainError("Give either domain= or bounds_X=, bounds_y= and data_norm=, not both.")
         declared = list(self.domain.columns)
-        if isinstance(X, np.ndarray):
-            names, target = declared[:-1], declared[-1]
+        if not is_table(X):
+            target = target or declared[-1]
+            names = [name for name in declared if name != target]
         target = target or next((name for name in reversed(declared) if name not in names), declared[-1])
         domain = self.domain.select([*names, target])
         if domain.intercept != self.fit_intercept:
             domain = Domain.from_dict(domain.to_dict() | {"intercept": bool(self.fit_intercept)})
         return domain, names, target
 
-    def _fit(self, moments: Moments, target: str, features: list[str]) -> Self:
-        domain, promise = moments.domain, self._check()
+    def _fit(self, moments: Moments, target: str, features: list[str], promise: Guarantee, *, named: bool) -> Self:
+        domain = moments.domain
         design = tuple(domain.entries[i].name for i in domain.design(features))
         if not design:
             raise ParameterError("A model needs at least one feature, or an intercept.")
@@ -199,45 +204,18 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
             released = release_blocks(moments, blocks, promise, method, self.rows, self.random_state)
         equations = released.equations(target, features)
         theta = self._solve(released, equations, promise.delta)
-        self._features = tuple(features)
-        self._set(released, results(released, equations, theta, name))
+        self._set(released, results(released, equations, theta, name), features, named)
         return self
 
-    def _set(self, released: PrivateMoments, fitted: Results) -> None:
+    def _set(self, released: PrivateMoments, fitted: Results, features: list[str], named: bool) -> None:
+        self._features = tuple(features)
+        self.n_features_in_ = len(features)
+        if named:
+            self.feature_names_in_ = np.array(features, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         self.release_ = released
         self.certificate_ = released.certificate
         self.results_ = fitted
         self.coef_ = fitted.coef
         self.intercept_ = fitted.intercept
-
-
-def _names(X: Any) -> list[str]:
-    if is_frame(X):
-        return [str(name) for name in X.columns]
-    if isinstance(X, pa.Table):
-        return list(X.column_names)
-    shape = np.shape(X)
-    if len(shape) != 2:
-        raise DataError(f"X must have two dimensions, rows and columns; it has {len(shape)}.")
-    return [f"x{i}" for i in range(shape[1])]
-
-
-def _pair(X: Any, y: Any, features: list[str], target: str) -> Any:
-    if isinstance(X, pa.Table):
-        return X.append_column(target, y if isinstance(y, (pa.Array, pa.ChunkedArray)) else pa.array(np.ravel(y)))
-    if np.ndim(y) == 2 and np.shape(y)[1] != 1:
-        raise DataError("y must have one column.")
-    return X, y
-
-
-def _design_matrix(X: Any, domain: Domain) -> Floats:
-    """Features in the user's units, categories one-hot without the first level."""
-    encoder, source = Encoder(domain), open_source(X, domain)
-    places = [i for i in domain.design(list(domain.columns)) if i > 0]
-    scale = np.array([1.0 if domain.entries[i].level is None else ONE for i in places])
-    pieces = [np.empty((0, len(places)))]
-    for part in source.parts(8192):
-        for batch in part:
-            A = encoder.empty(source.size(batch), columnar=source.columnar)
-            pieces.append(A[: source.fill(batch, A, encoder), places] / scale + encoder.centre[places])
-    return np.concatenate(pieces)

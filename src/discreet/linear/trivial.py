@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet import __version__
 from discreet.domain import Domain
-from discreet.errors import DomainError
+from discreet.linear.inputs import column_names
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
 
@@ -36,11 +36,8 @@ class TrivialRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Take the centre of the bounds; X gives the number of features, and its values are not read."""
         domain = Domain.from_bounds((), ["y"], bounds_y=self.bounds_y)
-        shape = np.shape(X)
-        if len(shape) != 2:
-            raise DomainError("X must have two dimensions, rows and columns.")
-        self.n_features_in_ = shape[1]
-        self.coef_ = np.zeros(shape[1])
+        self.n_features_in_ = len(column_names(X))
+        self.coef_ = np.zeros(self.n_features_in_)
         self.intercept_ = domain.map("y")[0]
         promise = Guarantee(0.0, 0.0, "add-remove", "verified")
         self.certificate_ = Certificate(promise, "TrivialRegressor", domain, software=f"discreet {__version__}")
@@ -49,4 +46,4 @@ class TrivialRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The centre of the bounds, for every row."""
         check_is_fitted(self)
-        return np.full(len(X), self.intercept_)
+        return np.full(X.shape[0] if hasattr(X, "shape") else len(X), self.intercept_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet import sensitivity
+from discreet import checks, sensitivity
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, FileFormatError
 from discreet.privacy import accounting
@@ -93,18 +93,26 @@ class Certificate:
     def from_dict(cls, facts: dict[str, Any]) -> Certificate:
         """Rebuild a certificate from `to_dict`."""
         try:
-            return cls(
-                Guarantee(**facts["guarantee"]),
-                facts["method"],
+            certificate = cls(
+                Guarantee.from_dict(facts["guarantee"]),
+                str(facts["method"]),
                 Domain.from_dict(facts["domain"]),
                 tuple(GaussianEvent.from_dict(event) for event in facts["events"]),
-                facts["rows"],
-                facts["software"],
+                checks.rows(facts["rows"]),
+                str(facts["software"]),
             )
-        except DiscreetError:
+            for event in certificate.events:
+                for block in event.blocks:
+                    certificate.domain.indices([*block.rows, *block.columns])
+            if facts["simulation"] is not certificate.simulation or (
+                certificate.events and not certificate.guarantee.delta > 0
+            ):
+                raise FileFormatError("The certificate contradicts itself.")
+        except FileFormatError:
             raise
-        except (KeyError, TypeError, ValueError):
+        except (DiscreetError, KeyError, TypeError, ValueError, AttributeError):
             raise FileFormatError("The certificate is incomplete or of another kind.") from None
+        return certificate
 
     def words(self) -> str:
         """The certificate in plain words."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from discreet.errors import FileFormatError
+from discreet.privacy import gdp
 
 Statistic = Literal["gram", "cross", "squares", "eigenvalue"]
 Layout = Literal["weighted", "uniform"]
@@ -46,6 +48,13 @@ class Block:
         ]
 
     @property
+    def sds(self) -> tuple[float, ...]:
+        """Noise sds of its parts: diagonal and upper triangle of a Gram matrix, all values of another statistic."""
+        if self.statistic != "gram":
+            return (self.sd,)
+        return self.sd, self.sd if self.layout == "uniform" else self.sd / math.sqrt(2)
+
+    @property
     def exact(self) -> bool:
         """Whether the statistic is an integer sum, so that no rounding error enters before the noise."""
         return self.statistic != "eigenvalue"
@@ -64,16 +73,14 @@ class Block:
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> Block:
         """Rebuild a block from `to_dict`."""
-        known = facts["statistic"] in ("gram", "cross", "squares", "eigenvalue")
-        if not known or facts["layout"] not in ("weighted", "uniform") or not facts["sd"] > 0:
+        statistic, layout = facts["statistic"], facts["layout"]
+        rows, columns = tuple(facts["rows"]), tuple(facts["columns"])
+        known = statistic in get_args(Statistic) and layout in get_args(Layout) and facts["sd"] > 0
+        needed = (statistic == "squares" or rows) and (statistic in ("gram", "eigenvalue") or columns)
+        twice = len(set(rows)) < len(rows) or len(set(columns)) < len(columns)
+        if not known or not needed or twice:
             raise FileFormatError("A block of the release is of an unknown kind.")
-        return cls(
-            facts["statistic"],
-            tuple(facts["rows"]),
-            tuple(facts["columns"]),
-            float(facts["sd"]),
-            facts["layout"],
-        )
+        return cls(statistic, rows, columns, float(facts["sd"]), layout)
 
 
 @dataclass(frozen=True)
@@ -92,4 +99,6 @@ class GaussianEvent:
         """Rebuild an event from `to_dict`."""
         if facts.get("mechanism") != "gaussian":
             raise FileFormatError(f"Unknown mechanism {facts.get('mechanism')!r}; a newer discreet may know it.")
+        if not 0 < facts["mu"] <= gdp.LIMIT:
+            raise FileFormatError("An event of the release lists a mu that no Gaussian noise has.")
         return cls(float(facts["mu"]), tuple(Block.from_dict(block) for block in facts["blocks"]))

@@ -36,7 +36,7 @@ from scipy.special import ndtri
 from discreet import checks
 from discreet.errors import ParameterError
 
-_LIMIT = 1e12  # of the arguments of the inverses; far above it, adjacent doubles lie far apart on the curve
+LIMIT = 1e12  # of the arguments of the inverses; far above it, adjacent doubles lie far apart on the curve
 
 
 def delta(mu: float, epsilon: float) -> float:
@@ -78,7 +78,7 @@ def epsilon(mu: float, delta: float) -> float:
     >>> round(epsilon(mu=0.2367, delta=1e-6), 4)
     1.0
     """
-    mu, delta = _at_least_0("mu", mu, _LIMIT), checks.fraction("delta", delta)
+    mu, delta = _at_least_0("mu", mu, LIMIT), checks.fraction("delta", delta)
     if mu == 0 or _curve(mu, 0.0)[0] <= delta:
         return 0.0
 
@@ -104,7 +104,7 @@ def mu(epsilon: float, delta: float) -> float:
     >>> round(mu(epsilon=1, delta=1e-6), 4)
     0.2367
     """
-    epsilon, delta = _at_least_0("epsilon", epsilon, _LIMIT), checks.fraction("delta", delta)
+    epsilon, delta = _at_least_0("epsilon", epsilon, LIMIT), checks.fraction("delta", delta)
 
     def newton(mu: float) -> tuple[Any, float]:
         value, a, _, ctx = _curve(mu, epsilon)

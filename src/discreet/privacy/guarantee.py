@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from discreet.checks import Neighbors
+from discreet.checks import Neighbors, is_real
+from discreet.errors import FileFormatError
 
 Status = Literal["verified", "claimed", "simulation"]
 
@@ -41,3 +42,13 @@ class Guarantee:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Guarantee:
+        """Rebuild a guarantee from `to_dict`."""
+        guarantee = cls(**facts)
+        numbers = is_real(guarantee.epsilon) and is_real(guarantee.delta)
+        known = guarantee.neighbors in get_args(Neighbors) and guarantee.status in get_args(Status)
+        if not (numbers and known and guarantee.epsilon >= 0 and 0 <= guarantee.delta < 1):
+            raise FileFormatError("The guarantee is of an unknown kind.")
+        return guarantee

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NormalEquations:
     """S = X'X + N1 and v = X'y + N2 of one outcome, in units of the mapped columns.
 

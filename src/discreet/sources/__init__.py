@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from discreet.domain import Domain
 from discreet.errors import DataError
-from discreet.sources.arrays import ArraySource
-from discreet.sources.arrow import StreamSource, TableSource
+from discreet.sources.arrays import ArraySource, as_array
+from discreet.sources.arrow import StreamSource, TableSource, open_stream
 from discreet.sources.base import Source
 from discreet.sources.frames import FrameSource, is_frame, is_series
 from discreet.sources.parquet import ParquetSource
@@ -32,7 +32,7 @@ def open_source(source: Any, domain: Domain) -> Source:
     if is_frame(source):
         return FrameSource({str(name): source[name] for name in source.columns}, list(source.columns), domain)
     if hasattr(source, "__arrow_c_stream__"):
-        return StreamSource(pa.RecordBatchReader.from_stream(source), domain)
+        return StreamSource(open_stream(source), domain)
     raise DataError(
         f"Cannot read rows from {type(source).__name__}. Give a Parquet path, a list of paths, a pandas frame, "
         "an Arrow table or stream, an array, or a pair (X, y)."
@@ -40,11 +40,15 @@ def open_source(source: Any, domain: Domain) -> Source:
 
 
 def _open_pair(X: Any, y: Any, domain: Domain) -> Source:
-    if is_frame(X):
-        name = str(y.name) if is_series(y) and y.name is not None else list(domain.columns)[-1]
-        columns = {str(c): X[c] for c in X.columns}
-        return FrameSource(columns | {name: y if is_series(y) else np.ravel(y)}, [*X.columns, name], domain)
-    return ArraySource(X, y, domain)
+    if not is_frame(X):
+        return ArraySource(X, y, domain)
+    if is_frame(y):
+        outcomes, names = {str(name): y[name] for name in y.columns}, list(y.columns)
+    else:
+        named = is_series(y) and y.name is not None
+        names = [str(y.name) if named else list(domain.columns)[-1]]
+        outcomes = {names[0]: y if is_series(y) else np.ravel(as_array("y", y))}
+    return FrameSource({str(name): X[name] for name in X.columns} | outcomes, [*X.columns, *names], domain)
 
 
 __all__ = ["Source", "open_source"]

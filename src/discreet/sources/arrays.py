@@ -60,11 +60,18 @@ class ArraySource(Source):
         return rows
 
 
-def _matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any, Any]:
+def as_array(name: str, values: Any) -> np.ndarray[Any, Any]:
+    """An array of whatever was given; what a masked array hides is missing."""
     try:
-        array = np.asarray(values)
+        if isinstance(values, np.ma.MaskedArray):
+            return np.asarray(np.ma.filled(values.astype(float), np.nan))
+        return np.asarray(values)
     except (TypeError, ValueError):
         raise DataError(f"{name} cannot be read as an array of numbers.") from None
+
+
+def _matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any, Any]:
+    array = as_array(name, values)
     if column and array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2:
@@ -79,5 +86,5 @@ def _matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any, 
 def _numbers(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     try:
         return array.astype(float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"{name} must hold numbers; some of its entries are not.") from None

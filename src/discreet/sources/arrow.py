@@ -39,8 +39,8 @@ class ArrowSource(Source):
             batch = _without_missing(batch, self.domain)
         rows = int(batch.num_rows)
         for name, column in self.domain.columns.items():
-            array = batch.column(batch.schema.get_field_index(name))
-            if array.null_count:
+            array = _values(batch, name, column)
+            if array.null_count or (isinstance(column, Categorical) and _has_nan(array)):
                 raise DataError(
                     f"Column {name!r} has missing values. "
                     "Remedy: declare missing='drop', or fill them before the release."
@@ -81,8 +81,22 @@ class StreamSource(ArrowSource):
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
         """One part a batch of the stream."""
-        for batch in self._reader:
+        while (batch := self._next()) is not None:
             yield [batch.slice(start, stop - start) for start, stop in spans(batch.num_rows, rows)]
+
+    def _next(self) -> pa.RecordBatch | None:
+        try:
+            return next(self._reader, None)
+        except pa.ArrowException:
+            raise DataError("The stream of rows broke off: whatever produces it failed.") from None
+
+
+def open_stream(source: Any) -> pa.RecordBatchReader:
+    """Read anything that offers its rows as an Arrow stream."""
+    try:
+        return pa.RecordBatchReader.from_stream(source)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise DataError(f"Cannot read rows from {type(source).__name__}: its stream holds no columns.") from None
 
 
 def kind(type_: pa.DataType) -> str:
@@ -109,25 +123,33 @@ def check_type(name: str, column: Column, type_: pa.DataType) -> None:
         raise DataError(f"Column {name!r} is declared as a {wanted} but the data hold {kind(type_)} ({type_}).")
 
 
+def level_type(column: Categorical) -> pa.DataType:
+    """The Arrow type of a category's levels."""
+    return {bool: pa.bool_(), int: pa.int64()}.get(type(column.levels[0]), pa.string())
+
+
 def numbers(array: pa.Array) -> Floats:
     """Float64 values of a numeric or date column without nulls."""
     if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
         micro = array.cast(pa.timestamp("us", getattr(array.type, "tz", None)), safe=False).cast(pa.int64())
         days: Floats = micro.to_numpy(zero_copy_only=False) / float(_DAY)
         return days
-    if pa.types.is_decimal(array.type) or pa.types.is_dictionary(array.type):
-        array = array.cast(pa.float64())
+    if pa.types.is_decimal(array.type):
+        array = array.cast(pa.float64(), safe=False)
     values: Floats = array.to_numpy(zero_copy_only=False)
     return values
 
 
 def codes(name: str, column: Categorical, array: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
     """Positions of the levels; an undeclared one is an error that names the column only."""
-    if pa.types.is_dictionary(array.type):
-        found = _positions(array.dictionary, column).take(array.indices)
-    else:
-        found = _positions(array, column)
-    if found.null_count:
+    try:
+        if pa.types.is_dictionary(array.type):
+            found = _positions(array.dictionary, column).take(array.indices)
+        else:
+            found = _positions(array, column)
+    except pa.ArrowInvalid:  # a number that is not whole
+        found = None
+    if found is None or found.null_count:
         raise DataError(
             f"Column {name!r} holds a category that is not declared. Remedy: add it to the levels in the schema, "
             "from public knowledge, or recode it before the release."
@@ -136,15 +158,27 @@ def codes(name: str, column: Categorical, array: pa.Array) -> np.ndarray[Any, np
     return positions
 
 
+def _values(batch: pa.RecordBatch, name: str, column: Column) -> pa.Array:
+    """A column of a batch; dictionary-encoded only where it is a category whose dictionary holds no null."""
+    array = batch.column(batch.schema.get_field_index(name))
+    if pa.types.is_dictionary(array.type) and (isinstance(column, Numeric) or array.dictionary.null_count):
+        array = array.dictionary_decode()
+    return array
+
+
+def _has_nan(array: pa.Array) -> bool:
+    return pa.types.is_floating(array.type) and bool(pc.any(pc.is_nan(array)).as_py())
+
+
 def _positions(array: pa.Array, column: Categorical) -> pa.Array:
-    wide = {bool: pa.bool_(), int: pa.int64()}.get(type(column.levels[0]), pa.string())
+    wide = level_type(column)
     return pc.index_in(array.cast(wide), value_set=pa.array(column.levels, type=wide))
 
 
 def _without_missing(batch: pa.RecordBatch, domain: Domain) -> pa.RecordBatch:
     kept: Any = None
-    for name in domain.columns:
-        array = batch.column(batch.schema.get_field_index(name))
+    for name, column in domain.columns.items():
+        array = _values(batch, name, column)
         valid = pc.invert(pc.is_null(array, nan_is_null=pa.types.is_floating(array.type)))
         kept = valid if kept is None else pc.and_(kept, valid)
     return batch.filter(kept)

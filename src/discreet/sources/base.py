@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -43,10 +44,11 @@ class Source(ABC):
 
 def check_names(names: list[str], domain: Domain) -> None:
     """Refuse a table in which a declared column is absent or stands twice."""
+    counts = Counter(names)
     for name in domain.columns:
-        if name not in names:
+        if not counts[name]:
             raise DataError(f"Column {name!r} is declared but not in the data. Mend the schema or name other columns.")
-        if names.count(name) > 1:
+        if counts[name] > 1:
             raise DataError(f"Column {name!r} stands twice in the data, so it is unclear which one is meant.")
 
 

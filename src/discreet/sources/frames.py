@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Iterator
+from numbers import Real
 from typing import Any
 
 import pyarrow as pa
@@ -10,18 +12,22 @@ import pyarrow as pa
 from discreet.columns import Column, Numeric
 from discreet.domain import Domain
 from discreet.errors import DataError
-from discreet.sources.arrow import ArrowSource, check_type
+from discreet.sources.arrow import ArrowSource, check_type, level_type
 from discreet.sources.base import check_names, spans
 
 
 def is_frame(value: Any) -> bool:
     """Whether a value is a pandas DataFrame."""
-    return type(value).__module__.startswith("pandas.") and hasattr(value, "columns") and hasattr(value, "iloc")
+    return _is_pandas(value) and hasattr(value, "iloc") and hasattr(value, "columns")
 
 
 def is_series(value: Any) -> bool:
     """Whether a value is a pandas Series."""
-    return type(value).__module__.startswith("pandas.") and hasattr(value, "name") and hasattr(value, "iloc")
+    return _is_pandas(value) and hasattr(value, "iloc") and not hasattr(value, "columns")
+
+
+def _is_pandas(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "pandas"
 
 
 class FrameSource(ArrowSource):
@@ -40,26 +46,38 @@ class FrameSource(ArrowSource):
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
         """Slices of the frame."""
-        return (self._batches(start, stop) for start, stop in spans(self.total or 0, rows))
+        return (self._batches(start, stop, rows) for start, stop in spans(self.total or 0, rows * 16))
 
-    def _batches(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+    def _batches(self, start: int, stop: int, rows: int) -> Iterator[pa.RecordBatch]:
         arrays = [self._slice(name, start, stop) for name in self._columns]
-        yield pa.RecordBatch.from_arrays(arrays, names=list(self._columns))
+        wide = pa.RecordBatch.from_arrays(arrays, names=list(self._columns))
+        for i, j in spans(stop - start, rows):
+            yield wide.slice(i, j - i)
 
     def _slice(self, name: str, start: int, stop: int) -> pa.Array:
         values = self._columns[name]
         part = values.iloc[start:stop] if is_series(values) else values[start:stop]
         column = self.domain.columns[name]
         try:
-            if part.dtype == object:
-                return pa.array(part, type=_type(column), from_pandas=True)
-            return pa.array(part, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            wanted = "numbers" if isinstance(column, Numeric) else "declared levels"
+            array = _objects(part, column) if part.dtype == object else pa.array(part, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            wanted = ("dates" if column.date else "numbers") if isinstance(column, Numeric) else "declared levels"
             raise DataError(f"Column {name!r} must hold {wanted}; some of its entries are of another kind.") from None
+        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _type(column: Column) -> pa.DataType:
+def _objects(part: Any, column: Column) -> pa.Array:
+    """Python objects as the type that the schema declares, whatever the other entries of the slice are."""
     if isinstance(column, Numeric):
-        return pa.timestamp("us") if column.date else pa.float64()
-    return {bool: pa.bool_(), int: pa.int64()}.get(type(column.levels[0]), pa.string())
+        if column.date:
+            return pa.array([_moment(value) for value in part], type=pa.timestamp("us"), from_pandas=True)
+        return pa.array(part, type=pa.float64(), from_pandas=True)
+    return pa.array(part, type=level_type(column), from_pandas=True)
+
+
+def _moment(value: Any) -> Any:
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return dt.datetime.combine(value, dt.time())
+    if isinstance(value, Real) and value == value:
+        raise TypeError("a number is not a date")
+    return value

@@ -34,11 +34,11 @@ class ParquetSource(ArrowSource):
         return (self._read(path, group, rows) for path, group in self._groups)
 
     def _read(self, path: Path, group: int, rows: int) -> Iterator[pa.RecordBatch]:
-        with open_parquet(path, buffer_size=_BUFFER) as file:
+        with open_parquet(path, buffer_size=_BUFFER, pre_buffer=False) as file:
             columns = list(self.domain.columns)
             try:
                 yield from file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
-            except (pa.ArrowInvalid, OSError):
+            except (pa.ArrowException, OSError):
                 raise FileFormatError(f"{path.name} is damaged: one of its row groups cannot be read.") from None
 
 
@@ -59,5 +59,5 @@ def open_parquet(path: Path, **options: Any) -> pq.ParquetFile:
     """Open a Parquet file, with an error that names it."""
     try:
         return pq.ParquetFile(path, **options)
-    except (pa.ArrowInvalid, OSError):
+    except (pa.ArrowException, OSError):
         raise FileFormatError(f"{path.name} is not a complete Parquet file.") from None

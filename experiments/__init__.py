@@ -1,0 +1,1 @@
+"""Studies: the papers' tables and figures, and our own comparisons."""

@@ -1,0 +1,401 @@
+"""Nothing that anyone may see holds a data value, a row or the exact number of rows.
+
+The table holds values that occur nowhere else and has a number of rows that nothing else is likely to equal. Whatever
+the package says, in success or failure, is searched for them.
+"""
+
+import json
+import math
+import pickle
+import pickletools
+import re
+import struct
+import warnings
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tables import full_text
+
+from discreet import SSP, AdaSSP, ConstSSP, Domain, Moments, PrivateMoments, release, results
+from discreet.errors import DataError, DiscreetError, DiscreetWarning
+from discreet.randomness import OSEntropy, SeededEntropy
+
+ROWS = 1049
+SECRETS = [47.31618033988, 0.57721566490153, 23_456.789012345]
+WORD = "zyxsecretzyx"
+DOMAIN = Domain({"age": (18, 90), "share": (0, 1), "region": ["north", "south"], "income": (0, 200_000)})
+FEATURES = ["age", "share", "region"]
+
+
+def table():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(18, 90, ROWS), "share": rng.uniform(0, 1, ROWS)})
+    frame["region"] = rng.choice(["north", "south"], ROWS)
+    frame["income"] = rng.uniform(0, 200_000, ROWS)
+    frame.loc[17, ["age", "share", "income"]] = SECRETS
+    return frame
+
+
+FRAME = table()
+X, Y = FRAME[FEATURES], FRAME["income"]
+NUMBERS = FRAME[["age", "share"]].to_numpy()
+
+
+def search_for(formats):
+    """A pattern of the secrets in some spellings, and of the number of rows and its neighbours."""
+    numbers = [re.escape(format(number, spelling)) for number in SECRETS for spelling in formats]
+    counts = [rf"(?<![\d.]){count}(?!\d|\.\d*[1-9])" for count in (ROWS, f"{ROWS:,}", ROWS - 1, ROWS + 1)]
+    return re.compile("|".join([*numbers, *counts, WORD]))
+
+
+AMONG_NOISE = search_for(["", ".9g", ".6f", ".12g"])
+IN_WORDS = search_for(["", ".9g", ".6f", ".6g", ".3f", ".4g"])
+
+
+def assert_clean(text, forbidden=AMONG_NOISE):
+    found = forbidden.search(re.sub(r"line \d+", "line", text))
+    assert found is None, f"{found.group()!r} leaks"
+
+
+def assert_clean_error(caught):
+    """Everything that a traceback prints; there are no noisy numbers in it, so that short spellings count too."""
+    assert_clean(full_text(caught.value), IN_WORDS)
+    assert len(str(caught.value)) > 20
+
+
+def assert_clean_pickle(data):
+    """Searches numbers, texts and raw arrays in a pickle."""
+    patterns = [struct.pack(order + "d", value) for value in [*SECRETS, float(ROWS)] for order in "<>"]
+    patterns += [struct.pack(order + "q", ROWS) for order in "<>"]
+    for _, argument, _ in pickletools.genops(data):
+        assert argument not in [*SECRETS, ROWS, float(ROWS)] or isinstance(argument, bool)
+        if isinstance(argument, str):
+            assert_clean(argument)
+            argument = argument.encode()
+        if isinstance(argument, (bytes, bytearray)):
+            assert not any(pattern in argument for pattern in patterns)
+
+
+# -------------------------------------------------------------------- the search itself
+
+
+@pytest.mark.parametrize(
+    "text", [f"{SECRETS[0]}", f"age {SECRETS[2]:.9g}", f"n={ROWS}", f"{ROWS}.0", f"[{ROWS} rows]", f"({ROWS}, 3)"]
+)
+def test_the_search_finds_what_it_should(text):
+    with pytest.raises(AssertionError, match="leaks"):
+        assert_clean(text)
+
+
+@pytest.mark.parametrize("value", [SECRETS[1], ROWS, str(SECRETS[0]), np.array(SECRETS), np.array([ROWS]), X])
+def test_the_search_of_pickles_finds_what_it_should(value):
+    with pytest.raises(AssertionError):
+        assert_clean_pickle(pickle.dumps({"value": value}))
+
+
+@pytest.mark.parametrize("text", [f"{SECRETS[1]:.4g}", f"[{SECRETS[0]:.3f} 1.0]", WORD])
+def test_the_search_of_errors_finds_more(text):
+    with pytest.raises(AssertionError, match="leaks"):
+        assert_clean(text, IN_WORDS)
+
+
+def test_the_search_passes_other_text():
+    assert_clean(f"0.{ROWS} 3{ROWS} {ROWS}7 {ROWS}.5 (18, 90)", IN_WORDS)
+
+
+# -------------------------------------------------------------------- success
+
+
+def estimators():
+    given = {"epsilon": 1, "delta": 1e-6, "domain": DOMAIN, "rows": 1000}
+    for cls in (SSP, ConstSSP, AdaSSP):
+        for published in (None, *cls.papers):
+            for neighbors in ("add-remove", "replace-one") if published is None else ("add-remove",):
+                yield cls(**given, published=published, neighbors=neighbors)
+
+
+def public_faces(public, target, features):
+    """Everything a release can be asked to say."""
+    certificate = public.certificate
+    yield from (repr(public), repr(certificate), certificate.words(), json.dumps(certificate.to_dict()))
+    yield from (repr(finding) for finding in certificate.check())
+    yield repr(public.values)
+    yield repr({block: values.tolist() for block, values in public.arrays.items()})
+    yield repr(public.equations(target, features))
+    for model in ("ridge", "ols"):
+        fitted = public.fit(target, features, model=model)
+        yield from (repr(fitted), str(fitted), fitted.summary(), json.dumps(fitted.to_dict()), repr(fitted.params))
+
+
+@pytest.mark.parametrize("model", list(estimators()), ids=lambda m: f"{type(m).__name__} {m.published} {m.neighbors}")
+def test_a_fitted_model_holds_no_data(model, tmp_path, capfd):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, Y)
+    path = tmp_path / "release.json"
+    model.release_.save(path)
+    loaded = PrivateMoments.load(path)
+    printed = capfd.readouterr()
+    faces = [
+        repr(model),
+        str(model),
+        model._repr_html_(),
+        repr(vars(model)),
+        path.read_text(),
+        printed.out,
+        printed.err,
+    ]
+    faces += [str(warning.message) for warning in caught]
+    faces += public_faces(model.release_, "income", FEATURES)
+    faces += public_faces(loaded, "income", FEATURES)
+    for face in faces:
+        assert_clean(face)
+    for thing in (model, model.release_, model.results_, model.certificate_, loaded):
+        assert_clean_pickle(pickle.dumps(thing))
+
+
+@pytest.mark.parametrize("targets", [None, ["income"], ["age", "income"]])
+def test_a_release_holds_no_data(targets, tmp_path):
+    moments = Moments.from_source(FRAME, DOMAIN)
+    assert_clean(repr(moments))
+    assert_clean(str(moments))
+    public = release(moments, epsilon=1, delta=1e-6, targets=targets)
+    public.save(tmp_path / "release.json")
+    for face in (*public_faces(public, "income", ["share", "region"]), (tmp_path / "release.json").read_text()):
+        assert_clean(face)
+    assert_clean_pickle(pickle.dumps(public))
+
+
+def test_exact_moments_cannot_slip_into_a_pickle():
+    with pytest.raises(TypeError, match="confidential") as caught:
+        pickle.dumps(Moments.from_source(FRAME, DOMAIN))
+    assert_clean_error(caught)
+
+
+def test_the_number_of_rows_is_noisy():
+    counts = {SSP(epsilon=1, delta=1e-6, domain=DOMAIN).fit(X, Y).release_.value("gram")[0, 0] for _ in range(5)}
+    assert len(counts) == 5
+    assert ROWS not in counts
+
+
+@pytest.mark.parametrize("options", [{"epsilon": 20}, {"rows": 100, "delta": 0.5}])
+def test_warnings_quote_parameters_only(options):
+    given = {"epsilon": 1, "delta": 1e-6, "domain": DOMAIN} | options
+    with pytest.warns(DiscreetWarning) as caught:
+        SSP(**given).fit(X, Y)
+    for warning in caught:
+        assert_clean(str(warning.message), IN_WORDS)
+
+
+# -------------------------------------------------------------------- failure: data that do not fit
+
+
+def spoiled(column, value):
+    frame = FRAME.copy()
+    frame[column] = frame[column].astype(object)
+    frame.loc[3, column] = value
+    return frame
+
+
+def ragged(rows):
+    return [[*row, 1.0] if i == 5 else row for i, row in enumerate(rows)]
+
+
+ARROW = pa.Table.from_pandas(X, preserve_index=False)
+ARRAY = {"bounds_X": (0, [90, 1]), "bounds_y": (0, 200_000)}
+WITH_NAN, WITH_INF = NUMBERS.copy(), NUMBERS.copy()
+WITH_NAN[17, 1], WITH_INF[17, 1] = math.nan, math.inf
+AS_TEXT = NUMBERS.astype(object)
+AS_TEXT[17, 1] = WORD
+NAMED = {"domain": DOMAIN}
+BAD_DATA = {
+    "undeclared category": (NAMED, spoiled("region", WORD)[FEATURES], Y),
+    "text in a number": (NAMED, spoiled("age", WORD)[FEATURES], Y),
+    "text in the outcome": (NAMED, X, spoiled("income", WORD)["income"]),
+    "a number that is text": (NAMED, spoiled("age", str(SECRETS[0]))[FEATURES], Y),
+    "a list in a cell": (NAMED, X.assign(age=[[SECRETS[0]]] * ROWS), Y),
+    "missing value": (NAMED, X.assign(age=X["age"].where(X["age"] != SECRETS[0])), Y),
+    "missing level": (NAMED, X.assign(region=X["region"].where(X["age"] != SECRETS[0])), Y),
+    "infinite value": (NAMED, X.assign(age=X["age"].replace(SECRETS[0], math.inf)), Y),
+    "all text": (NAMED, X.assign(age=X["age"].astype(str)), Y),
+    "numbers for levels": (NAMED, X.assign(region=X["age"]), Y),
+    "undeclared column": (NAMED, X.assign(other=1.0), Y),
+    "column twice": (NAMED, pd.concat([X, X["age"]], axis=1), Y),
+    "short outcome": (NAMED, X, Y[:-1]),
+    "short outcome, arrow": (NAMED, ARROW, Y[:-1]),
+    "long outcome, arrow": (NAMED, ARROW, pa.array(np.append(Y, SECRETS[0]))),
+    "text in the outcome, arrow": (NAMED, ARROW, [*Y[:-1], WORD]),
+    "odd outcome, arrow": (NAMED, ARROW, np.array([*Y[:-1], WORD], dtype=object)),
+    "undeclared category, arrow": (NAMED, pa.Table.from_pandas(spoiled("region", WORD)[FEATURES]), Y),
+    "outcome in X": (NAMED, FRAME, Y),
+    "two outcomes": (NAMED, X, FRAME[["income", "age"]]),
+    "no outcome": (NAMED, X, None),
+    "outcome is a number": (NAMED, X, SECRETS[0]),
+    "undeclared outcome": (NAMED, X, Y.rename("wealth")),
+    "short outcome, array": (ARRAY, NUMBERS, Y.to_numpy()[:-1]),
+    "nan, array": (ARRAY, WITH_NAN, Y),
+    "inf, array": (ARRAY, WITH_INF, Y),
+    "nan outcome, array": (ARRAY, NUMBERS, Y.replace(SECRETS[2], math.nan).to_numpy()),
+    "text, array": (ARRAY, AS_TEXT, Y),
+    "all text, array": (ARRAY, NUMBERS.astype(str), Y),
+    "complex, array": (ARRAY, NUMBERS.astype(complex), Y),
+    "ragged lists": (ARRAY, ragged(NUMBERS.tolist()), Y),
+    "ragged outcome": (ARRAY, NUMBERS, ragged([[value] for value in Y])),
+    "ragged outcome, frame": (NAMED, X, ragged([[value] for value in Y])),
+    "one dimension": (ARRAY, NUMBERS[:, 0], Y),
+    "three dimensions": (ARRAY, NUMBERS[None], Y),
+    "transposed": (ARRAY, NUMBERS.T, Y),
+    "transposed outcome": (ARRAY, NUMBERS, Y.to_numpy()[None]),
+    "wide array": (ARRAY, np.hstack([NUMBERS, NUMBERS]), Y),
+    "array for a domain with levels": (NAMED, FRAME[FEATURES].to_numpy(), Y),
+    "a text": (ARRAY, WORD, Y),
+    "a mapping": (ARRAY, {"a": SECRETS}, Y),
+    "X and y in turns": (ARRAY, Y, NUMBERS),
+}
+
+
+@pytest.fixture
+def no_noise_allowed(monkeypatch):
+    """Any draw of noise fails the test."""
+
+    def words(self, n):
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr(OSEntropy, "words", words)
+    monkeypatch.setattr(SeededEntropy, "words", words)
+
+
+@pytest.mark.parametrize("case", BAD_DATA)
+@pytest.mark.parametrize("cls", [SSP, AdaSSP])
+def test_bad_data_are_refused_before_noise_and_without_a_word_of_them(cls, case, no_noise_allowed):
+    facts, features, outcome = BAD_DATA[case]
+    with pytest.raises(DiscreetError) as caught:
+        cls(epsilon=1, delta=1e-6, **facts).fit(features, outcome)
+    assert_clean_error(caught)
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_a_good_fit_does_draw_noise(seed, no_noise_allowed):
+    with pytest.raises(AssertionError, match="noise was drawn"):
+        SSP(epsilon=1, delta=1e-6, domain=DOMAIN, random_state=seed).fit(X, Y)
+
+
+@pytest.mark.parametrize("column", ["age", "region"])
+def test_bad_files_are_refused_without_a_word_of_them(column, tmp_path):
+    good, bad = pa.Table.from_pandas(FRAME), pa.Table.from_pandas(FRAME.assign(**{column: WORD}))
+    path = tmp_path / "people.parquet"
+    pq.write_table(bad, path)
+    with pytest.raises(DataError, match=column) as caught:
+        Moments.from_source(path, DOMAIN)
+    assert_clean_error(caught)
+    pq.write_table(good, path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DiscreetError, match="not a complete Parquet file") as caught:
+        Moments.from_source(path, DOMAIN)
+    assert_clean_error(caught)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        spoiled("age", WORD)[FEATURES],
+        spoiled("region", WORD)[FEATURES],
+        X.drop(columns="age"),
+        X.assign(age=X["age"].where(X["age"] != SECRETS[0])),
+        X.to_numpy(),
+        NUMBERS,
+        NUMBERS.T,
+        ragged(NUMBERS.tolist()),
+        WORD,
+        None,
+    ],
+)
+def test_predictions_that_fail_quote_nothing(features):
+    model = SSP(epsilon=1, delta=1e-6, domain=DOMAIN, random_state=0).fit(X, Y)
+    with pytest.raises(DiscreetError) as caught:
+        model.predict(features)
+    assert_clean_error(caught)
+
+
+def test_results_that_fail_to_predict_quote_nothing():
+    fitted = SSP(epsilon=1, delta=1e-6, domain=DOMAIN, random_state=0).fit(X, Y).results_
+    assert isinstance(fitted, results.Results)
+    for matrix in (NUMBERS.T, AS_TEXT, ragged(NUMBERS.tolist())):
+        with pytest.raises(DataError) as caught:
+            fitted.predict(matrix)
+        assert_clean_error(caught)
+
+
+# -------------------------------------------------------------------- failure: parameters
+
+NAN, INF = math.nan, math.inf
+BAD_PARAMETERS = [
+    *(({"epsilon": value}, "epsilon must be a finite number above 0.*Try") for value in (0, -1, NAN, INF, "1", True)),
+    ({"epsilon": None}, r"epsilon is required.*e\.g\. epsilon=1"),
+    ({"epsilon": 1e9}, "Choose an epsilon"),
+    *(({"delta": value}, "delta must lie strictly between 0 and 1.*Try") for value in (0, 1, -1e-6, 2, NAN, INF, "x")),
+    ({"delta": None}, "delta is required, or declare"),
+    ({"delta": None, "rows": 1}, "Try delta=1e-6"),
+    *(({"rows": value}, "rows must be a whole number of at least 1") for value in (0, -5, 2.5, NAN, "many", True)),
+    *(({"neighbors": value}, "one of 'add-remove', 'replace-one'") for value in ("swap", None, 3)),
+    *(({"bounds_X": value}, r"bounds_X=\(low, high\)") for value in (None, 3, (0, 1, 2), (0, [1, 2, 3]), ("a", "b"))),
+    *(({"bounds_y": value}, r"bounds_y=\(low, high\)") for value in (None, 3, (0, [1, 2]))),
+    *(({"bounds_X": value}, "must be below") for value in ((1, 0), (1, 1), (0, [1, -1]))),
+    *(({"bounds_y": value}, "must be below") for value in ((5, 0), (2, 2))),
+    *(({"bounds_X": value}, "bound is NaN.*Give") for value in ((NAN, 1), (0, [1, NAN]))),
+    *(({"bounds_X": value}, "bound is infinite.*Give") for value in ((-INF, 1), (0, INF))),
+    ({"bounds_y": (0, INF)}, "bound is infinite.*Give"),
+    *(({"data_norm": value}, "data_norm must be a finite number above 0") for value in (0, -1, NAN, INF, "x")),
+    ({"domain": {"x0": (0, 1)}}, "domain must be a Domain, for example"),
+    ({"domain": DOMAIN}, "not both"),
+    ({"domain": Domain({"x0": (0, 1), "y": (0, 1)}), "bounds_X": None, "bounds_y": None}, "declares 2"),
+    *(({"fit_intercept": value}, "fit_intercept must be one of True, False") for value in ("no", None, 2)),
+    *(({"n_jobs": value}, "n_jobs must be a whole number of at least 1") for value in (0, -2, 1.5, "two")),
+    *(({"random_state": value}, "random_state must be None.*Leave it None") for value in (-1, 0.5, "x", True)),
+    *(({"published": value}, "published must be one of None") for value in ("001", "", 3, True)),
+    ({"published": "003", "neighbors": "replace-one"}, "add-remove"),
+]
+OWN_PARAMETERS = [
+    *((AdaSSP, {"rho": value}, "rho must lie strictly between 0 and 1") for value in (0, 1, -1, 2, NAN, "x", None)),
+    *((ConstSSP, {"rho": value}, "rho must lie strictly between 0 and 1") for value in (0, 1.5, NAN)),
+    *((AdaSSP, {"eigenvalue_share": value}, "eigenvalue_share must lie strictly") for value in (0, 1, NAN, None)),
+    (AdaSSP, {"published": "000", "eigenvalue_share": 0.5}, "1/3"),
+    *((SSP, {"ridge": value}, "ridge must be a finite number above 0") for value in (-1, NAN, INF, "x")),
+    (ConstSSP, {"published": "000"}, "one of None, '003'"),
+]
+PARAMETERS = [(cls, *case) for cls in (SSP, ConstSSP, AdaSSP) for case in BAD_PARAMETERS] + OWN_PARAMETERS
+
+
+@pytest.mark.parametrize(("cls", "wrong", "advice"), PARAMETERS)
+def test_bad_parameters_are_refused_before_noise_with_advice(cls, wrong, advice, no_noise_allowed):
+    given = {"epsilon": 1, "delta": 1e-6, "bounds_X": (0, [90, 1]), "bounds_y": (0, 200_000)} | wrong
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscreetWarning)
+        with pytest.raises(DiscreetError, match=advice) as caught:
+            cls(**given).fit(NUMBERS, Y.to_numpy())
+    assert_clean_error(caught)
+
+
+BAD_RELEASES = [
+    *((wrong, advice) for wrong, advice in BAD_PARAMETERS if set(wrong) <= {"epsilon", "delta", "rows", "neighbors"}),
+    *(({"random_state": value}, "random_state must be None") for value in (-1, "x")),
+    *(({"targets": ["income"], "shares": value}, "share") for value in ({"gram": 0}, {"gram": NAN}, {"all": 1}, [1])),
+    ({"shares": {"gram": 1}}, "needs targets="),
+    *(({"targets": value}, "a list with at least one column name") for value in ("income", [], ())),
+    ({"targets": ["wealth"]}, "'wealth' is not declared. Declared: age"),
+    ({"targets": ["income", "income"]}, "named twice"),
+    ({"moments": FRAME}, "Moments.from_source"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "advice"), BAD_RELEASES)
+def test_bad_releases_are_refused_before_noise_with_advice(wrong, advice, no_noise_allowed):
+    given = {"moments": Moments.from_source(FRAME, DOMAIN), "epsilon": 1, "delta": 1e-6} | wrong
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscreetWarning)
+        with pytest.raises(DiscreetError, match=advice) as caught:
+            release(**given)
+    assert_clean_error(caught)
