@@ -76,10 +76,10 @@ def test_parity_lowers_the_cost_of_replacing_a_row():
 @pytest.mark.parametrize(
     ("shares", "split"),
     [
-        (None, {"gram": 0.3, "cross": 0.65, "squares": 0.05}),
+        (None, {"gram": 0.4, "cross": 0.55, "squares": 0.05}),
         ({}, DEFAULT_SHARES),
         (SHARES, {"gram": 0.5, "cross": 0.25, "squares": 0.25}),
-        ({"squares": 0}, {"gram": 0.3 / 0.95, "cross": 0.65 / 0.95}),
+        ({"squares": 0}, {"gram": 0.4 / 0.95, "cross": 0.55 / 0.95}),
     ],
 )
 def test_shares_are_shares_of_mu_squared(shares, split):

@@ -100,7 +100,7 @@ def test_a_saved_release_comes_back_bit_by_bit(public, path):
     assert again.read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("model", ["ridge", "ols"])
+@pytest.mark.parametrize("model", ["noise-aware", "ridge", "ols"])
 @pytest.mark.parametrize(
     ("name", "target"), [("every column", "income"), ("two outcomes", "hours"), ("AdaSSP", "income")]
 )
@@ -363,9 +363,9 @@ def test_a_ridge_penalty_is_used_as_given(given):
     public = PUBLIC["every column"]
     e = public.equations("income", ["age", "hours"])
     theta = np.linalg.solve(e.S + given * np.eye(3), e.v)
-    fitted = public.fit("income", ["age", "hours"], penalty=given)
+    fitted = public.fit("income", ["age", "hours"], model="ridge", penalty=given)
     assert fitted.coef == pytest.approx(100_000 * theta[1:] / [36, 40], rel=1e-12)
-    default = public.fit("income", ["age", "hours"])
+    default = public.fit("income", ["age", "hours"], model="ridge")
     floor = np.linalg.eigvalsh(e.S)[0]
     penalty = max(0, 2 * np.sqrt(3 * np.log(2 * 9 / 0.05)) * public.blocks[0].sd - floor)
     assert default.coef == pytest.approx(
@@ -392,13 +392,14 @@ def test_products_of_different_levels_are_known_to_be_zero():
 def test_equations_state_their_noise():
     whole = PUBLIC["every column"].equations("income")
     sd = PUBLIC["every column"].blocks[0].sd
-    assert (whole.s_xx, whole.s_yy, whole.rows) == (sd, sd, None)
+    assert (whole.s_xx, whole.s_yy) == (sd, sd)
+    assert whole.n == PUBLIC["every column"].value("gram")[0, 0]
     assert whole.s_xy == pytest.approx(sd / np.sqrt(2), rel=1e-15)
     gram, cross, squares = PUBLIC["one outcome"].blocks
     split = PUBLIC["one outcome"].equations("income")
-    assert (split.s_xx, split.s_xy, split.s_yy, split.R2) == (gram.sd, cross.sd, squares.sd, 4.0)
+    assert (split.s_xx, split.s_xy, split.s_yy) == (gram.sd, cross.sd, squares.sd)
     third = PUBLIC["two outcomes"].equations("hours")
-    assert (third.yy, third.s_yy, third.rows) == (None, None, 500)
+    assert (third.yy, third.s_yy, third.n) == (None, None, 500)
     published = PUBLIC["AdaSSP"].equations("income")
     assert published.s_xx == PUBLIC["AdaSSP"].blocks[1].sd
     assert published.s_xy == PUBLIC["AdaSSP"].blocks[2].sd
@@ -441,11 +442,11 @@ def test_features_of_a_release_may_be_outcomes_of_each_other(target, features):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"model": "forest"}, "model must be one of 'ridge', 'ols'"),
+        ({"model": "forest"}, "model must be one of 'noise-aware', 'ridge', 'ols'"),
         ({"model": "ols", "penalty": 1.0}, "no option 'penalty'"),
         ({"alpha": 1.0}, "no option 'alpha'"),
-        ({"penalty": 0}, "penalty must be"),
-        ({"penalty": float("nan")}, "penalty must be"),
+        ({"model": "ridge", "penalty": 0}, "penalty must be"),
+        ({"model": "ridge", "penalty": float("nan")}, "penalty must be"),
     ],
 )
 def test_wrong_options_of_a_model_are_refused(options, words):

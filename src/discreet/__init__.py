@@ -3,7 +3,7 @@
 __version__ = "0.1.0"
 
 from discreet.domain import Domain
-from discreet.linear import SSP, AdaSSP, ConstSSP, TrivialRegressor
+from discreet.linear import SSP, AdaSSP, ConstSSP, DPLinearRegression, TrivialRegressor
 from discreet.moments import Moments
 from discreet.release import release
 from discreet.released import PrivateMoments
@@ -13,6 +13,7 @@ __all__ = [
     "SSP",
     "AdaSSP",
     "ConstSSP",
+    "DPLinearRegression",
     "Domain",
     "Moments",
     "PrivateMoments",

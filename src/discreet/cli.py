@@ -73,16 +73,11 @@ def fit(
     options: dict[str, Any] = {} if published is None else {"published": published}
     if published is not None and not estimator.papers:
         raise ParameterError(f"{estimator.__name__} is not from a paper: leave out --published.")
-    model = estimator(
-        epsilon=epsilon, delta=delta, rows=rows, neighbors=_neighbors(neighbors), n_jobs=n_jobs, **options
-    )
-    model._check()
     domain = Domain.from_file(schema)
-    outcome = domain.entries[domain.target(target)].column
-    names = _split(features) or [name for name in domain.columns if name != outcome]
+    options |= {"domain": domain, "fit_intercept": domain.intercept, "neighbors": _neighbors(neighbors)}
+    model = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, **options)
     path = _free(out or Path(f"{data.stem}.{target}.release.json"), force)
-    moments = _read(data, domain.select([*names, outcome]), n_jobs, quiet=json)
-    model.fit_moments(moments, target, names)
+    model.fit_source(data, target, _split(features) or None, progress=_progress(quiet=json))
     model.release_.save(path)
     if json:
         console.print_json(
@@ -119,7 +114,7 @@ def release(
         columns = [domain.entries[domain.target(name)].column for name in outcomes]
         domain = domain.select(dict.fromkeys([*_split(features), *columns]))
     path = _free(out or Path(f"{data.stem}.release.json"), force)
-    moments = _read(data, domain, n_jobs, quiet=json)
+    moments = Moments.from_source(data, domain, n_jobs=n_jobs, progress=_progress(quiet=json))
     released = release_moments(
         moments, epsilon=epsilon, delta=delta, targets=outcomes or None, rows=rows, neighbors=_neighbors(neighbors)
     )
@@ -136,7 +131,7 @@ def model(
     release: ReleaseFile,
     target: Annotated[str, typer.Option(help="The outcome.", show_default=False)],
     features: Features = None,
-    model: Annotated[str, typer.Option(help="ridge or ols.")] = "ridge",
+    model: Annotated[str, typer.Option(help="noise-aware, ridge or ols.")] = "noise-aware",
     json: Json = False,
 ) -> None:
     """Fit a model to a release: free, as often as wanted, without the data."""
@@ -215,8 +210,8 @@ def version(show: Annotated[bool, typer.Option("--version", help="Show the versi
         raise typer.Exit
 
 
-def _read(data: Path, domain: Domain, n_jobs: int | None, *, quiet: bool) -> Moments:
-    return Moments.from_source(data, domain, n_jobs=n_jobs, progress=not quiet and sys.stderr.isatty())
+def _progress(*, quiet: bool) -> bool:
+    return not quiet and sys.stderr.isatty()
 
 
 def _split(names: str | None) -> list[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from discreet.errors import DomainError
 
@@ -176,3 +178,27 @@ def _parse_bounds(name: str, low: Any, high: Any, unit: str | None) -> Numeric:
         return Numeric(float(low), float(high), unit)
     except (TypeError, ValueError, OverflowError):
         raise DomainError(f"Column {name!r}: the bounds are neither numbers nor ISO dates. {_HOW}") from None
+
+
+def unbounded(spec: Any) -> Any:
+    """A column's facts with infinite bounds where they are not written, which is allowed inside a ball."""
+    if not isinstance(spec, Mapping) or not set(spec) <= {"low", "high", "unit"}:
+        return spec
+    return {"low": -math.inf, "high": math.inf, **spec}
+
+
+def bounded_columns(argument: str, bounds: Any, names: Sequence[str]) -> dict[str, Column]:
+    """Numeric columns from a pair of bounds, each a number for all of them or one number a column."""
+    if not names:
+        return {}
+    how = f"{argument}=(low, high), each a number or one number a column, known without looking at the data"
+    if bounds is None:
+        instead = " (or data_norm=, a bound on the norm of a row)" if argument == "bounds_X" else ""
+        raise DomainError(f"No bounds: give {how}{instead}.")
+    try:
+        low, high = bounds
+        lows = np.broadcast_to(np.asarray(low, dtype=float), (len(names),))
+        highs = np.broadcast_to(np.asarray(high, dtype=float), (len(names),))
+    except (TypeError, ValueError, OverflowError):
+        raise DomainError(f"{argument} has the wrong shape or is not numeric: give {how}.") from None
+    return {name: Numeric(a, b) for name, a, b in zip(names, lows.tolist(), highs.tolist(), strict=True)}

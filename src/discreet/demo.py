@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 
 from discreet import console
 from discreet.domain import CONSTANT, Domain
-from discreet.moments import Moments
 from discreet.registry import DEFAULT, find
 
 ROWS = 100_000
@@ -63,8 +62,7 @@ def run(folder: Path) -> None:
     schema.write_text(SCHEMA, encoding="utf-8")
 
     domain = Domain.from_file(schema)
-    moments = Moments.from_source(data, domain)
-    model = find(DEFAULT).estimator(epsilon=1, delta=1e-6).fit_moments(moments, "income")
+    model = find(DEFAULT).estimator(epsilon=1, delta=1e-6, domain=domain).fit_source(data, "income")
     model.release_.save(release)
 
     console.coefficients(model.results_, non_private(table, domain), "non-private coef")

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from discreet import checks
-from discreet.columns import LARGEST, Categorical, Column, Numeric, parse_column
+from discreet.columns import LARGEST, Categorical, Column, Numeric, bounded_columns, parse_column, unbounded
 from discreet.errors import DomainError, NotReleasedError, ParameterError
 
 LATTICE_BITS = 20
@@ -130,7 +130,7 @@ class Domain:
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise DomainError(f"Column {twice[0]!r} is named twice among those of X and y.")
-        columns = _bounded("bounds_X", bounds_X, features) | _bounded("bounds_y", bounds_y, targets)
+        columns = bounded_columns("bounds_X", bounds_X, features) | bounded_columns("bounds_y", bounds_y, targets)
         ball = None if data_norm is None else features
         return cls(columns, data_norm=data_norm, norm_columns=ball, intercept=intercept)
 
@@ -147,7 +147,7 @@ class Domain:
         options = {k: facts[k] for k in ("data_norm", "norm_columns", "intercept", "missing") if k in facts}
         columns = dict(facts.get("columns", {}))
         if options.get("data_norm") is not None:
-            columns = {name: _unbounded(spec) for name, spec in columns.items()}
+            columns = {name: unbounded(spec) for name, spec in columns.items()}
         return cls(columns, **options)
 
     def to_dict(self) -> dict[str, Any]:
@@ -298,13 +298,6 @@ class Domain:
         return tuple(self.columns.items()), self.data_norm, self.norm_columns, self.intercept, self.missing
 
 
-def _unbounded(spec: Any) -> Any:
-    """A column's facts with infinite bounds where they are not written, which is allowed inside a ball."""
-    if not isinstance(spec, Mapping) or not set(spec) <= {"low", "high", "unit"}:
-        return spec
-    return {"low": -math.inf, "high": math.inf, **spec}
-
-
 def _short(column: Column) -> str:
     return f"({column.low:g}, {column.high:g})" if isinstance(column, Numeric) else f"{list(column.levels)}"
 
@@ -324,22 +317,6 @@ def _ball(columns: dict[str, Column], data_norm: Any, names: Sequence[str] | Non
     if unknown:
         raise DomainError(f"norm_columns names {unknown[0]!r}, which is not declared.")
     return tuple(dict.fromkeys(names))
-
-
-def _bounded(argument: str, bounds: Any, names: Sequence[str]) -> dict[str, Column]:
-    if not names:
-        return {}
-    how = f"{argument}=(low, high), each a number or one number a column, known without looking at the data"
-    if bounds is None:
-        instead = " (or data_norm=, a bound on the norm of a row)" if argument == "bounds_X" else ""
-        raise DomainError(f"No bounds: give {how}{instead}.")
-    try:
-        low, high = bounds
-        lows = np.broadcast_to(np.asarray(low, dtype=float), (len(names),))
-        highs = np.broadcast_to(np.asarray(high, dtype=float), (len(names),))
-    except (TypeError, ValueError, OverflowError):
-        raise DomainError(f"{argument} has the wrong shape or is not numeric: give {how}.") from None
-    return {name: Numeric(a, b) for name, a, b in zip(names, lows.tolist(), highs.tolist(), strict=True)}
 
 
 __all__ = ["CONSTANT", "LATTICE_BITS", "Categorical", "Domain", "Entry", "Numeric"]

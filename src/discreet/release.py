@@ -13,6 +13,7 @@ from discreet import __version__, checks, sensitivity
 from discreet.checks import Neighbors
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.errors import DataError, GuaranteeError, ParameterError
+from discreet.histogram import Histogram
 from discreet.moments import Moments
 from discreet.privacy import gdp
 from discreet.privacy.certificate import Certificate
@@ -21,7 +22,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.randomness import NO_NOISE, Entropy, add_rounded_normal, entropy, grid_exponent
 from discreet.released import GridValues, PrivateMoments
 
-DEFAULT_SHARES = {"gram": 0.3, "cross": 0.65, "squares": 0.05}
+DEFAULT_SHARES = {"gram": 0.4, "cross": 0.55, "squares": 0.05}
 """How mu^2 is split between X'X, X'y and y'y when outcomes are named."""
 
 
@@ -59,7 +60,7 @@ def release(
         released; naming the outcomes leaves out products that will not be needed and so takes less noise.
     shares : mapping, optional
         Shares of the budget (of mu^2) for ``"gram"`` (X'X), ``"cross"`` (X'y) and ``"squares"`` (y'y), with
-        `targets`; 0.3, 0.65 and 0.05 by default. A share of 0 leaves a block out.
+        `targets`; 0.4, 0.55 and 0.05 by default. A share of 0 leaves a block out.
     rows : int, optional
         The public, rounded number of rows, declared by you. It is never read from the data.
     neighbors : {"add-remove", "replace-one"}
@@ -92,6 +93,32 @@ def promised(epsilon: Any, delta: Any, rows: Any, neighbors: Any) -> Guarantee:
     return Guarantee(checks.epsilon(epsilon), checks.delta(delta, rows), checks.neighbors(neighbors), "verified")
 
 
+@dataclass(frozen=True)
+class Counts:
+    """Noisy counts of an outcome, released before the moments; `source` goes on with the same random words."""
+
+    declared: Domain
+    event: GaussianEvent
+    values: GridValues
+    source: Entropy
+
+    def floats(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The noisy counts."""
+        return self.values.floats()
+
+
+def release_counts(histogram: Histogram, share: float, promise: Guarantee, random_state: Any) -> Counts:
+    """Release a histogram with a share of mu^2; what is left goes to the moments, by `release_verified`."""
+    want = Want("counts", (), (histogram.column,), 1.0)
+    mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta) * math.sqrt(share)
+    (block,) = calibrate([want], histogram.domain, promise.neighbors, mu)
+    event = GaussianEvent(sensitivity.mu([block], histogram.domain, promise.neighbors), (block,))
+    _check_sds([block])
+    exact = histogram.integers() * (1 << (2 * LATTICE_BITS))
+    source = entropy(random_state)
+    return Counts(histogram.domain, event, _noisy(exact, _sds(block)[0], source), source)
+
+
 def release_verified(
     moments: Moments,
     wants: Sequence[Want],
@@ -99,22 +126,25 @@ def release_verified(
     method: str,
     rows: int | None,
     random_state: Any,
+    before: Counts | None = None,
 ) -> PrivateMoments:
-    """Calibrate noise exactly to the promise, and release."""
-    blocks = calibrate(wants, moments.domain, promise)
-    return release_blocks(moments, blocks, promise, method, rows, random_state)
-
-
-def calibrate(wants: Sequence[Want], domain: Domain, promise: Guarantee) -> list[Block]:
-    """The least noise that keeps the promise, with mu^2 split by the shares."""
+    """Calibrate noise exactly to what the promise leaves after earlier counts, and release."""
     mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
+    if before is not None:
+        mu = math.sqrt((mu - before.event.mu) * (mu + before.event.mu)) * (1 - 2.0**-40)
+    blocks = calibrate(wants, moments.domain, promise.neighbors, mu)
+    return release_blocks(moments, blocks, promise, method, rows, random_state, before)
+
+
+def calibrate(wants: Sequence[Want], domain: Domain, neighbors: Neighbors, mu: float) -> list[Block]:
+    """The least noise that costs mu, with mu^2 split by the shares."""
     total = math.fsum(want.share for want in wants)
     blocks = []
     for want in wants:
         unit = Block(want.statistic, want.rows, want.columns, 1.0)
-        change = sensitivity.sensitivity(unit, domain, promise.neighbors)
+        change = sensitivity.sensitivity(unit, domain, neighbors)
         blocks.append(replace(unit, sd=change / (mu * math.sqrt(want.share / total))))
-    excess = sensitivity.mu(blocks, domain, promise.neighbors) / mu * (1 + 2.0**-40)
+    excess = sensitivity.mu(blocks, domain, neighbors) / mu * (1 + 2.0**-40)
     return [replace(block, sd=block.sd * excess) for block in blocks]
 
 
@@ -125,15 +155,18 @@ def release_blocks(
     method: str,
     rows: int | None,
     random_state: Any,
+    before: Counts | None = None,
 ) -> PrivateMoments:
     """Draw noise of the given sds, once everything that can go wrong has been checked."""
-    source = entropy(random_state)
+    source = entropy(random_state) if before is None else before.source
     if source.simulation:
         what = "No noise was added." if source is NO_NOISE else "The noise came from a seed."
         promise = replace(promise, status="simulation", reason=what)
     event = GaussianEvent(sensitivity.mu(blocks, moments.domain, promise.neighbors), tuple(blocks))
+    events = (event,) if before is None else (before.event, event)
+    declared = None if before is None or before.declared == moments.domain else before.declared
     software = f"discreet {__version__}"
-    certificate = Certificate(promise, method, moments.domain, (event,), checks.rows(rows), software)
+    certificate = Certificate(promise, method, moments.domain, events, checks.rows(rows), software, declared)
     if promise.status == "verified" and not all(finding.ok for finding in certificate.check()):
         raise GuaranteeError(
             "The calibrated noise does not keep the promise. This is a defect of discreet: please report it."
@@ -144,7 +177,7 @@ def release_blocks(
         tuple(_noisy(part, sd, source) for part, sd in zip(parts, _sds(block), strict=True))
         for block, parts in zip(blocks, exact, strict=True)
     )
-    return PrivateMoments(certificate, values)
+    return PrivateMoments(certificate, values if before is None else ((before.values,), *values))
 
 
 def _check_sds(blocks: Sequence[Block]) -> None:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.domain import LATTICE_BITS, Domain
+from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric
 from discreet.errors import FileFormatError, GuaranteeError, NotReleasedError, ParameterError
 from discreet.files import read_document, write_document
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import Block
+from discreet.privacy.events import BINS, Block
 from discreet.randomness import grid_exponent
 from discreet.solve.equations import NormalEquations
+from discreet.solve.outcome import Unclip, shares, unclip
 
 if TYPE_CHECKING:
     from discreet.results import Results
@@ -111,12 +112,37 @@ class PrivateMoments:
             s_xx=gram.sd,
             s_xy=cross.sd if cross.statistic == "cross" or cross.layout == "uniform" else cross.sd / math.sqrt(2),
             s_yy=None if yy is None else yy.sd,
-            R2=domain.norm_squared(places),
-            rows=self.certificate.rows,
+            n=self.rows(),
         )
 
+    def rows(self) -> float:
+        """The number of rows: the declared one; or a released noisy one; or what the trace of X'X at least needs."""
+        if self.certificate.rows is not None:
+            return float(self.certificate.rows)
+        for block, array in self.arrays.items():
+            if block.statistic == "gram" and block.rows[0] == CONSTANT:
+                return max(float(array[0, 0]), 1.0)
+        for block, array in self.arrays.items():
+            if block.statistic == "counts":
+                return max(float(array.sum()), 1.0)
+        gram = self.value("gram")
+        names = next(block.rows for block in self.blocks if block.statistic == "gram")
+        return max(float(np.trace(gram)) / self.domain.norm_squared(self.domain.indices(names)), 1.0)
+
+    def unclip(self, target: str) -> Unclip | None:
+        """The way back from clipping, in the units of the declared mapped outcome; None if it was not narrowed."""
+        declared = self.certificate.declared
+        if declared is None or ("counts", target) not in {(b.statistic, *b.columns) for b in self.blocks}:
+            return None
+        used = self.domain.columns[target]
+        if not isinstance(used, Numeric):
+            return None
+        c, h = declared.map(target)
+        p = shares(self.value("counts"), self.rows())
+        return unclip(p, (used.low - c) / h, (used.high - c) / h, centred=self.domain.intercept)
+
     def fit(
-        self, target: str, features: Sequence[str] | None = None, *, model: str = "ridge", **options: Any
+        self, target: str, features: Sequence[str] | None = None, *, model: str = "noise-aware", **options: Any
     ) -> Results:
         """Fit a model to the release; this costs no privacy, however often it is done.
 
@@ -126,8 +152,9 @@ class PrivateMoments:
             The outcome.
         features : sequence of str, optional
             The regressors; all released columns but the outcome's by default.
-        model : {"ridge", "ols"}
-            Ridge regression whose penalty is fitted to the noise (or given as ``penalty=``), or plain least squares.
+        model : {"noise-aware", "ridge", "ols"}
+            The solve of `DPLinearRegression`; ridge regression whose penalty is fitted to the noise, or given as
+            ``penalty=``; or plain least squares.
         **options
             Options of the model.
         """
@@ -250,5 +277,6 @@ def _array(block: Block, parts: Sequence[GridValues]) -> Floats:
         "cross": (len(block.rows), len(block.columns)),
         "squares": (len(block.columns),),
         "eigenvalue": (),
+        "counts": (BINS,),
     }
     return values.reshape(shape[block.statistic])

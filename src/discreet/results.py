@@ -15,6 +15,7 @@ from discreet.errors import DataError, ParameterError
 from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
 from discreet.solve.equations import NormalEquations
+from discreet.solve.noise_aware import noise_aware
 from discreet.solve.ridge import noise_norm, ridge
 
 Floats = NDArray[np.float64]
@@ -123,16 +124,24 @@ def in_user_units(domain: Domain, names: tuple[str, ...], target: str, theta: Fl
 def results(released: PrivateMoments, equations: NormalEquations, theta: Floats, model: str) -> Results:
     """Package a solution in the user's units."""
     coef, intercept = in_user_units(released.domain, equations.names, equations.target, theta)
+    declared, line = released.certificate.declared, released.unclip(equations.target)
+    if declared is not None and line is not None:
+        c, h = declared.map(equations.target)
+        coef = line.factor * coef
+        if declared.intercept:
+            intercept = c + h * line.mean_y + line.factor * (intercept - c - h * line.mean_g)
     names = tuple(name for name in equations.names if name != CONSTANT)
     return Results(equations.target, names, coef, intercept, model, released.certificate)
 
 
 def fit_equations(released: PrivateMoments, e: NormalEquations, model: str, options: Mapping[str, Any]) -> Results:
     """Solve normal equations by a named model."""
-    checks.choice("model", model, ("ridge", "ols"))
+    checks.choice("model", model, ("noise-aware", "ridge", "ols"))
     unknown = set(options) - ({"penalty"} if model == "ridge" else set())
     if unknown:
         raise ParameterError(f"model={model!r} has no option {sorted(unknown)[0]!r}.")
+    if model == "noise-aware":
+        return results(released, e, noise_aware(e), model)
     penalty = 0.0
     if model == "ridge":
         given = options.get("penalty")

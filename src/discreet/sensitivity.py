@@ -40,6 +40,8 @@ def sensitivity(block: Block, domain: Domain, neighbors: Neighbors = "add-remove
         change = math.sqrt(R2 * T2) * (2 if replace else 1)
     elif block.statistic == "squares":
         change = math.sqrt(min(len(block.columns), 2 * T2) if replace else T2)
+    elif block.statistic == "counts":
+        change = math.sqrt(2) if replace else 1.0
     else:
         change = R2 * (1 + 2 * eigenvalue_error(len(block.rows)))
     return change * _ROUND_UP

@@ -20,7 +20,8 @@ from discreet.linear.inputs import as_outcome, column_names, design_matrix, is_t
 from discreet.moments import Moments
 from discreet.privacy.events import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.release import Want, promised, release_blocks, release_verified
+from discreet.progress import Progress
+from discreet.release import Counts, Want, promised, release_blocks, release_verified
 from discreet.released import PrivateMoments
 from discreet.results import Results, results
 from discreet.solve.equations import NormalEquations
@@ -115,8 +116,31 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
         promise = self._check()
         y = as_outcome(y)
         domain, features, target = self._describe(X, y)
-        moments = Moments.from_source(join(X, y, target), domain, n_jobs=self.n_jobs)
-        return self._fit(moments, target, features, promise, named=is_table(X))
+        return self._fit_rows(join(X, y, target), domain, target, features, promise, named=is_table(X))
+
+    def fit_source(
+        self, source: Any, target: str, features: Sequence[str] | None = None, *, progress: bool | Progress = False
+    ) -> Self:
+        """Read rows from a file, a frame or a table, release, and fit the model.
+
+        Parameters
+        ----------
+        source : path, list of paths, pandas frame, Arrow table or stream
+            The private rows; `domain` must be given.
+        target : str
+            The outcome.
+        features : sequence of str, optional
+            The features; all other declared columns by default.
+        progress : bool or callable
+            Show a progress bar, or call this with the fraction done.
+        """
+        promise = self._check()
+        if not isinstance(self.domain, Domain):
+            raise DomainError("fit_source needs domain=, the public bounds of the columns.")
+        names = _feature_names(self.domain, target, features)
+        outcome = self.domain.entries[self.domain.target(target)].column
+        domain = self._with_intercept(self.domain.select([*names, outcome]))
+        return self._fit_rows(source, domain, target, names, promise, named=True, progress=progress)
 
     def fit_moments(self, moments: Moments, target: str, features: Sequence[str] | None = None) -> Self:
         """Release from exact moments that were summed up before, and fit the model.
@@ -134,10 +158,7 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
         promise = self._check()
         if not isinstance(moments, Moments):
             raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
-        if isinstance(features, str):
-            raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
-        outcome = moments.domain.entries[moments.domain.target(target)].column
-        names = [name for name in moments.domain.columns if name != outcome] if features is None else list(features)
+        names = _feature_names(moments.domain, target, features)
         return self._fit(moments, target, names, promise, named=True)
 
     def predict(self, X: Any) -> Floats:
@@ -180,12 +201,37 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
             target = target or declared[-1]
             names = [name for name in declared if name != target]
         target = target or next((name for name in reversed(declared) if name not in names), declared[-1])
-        domain = self.domain.select([*names, target])
-        if domain.intercept != self.fit_intercept:
-            domain = Domain.from_dict(domain.to_dict() | {"intercept": bool(self.fit_intercept)})
-        return domain, names, target
+        return self._with_intercept(self.domain.select([*names, target])), names, target
 
-    def _fit(self, moments: Moments, target: str, features: list[str], promise: Guarantee, *, named: bool) -> Self:
+    def _with_intercept(self, domain: Domain) -> Domain:
+        if domain.intercept == self.fit_intercept:
+            return domain
+        return Domain.from_dict(domain.to_dict() | {"intercept": bool(self.fit_intercept)})
+
+    def _fit_rows(
+        self,
+        source: Any,
+        domain: Domain,
+        target: str,
+        features: list[str],
+        promise: Guarantee,
+        *,
+        named: bool,
+        progress: bool | Progress = False,
+    ) -> Self:
+        moments = Moments.from_source(source, domain, n_jobs=self.n_jobs, progress=progress)
+        return self._fit(moments, target, features, promise, named=named)
+
+    def _fit(
+        self,
+        moments: Moments,
+        target: str,
+        features: list[str],
+        promise: Guarantee,
+        *,
+        named: bool,
+        before: Counts | None = None,
+    ) -> Self:
         domain = moments.domain
         design = tuple(domain.entries[i].name for i in domain.design(features))
         if not design:
@@ -195,7 +241,7 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
         published = getattr(self, "published", None)
         if published is None:
             wants = self._wants(design, outcome)
-            released = release_verified(moments, wants, promise, name, self.rows, self.random_state)
+            released = release_verified(moments, wants, promise, name, self.rows, self.random_state, before)
         else:
             R2 = domain.norm_squared(domain.indices(design))
             blocks, reason = self._published(design, outcome, R2, promise)
@@ -219,3 +265,10 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
         self.results_ = fitted
         self.coef_ = fitted.coef
         self.intercept_ = fitted.intercept
+
+
+def _feature_names(domain: Domain, target: str, features: Sequence[str] | None) -> list[str]:
+    if isinstance(features, str):
+        raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
+    outcome = domain.entries[domain.target(target)].column
+    return [name for name in domain.columns if name != outcome] if features is None else list(features)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from discreet import checks, sensitivity
@@ -42,6 +42,8 @@ class Certificate:
         The public number of rows that was declared.
     software : str
         Name and version of the program.
+    declared : Domain, optional
+        The bounds as they were declared, where those of the outcome were narrowed by a private histogram.
     """
 
     guarantee: Guarantee
@@ -49,7 +51,8 @@ class Certificate:
     domain: Domain
     events: tuple[GaussianEvent, ...] = ()
     rows: int | None = None
-    software: str = field(default="")
+    software: str = ""
+    declared: Domain | None = None
 
     @property
     def simulation(self) -> bool:
@@ -85,6 +88,7 @@ class Certificate:
             "simulation": self.simulation,
             "rows": self.rows,
             "domain": self.domain.to_dict(),
+            "declared": None if self.declared is None else self.declared.to_dict(),
             "events": [event.to_dict() for event in self.events],
             "software": self.software,
         }
@@ -100,6 +104,7 @@ class Certificate:
                 tuple(GaussianEvent.from_dict(event) for event in facts["events"]),
                 checks.rows(facts["rows"]),
                 str(facts["software"]),
+                None if facts.get("declared") is None else Domain.from_dict(facts["declared"]),
             )
             for event in certificate.events:
                 for block in event.blocks:
@@ -138,6 +143,12 @@ class Certificate:
                 )
         else:
             facts.append("Nothing was computed from the data.")
+        if self.declared is not None:
+            changed = [name for name, column in self.domain.columns.items() if self.declared.columns[name] != column]
+            facts.append(
+                f"Noisy counts of the outcome, listed above, told that narrower bounds would do for "
+                f"{', '.join(changed)}; outcomes outside them were clipped."
+            )
         if self.rows is not None:
             facts.append(f"The number of rows was declared as {self.rows}; it was not read from the data.")
         return facts

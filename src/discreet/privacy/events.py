@@ -9,8 +9,19 @@ from typing import Any, Literal, get_args
 from discreet.errors import FileFormatError
 from discreet.privacy import gdp
 
-Statistic = Literal["gram", "cross", "squares", "eigenvalue"]
+Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts"]
 Layout = Literal["weighted", "uniform"]
+
+BINS = 16
+"""Into how many equal parts the range of an outcome is divided for `counts`."""
+
+_NAMES: dict[Statistic, str] = {
+    "gram": "X'X",
+    "cross": "X'y",
+    "squares": "y'y",
+    "eigenvalue": "least eigenvalue of X'X",
+    "counts": "counts of y",
+}
 
 
 @dataclass(frozen=True)
@@ -19,8 +30,9 @@ class Block:
 
     Parameters
     ----------
-    statistic : {"gram", "cross", "squares", "eigenvalue"}
-        X'X, X'Y, the diagonal of Y'Y, or the least eigenvalue of X'X; X stands for `rows`, Y for `columns`.
+    statistic : {"gram", "cross", "squares", "eigenvalue", "counts"}
+        X'X, X'Y, the diagonal of Y'Y, the least eigenvalue of X'X, or how many outcomes lie in each of `BINS` equal
+        parts of the declared range; X stands for `rows`, Y for `columns`.
     rows, columns : tuple of str
         Names of the encoded entries.
     sd : float
@@ -43,9 +55,7 @@ class Block:
     @property
     def name(self) -> str:
         """How people write the statistic."""
-        return {"gram": "X'X", "cross": "X'y", "squares": "y'y", "eigenvalue": "least eigenvalue of X'X"}[
-            self.statistic
-        ]
+        return _NAMES[self.statistic]
 
     @property
     def sds(self) -> tuple[float, ...]:
@@ -76,7 +86,7 @@ class Block:
         statistic, layout = facts["statistic"], facts["layout"]
         rows, columns = tuple(facts["rows"]), tuple(facts["columns"])
         known = statistic in get_args(Statistic) and layout in get_args(Layout) and facts["sd"] > 0
-        needed = (statistic == "squares" or rows) and (statistic in ("gram", "eigenvalue") or columns)
+        needed = (statistic in ("squares", "counts") or rows) and (statistic in ("gram", "eigenvalue") or columns)
         twice = len(set(rows)) < len(rows) or len(set(columns)) < len(columns)
         if not known or not needed or twice:
             raise FileFormatError("A block of the release is of an unknown kind.")

@@ -26,10 +26,8 @@ class NormalEquations:
         Noisy y'y, where it was released.
     s_xx, s_xy, s_yy : float
         Noise sds: of the diagonal of S (s_xx/sqrt(2) off it), of v, of yy.
-    R2 : float
-        Bound on the squared norm of a row of X.
-    rows : int or None
-        The declared public number of rows.
+    n : float
+        The number of rows: declared, or a released noisy one.
     """
 
     names: tuple[str, ...]
@@ -40,8 +38,7 @@ class NormalEquations:
     s_xx: float
     s_xy: float
     s_yy: float | None
-    R2: float
-    rows: int | None
+    n: float
 
     @property
     def d(self) -> int:
