@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -64,17 +65,25 @@ def options(name: str, description: str | None, **defaults: int) -> argparse.Nam
     return parser.parse_args()
 
 
-def report(title: str, columns: Sequence[str], rows: list[dict[str, Any]], out: Path) -> None:
-    """Print the named columns of the rows as a table, and write everything as JSON."""
+def report(
+    title: str,
+    columns: Sequence[str],
+    rows: list[dict[str, Any]],
+    out: Path,
+    detail: list[dict[str, Any]] | None = None,
+) -> None:
+    """Print the named columns of the rows as a table, and write everything as JSON, with more detail where given."""
     table = Table(title=title, title_justify="left")
     for column in columns:
         numeric = all(not isinstance(row.get(column), str) for row in rows)
         table.add_column(column.replace("_", " "), justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*(_cell(row.get(column)) for column in columns))
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({"title": title} | environment() | {"rows": rows}, indent=2) + "\n")
+    out.write_text(
+        json.dumps({"title": title} | environment() | {"rows": rows if detail is None else detail}, indent=1) + "\n"
+    )
 
 
 def _cell(value: Any) -> str:

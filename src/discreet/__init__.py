@@ -3,6 +3,7 @@
 __version__ = "0.1.0"
 
 from discreet.domain import Domain
+from discreet.errors import DiscreetError, DiscreetWarning
 from discreet.linear import SSP, AdaSSP, ConstSSP, DPLinearRegression, TrivialRegressor
 from discreet.moments import Moments
 from discreet.release import release
@@ -14,6 +15,8 @@ __all__ = [
     "AdaSSP",
     "ConstSSP",
     "DPLinearRegression",
+    "DiscreetError",
+    "DiscreetWarning",
     "Domain",
     "Moments",
     "PrivateMoments",

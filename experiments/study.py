@@ -1,0 +1,77 @@
+"""The study engine: cells of a grid worked off in parallel, resumable after a kill, with progress and time left."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+Cell = dict[str, Any]
+Rows = list[dict[str, Any]]
+
+
+def run(title: str, cells: Iterable[Cell], work: Callable[[Cell], Rows], log: Path, jobs: int = 2) -> Rows:
+    """Work off every cell that the log does not hold yet, and return the tidy rows of all cells.
+
+    Parameters
+    ----------
+    title : str
+        What the progress bar says.
+    cells : iterable of dict
+        The grid; a cell is a JSON-ready dict, and the same cell is never worked off twice.
+    work : callable
+        A module-level function from a cell to its rows; it must be repeatable (seeded).
+    log : path
+        JSON lines, one for each finished cell. A kill loses the cells under way and nothing else.
+    jobs : int
+        Processes.
+    """
+    wanted = {_key(cell): cell for cell in cells}
+    done = _read(log)
+    missing = [cell for key, cell in wanted.items() if key not in done]
+    log.parent.mkdir(parents=True, exist_ok=True)
+    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn("left"), TimeRemainingColumn())
+    with (
+        Progress(*columns, console=Console(stderr=True)) as progress,
+        log.open("a", encoding="utf-8") as file,
+        ProcessPoolExecutor(jobs, initializer=_one_thread) as pool,
+    ):
+        task = progress.add_task(title, total=len(wanted), completed=len(wanted) - len(missing))
+        futures = {pool.submit(work, cell): cell for cell in missing}
+        for future in as_completed(futures):
+            cell = futures[future]
+            done[_key(cell)] = future.result()
+            file.write(json.dumps({"cell": cell, "rows": done[_key(cell)]}) + "\n")
+            file.flush()
+            progress.advance(task)
+    return [cell | row for key, cell in wanted.items() for row in done[key]]
+
+
+def _key(cell: Cell) -> str:
+    return json.dumps(cell, sort_keys=True)
+
+
+def _read(log: Path) -> dict[str, Rows]:
+    """Finished cells; a line that a kill cut short does not count."""
+    done = {}
+    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
+        try:
+            entry = json.loads(line)
+            done[_key(entry["cell"])] = entry["rows"]
+        except (json.JSONDecodeError, KeyError):
+            continue
+    return done
+
+
+def _one_thread() -> None:
+    """Processes share the cores already: no threads below them."""
+    from threadpoolctl import threadpool_limits
+
+    os.environ["OMP_NUM_THREADS"] = "1"
+    threadpool_limits(1)
