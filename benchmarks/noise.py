@@ -41,7 +41,7 @@ def lattice_vector(values: int) -> list[int]:
 def discreet_rows(values: int, repeats: int) -> list[dict[str, Any]]:
     source = OSEntropy()
     offset = np.random.default_rng(0).random(values)
-    x = np.array(lattice_vector(values), dtype=object)
+    x = np.array(lattice_vector(values))
     calls = [("rounded_normal", "1.5 * 2^30", lambda: rounded_normal(offset, 1.5 * 2.0**30, source))]
     for exponent in EXPONENTS:
         sd = 2.0**exponent

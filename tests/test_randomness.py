@@ -392,3 +392,13 @@ def test_a_single_integer_and_none():
     assert q.shape == ()
     assert q.item() == 5
     assert add_rounded_normal([], 2.0**30, SeededEntropy(0))[0].shape == (0,)
+
+
+@pytest.mark.parametrize("sd", [2.0**31, 1.3 * 2.0**44, 2.0**60])
+def test_int64_and_python_integers_give_the_same(sd):
+    x = np.random.default_rng(7).integers(-(2**61), 2**61, 1000)
+    narrow, wide = (add_rounded_normal(values, sd, SeededEntropy(3)) for values in (x, x.astype(object)))
+    assert narrow[0].dtype == np.int64
+    assert wide[0].dtype == object
+    assert narrow[1] == wide[1]
+    assert narrow[0].tolist() == wide[0].tolist()

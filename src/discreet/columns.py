@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet import checks
 from discreet.errors import DomainError
 
 Level = str | int | bool
@@ -202,3 +203,21 @@ def bounded_columns(argument: str, bounds: Any, names: Sequence[str]) -> dict[st
     except (TypeError, ValueError, OverflowError):
         raise DomainError(f"{argument} has the wrong shape or is not numeric: give {how}.") from None
     return {name: Numeric(a, b) for name, a, b in zip(names, lows.tolist(), highs.tolist(), strict=True)}
+
+
+def norm_columns_of(columns: dict[str, Column], data_norm: Any, names: Sequence[str] | None) -> tuple[str, ...]:
+    """The columns that a bound on the norm covers: those named, or all numbers."""
+    if data_norm is None:
+        if names is not None:
+            raise DomainError("norm_columns needs data_norm, the bound on their Euclidean norm.")
+        return ()
+    if not checks.is_real(data_norm) or not 1 / LARGEST <= data_norm <= LARGEST:
+        raise DomainError(f"data_norm must be a finite number above 0, got {data_norm!r}.")
+    if names is None:
+        return tuple(name for name, column in columns.items() if isinstance(column, Numeric))
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise DomainError("norm_columns must be a list of column names.")
+    unknown = [name for name in names if name not in columns]
+    if unknown:
+        raise DomainError(f"norm_columns names {unknown[0]!r}, which is not declared.")
+    return tuple(dict.fromkeys(names))

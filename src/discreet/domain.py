@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from discreet import checks
-from discreet.columns import LARGEST, Categorical, Column, Numeric, bounded_columns, parse_column, unbounded
+from discreet.columns import Categorical, Column, Numeric, bounded_columns, norm_columns_of, parse_column, unbounded
 from discreet.errors import DomainError, NotReleasedError, ParameterError
 
 LATTICE_BITS = 20
@@ -82,7 +82,7 @@ class Domain:
         parsed = {str(name): parse_column(str(name), spec) for name, spec in columns.items()}
         if len(parsed) < len(columns):
             raise DomainError("Two columns have the same name once it is written as text. Rename one of them.")
-        ball = _ball(parsed, data_norm, norm_columns)
+        ball = norm_columns_of(parsed, data_norm, norm_columns)
         for name, column in parsed.items():
             if not name or name == CONSTANT:
                 raise DomainError(f"{name!r} cannot be the name of a column.")
@@ -300,23 +300,6 @@ class Domain:
 
 def _short(column: Column) -> str:
     return f"({column.low:g}, {column.high:g})" if isinstance(column, Numeric) else f"{list(column.levels)}"
-
-
-def _ball(columns: dict[str, Column], data_norm: Any, names: Sequence[str] | None) -> tuple[str, ...]:
-    if data_norm is None:
-        if names is not None:
-            raise DomainError("norm_columns needs data_norm, the bound on their Euclidean norm.")
-        return ()
-    if not checks.is_real(data_norm) or not 1 / LARGEST <= data_norm <= LARGEST:
-        raise DomainError(f"data_norm must be a finite number above 0, got {data_norm!r}.")
-    if names is None:
-        return tuple(name for name, column in columns.items() if isinstance(column, Numeric))
-    if isinstance(names, str) or not isinstance(names, Sequence):
-        raise DomainError("norm_columns must be a list of column names.")
-    unknown = [name for name in names if name not in columns]
-    if unknown:
-        raise DomainError(f"norm_columns names {unknown[0]!r}, which is not declared.")
-    return tuple(dict.fromkeys(names))
 
 
 __all__ = ["CONSTANT", "LATTICE_BITS", "Categorical", "Domain", "Entry", "Numeric"]

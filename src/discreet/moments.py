@@ -25,6 +25,7 @@ Ints = NDArray[np.int64]
 _EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
 _CARRY_EVERY = 1 << (63 - 53 - 1)
 _LIMB = 32
+_SMALL = 1 << (62 - _LIMB - 1)
 _NOTE = "CONFIDENTIAL: exact statistics of private data. Not a release; do not publish or share."
 
 
@@ -86,9 +87,13 @@ class Moments:
         return Moments(self.domain, *_carry(self._high + other._high, self._low + other._low))
 
     def integers(self, rows: Iterable[int], columns: Iterable[int]) -> NDArray[Any]:
-        """Exact entries of the Gram matrix as Python integers, in units of 2^-40."""
+        """Exact entries of the Gram matrix in units of 2^-40: int64 where all are below 2^62, else Python integers."""
         at = np.asarray(list(rows), dtype=int), np.asarray(list(columns), dtype=int)
-        wide: NDArray[Any] = self._high[at].astype(object) * (1 << _LIMB) + self._low[at].astype(object)
+        high, low = self._high[at], self._low[at]
+        if not high.size or -_SMALL < high.min() <= high.max() < _SMALL:
+            narrow: NDArray[Any] = (high << _LIMB) + low
+            return narrow
+        wide: NDArray[Any] = high.astype(object) * (1 << _LIMB) + low.astype(object)
         return wide
 
     def floats(self, indices: list[int]) -> Floats:

@@ -216,7 +216,7 @@ def _exact(moments: Moments, block: Block) -> list[np.ndarray[Any, Any]]:
 
 
 def _least_eigenvalue(moments: Moments, indices: list[int]) -> int:
-    if moments.integers([0], [0])[0] > sensitivity.MAX_ROWS << (2 * LATTICE_BITS):
+    if int(moments.integers([0], [0])[0]) > sensitivity.MAX_ROWS << (2 * LATTICE_BITS):
         raise DataError("The table is too large for the release of an eigenvalue in floating point.")
     least = np.linalg.eigvalsh(moments.floats(indices))[0]
     return round(math.ldexp(float(least), 2 * LATTICE_BITS))
