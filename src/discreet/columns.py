@@ -61,6 +61,10 @@ class Numeric:
                 "Shift or scale the column first."
             )
 
+    def short(self) -> str:
+        """The bounds as people write them."""
+        return f"({self.low:g}, {self.high:g})"
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
         bounds: dict[str, Any] = {}
@@ -94,6 +98,10 @@ class Categorical:
             raise DomainError(f"Column {name!r}: a level is listed twice.")
         if any(isinstance(level, int) and not -(2**63) <= level < 2**63 for level in self.levels):
             raise DomainError(f"Column {name!r}: a level is too large; whole numbers must fit 64 bits.")
+
+    def short(self) -> str:
+        """The levels as people write them."""
+        return f"{list(self.levels)}"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""

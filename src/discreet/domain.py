@@ -281,7 +281,7 @@ class Domain:
         return math.ldexp(float(self.norm_squared_lattice(indices)), -2 * LATTICE_BITS)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{n!r}: {_short(c)}" for n, c in list(self.columns.items())[:8])
+        shown = ", ".join(f"{n!r}: {c.short()}" for n, c in list(self.columns.items())[:8])
         more = ", ..." if len(self.columns) > 8 else ""
         ball = "" if self.data_norm is None else f", data_norm={self.data_norm:g}"
         return f"Domain({{{shown}{more}}}{ball})"
@@ -296,10 +296,6 @@ class Domain:
     def _facts(self) -> tuple[Any, ...]:
         """What makes two domains the same; the order of the columns does, for it is that of encoded rows."""
         return tuple(self.columns.items()), self.data_norm, self.norm_columns, self.intercept, self.missing
-
-
-def _short(column: Column) -> str:
-    return f"({column.low:g}, {column.high:g})" if isinstance(column, Numeric) else f"{list(column.levels)}"
 
 
 __all__ = ["CONSTANT", "LATTICE_BITS", "Categorical", "Domain", "Entry", "Numeric"]
