@@ -273,8 +273,7 @@ class Domain:
     @cached_property
     def ball_lattice(self) -> int:
         """Squared norm that the rounded coordinates of the ball never exceed, in lattice units."""
-        rounding = math.isqrt(len(self.norm_columns)) // 2 + 2
-        return ((1 << LATTICE_BITS) + rounding) ** 2
+        return ((1 << LATTICE_BITS) + math.isqrt(len(self.norm_columns)) // 2 + 2) ** 2
 
     def norm_squared(self, indices: Iterable[int]) -> float:
         """`norm_squared_lattice` in units of the mapped columns."""
