@@ -3,9 +3,10 @@
 __version__ = "0.1.0"
 
 from discreet.domain import Domain
-from discreet.errors import DiscreetError, DiscreetWarning
+from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
 from discreet.linear import SSP, AdaSSP, ConstSSP, DPLinearRegression, TrivialRegressor
 from discreet.moments import Moments
+from discreet.privacy.budget import Budget
 from discreet.release import release
 from discreet.released import PrivateMoments
 from discreet.results import Results
@@ -13,6 +14,8 @@ from discreet.results import Results
 __all__ = [
     "SSP",
     "AdaSSP",
+    "Budget",
+    "BudgetError",
     "ConstSSP",
     "DPLinearRegression",
     "DiscreetError",

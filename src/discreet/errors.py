@@ -8,6 +8,7 @@
     ├── DataError (ValueError)           the data do not fit the declared domain (the column is named, never a value)
     ├── FileFormatError (ValueError)     a schema, release or moments file is damaged, edited or of another kind
     ├── GuaranteeError                   a release would not keep its promise, or a certificate does not add up
+    ├── BudgetError                      a release would exceed its budget, or cannot be accounted for
     └── NotReleasedError (KeyError)      the statistic asked for was not part of the release
 
     DiscreetWarning (UserWarning)        a choice that is legal and probably not wanted
@@ -49,3 +50,7 @@ class NotReleasedError(DiscreetError, KeyError):
 
 class DiscreetWarning(UserWarning):
     """A choice that is legal and probably not wanted."""
+
+
+class BudgetError(DiscreetError):
+    """A release would exceed its budget, or cannot be accounted for."""

@@ -16,6 +16,7 @@ from discreet.errors import DataError, GuaranteeError, ParameterError
 from discreet.histogram import Histogram
 from discreet.moments import Moments
 from discreet.privacy import gdp
+from discreet.privacy.budget import charge
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block, GaussianEvent, Statistic
 from discreet.privacy.guarantee import Guarantee
@@ -116,6 +117,8 @@ def release_counts(histogram: Histogram, share: float, promise: Guarantee, rando
     _check_sds([block])
     exact = histogram.integers() * (1 << (2 * LATTICE_BITS))
     source = entropy(random_state)
+    if not source.simulation:
+        charge(gdp.mu(epsilon=promise.epsilon, delta=promise.delta), promise.neighbors, "counts and moments")
     return Counts(histogram.domain, event, _noisy(exact, _sds(block)[0], source), source)
 
 
@@ -173,6 +176,8 @@ def release_blocks(
         )
     _check_sds(blocks)
     exact = [_exact(moments, block) for block in blocks]
+    if before is None and not source.simulation:
+        charge(event.mu, promise.neighbors, method)
     values = tuple(
         tuple(_noisy(part, sd, source) for part, sd in zip(parts, _sds(block), strict=True))
         for block, parts in zip(blocks, exact, strict=True)
