@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from discreet import __version__, console
 from discreet.checks import Neighbors
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, ParameterError
+from discreet.files import atomic_write
 from discreet.moments import Moments
 from discreet.registry import DEFAULT, METHODS, find
 from discreet.release import release as release_moments
@@ -152,7 +154,9 @@ def check(release: ReleaseFile, json: Json = False) -> None:
     found = certificate.check()
     if json:
         facts = [{"what": f.what, "ok": f.ok, "detail": f.detail} for f in found]
-        console.print_json({"ok": all(f.ok for f in found), "epsilon": certificate.epsilon, "findings": facts})
+        promise = certificate.guarantee.to_dict()
+        ok = all(f.ok for f in found)
+        console.print_json({"ok": ok, "guarantee": promise, "epsilon": certificate.epsilon, "findings": facts})
     else:
         console.findings(found)
         console.certificate(certificate)
@@ -173,13 +177,18 @@ def methods(json: Json = False) -> None:
 
 
 @schemas.command("init", epilog="Example: discreet schema init people.parquet --out people.toml")
-def schema_init(data: Data, out: Out = None, force: Force = False) -> None:
+def schema_init(
+    data: Data,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the schema.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
     """Write a schema to fill in, from the names and types of the columns only, never from values."""
     fields = open_parquet(parquet_files(data)[0]).schema_arrow
     columns = [(field.name, kind(field.type)) for field in fields]
     known = [(name, k) for name, k in columns if k in ("number", "date", "category", "bool")]
     path = _free(out or Path(f"{data.stem}.toml"), force)
-    path.write_text(blank_schema(known), encoding="utf-8")
+    with atomic_write(path) as file:
+        file.write(blank_schema(known).encode())
     console.say(f"Wrote {path}. Fill in the bounds from public knowledge, not from the data.")
     for name in sorted({name for name, _ in columns} - {name for name, _ in known}):
         console.err.print(f"Left out: column {name!r}, whose type cannot be used.", markup=False)
@@ -228,13 +237,14 @@ def _free(path: Path, force: bool) -> Path:
     """A place where the result can be written: asked before any budget is spent."""
     if path.exists() and not force:
         raise ParameterError(f"{path} exists already. Name another file with --out, or replace it with --force.")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise ParameterError(f"Cannot write to the folder of {path}. Name another file with --out.")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ParameterError(f"Cannot write {path}: it, or its folder, is no place for a file. Name another with --out.")
     return path
 
 
 def main() -> None:
-    """Run the command line: exit code 0 done, 1 a check failed, 2 bad input, 130 stopped."""
+    """Run the command line: exit code 0 done, 1 a check failed, 2 bad input, 130 stopped, 141 output closed."""
+    warnings.showwarning = _warn  # type: ignore[assignment]
     sys.exit(_guarded(lambda: app(standalone_mode=False)))
 
 
@@ -248,6 +258,9 @@ def _guarded(command: Callable[[], Any]) -> int:
         return stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return _fail("Stopped. No file was changed.", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except OSError as error:
         return _fail(f"{error.strerror or 'The file cannot be used'}: {Path(str(error.filename or '')).name}", 2)
     except Exception as error:
@@ -261,6 +274,10 @@ def _guarded(command: Callable[[], Any]) -> int:
             "the curator can see them with DISCREET_DEBUG=1.",
             2,
         )
+
+
+def _warn(message: Warning | str, *_: Any) -> None:
+    console.err.print(Text("Warning: ", "bold yellow") + Text(str(message)), soft_wrap=True)
 
 
 def _fail(message: str, code: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,8 +15,18 @@ from rich.text import Text
 from discreet.privacy.certificate import Certificate, Finding
 from discreet.results import Results
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+
+
+class _Console(Console):
+    """A console whose closed pipe has an exit code of its own: 1 means that a check failed."""
+
+    def on_broken_pipe(self) -> None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141)
+
+
+out = _Console(highlight=False)
+err = _Console(stderr=True, highlight=False)
 
 
 def print_json(body: Any) -> None:
@@ -59,4 +70,5 @@ def findings(found: Sequence[Finding]) -> None:
 def certificate(certified: Certificate) -> None:
     """Print a certificate in plain words."""
     out.print("\n[bold]Certificate[/bold]")
-    out.print(Text(certified.words()))
+    for statement in certified.words().splitlines():
+        out.print(Text(f"- {statement}"))

@@ -19,7 +19,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import BINS, Block
 from discreet.randomness import grid_exponent
 from discreet.solve.equations import NormalEquations
-from discreet.solve.outcome import Unclip, shares, unclip
+from discreet.solve.outcome import Unclip, unclip
 
 if TYPE_CHECKING:
     from discreet.results import Results
@@ -138,8 +138,9 @@ class PrivateMoments:
         if not isinstance(used, Numeric):
             return None
         c, h = declared.map(target)
-        p = shares(self.value("counts"), self.rows())
-        return unclip(p, (used.low - c) / h, (used.high - c) / h, centred=self.domain.intercept)
+        counts, sd = self.value("counts"), next(b.sd for b in self.blocks if b.statistic == "counts")
+        low, high = (used.low - c) / h, (used.high - c) / h
+        return unclip(counts, sd, self.rows(), low, high, centred=self.domain.intercept)
 
     def fit(
         self, target: str, features: Sequence[str] | None = None, *, model: str = "noise-aware", **options: Any

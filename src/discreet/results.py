@@ -21,7 +21,7 @@ from discreet.solve.ridge import noise_norm, ridge
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Results:
     """A fitted linear model. Holds released values only, so it can be saved and published.
 
@@ -97,6 +97,8 @@ class Results:
 
     def __str__(self) -> str:
         return self.summary()
+
+    __repr__ = __str__
 
 
 def _unit(domain: Domain, name: str) -> str | None:

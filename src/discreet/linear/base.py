@@ -17,7 +17,7 @@ from discreet.checks import Neighbors
 from discreet.domain import Domain
 from discreet.errors import DataError, DomainError, ParameterError
 from discreet.linear.inputs import as_outcome, column_names, design_matrix, is_table, join
-from discreet.moments import Moments
+from discreet.moments import Moments, threads
 from discreet.privacy.events import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.progress import Progress
@@ -26,7 +26,7 @@ from discreet.released import PrivateMoments
 from discreet.results import Results, results
 from discreet.solve.equations import NormalEquations
 from discreet.sources.arrays import as_array
-from discreet.sources.frames import is_series
+from discreet.sources.frames import is_frame, is_series
 
 Floats = NDArray[np.float64]
 
@@ -137,6 +137,8 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
         promise = self._check()
         if not isinstance(self.domain, Domain):
             raise DomainError("fit_source needs domain=, the public bounds of the columns.")
+        if isinstance(source, np.ndarray) or (isinstance(source, tuple) and not is_frame(source[0])):
+            raise DataError("fit_source goes by the names of columns, which arrays do not have: use fit(X, y).")
         names = _feature_names(self.domain, target, features)
         outcome = self.domain.entries[self.domain.target(target)].column
         domain = self._with_intercept(self.domain.select([*names, outcome]))
@@ -178,6 +180,7 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
     def _check(self) -> Guarantee:
         promise = promised(self.epsilon, self.delta, self.rows, self.neighbors)
         checks.choice("fit_intercept", self.fit_intercept, (True, False))
+        threads(self.n_jobs)
         published = getattr(self, "published", None)
         if published is not None:
             checks.choice("published", published, (None, *self.papers))
@@ -233,9 +236,7 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
         before: Counts | None = None,
     ) -> Self:
         domain = moments.domain
-        design = tuple(domain.entries[i].name for i in domain.design(features))
-        if not design:
-            raise ParameterError("A model needs at least one feature, or an intercept.")
+        design = design_names(domain, features)
         outcome = domain.entries[domain.target(target)].name
         name = type(self).__name__
         published = getattr(self, "published", None)
@@ -250,7 +251,7 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
             released = release_blocks(moments, blocks, promise, method, self.rows, self.random_state)
         equations = released.equations(target, features)
         theta = self._solve(released, equations, promise.delta)
-        self._set(released, results(released, equations, theta, name), features, named)
+        self._set(released, results(released, equations, theta, released.certificate.method), features, named)
         return self
 
     def _set(self, released: PrivateMoments, fitted: Results, features: list[str], named: bool) -> None:
@@ -267,8 +268,19 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
         self.intercept_ = fitted.intercept
 
 
+def design_names(domain: Domain, features: Sequence[str]) -> tuple[str, ...]:
+    """Names of the regressors' coordinates; at least one."""
+    design = tuple(domain.entries[i].name for i in domain.design(features))
+    if not design:
+        raise ParameterError("A model needs at least one feature, or an intercept.")
+    return design
+
+
 def _feature_names(domain: Domain, target: str, features: Sequence[str] | None) -> list[str]:
     if isinstance(features, str):
         raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
     outcome = domain.entries[domain.target(target)].column
-    return [name for name in domain.columns if name != outcome] if features is None else list(features)
+    names = [name for name in domain.columns if name != outcome] if features is None else list(features)
+    if outcome in names:
+        raise ParameterError(f"Column {outcome!r} cannot be outcome and feature at once.")
+    return names

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from discreet import checks
 from discreet.domain import Domain, Numeric
-from discreet.errors import DiscreetWarning
+from discreet.errors import DiscreetWarning, DomainError
 from discreet.histogram import Histogram
-from discreet.linear.base import MomentsRegressor
+from discreet.linear.base import MomentsRegressor, design_names
 from discreet.moments import Moments
 from discreet.privacy import gdp
 from discreet.privacy.events import BINS
@@ -42,8 +42,9 @@ class DPLinearRegression(MomentsRegressor):
     ----------
     {parameters}
     narrow : bool
-        Whether the outcome's bounds may be narrowed. It takes a first pass over the outcome; `fit_moments`, which
-        cannot make one, uses the bounds as declared.
+        Whether the outcome's bounds may be narrowed. Then all rows are read twice: once before any noise is drawn,
+        which finds bad data, and once with the narrower bounds. `fit_moments`, which cannot read rows, uses the
+        bounds as declared.
 
     Examples
     --------
@@ -71,30 +72,37 @@ class DPLinearRegression(MomentsRegressor):
         named: bool,
         progress: bool | Progress = False,
     ) -> Self:
-        column = domain.columns.get(target)
-        before = None
-        if self.narrow and isinstance(column, Numeric) and target not in domain.norm_columns:
-            histogram = Histogram.from_source(source, domain, target)
-            before = release_counts(histogram, SHARES["counts"], promise, self.random_state)
-            domain = self._narrowed(domain, target, features, promise, before)
+        if not (self.narrow and isinstance(domain.columns.get(target), Numeric)) or target in domain.norm_columns:
+            return super()._fit_rows(source, domain, target, features, promise, named=named, progress=progress)
+        design_names(domain, features)
+        histogram = Histogram.from_source(source, domain, target)
         moments = Moments.from_source(source, domain, n_jobs=self.n_jobs, progress=progress)
-        return self._fit(moments, target, features, promise, named=named, before=before)
+        before = release_counts(histogram, SHARES["counts"], promise, self.random_state)
+        narrowed, loose = self._narrowed(domain, target, features, promise, before)
+        if narrowed != domain:
+            moments = Moments.from_source(source, narrowed, n_jobs=self.n_jobs, progress=progress)
+        self._fit(moments, target, features, promise, named=named, before=before)
+        if loose:  # said only now: it follows from the counts, so it is covered by the certificate that lists them
+            warnings.warn(
+                f"The bounds of {target!r} are at least four times as wide as they need be. Noise was fitted to "
+                "narrower ones, found privately; tighter bounds from public knowledge would serve better.",
+                DiscreetWarning,
+                stacklevel=3,
+            )
+        return self
 
-    def _narrowed(self, domain: Domain, target: str, features: list[str], promise: Guarantee, before: Counts) -> Domain:
-        """The domain with the outcome's bounds as narrow as they are worth, from released counts."""
+    def _narrowed(
+        self, domain: Domain, target: str, features: list[str], promise: Guarantee, before: Counts
+    ) -> tuple[Domain, bool]:
+        """The domain with the outcome's bounds as narrow as they are worth, and whether they were far too wide."""
         counts = before.floats()
         n = float(self.rows) if self.rows is not None else max(float(counts.sum()), 1.0)
         mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
         clipped = outcome.clipped_share(len(domain.design(features)), n, mu)
         low, high = outcome.narrow(outcome.shares(counts, n), clipped, symmetric=not domain.intercept)
-        if high - low <= 0.5 and before.event.blocks[0].sd * BINS**0.5 < 0.2 * n:
-            warnings.warn(
-                f"The bounds of {target!r} are at least four times as wide as they need be. Noise was fitted to "
-                "narrower ones, found privately; tighter bounds from public knowledge would serve better.",
-                DiscreetWarning,
-                stacklevel=2,
-            )
-        return with_bounds(domain, target, low, high)
+        narrowed = with_bounds(domain, target, low, high)
+        loose = narrowed != domain and high - low <= 0.5 and before.event.blocks[0].sd * BINS**0.5 < 0.2 * n
+        return narrowed, loose
 
     def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
         return [
@@ -108,12 +116,21 @@ class DPLinearRegression(MomentsRegressor):
 
 
 def with_bounds(domain: Domain, column: str, low: float, high: float) -> Domain:
-    """The domain with one number's bounds moved inwards to (low, high), in its mapped units."""
+    """The domain with one number's bounds moved inwards to (low, high), in its mapped units.
+
+    It stays as it is where noise put (low, high) outside the bounds, or where they are too close for floating point.
+    """
     spec = domain.columns[column]
     if not isinstance(spec, Numeric):
         raise TypeError("only numbers have bounds")
     c, h = domain.map(column)
-    inner = replace(spec, low=max(spec.low, c + h * low), high=min(spec.high, c + h * high))
+    least = spec.low if low == -1 else max(spec.low, c + h * low)
+    most = spec.high if high == 1 else min(spec.high, c + h * high)
+    inner = replace(spec, low=least, high=most)
+    try:
+        inner.check(column)
+    except DomainError:
+        return domain
     columns = {name: inner if name == column else known for name, known in domain.columns.items()}
     return Domain(
         columns,

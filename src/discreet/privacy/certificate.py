@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,8 +76,8 @@ class Certificate:
         promised = self.guarantee.epsilon
         ok = self.epsilon <= promised * (1 + _TOLERANCE)
         findings.append(Finding("epsilon of all events", ok, f"recomputed {self.epsilon:.6g}, promised {promised:g}"))
-        if self.guarantee.status != "verified":
-            findings.append(Finding(f"status is {self.guarantee.status!r}", not self.simulation, self.guarantee.reason))
+        reason = self.guarantee.reason or "proven and tested"
+        findings.append(Finding(f"status is {self.guarantee.status!r}", not self.simulation, reason))
         return findings
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,6 +110,9 @@ class Certificate:
             for event in certificate.events:
                 for block in event.blocks:
                     certificate.domain.indices([*block.rows, *block.columns])
+            declared = certificate.domain if certificate.declared is None else certificate.declared
+            if list(declared.columns) != list(certificate.domain.columns):
+                raise FileFormatError("The certificate contradicts itself.")
             if facts["simulation"] is not certificate.simulation or (
                 certificate.events and not certificate.guarantee.delta > 0
             ):
@@ -120,50 +124,52 @@ class Certificate:
         return certificate
 
     def words(self) -> str:
-        """The certificate in plain words."""
+        """The certificate in plain words, a statement a paragraph."""
         g = self.guarantee
-        return " ".join([_PROMISE[g.status].format(g=g, odds=_odds(g.epsilon)), *self._facts(), _LIMITS])
+        return "\n".join([_PROMISE[g.status].format(g=g, factor=_factor(g.epsilon)), *self._facts(), _LIMITS])
 
     def _facts(self) -> list[str]:
-        neighbors = {
-            "add-remove": "Two tables are compared that differ in the presence of one row; one row is one person.",
-            "replace-one": "Two tables of the same size are compared that differ in the content of one row; "
-            "one row is one person, and the number of rows is not hidden.",
-        }[self.guarantee.neighbors]
-        facts = [neighbors]
-        if self.events:
-            names = ", ".join(block.name for event in self.events for block in event.blocks)
-            facts.append(
-                f"Released with Gaussian noise: {names}. Recomputed from the noise, epsilon is {self.epsilon:.4g}."
-            )
-            inexact = [block.name for event in self.events for block in event.blocks if not block.exact]
-            if inexact:
-                facts.append(
-                    f"Computed in floating point, with a bound on its error added to the noise: {', '.join(inexact)}."
-                )
+        facts = [_NEIGHBORS[self.guarantee.neighbors]]
+        blocks = [block for event in self.events for block in event.blocks]
+        if blocks:
+            names = ", ".join(block.name for block in blocks)
+            facts.append(f"Released with noise: {names}. Recomputed from that noise, epsilon is {self.epsilon:.4g}.")
         else:
             facts.append("Nothing was computed from the data.")
-        if self.declared is not None:
-            changed = [name for name, column in self.domain.columns.items() if self.declared.columns[name] != column]
-            facts.append(
-                f"Noisy counts of the outcome, listed above, told that narrower bounds would do for "
-                f"{', '.join(changed)}; outcomes outside them were clipped."
-            )
+        inexact = [block.name for block in blocks if not block.exact]
+        if inexact:
+            facts.append(f"In floating point, with a bound on its error in the noise: {', '.join(inexact)}.")
+        facts += self._narrowed()
         if self.rows is not None:
             facts.append(f"The number of rows was declared as {self.rows}; it was not read from the data.")
         return facts
 
+    def _narrowed(self) -> list[str]:
+        if self.declared is None:
+            return []
+        return [
+            f"Bounds of {name!r}: declared {self.declared.columns[name].short()}, narrowed to {column.short()} by the "
+            "noisy counts listed above. Values outside were moved to the nearest bound."
+            for name, column in self.domain.columns.items()
+            if self.declared.columns[name] != column
+        ]
+
 
 _PROMISE = {
     "verified": "This release keeps (epsilon = {g.epsilon:g}, delta = {g.delta:g}) differential privacy, proven and "
-    "exactly accounted. Whatever anyone concludes from it would have been almost as likely without any one person's "
-    "data: except with probability {g.delta:g}, odds change by at most a factor of {odds}.",
+    "exactly accounted: the probability of anything that anyone may conclude from it is at most {factor} times what it "
+    "would be without any one person's data, plus {g.delta:g}.",
     "claimed": "A paper states (epsilon = {g.epsilon:g}, delta = {g.delta:g}) differential privacy for this method. "
     "We do not vouch for its proof: {g.reason}",
     "simulation": "SIMULATION: this release promises no privacy. {g.reason}",
 }
+_NEIGHBORS = {
+    "add-remove": "Two tables are compared that differ in the presence of one row; one row is one person.",
+    "replace-one": "Two tables of the same size are compared that differ in the content of one row; one row is one "
+    "person, and the number of rows is not hidden.",
+}
 _LIMITS = "The promise is about what the release adds; it does not hide what is true of people in general."
 
 
-def _odds(epsilon: float) -> str:
-    return f"{2.718281828459045**epsilon:.3g}" if epsilon < 20 else f"e^{epsilon:g}"
+def _factor(epsilon: float) -> str:
+    return f"{math.exp(epsilon):.3g}" if epsilon < 20 else f"e^{epsilon:g}"

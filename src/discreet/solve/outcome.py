@@ -80,21 +80,48 @@ class Unclip:
     mean_g: float
 
 
-def unclip(p: Floats, low: float, high: float, *, centred: bool) -> Unclip:
-    """Least-squares line of y on g = clip(y, low, high) over the parts' shares, outcomes spread evenly in each part.
+def unclip(counts: Floats, sd: float, n: float, low: float, high: float, *, centred: bool) -> Unclip:
+    """Least-squares line of y on g = clip(y, low, high), outcomes spread evenly within each part.
+
+    With t = y - g, which is 0 inside, the slope is 1 + cov(t, g)/var(g), and mean_y = mean_g + mean(t). Both moments of t are
+    sums of a few noisy counts far out, where noise weighs most, so each is shrunk by as much as it is noise.
+
+    Parameters
+    ----------
+    counts : array
+        Noisy counts of the parts.
+    sd : float
+        Standard deviation of their noise.
+    n : float
+        Number of rows.
+    low, high : float
+        The bounds used, at edges of parts.
+    centred : bool
+        Whether the model has an intercept.
 
     Examples
     --------
-    >>> p = np.full(16, 1 / 16)
-    >>> unclip(p, -1.0, 1.0, centred=True).factor
+    >>> counts = np.full(16, 1000.0)
+    >>> unclip(counts, 1.0, 16_000.0, -1.0, 1.0, centred=True).factor
     1.0
-    >>> round(unclip(p, -0.5, 0.5, centred=True).factor, 3)
+    >>> round(unclip(counts, 1.0, 16_000.0, -0.5, 0.5, centred=True).factor, 3)
     1.375
+    >>> unclip(counts, 1e6, 16_000.0, -0.5, 0.5, centred=True).factor
+    1.0
     """
+    p = shares(counts, n)
     g = np.clip(MIDDLES, low, high)
-    within = np.where((low <= MIDDLES) & (high >= MIDDLES), WIDTH**2 / 12, 0.0)
-    mean_y, mean_g = (float(p @ MIDDLES), float(p @ g)) if centred else (0.0, 0.0)
-    yg = p @ ((MIDDLES - mean_y) * (g - mean_g) + within)
-    gg = p @ ((g - mean_g) ** 2 + within)
-    factor = min(max(float(yg / gg), 1.0), LARGEST_FACTOR) if gg > 0 else 1.0
-    return Unclip(factor, mean_y, mean_g)
+    t = MIDDLES - g
+    mean_g = float(p @ g) if centred else 0.0
+    within = np.where(t == 0, WIDTH**2 / 12, 0.0)
+    gg = float(p @ ((g - mean_g) ** 2 + within))
+    tg = _less_noise(t * (g - mean_g), counts, sd) / n
+    mean_t = _less_noise(t, counts, sd) / n if centred else 0.0
+    factor = min(max(1 + tg / gg, 1.0), LARGEST_FACTOR) if gg > 0 else 1.0
+    return Unclip(factor, mean_g + mean_t, mean_g)
+
+
+def _less_noise(weights: Floats, counts: Floats, sd: float) -> float:
+    """The weighted sum of noisy counts, shrunk to zero where it could be noise alone (positive-part James-Stein)."""
+    total, noise = float(weights @ counts), sd * float(np.linalg.norm(weights))
+    return total * max(0.0, 1 - (noise / total) ** 2) if total else 0.0
