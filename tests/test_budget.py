@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 
 from discreet import AdaSSP, Budget, BudgetError, Domain, DPLinearRegression, Moments, release
-from discreet.errors import ParameterError
+from discreet.errors import DataError, ParameterError
 from discreet.privacy import gdp
 
 RNG = np.random.default_rng(0)
@@ -63,6 +63,23 @@ def test_noise_is_not_drawn_for_a_release_that_does_not_fit(monkeypatch):
         assert budget.epsilon_spent == 0
 
 
+@pytest.mark.parametrize("cls", [AdaSSP, DPLinearRegression])
+def test_a_table_without_rows_is_refused_before_anything_is_spent(cls):
+    nothing = Moments.from_source((X[:0], Y[:0]), DOMAIN)
+    assert nothing + MOMENTS == MOMENTS
+    dropped = Domain(DOMAIN.columns, missing="drop")
+    with Budget(1, 1e-6) as budget:
+        for attempt in (
+            lambda: release(nothing, epsilon=0.5, delta=1e-6),
+            lambda: model(0.5, cls).fit(X[:0], Y[:0]),
+            lambda: model(0.5, cls).fit_moments(nothing, "y"),
+            lambda: cls(epsilon=0.5, delta=1e-6, domain=dropped).fit(X, np.full(len(Y), np.nan)),
+        ):
+            with pytest.raises(DataError, match="no row"):
+                attempt()
+        assert budget.mu_spent == 0
+
+
 def test_a_failed_fit_keeps_what_it_registered(monkeypatch):
     with Budget(1, 1e-6) as budget:
         monkeypatch.setattr("discreet.linear.ada_ssp.ridge", lambda *a: 1 / 0)
@@ -94,6 +111,13 @@ def test_a_grid_search_that_does_not_fit_spends_no_more_than_the_budget():
         with pytest.raises(BudgetError):
             search.fit(X, Y)
         assert 0.4 < budget.epsilon_spent <= 0.5
+
+
+def test_a_grid_search_spends_for_each_fold_of_each_candidate_and_for_the_last_fit():
+    with Budget(1, 1e-6) as budget:
+        search = GridSearchCV(model(0.1), {"rho": [0.01, 0.1]}, cv=3, error_score="raise").fit(X, Y)
+        assert len(budget.to_dict()["releases"]) == 2 * 3 + 1
+        assert search.predict(X).shape == Y.shape
 
 
 def test_threads_draw_on_the_same_budget():
@@ -145,6 +169,19 @@ def test_worker_processes_refuse(method, ambient):
 def test_joblib_processes_refuse():
     with Budget(1, 1e-6), pytest.raises(BudgetError, match="worker process"):
         Parallel(n_jobs=2, backend="loky")(delayed(spend)(0.1) for _ in range(2))
+
+
+def test_cross_validation_in_processes_spends_nothing():
+    with Budget(1, 1e-6) as budget:
+        with pytest.raises(ValueError, match="worker process"):
+            cross_validate(model(0.1), X, Y, cv=2, n_jobs=2)
+        with pytest.raises(BudgetError, match="worker process"):
+            cross_validate(model(0.1), X, Y, cv=2, n_jobs=2, error_score="raise")
+        scores = [cross_val_score(model(5, random_state=0), X, Y, cv=2, n_jobs=n_jobs) for n_jobs in (1, 2)]
+        assert np.array_equal(*scores)
+        assert budget.mu_spent == 0
+    with pytest.raises(BudgetError, match="worker process"):
+        cross_validate(model(0.1), X, Y, cv=2, n_jobs=2, error_score="raise")
 
 
 def own_budget(epsilon):

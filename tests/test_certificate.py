@@ -184,5 +184,5 @@ def test_large_epsilons_have_words_too():
 
 
 def test_the_certificate_of_nothing_round_trips():
-    certificate = TrivialRegressor(bounds_y=(0, 1)).fit([[1.0]]).certificate_
+    certificate = TrivialRegressor(bounds_y=(0, 1)).fit([[1.0]], [0.5]).certificate_
     assert Certificate.from_dict(certificate.to_dict()) == certificate

@@ -329,7 +329,7 @@ def test_a_source_that_fails_ends_all_threads():
         raise OSError(errno.EIO, "gone")
 
     reader = pa.RecordBatchReader.from_batches(pa.record_batch(sample(1)).schema, batches())
-    assert isinstance(finishes(lambda: Moments.from_source(reader, DOMAIN, n_jobs=3)), OSError)
+    assert isinstance(finishes(lambda: Moments.from_source(reader, DOMAIN, n_jobs=3)), DataError)
 
 
 # ---------------------------------------------------------------- confidential
@@ -463,7 +463,7 @@ def header(**changes):
         ({"header": np.array("[]")}, "damaged"),
         ({"header": header(domain={"columns": 5})}, "damaged"),
         ({"header": header(domain={"columns": {"a": {"low": 1, "high": 0}}})}, "damaged"),
-        ({"header": header(format_version=2)}, "format_version 2"),
+        ({"header": header(format_version=3)}, "format_version 3"),
         ({"header": header(domain=Domain({"a": (0, 1), "b": (0, 1)}).to_dict())}, "do not fit"),
     ],
 )

@@ -13,7 +13,8 @@ import typer
 from rich.text import Text
 
 from discreet import __version__, console
-from discreet.checks import Neighbors
+from discreet.arguments import chosen, free, outcome_of, split, stem
+from discreet.checks import neighbors as relation
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, ParameterError
 from discreet.files import atomic_write
@@ -21,10 +22,9 @@ from discreet.moments import Moments
 from discreet.registry import DEFAULT, METHODS, find
 from discreet.release import release as release_moments
 from discreet.released import PrivateMoments
-from discreet.schema import blank_schema
+from discreet.schema import KINDS, blank_schema
 from discreet.sources import open_source
-from discreet.sources.arrow import kind
-from discreet.sources.parquet import open_parquet, parquet_files
+from discreet.sources.paths import column_kinds
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -37,7 +37,7 @@ app = typer.Typer(
 schemas = typer.Typer(no_args_is_help=True, help="Write and check schemas: the public facts about a table.")
 app.add_typer(schemas, name="schema")
 
-Data = Annotated[Path, typer.Argument(help="Parquet file, or folder of Parquet files.", show_default=False)]
+Data = Annotated[Path, typer.Argument(help="Parquet or CSV file, or a folder of them.", show_default=False)]
 SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML or JSON schema.", show_default=False)]
 Epsilon = Annotated[float, typer.Option(help="Privacy loss; 0.1 is strong, 1 is usual.", show_default=False)]
 Delta = Annotated[float | None, typer.Option(help="Failure probability; 1/rows^2 when --rows is given.")]
@@ -48,6 +48,8 @@ Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing release file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
 Jobs = Annotated[int | None, typer.Option("--n-jobs", help="Threads; all cores by default.")]
+Target = Annotated[str | None, typer.Option(help="The outcome, unless a formula names it.", show_default=False)]
+Formula = Annotated[str | None, typer.Option(help="Instead: 'income ~ age + C(region) + age:hours'.")]
 ReleaseFile = Annotated[Path, typer.Argument(help="A release file.", show_default=False)]
 
 
@@ -57,10 +59,11 @@ ReleaseFile = Annotated[Path, typer.Argument(help="A release file.", show_defaul
 def fit(
     data: Data,
     schema: SchemaOption,
-    target: Annotated[str, typer.Option(help="The outcome.", show_default=False)],
     epsilon: Epsilon,
+    target: Target = None,
     delta: Delta = None,
     features: Features = None,
+    formula: Formula = None,
     rows: Rows = None,
     method: Annotated[str, typer.Option(help="See `discreet methods`.")] = DEFAULT,
     published: Annotated[str | None, typer.Option(help="Use a paper's printed constants: 000 or 003.")] = None,
@@ -75,11 +78,12 @@ def fit(
     options: dict[str, Any] = {} if published is None else {"published": published}
     if published is not None and not estimator.papers:
         raise ParameterError(f"{estimator.__name__} is not from a paper: leave out --published.")
-    domain = Domain.from_file(schema)
-    options |= {"domain": domain, "fit_intercept": domain.intercept, "neighbors": _neighbors(neighbors)}
+    asked = chosen(Domain.from_file(schema), target, split(features), formula)
+    domain, outcome = asked.domain, outcome_of(asked)
+    options |= {"domain": domain, "fit_intercept": domain.intercept, "neighbors": relation(neighbors)}
     model = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, **options)
-    path = _free(out or Path(f"{data.stem}.{target}.release.json"), force)
-    model.fit_source(data, target, _split(features) or None, progress=_progress(quiet=json))
+    path = free(out or Path(f"{stem(data)}.{outcome}.release.json"), force)
+    model.fit_source(data, outcome, asked.features or None, progress=_progress(quiet=json))
     model.release_.save(path)
     if json:
         console.print_json(
@@ -99,6 +103,7 @@ def release(
     delta: Delta = None,
     targets: Annotated[str | None, typer.Option(help="Outcomes, separated by commas; any column by default.")] = None,
     features: Features = None,
+    formula: Formula = None,
     rows: Rows = None,
     neighbors: Relation = "add-remove",
     out: Out = None,
@@ -110,15 +115,15 @@ def release(
     from discreet.release import promised
 
     promised(epsilon, delta, rows, neighbors)
-    domain = Domain.from_file(schema)
-    outcomes = _split(targets)
+    domain = chosen(Domain.from_file(schema), None, split(features), formula)[0]
+    outcomes = split(targets)
     if features is not None:
         columns = [domain.entries[domain.target(name)].column for name in outcomes]
-        domain = domain.select(dict.fromkeys([*_split(features), *columns]))
-    path = _free(out or Path(f"{data.stem}.release.json"), force)
+        domain = domain.select(dict.fromkeys([*split(features), *columns]))
+    path = free(out or Path(f"{stem(data)}.release.json"), force)
     moments = Moments.from_source(data, domain, n_jobs=n_jobs, progress=_progress(quiet=json))
     released = release_moments(
-        moments, epsilon=epsilon, delta=delta, targets=outcomes or None, rows=rows, neighbors=_neighbors(neighbors)
+        moments, epsilon=epsilon, delta=delta, targets=outcomes or None, rows=rows, neighbors=relation(neighbors)
     )
     released.save(path)
     if json:
@@ -131,13 +136,19 @@ def release(
 @app.command(epilog="Example: discreet model people.release.json --target income --features age,sex")
 def model(
     release: ReleaseFile,
-    target: Annotated[str, typer.Option(help="The outcome.", show_default=False)],
+    target: Target = None,
     features: Features = None,
-    model: Annotated[str, typer.Option(help="noise-aware, ridge or ols.")] = "noise-aware",
+    formula: Formula = None,
+    model: Annotated[str, typer.Option(help="noise-aware, ridge, lasso, elastic-net or ols.")] = "noise-aware",
+    penalty: Annotated[float | None, typer.Option(help="Of penalised models; by default chosen for you.")] = None,
+    l1_ratio: Annotated[float | None, typer.Option(help="Of the elastic net: 0 is ridge, 1 is lasso.")] = None,
     json: Json = False,
 ) -> None:
     """Fit a model to a release: free, as often as wanted, without the data."""
-    fitted = PrivateMoments.load(release).fit(target, _split(features) or None, model=model)
+    options = {name: v for name, v in (("penalty", penalty), ("l1_ratio", l1_ratio)) if v is not None}
+    released = PrivateMoments.load(release)
+    outcome = outcome_of(chosen(released.domain, target, split(features), formula))
+    fitted = released.fit(formula or outcome, split(features) or None, model=model, **options)
     if json:
         console.print_json(fitted.to_dict())
     else:
@@ -183,20 +194,21 @@ def schema_init(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema to fill in, from the names and types of the columns only, never from values."""
-    fields = open_parquet(parquet_files(data)[0]).schema_arrow
-    columns = [(field.name, kind(field.type)) for field in fields]
-    known = [(name, k) for name, k in columns if k in ("number", "date", "category", "bool")]
-    path = _free(out or Path(f"{data.stem}.toml"), force)
+    columns = column_kinds(data)
+    known = [(name, kind) for name, kind in columns if kind in KINDS]
+    path = free(out or Path(f"{stem(data)}.toml"), force)
     with atomic_write(path) as file:
         file.write(blank_schema(known).encode())
     console.say(f"Wrote {path}. Fill in the bounds from public knowledge, not from the data.")
+    if any(kind == "any" for _, kind in columns):
+        console.say("Names were taken from the first line of the CSV file, which must not be a person's.")
     for name in sorted({name for name, _ in columns} - {name for name, _ in known}):
         console.err.print(f"Left out: column {name!r}, whose type cannot be used.", markup=False)
 
 
 @schemas.command("check", epilog="Example: discreet schema check people.toml people.parquet")
 def schema_check(schema: Annotated[Path, typer.Argument(help="TOML or JSON schema.")], data: Data) -> None:
-    """Check a schema, and that a file has its columns and types; no row is read."""
+    """Check a schema, and that a file has its columns and types (a CSV file has names only); no row is read."""
     open_source(data, Domain.from_file(schema))
     console.say("The schema is complete and fits the file's columns and types.")
 
@@ -223,25 +235,6 @@ def _progress(*, quiet: bool) -> bool:
     return not quiet and sys.stderr.isatty()
 
 
-def _split(names: str | None) -> list[str]:
-    return [name.strip() for name in names.split(",") if name.strip()] if names else []
-
-
-def _neighbors(value: str) -> Neighbors:
-    from discreet.checks import neighbors
-
-    return neighbors(value)
-
-
-def _free(path: Path, force: bool) -> Path:
-    """A place where the result can be written: asked before any budget is spent."""
-    if path.exists() and not force:
-        raise ParameterError(f"{path} exists already. Name another file with --out, or replace it with --force.")
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise ParameterError(f"Cannot write {path}: it, or its folder, is no place for a file. Name another with --out.")
-    return path
-
-
 def main() -> None:
     """Run the command line: exit code 0 done, 1 a check failed, 2 bad input, 130 stopped, 141 output closed."""
     warnings.showwarning = _warn  # type: ignore[assignment]
@@ -251,6 +244,8 @@ def main() -> None:
 def _guarded(command: Callable[[], Any]) -> int:
     try:
         code = command()
+        if code == 130:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except DiscreetError as error:
         return _fail(str(error), 2)

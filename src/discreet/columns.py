@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ class Numeric:
     high: float
     unit: str | None = None
     date: bool = False
+    factors: tuple[Factor, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", float(self.low))
@@ -67,6 +68,8 @@ class Numeric:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
+        if self.factors:
+            return product_dict(self.factors)
         bounds: dict[str, Any] = {}
         for key, value in (("low", self.low), ("high", self.high)):
             if math.isfinite(value):
@@ -85,6 +88,9 @@ class Categorical:
     """
 
     levels: tuple[Level, ...]
+    factors: tuple[Factor, ...] = field(default=(), repr=False)
+    scale: float = field(default=1.0, repr=False)
+    """The largest size of the number that a derived category multiplies; 1 where it multiplies none."""
 
     def check(self, name: str, *, in_ball: bool = False) -> None:
         """Refuse empty, duplicate or mixed levels."""
@@ -105,10 +111,24 @@ class Categorical:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
-        return {"levels": list(self.levels)}
+        return product_dict(self.factors) if self.factors else {"levels": list(self.levels)}
 
 
 Column = Numeric | Categorical
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor of a derived column: a number to some power, or a category; see `discreet.derived`."""
+
+    column: str
+    spec: Column
+    power: int = 1
+
+
+def product_dict(factors: tuple[Factor, ...]) -> dict[str, Any]:
+    """A JSON-ready description of a derived column: each factor with its own public facts."""
+    return {"product": [{"column": f.column, "power": f.power} | f.spec.to_dict() for f in factors]}
 
 
 def to_days(value: Any) -> float:
@@ -222,10 +242,10 @@ def norm_columns_of(columns: dict[str, Column], data_norm: Any, names: Sequence[
     if not checks.is_real(data_norm) or not 1 / LARGEST <= data_norm <= LARGEST:
         raise DomainError(f"data_norm must be a finite number above 0, got {data_norm!r}.")
     if names is None:
-        return tuple(name for name, column in columns.items() if isinstance(column, Numeric))
+        return tuple(name for name, column in columns.items() if isinstance(column, Numeric) and not column.factors)
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise DomainError("norm_columns must be a list of column names.")
-    unknown = [name for name in names if name not in columns]
+    unknown = [name for name in names if name not in columns or columns[name].factors]
     if unknown:
-        raise DomainError(f"norm_columns names {unknown[0]!r}, which is not declared.")
+        raise DomainError(f"norm_columns names {unknown[0]!r}, which is not a declared column of the data.")
     return tuple(dict.fromkeys(names))

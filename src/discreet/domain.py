@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from discreet import checks
+from discreet import checks, contrasts, derived
 from discreet.columns import Categorical, Column, Numeric, bounded_columns, norm_columns_of, parse_column, unbounded
 from discreet.errors import DomainError, NotReleasedError, ParameterError
 
@@ -93,6 +93,7 @@ class Domain:
         object.__setattr__(self, "intercept", bool(checks.choice("intercept", intercept, (True, False))))
         object.__setattr__(self, "missing", checks.choice("missing", missing, ("error", "drop")))
         self._check_entries()
+        _ = self.inputs
 
     @classmethod
     def from_bounds(
@@ -145,7 +146,7 @@ class Domain:
     def from_dict(cls, facts: Mapping[str, Any]) -> Domain:
         """Rebuild a domain from `to_dict` or from a parsed schema."""
         options = {k: facts[k] for k in ("data_norm", "norm_columns", "intercept", "missing") if k in facts}
-        columns = dict(facts.get("columns", {}))
+        columns = {name: derived.parse_derived(name, spec) for name, spec in dict(facts.get("columns", {})).items()}
         if options.get("data_norm") is not None:
             columns = {name: unbounded(spec) for name, spec in columns.items()}
         return cls(columns, **options)
@@ -183,6 +184,11 @@ class Domain:
             if names.count(name) > 1:
                 raise DomainError(f"Column {name!r} is named twice.")
 
+    @cached_property
+    def inputs(self) -> dict[str, Column]:
+        """The columns to read from the data: those of the domain, or the factors of derived ones."""
+        return derived.inputs(self.columns)
+
     # ---------------------------------------------------------------- encoded rows
 
     @cached_property
@@ -213,11 +219,7 @@ class Domain:
     def design(self, features: Sequence[str]) -> list[int]:
         """Coordinates of the regressors: the constant, numbers, and every level of a category but the first."""
         self.require(features)
-        indices = [0] if self.intercept else []
-        for name in features:
-            places = self.positions[name]
-            indices += places if isinstance(self.columns[name], Numeric) else places[1:]
-        return indices
+        return contrasts.design(self, features)
 
     def target(self, name: str) -> int:
         """Coordinate of an outcome: a number, one named level, or the second level of a two-level category."""
@@ -234,10 +236,8 @@ class Domain:
         return places[1]
 
     def exclusive(self, indices: Sequence[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which pairs of coordinates are different levels of one category, so that their product is always 0."""
-        columns = np.array([self.positions[self.entries[i].column][0] for i in indices])
-        same: np.ndarray[Any, np.dtype[np.bool_]] = columns[:, None] == columns
-        return same & ~np.eye(len(columns), dtype=bool)
+        """Which pairs of coordinates are at different levels of one category, so that their product is always 0."""
+        return contrasts.exclusive(self, indices)
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -248,10 +248,10 @@ class Domain:
         return [self._index[name] for name in names]
 
     def map(self, column: str) -> tuple[float, float]:
-        """Centre c and half-width h with z = (x - c)/h; (0, 1) for the constant and for levels."""
+        """Centre c and half-width h with z = (x - c)/h; (0, 1) for the constant and for plain levels."""
         spec = self.columns.get(column)
         if not isinstance(spec, Numeric):
-            return 0.0, 1.0
+            return 0.0, 1.0 if spec is None else spec.scale
         if self.data_norm is not None and column in self.norm_columns:
             return 0.0, self.data_norm
         if not self.intercept:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import derived
+from discreet.columns import Column
 from discreet.domain import LATTICE_BITS, Domain, Numeric
 from discreet.errors import DataError
 
@@ -25,6 +30,8 @@ class Encoder:
     ----------
     domain : Domain
         The public facts.
+    clip : bool
+        Whether the factors of derived columns are clipped to their bounds: always, except to predict.
 
     Examples
     --------
@@ -36,13 +43,15 @@ class Encoder:
     [[1.0, 0.0], [1.0, 1.0]]
     """
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: Domain, *, clip: bool = True) -> None:
         self.domain = domain
+        self._clip = clip
         maps = [domain.map(entry.column) for entry in domain.entries]
         self.centre: Floats = np.array([c for c, _ in maps])
         self.half: Floats = np.array([h for _, h in maps])
-        numeric = [isinstance(domain.columns.get(entry.column), Numeric) for entry in domain.entries]
-        self._scale = np.where(numeric, ONE / self.half, 1.0)
+        counted = [self._is_counted(entry.column) for entry in domain.entries]
+        self.unit: Floats = np.where(counted, ONE, 1.0)
+        self._scale = np.where(counted, 1.0, ONE / self.half)
         self._low, self._high = self._box()
         self._symmetric = bool(np.all(self._low == -ONE) and np.all(self._high == ONE))
         places = sorted(domain.positions[name][0] for name in domain.norm_columns)
@@ -66,6 +75,27 @@ class Encoder:
         A = np.zeros((rows, len(self.centre)), order="F" if columnar else "C")
         A[:, 0] = ONE
         return A
+
+    def _is_counted(self, name: str) -> bool:
+        """Whether a coordinate is 0 or 1: the constant, or a level that multiplies no number."""
+        column = self.domain.columns.get(name)
+        numbers = () if column is None else (column, *(factor.spec for factor in column.factors))
+        return not any(isinstance(spec, Numeric) for spec in numbers)
+
+    def write(self, name: str, values: Mapping[str, NDArray[Any]], A: Floats) -> None:
+        """Write one column into A: x - c, or the one-hot levels; `values` are numbers, or codes of levels."""
+        column, places = self.domain.columns[name], self.domain.positions[name]
+        if isinstance(column, Numeric):
+            x = self._product(column, values) if column.factors else values[name]
+            np.subtract(x, self.centre[places[0]], out=A[:, places[0]])
+            return
+        cells = derived.cell(column, values) if column.factors else values[name]
+        levels = A[:, places[0] : places[-1] + 1]
+        levels[:] = 0.0
+        levels[np.arange(len(A)), cells] = ONE if self._is_counted(name) else self._product(column, values)
+
+    def _product(self, column: Column, values: Mapping[str, NDArray[Any]]) -> Floats:
+        return derived.number(column, values, refuse_non_finite, clip=self._clip)
 
     def finish(self, A: Floats) -> None:
         """Scale, clip and round a batch that holds x - c."""
@@ -98,10 +128,15 @@ class Encoder:
 
     def _refuse_non_finite(self, A: Floats) -> None:
         for i, entry in enumerate(self.domain.entries):
-            if not np.isfinite(A[:, i]).all():
-                kind = "missing values (NaN)" if np.isnan(A[:, i]).any() else "infinite values"
-                hint = "declare missing='drop', or fill them" if "NaN" in kind else "mend them"
-                raise DataError(f"Column {entry.column!r} holds {kind}. Remedy: {hint} before the release.")
+            refuse_non_finite(entry.column, A[:, i])
+
+
+def refuse_non_finite(name: str, values: NDArray[Any]) -> None:
+    """Refuse numbers that are missing or infinite, naming the column only."""
+    if not np.isfinite(values).all():
+        kind = "missing values (NaN)" if np.isnan(values).any() else "infinite values"
+        hint = "declare missing='drop', or fill them" if "NaN" in kind else "mend them"
+        raise DataError(f"Column {name!r} holds {kind}. Remedy: {hint} before the release.")
 
 
 def _row_squares(Z: Floats) -> Floats:

@@ -6,6 +6,7 @@
     ├── ParameterError (ValueError)      an argument that cannot be used: what, why, how to fix it
     ├── DomainError (ValueError)         bounds or levels missing, inverted, infinite, duplicated
     ├── DataError (ValueError)           the data do not fit the declared domain (the column is named, never a value)
+    │   └── DataTypeError (TypeError)    the data are of a kind that cannot be read: sparse, or objects for numbers
     ├── FileFormatError (ValueError)     a schema, release or moments file is damaged, edited or of another kind
     ├── GuaranteeError                   a release would not keep its promise, or a certificate does not add up
     ├── BudgetError                      a release would exceed its budget, or cannot be accounted for
@@ -31,6 +32,10 @@ class DomainError(DiscreetError, ValueError):
 
 class DataError(DiscreetError, ValueError):
     """The data do not fit the declared domain."""
+
+
+class DataTypeError(DataError, TypeError):
+    """The data are of a kind that cannot be read."""
 
 
 class FileFormatError(DiscreetError, ValueError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,7 +14,7 @@ from discreet.encoding import ONE, Encoder
 from discreet.errors import ParameterError
 from discreet.privacy.events import BINS
 from discreet.sources import open_source
-from discreet.sources.arrow import StreamSource
+from discreet.sources.arrays import as_array
 from discreet.sources.frames import is_frame
 
 _ROWS = 8192
@@ -35,17 +37,17 @@ class Histogram:
 
     @classmethod
     def from_source(cls, source: Any, domain: Domain, column: str) -> Histogram:
-        """Read one column and count; takes what `Moments.from_source` takes, except for streams."""
+        """Check all columns against the domain, then read one and count; takes what `Moments` take but streams."""
         own = domain.select([column])
-        opened = open_source(_only(source, domain, column), own)
-        if isinstance(opened, StreamSource):
+        if open_source(source, domain).once:
             raise ParameterError(
                 "A stream can be read only once, and this method reads the outcome first and everything then. "
                 "Give a table or a file, or choose narrow=False."
             )
+        opened = open_source(_only(source, domain, column), own)
         encoder, counts = Encoder(own), np.zeros(BINS, dtype=np.int64)
-        for part in opened.parts(_ROWS):
-            for batch in part:
+        with contextlib.closing(opened):
+            for batch in itertools.chain.from_iterable(opened.parts(_ROWS)):
                 A = encoder.empty(opened.size(batch), columnar=opened.columnar)
                 A = A[: opened.fill(batch, A, encoder)]
                 encoder.finish(A)
@@ -71,7 +73,7 @@ def bin_of(z: NDArray[np.float64]) -> NDArray[np.intp]:
 def _only(source: Any, domain: Domain, column: str) -> Any:
     """The part of a source that holds one column, where columns have no names."""
     if isinstance(source, tuple) and not is_frame(source[0]) and column == list(domain.columns)[-1]:
-        y = np.asarray(source[1])
+        y = as_array("y", source[1])
         return y[:, None] if y.ndim == 1 else y
     if isinstance(source, np.ndarray) and source.ndim == 2:
         place = list(domain.columns).index(column)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from discreet import derived
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.encoding import Encoder, Floats
 from discreet.errors import FileFormatError, ParameterError
@@ -57,8 +59,9 @@ class Moments:
 
         Parameters
         ----------
-        source : path, list of paths, pandas frame, Arrow table or stream, array, or pair (X, y)
-            The private rows.
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation, array, or pair (X, y)
+            The private rows. A path names a Parquet or CSV file (``.parquet``, ``.csv``, ``.csv.gz``) or a folder of
+            them; a frame is one of pandas or polars, which may be lazy.
         domain : Domain
             Public bounds and levels; the source is checked against them before it is scanned.
         n_jobs : int, optional
@@ -68,9 +71,9 @@ class Moments:
         """
         if not isinstance(domain, Domain):
             raise ParameterError("domain must be a Domain: the public bounds of the columns.")
-        threads = _threads(n_jobs)
+        jobs = threads(n_jobs)
         with as_progress(progress) as report:
-            return _sum_up(open_source(source, domain), threads, report)
+            return _sum_up(open_source(source, domain), jobs, report)
 
     @classmethod
     def from_batch(cls, A: Floats, domain: Domain) -> Moments:
@@ -105,7 +108,8 @@ class Moments:
 
     def save(self, path: str | Path) -> None:
         """Save the exact moments to a **confidential** file that only its owner may read."""
-        header = {"kind": "moments", "format_version": 1, "note": _NOTE, "domain": self.domain.to_dict()}
+        version = derived.format_version(self.domain)
+        header = {"kind": "moments", "format_version": version, "note": _NOTE, "domain": self.domain.to_dict()}
         with atomic_write(path, confidential=True) as file:
             file.write((_NOTE + "\n").encode())
             np.savez_compressed(file, header=np.array(json.dumps(header)), high=self._high, low=self._low)
@@ -122,11 +126,14 @@ class Moments:
                     header = json.loads(str(parts["header"]))
                     high, low = parts["high"], parts["low"]
                 version = header["format_version"]
-                domain = Domain.from_dict(header["domain"]) if version == 1 else None
+                domain = Domain.from_dict(header["domain"]) if version in derived.VERSIONS else None
             except Exception:  # a damaged archive fails in many ways
                 raise FileFormatError(f"{name} is damaged and cannot be read.") from None
         if domain is None:
-            raise FileFormatError(f"{name} has format_version {version!r}; this version of discreet reads 1.")
+            raise FileFormatError(
+                f"{name} has format_version {version!r}; this version of discreet reads "
+                f"{', '.join(map(str, derived.VERSIONS))}."
+            )
         if not high.shape == low.shape == (len(domain.entries),) * 2 or {high.dtype, low.dtype} != {np.dtype(np.int64)}:
             raise FileFormatError(f"{name} is damaged: its parts do not fit together.")
         return cls(domain, high, low)
@@ -178,7 +185,8 @@ def _carry(high: Ints, low: Ints) -> tuple[Ints, Ints]:
     return high + (low >> _LIMB), low & ((1 << _LIMB) - 1)
 
 
-def _threads(n_jobs: int | None) -> int:
+def threads(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` stands for."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None or n_jobs == -1:
         return cores
@@ -191,7 +199,7 @@ def _batch_rows(width: int) -> int:
     return min(_EXACT_ROWS, max(1024, (1 << 18) // width))
 
 
-def _sum_up(source: Source, threads: int, progress: Progress) -> Moments:
+def _sum_up(source: Source, jobs: int, progress: Progress) -> Moments:
     encoder = Encoder(source.domain)
     rows = _batch_rows(len(source.domain.entries))
     parts = _Shared(source.parts(rows))
@@ -208,8 +216,8 @@ def _sum_up(source: Source, threads: int, progress: Progress) -> Moments:
                 done.add(source.size(batch))
         return total
 
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(work) for _ in range(threads)]
+    with contextlib.closing(source), threadpool_limits(1, "blas"), ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(work) for _ in range(jobs)]
         try:
             totals = [future.result() for future in futures]
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.errors import ParameterError
-from discreet.linear import SSP, AdaSSP, ConstSSP, DPLinearRegression
+from discreet.linear import SSP, AdaSSP, ConstSSP, DPElasticNet, DPLasso, DPLinearRegression, DPRidge
 from discreet.linear.base import MomentsRegressor
 
 
@@ -31,6 +31,9 @@ class Method:
 
 METHODS = (
     Method(DPLinearRegression, "ours", "noise-aware posterior mean, outcome bounds narrowed privately; the default"),
+    Method(DPRidge, "ours", "ridge whose penalty is chosen on the release, at no cost"),
+    Method(DPLasso, "ours", "lasso: some coefficients are zero; penalty chosen on the release"),
+    Method(DPElasticNet, "ours", "elastic net between the two; penalty chosen on the release"),
     Method(AdaSSP, "000 algorithm 2; 003 algorithms 2, 3", "ridge whose penalty adapts to a private least eigenvalue"),
     Method(ConstSSP, "003 algorithm 4", "ridge whose penalty depends on public facts only"),
     Method(SSP, "000 section 3.2; 003 algorithm 1", "plain noisy normal equations; a baseline"),

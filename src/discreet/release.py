@@ -115,6 +115,7 @@ def release_counts(histogram: Histogram, share: float, promise: Guarantee, rando
     (block,) = calibrate([want], histogram.domain, promise.neighbors, mu)
     event = GaussianEvent(sensitivity.mu([block], histogram.domain, promise.neighbors), (block,))
     _check_sds([block])
+    _check_rows(histogram.integers().sum())
     exact = histogram.integers() * (1 << (2 * LATTICE_BITS))
     source = entropy(random_state)
     if not source.simulation:
@@ -175,6 +176,7 @@ def release_blocks(
             "The calibrated noise does not keep the promise. This is a defect of discreet: please report it."
         )
     _check_sds(blocks)
+    _check_rows(moments.integers([0], [0])[0])
     exact = [_exact(moments, block) for block in blocks]
     if before is None and not source.simulation:
         charge(event.mu, promise.neighbors, method)
@@ -183,6 +185,11 @@ def release_blocks(
         for block, parts in zip(blocks, exact, strict=True)
     )
     return PrivateMoments(certificate, values if before is None else ((before.values,), *values))
+
+
+def _check_rows(count: int) -> None:
+    if count == 0:
+        raise DataError("There is no row to release anything from. Nothing was released.")
 
 
 def _check_sds(blocks: Sequence[Block]) -> None:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import derived
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric
 from discreet.errors import FileFormatError, GuaranteeError, NotReleasedError, ParameterError
 from discreet.files import read_document, write_document
+from discreet.formula import released as released_formula
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import BINS, Block
 from discreet.randomness import grid_exponent
@@ -23,6 +25,7 @@ from discreet.solve.outcome import Unclip, unclip
 
 if TYPE_CHECKING:
     from discreet.results import Results
+    from discreet.selection import Selection
 
 Floats = NDArray[np.float64]
 
@@ -94,8 +97,7 @@ class PrivateMoments:
         domain = self.domain
         y = domain.entries[domain.target(target)]
         names = self._features(y.column) if features is None else list(features)
-        if y.column in names:
-            raise NotReleasedError(f"Column {y.column!r} cannot be outcome and feature at once.")
+        derived.refuse_outcome(domain, y.column, names, NotReleasedError)
         places = domain.design(names)
         if not places:
             raise ParameterError("A model needs at least one feature, or an intercept.")
@@ -150,18 +152,27 @@ class PrivateMoments:
         Parameters
         ----------
         target : str
-            The outcome.
+            The outcome, or a formula over released columns: ``"income ~ age + region"`` (see `discreet.formula`).
         features : sequence of str, optional
             The regressors; all released columns but the outcome's by default.
-        model : {"noise-aware", "ridge", "ols"}
-            The solve of `DPLinearRegression`; ridge regression whose penalty is fitted to the noise, or given as
-            ``penalty=``; or plain least squares.
+        model : {"noise-aware", "ridge", "lasso", "elastic-net", "ols"}
+            The solve of `DPLinearRegression`; a penalised model; or plain least squares.
         **options
-            Options of the model.
+            Of penalised models: ``penalty=``, chosen on the release by default; of the elastic net ``l1_ratio=`` too.
         """
         from discreet.results import fit_equations
 
+        if isinstance(target, str) and "~" in target and target not in self.domain.columns:
+            if features is not None:
+                raise ParameterError("Give either a formula or features, not both.")
+            target, features = released_formula(target, self.domain)
         return fit_equations(self, self.equations(target, features), model, options)
+
+    def select(self, target: str, features: Sequence[str] | None = None) -> Selection:
+        """The probability that each feature belongs to the model of the outcome; costs no privacy, as `fit`."""
+        from discreet.selection import select_variables
+
+        return select_variables(self, self.equations(target, features))
 
     def save(self, path: str | Path, *, simulation: bool = False) -> None:
         """Save the release as JSON with a SHA-256 digest, which finds damage and careless edits, not forgery.
@@ -183,7 +194,7 @@ class PrivateMoments:
         ]
         body = {
             "kind": "release",
-            "format_version": 1,
+            "format_version": derived.format_version(self.domain),
             "certificate": self.certificate.to_dict(),
             "values": values,
         }
@@ -192,7 +203,7 @@ class PrivateMoments:
     @classmethod
     def load(cls, path: str | Path) -> PrivateMoments:
         """Load a release that `save` wrote, after checking that it is whole."""
-        body = read_document(path, "release", (1,))
+        body = read_document(path, "release", derived.VERSIONS)
         certificate = Certificate.from_dict(body.get("certificate", {}))
         try:
             parts = [
@@ -224,7 +235,8 @@ class PrivateMoments:
         outcomes = {column[name] for block in self.blocks if block.statistic == "cross" for name in block.columns}
         grams = [block for block in self.blocks if block.statistic == "gram"]
         released = dict.fromkeys(column[name] for block in grams for name in block.rows)
-        return [name for name in self.domain.columns if name in released and name not in outcomes | {target}]
+        free = derived.features_for(self.domain, target)
+        return [name for name in free if name in released and name not in outcomes]
 
     def _find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> Block:
         for block in self.blocks:

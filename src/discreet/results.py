@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import checks
-from discreet.domain import CONSTANT, Domain, Numeric
+from discreet.derived import unit_of
+from discreet.domain import CONSTANT, Domain
 from discreet.errors import DataError, ParameterError
 from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
 from discreet.solve.equations import NormalEquations
 from discreet.solve.noise_aware import noise_aware
-from discreet.solve.ridge import noise_norm, ridge
+from discreet.solve.ridge import ridge
 
 Floats = NDArray[np.float64]
 
@@ -102,10 +103,8 @@ class Results:
 
 
 def _unit(domain: Domain, name: str) -> str | None:
-    column = domain.columns.get(name)
-    if isinstance(column, Numeric):
-        return column.unit or ("day" if column.date else None)
-    return None
+    place = domain.indices([name])[0]
+    return unit_of(domain.columns[domain.entries[place].column]) if place else None
 
 
 def in_user_units(domain: Domain, names: tuple[str, ...], target: str, theta: Floats) -> tuple[Floats, float]:
@@ -138,19 +137,11 @@ def results(released: PrivateMoments, equations: NormalEquations, theta: Floats,
 
 def fit_equations(released: PrivateMoments, e: NormalEquations, model: str, options: Mapping[str, Any]) -> Results:
     """Solve normal equations by a named model."""
-    checks.choice("model", model, ("noise-aware", "ridge", "ols"))
-    unknown = set(options) - ({"penalty"} if model == "ridge" else set())
-    if unknown:
-        raise ParameterError(f"model={model!r} has no option {sorted(unknown)[0]!r}.")
-    if model == "noise-aware":
-        return results(released, e, noise_aware(e), model)
-    penalty = 0.0
-    if model == "ridge":
-        given = options.get("penalty")
-        penalty = noise_penalty(e) if given is None else checks.positive("penalty", given)
-    return results(released, e, ridge(e.S, e.v, penalty), model)
+    from discreet.penalised import L1_RATIOS, check_options, fit_penalised
 
-
-def noise_penalty(e: NormalEquations) -> float:
-    """A ridge penalty that lifts the least eigenvalue of S above what the noise on S alone could make of it."""
-    return max(0.0, 2 * noise_norm(e.d, e.s_xx) - float(np.linalg.eigvalsh(e.S)[0]))
+    checks.choice("model", model, ("noise-aware", *L1_RATIOS, "ols"))
+    if model in L1_RATIOS:
+        return fit_penalised(released, e, model, *check_options(model, options))
+    if options:
+        raise ParameterError(f"model={model!r} has no option {min(options)!r}.")
+    return results(released, e, noise_aware(e) if model == "noise-aware" else ridge(e.S, e.v, 0.0), model)

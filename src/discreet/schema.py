@@ -26,23 +26,25 @@ _HEAD = """\
 [columns]
 """
 
-_KINDS = {
+KINDS = {
     "number": '{ low = "FILL IN", high = "FILL IN" }',
     "date": '{ low = "FILL IN", high = "FILL IN" }  # dates, e.g. 1990-12-31',
     "category": '{ levels = ["FILL IN", "FILL IN"] }',
     "bool": '{ type = "bool" }',
+    "any": '"FILL IN"  # { low = , high = } or { levels = ["", ""] } or { type = "bool" }',
 }
+"""What the form says for each kind of column; ``"any"`` where the file does not tell."""
 
 
 def blank_schema(columns: Iterable[tuple[str, str]]) -> str:
-    """TOML text with a line to fill in for each (name, kind), kind one of number, date, category, bool.
+    """TOML text with a line to fill in for each (name, kind), kind one of number, date, category, bool, any.
 
     Examples
     --------
     >>> print(blank_schema([("age", "number")]).splitlines()[-1])
     age = { low = "FILL IN", high = "FILL IN" }
     """
-    return _HEAD + "".join(f"{_key(name)} = {_KINDS[kind]}\n" for name, kind in columns)
+    return _HEAD + "".join(f"{_key(name)} = {KINDS[kind]}\n" for name, kind in columns)
 
 
 def _key(name: str) -> str:

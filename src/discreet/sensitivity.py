@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from discreet.checks import Neighbors
-from discreet.domain import Domain, Numeric
+from discreet.domain import Categorical, Domain, Numeric
 from discreet.privacy.events import Block
 
 MAX_ROWS = 1 << 32
@@ -92,10 +92,16 @@ def _norm_squared(names: Sequence[str], domain: Domain) -> float:
 def _least_overlap(names: Sequence[str], domain: Domain) -> int:
     """The least abs(z . z') over corners of a box that has the constant in it: 0, or 1 where parity forbids 0."""
     columns = {domain.entries[i].column for i in domain.indices(names)}
-    if names[0] != domain.entries[0].name or columns & set(domain.norm_columns):
+    if names[0] != domain.entries[0].name or columns & set(domain.norm_columns) or _has_signed_levels(columns, domain):
         return 0
     numbers = sum(isinstance(domain.columns.get(name), Numeric) for name in columns)
     categories = len(columns) - 1 - numbers
     if len(columns) == 1:
         return 0
     return int(numbers == 0 or (categories == 0 and numbers % 2 == 0))
+
+
+def _has_signed_levels(columns: set[str], domain: Domain) -> bool:
+    """Whether some category multiplies a number, so that equal levels may have a product below 0."""
+    categories = [spec for spec in map(domain.columns.get, columns) if isinstance(spec, Categorical)]
+    return any(isinstance(factor.spec, Numeric) for spec in categories for factor in spec.factors)

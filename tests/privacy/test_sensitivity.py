@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tables import unit_rows
 
-from discreet import Domain, Moments, sensitivity
+from discreet import Domain, Moments, formula, sensitivity
 from discreet.domain import CONSTANT, Categorical
 from discreet.privacy.events import Block
 from discreet.release import _least_eigenvalue
@@ -106,7 +106,36 @@ CASES = {
     "box inside the ball": ball(3, ["squares"], bound=(-1, 1)),
     "outcome in the ball": Case(Domain(dict.fromkeys(("x", "w", "y"), (-INF, INF)), data_norm=2.0), ("y",)),
 }
-LOOSE = {"box inside the ball", "outcome in the ball"}
+SIGNED = {"x": (-3, 5), "w": (-1, 1), "c": ["a", "b", "c"], "e": bool, "y": (-2, 2)}
+COUNTS = {"x": (0, 5), "w": (1, 2), "c": ["a", "b", "c"], "e": bool, "y": (0, 2)}
+
+
+def derived(text, bounds, reached=(), **options):
+    model = formula(text, Domain(bounds, **options))
+    return Case(model.domain, (model.target,), frozenset(reached))
+
+
+CASES |= {
+    "derived: square": derived("y ~ x + x^2", SIGNED, ["cross", "squares"]),
+    "derived: square alone": derived("y ~ x^2", SIGNED, ALL),
+    "derived: cube": derived("y ~ x + x^3", SIGNED, ["cross", "squares"]),
+    "derived: product": derived("y ~ x*w", COUNTS, ["squares"]),
+    "derived: product of signed": derived("y ~ x*w", SIGNED, ["squares"]),
+    "derived: product alone": derived("y ~ x:w", SIGNED, ALL),
+    "derived: powers and products": derived("y ~ x + x^2:w + x:w^3", COUNTS, ["squares"]),
+    "derived: number by level": derived("y ~ x*c", COUNTS, ["squares"]),
+    "derived: number by level alone": derived("y ~ x:c", SIGNED, ["cross", "squares"]),
+    "derived: symmetric number by level alone": derived("y ~ w:c", SIGNED, ALL),
+    "derived: number by level, no intercept": derived("y ~ x:c + w - 1", SIGNED, ["cross", "squares"]),
+    "derived: levels by levels": derived("y ~ c*e", COUNTS, ["squares"]),
+    "derived: levels by levels alone": derived("y ~ c:e", COUNTS, ALL),
+    "derived: three factors": derived("y ~ x + c + x:c:e + x:w", COUNTS, ["squares"]),
+    "derived: product as outcome": derived("`x:w` ~ c", formula("~ c + x:w", Domain(SIGNED)).domain.columns, ALL),
+    "derived: products beside a ball": derived(
+        "y ~ x + w + x:w + x:c", SIGNED | {"x": (-INF, INF)}, data_norm=2.0, norm_columns=["x", "w"]
+    ),
+}
+LOOSE = {"box inside the ball", "outcome in the ball", "derived: products beside a ball"}
 """Cases whose add-remove values are not reached: the domain's bounds say more than one norm does."""
 
 pairs_of_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -135,15 +164,18 @@ def ball_points(domain, rng):
 
 
 def table_of(domain, rows):
-    names = [*domain.norm_columns, *(name for name in domain.columns if name not in domain.norm_columns)]
+    names = [*domain.norm_columns, *(name for name in domain.inputs if name not in domain.norm_columns)]
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
 def candidates(case, rng):
     """Encoded corner rows, middles and ball points."""
     domain = case.domain
-    free = {name: spec for name, spec in domain.columns.items() if name not in domain.norm_columns}
+    free = {name: spec for name, spec in domain.inputs.items() if name not in domain.norm_columns}
     outside = [options_of(spec, domain.intercept) for spec in free.values()]
+    if domain.inputs != domain.columns:
+        for spec, values in zip(free.values(), outside, strict=True):
+            values += [] if isinstance(spec, Categorical) else [0.0, 2 * spec.high, spec.low / 3 + 2 * spec.high / 3]
     if len(free) > 5:
         outside = [values if name in case.targets else values[:2] for name, values in zip(free, outside, strict=True)]
     inside = ball_points(domain, rng) if domain.norm_columns else [[]]
@@ -312,8 +344,8 @@ def climb(case, blocks, neighbors, rng, starts=300, rounds=60):
     """The largest change that random starts and ever smaller random steps find, in the user's units."""
     domain = case.domain
     names = list(table_of(domain, []))
-    scale = np.array([domain.map(name)[1] for name in names])
-    centre = np.array([domain.map(name)[0] for name in names])
+    maps = [domain.map(name) if name in domain.columns else (0.0, domain.inputs[name].high) for name in names]
+    centre, scale = np.array(maps).T
 
     def values(points):
         rows = centre + scale * points.reshape(-1, len(names))
@@ -338,7 +370,11 @@ def climb(case, blocks, neighbors, rng, starts=300, rounds=60):
     "kinds", [["gram"], ["gram-uniform"], ["gram", "cross"], ["gram", "cross", "squares"]], ids=str
 )
 @pytest.mark.parametrize(
-    "name", ["2 numbers", "no intercept, lopsided", "ball of 2", "ball in a box", "outcome in the ball"]
+    "name",
+    [
+        *("2 numbers", "no intercept, lopsided", "ball of 2", "ball in a box", "outcome in the ball"),
+        *("derived: square", "derived: product of signed", "derived: powers and products"),
+    ],
 )
 def test_hill_climbing_finds_nothing_larger(name, kinds, neighbors, rng):
     case = CASES[name]
@@ -372,9 +408,22 @@ def categories_count_as_nothing(monkeypatch):
     )
 
 
-@pytest.mark.parametrize(
-    "mistake", [too_large_overlap, ball_without_rounding, replace_as_remove, categories_count_as_nothing]
-)
+def levels_of_numbers_have_no_sign(monkeypatch):
+    monkeypatch.setattr(sensitivity, "_has_signed_levels", lambda columns, domain: False)
+
+
+def products_count_as_nothing(monkeypatch):
+    right = sensitivity._norm_squared
+    monkeypatch.setattr(
+        sensitivity, "_norm_squared", lambda names, domain: right([n for n in names if ":" not in n], domain)
+    )
+
+
+MISTAKES = [too_large_overlap, ball_without_rounding, replace_as_remove, categories_count_as_nothing]
+MISTAKES += [levels_of_numbers_have_no_sign, products_count_as_nothing]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
 def test_the_battery_catches(mistake, monkeypatch, rng):
     rows = {name: candidates(case, rng) for name, case in CASES.items()}
     mistake(monkeypatch)

@@ -9,14 +9,24 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
-from discreet import checks
+from discreet import checks, derived
 from discreet.checks import Neighbors
 from discreet.domain import Domain
-from discreet.errors import DataError, DomainError, ParameterError
-from discreet.linear.inputs import as_outcome, column_names, design_matrix, is_table, join
+from discreet.errors import DomainError, ParameterError
+from discreet.formula import formula as read_formula
+from discreet.linear.contract import Regressor
+from discreet.linear.inputs import (
+    as_features,
+    as_outcome,
+    column_names,
+    declared_for,
+    design_matrix,
+    design_names,
+    feature_names,
+    is_table,
+    join,
+)
 from discreet.moments import Moments, threads
 from discreet.privacy.events import Block
 from discreet.privacy.guarantee import Guarantee
@@ -25,8 +35,7 @@ from discreet.release import Counts, Want, promised, release_blocks, release_ver
 from discreet.released import PrivateMoments
 from discreet.results import Results, results
 from discreet.solve.equations import NormalEquations
-from discreet.sources.arrays import as_array
-from discreet.sources.frames import is_frame, is_series
+from discreet.sources import outcome_name
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +60,7 @@ PARAMETERS = """epsilon, delta : float
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class MomentsRegressor(Regressor, ABC):
     """A linear model fitted to one release of noisy moments.
 
     Parameters
@@ -101,7 +110,7 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
 
         Parameters
         ----------
-        X : array, pandas frame or Arrow table
+        X : array, pandas or polars frame, or Arrow table
             The features.
         y : array or pandas series
             The outcome.
@@ -110,12 +119,13 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
         """
         if sample_weight is not None:
             raise ParameterError(
-                "sample_weight is not supported: weights would let one person move the result by more than "
-                "the noise hides."
+                "sample_weight is not supported, whether its weights are zero, one or more: a weight would let one "
+                "person move the result by more than the noise hides."
             )
         promise = self._check()
-        y = as_outcome(y)
-        domain, features, target = self._describe(X, y)
+        name = outcome_name(y)
+        X, y = as_features(X), as_outcome(y)
+        domain, features, target = self._describe(X, name or outcome_name(y))
         return self._fit_rows(join(X, y, target), domain, target, features, promise, named=is_table(X))
 
     def fit_source(
@@ -125,7 +135,7 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
 
         Parameters
         ----------
-        source : path, list of paths, pandas frame, Arrow table or stream
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
             The private rows; `domain` must be given.
         target : str
             The outcome.
@@ -135,14 +145,30 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
             Show a progress bar, or call this with the fraction done.
         """
         promise = self._check()
-        if not isinstance(self.domain, Domain):
-            raise DomainError("fit_source needs domain=, the public bounds of the columns.")
-        if isinstance(source, np.ndarray) or (isinstance(source, tuple) and not is_frame(source[0])):
-            raise DataError("fit_source goes by the names of columns, which arrays do not have: use fit(X, y).")
-        names = _feature_names(self.domain, target, features)
-        outcome = self.domain.entries[self.domain.target(target)].column
-        domain = self._with_intercept(self.domain.select([*names, outcome]))
+        declared = declared_for(source, self.domain, "fit_source")
+        names = feature_names(declared, target, features)
+        outcome = declared.entries[declared.target(target)].column
+        domain = self._with_intercept(declared.select([*names, outcome]))
         return self._fit_rows(source, domain, target, names, promise, named=True, progress=progress)
+
+    def fit_formula(self, formula: str, source: Any, *, progress: bool | Progress = False) -> Self:
+        """Read rows from a file, a frame or a table, release, and fit the model that a formula describes.
+
+        Parameters
+        ----------
+        formula : str
+            For example ``"income ~ age + C(region) + age:hours"``; see `discreet.formula`.
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
+            The private rows; `domain` must be given.
+        progress : bool or callable
+            Show a progress bar, or call this with the fraction done.
+        """
+        promise = self._check()
+        declared = declared_for(source, self.domain, "fit_formula")
+        domain, target, features = read_formula(formula, self._with_intercept(declared))
+        if target is None:
+            raise ParameterError(f"{formula}: name the outcome left of '~'.")
+        return self._fit_rows(source, domain, target, features, promise, named=True, progress=progress)
 
     def fit_moments(self, moments: Moments, target: str, features: Sequence[str] | None = None) -> Self:
         """Release from exact moments that were summed up before, and fit the model.
@@ -160,18 +186,16 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
         promise = self._check()
         if not isinstance(moments, Moments):
             raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
-        names = _feature_names(moments.domain, target, features)
+        names = feature_names(moments.domain, target, features)
         return self._fit(moments, target, names, promise, named=True)
 
     def predict(self, X: Any) -> Floats:
         """Predict the outcome; X is not clipped to the bounds."""
-        check_is_fitted(self)
+        X = self._to_predict(X)
+        if not self._features:
+            return np.full(X.shape[0], self.intercept_)
         facts = self.release_.domain.select(self._features).to_dict()
         domain = Domain.from_dict(facts | {"missing": "error"})
-        if not is_table(X):
-            X = as_array("X", X)
-            if X.ndim == 2 and X.shape[1] != self.n_features_in_:
-                raise DataError(f"X must have as many columns as in fit: {self.n_features_in_}.")
         predicted: Floats = design_matrix(X, domain) @ self.coef_ + self.intercept_
         return predicted
 
@@ -188,9 +212,8 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
                 raise ParameterError("published= follows the papers, which are about add-remove neighbours.")
         return promise
 
-    def _describe(self, X: Any, y: Any) -> tuple[Domain, list[str], str]:
+    def _describe(self, X: Any, target: str | None) -> tuple[Domain, list[str], str]:
         names = column_names(X)
-        target = str(y.name) if is_series(y) and y.name is not None else None
         if self.domain is None:
             target = target or "y"
             options = {"bounds_X": self.bounds_X, "bounds_y": self.bounds_y, "data_norm": self.data_norm}
@@ -204,6 +227,8 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
             target = target or declared[-1]
             names = [name for name in declared if name != target]
         target = target or next((name for name in reversed(declared) if name not in names), declared[-1])
+        if is_table(X):
+            names = derived.features_from(self.domain, names, target)
         return self._with_intercept(self.domain.select([*names, target])), names, target
 
     def _with_intercept(self, domain: Domain) -> Domain:
@@ -249,38 +274,23 @@ class MomentsRegressor(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc
             promise = replace(promise, status="claimed", reason=reason)
             method = f"{name} as published in {published}"
             released = release_blocks(moments, blocks, promise, method, self.rows, self.random_state)
-        equations = released.equations(target, features)
-        theta = self._solve(released, equations, promise.delta)
-        self._set(released, results(released, equations, theta, released.certificate.method), features, named)
+        fitted = self._results(released, released.equations(target, features), promise.delta)
+        self._set(released, fitted, features, named)
         return self
 
+    def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Results:
+        """The fitted model, from released values only."""
+        return results(released, e, self._solve(released, e, delta), released.certificate.method)
+
     def _set(self, released: PrivateMoments, fitted: Results, features: list[str], named: bool) -> None:
+        columns = {name: released.domain.columns[name] for name in features}
+        self._set_columns(list(derived.inputs(columns)), named=named)
         self._features = tuple(features)
-        self.n_features_in_ = len(features)
-        if named:
-            self.feature_names_in_ = np.array(features, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         self.release_ = released
         self.certificate_ = released.certificate
         self.results_ = fitted
         self.coef_ = fitted.coef
         self.intercept_ = fitted.intercept
 
-
-def design_names(domain: Domain, features: Sequence[str]) -> tuple[str, ...]:
-    """Names of the regressors' coordinates; at least one."""
-    design = tuple(domain.entries[i].name for i in domain.design(features))
-    if not design:
-        raise ParameterError("A model needs at least one feature, or an intercept.")
-    return design
-
-
-def _feature_names(domain: Domain, target: str, features: Sequence[str] | None) -> list[str]:
-    if isinstance(features, str):
-        raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
-    outcome = domain.entries[domain.target(target)].column
-    names = [name for name in domain.columns if name != outcome] if features is None else list(features)
-    if outcome in names:
-        raise ParameterError(f"Column {outcome!r} cannot be outcome and feature at once.")
-    return names
+    def _coefficient_names(self) -> Sequence[str]:
+        return self.results_.names

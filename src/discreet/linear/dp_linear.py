@@ -13,10 +13,10 @@ from discreet import checks
 from discreet.domain import Domain, Numeric
 from discreet.errors import DiscreetWarning, DomainError
 from discreet.histogram import Histogram
-from discreet.linear.base import MomentsRegressor, design_names
+from discreet.linear.base import MomentsRegressor
+from discreet.linear.inputs import design_names
 from discreet.moments import Moments
 from discreet.privacy import gdp
-from discreet.privacy.events import BINS
 from discreet.privacy.guarantee import Guarantee
 from discreet.progress import Progress
 from discreet.release import Counts, Want, release_counts
@@ -99,10 +99,11 @@ class DPLinearRegression(MomentsRegressor):
         n = float(self.rows) if self.rows is not None else max(float(counts.sum()), 1.0)
         mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
         clipped = outcome.clipped_share(len(domain.design(features)), n, mu)
-        low, high = outcome.narrow(outcome.shares(counts, n), clipped, symmetric=not domain.intercept)
+        trusted = outcome.trusted(before.event.blocks[0].sd, n)
+        symmetric = not (domain.intercept and trusted)
+        low, high = outcome.narrow(outcome.shares(counts, n), clipped, symmetric=symmetric)
         narrowed = with_bounds(domain, target, low, high)
-        loose = narrowed != domain and high - low <= 0.5 and before.event.blocks[0].sd * BINS**0.5 < 0.2 * n
-        return narrowed, loose
+        return narrowed, trusted and narrowed != domain and high - low <= 0.5
 
     def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
         return [

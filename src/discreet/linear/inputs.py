@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 
+from discreet import derived
 from discreet.domain import Domain
-from discreet.encoding import ONE, Encoder
-from discreet.errors import DataError
-from discreet.sources import open_source
-from discreet.sources.arrays import as_array
+from discreet.encoding import Encoder
+from discreet.errors import DataError, DomainError, ParameterError
+from discreet.sources import as_column, as_table, is_arrow, open_source
+from discreet.sources.arrays import as_array, as_matrix
+from discreet.sources.arrow import with_outcome
+from discreet.sources.base import check_lengths
 from discreet.sources.frames import is_frame, is_series
 
 Floats = NDArray[np.float64]
@@ -24,59 +32,107 @@ def is_table(X: Any) -> bool:
 
 
 def column_names(X: Any) -> list[str]:
-    """The names of the columns of X; x0, x1, ... for an array."""
+    """The names of the columns of X; x0, x1, ... for a matrix."""
     if is_frame(X):
         return [str(name) for name in X.columns]
     if isinstance(X, pa.Table):
         return list(X.column_names)
-    shape = X.shape if hasattr(X, "shape") else as_array("X", X).shape
-    if len(shape) != 2:
-        raise DataError(f"X must have two dimensions, rows and columns; it has {len(shape)}.")
-    return [f"x{i}" for i in range(shape[1])]
+    return [f"x{i}" for i in range(X.shape[1])]
+
+
+def as_features(X: Any) -> Any:
+    """The features as a table, if X is one, or as a matrix of numbers."""
+    if is_arrow(X):
+        X = as_table(X)
+    if not is_table(X):
+        X = as_matrix("X", X)
+    if X.shape[1] == 0:
+        raise DataError(
+            "X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required. The number of rows is never shown."
+        )
+    return X
 
 
 def as_outcome(y: Any) -> Any:
     """The outcome as a series, an Arrow array or an array of one column."""
     if y is None:
-        raise DataError("y is missing: this estimator requires y to be passed, the outcome of every row of X.")
-    if is_frame(y):
-        if len(y.columns) != 1:
+        raise DataError("The model requires y to be passed, but the target y is None: give the outcome of every row.")
+    if is_frame(y) or is_arrow(y):
+        if y.shape[1] != 1:
             raise DataError("y must have one column.")
-        return y.iloc[:, 0]
+        return y.iloc[:, 0] if is_frame(y) else as_table(y).column(0)
+    y = as_column(y)
     if is_series(y) or isinstance(y, (pa.Array, pa.ChunkedArray)):
         return y
     y = as_array("y", y)
     if y.ndim not in (1, 2) or (y.ndim == 2 and y.shape[1] != 1):
         raise DataError("y must have one column.")
-    return y
+    if y.ndim == 2:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Give y.ravel() instead.",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+    return np.ravel(y)
+
+
+def check_pair(X: Any, y: Any) -> None:
+    """Refuse rows that no model could use, whatever its domain; what the columns of a table hold is not looked at."""
+    if check_lengths([X.shape[0], len(y)]) == 0:
+        raise DataError("There is no row in X and y.")
+    check_finite("X", X)
+    if not is_table(X):
+        check_finite("y", as_matrix("y", y, column=True))
+
+
+def check_finite(name: str, matrix: Any) -> None:
+    """Refuse a matrix with missing or infinite values; tables pass."""
+    if not is_table(matrix) and not np.isfinite(matrix).all():
+        raise DataError(f"{name} holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
+
+
+def declared_for(source: Any, domain: Any, method: str) -> Domain:
+    """The declared domain, for a source whose columns have names."""
+    if not isinstance(domain, Domain):
+        raise DomainError(f"{method} needs domain=, the public bounds of the columns.")
+    X = source[0] if isinstance(source, tuple) and source else source
+    if isinstance(X, np.ndarray) or (isinstance(source, tuple) and not (is_frame(X) or is_arrow(X))):
+        raise DataError(f"{method} goes by the names of columns, which arrays do not have: use fit(X, y).")
+    return domain
+
+
+def feature_names(domain: Domain, target: str, features: Sequence[str] | None) -> list[str]:
+    """The features: those named, or all columns that can explain the outcome."""
+    if isinstance(features, str):
+        raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
+    outcome = domain.entries[domain.target(target)].column
+    names = derived.features_for(domain, outcome) if features is None else list(features)
+    derived.refuse_outcome(domain, outcome, names)
+    return names
+
+
+def design_names(domain: Domain, features: Sequence[str]) -> tuple[str, ...]:
+    """Names of the regressors' coordinates; at least one."""
+    design = tuple(domain.entries[i].name for i in domain.design(features))
+    if not design:
+        raise ParameterError("A model needs at least one feature, or an intercept.")
+    return design
 
 
 def join(X: Any, y: Any, target: str) -> Any:
     """X with its outcome, as a source of rows."""
-    if not isinstance(X, pa.Table):
-        return X, y
-    try:
-        values = y if isinstance(y, (pa.Array, pa.ChunkedArray)) else pa.array(np.ravel(y), from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise DataError(
-            "y must hold numbers or the levels of one category; its entries are of several kinds."
-        ) from None
-    if len(values) != X.num_rows:
-        raise DataError("X and y have different lengths: they must describe the same people.")
-    return X.append_column(target, values)
+    return with_outcome(X, y, target) if isinstance(X, pa.Table) else (X, y)
 
 
 def design_matrix(X: Any, domain: Domain) -> Floats:
     """Features in the user's units, categories one-hot without the first level."""
-    encoder, source = Encoder(domain), open_source(X, domain)
+    encoder, source = Encoder(domain, clip=False), open_source(X, domain)
     places = [i for i in domain.design(list(domain.columns)) if i > 0]
-    scale = np.array([1.0 if domain.entries[i].level is None else ONE for i in places])
     pieces = [np.empty((0, len(places)))]
-    for part in source.parts(8192):
-        for batch in part:
+    with contextlib.closing(source):
+        for batch in itertools.chain.from_iterable(source.parts(8192)):
             A = encoder.empty(source.size(batch), columnar=source.columnar)
-            pieces.append(A[: source.fill(batch, A, encoder), places] / scale + encoder.centre[places])
+            pieces.append(A[: source.fill(batch, A, encoder), places] / encoder.unit[places] + encoder.centre[places])
     matrix = np.concatenate(pieces)
-    if not np.isfinite(matrix).all():
-        raise DataError("X holds missing (NaN) or infinite values. Fill them before predicting.")
+    check_finite("X", matrix)
     return matrix

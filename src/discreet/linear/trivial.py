@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from discreet import __version__
 from discreet.domain import Domain
-from discreet.linear.inputs import column_names
+from discreet.linear.contract import Regressor
+from discreet.linear.inputs import as_features, as_outcome, check_finite, check_pair, column_names, is_table
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
 
 
-class TrivialRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class TrivialRegressor(Regressor):
     """Predict the centre of the public bounds of y; costs no privacy, since no data are used.
 
     Parameters
@@ -33,10 +33,12 @@ class TrivialRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, *, bounds_y: Any = None) -> None:
         self.bounds_y = bounds_y
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Take the centre of the bounds; X gives the number of features, and its values are not read."""
+    def fit(self, X: Any, y: Any) -> Self:
+        """Take the centre of the bounds; X and y are checked like those of the other methods and then not used."""
         domain = Domain.from_bounds((), ["y"], bounds_y=self.bounds_y)
-        self.n_features_in_ = len(column_names(X))
+        X, y = as_features(X), as_outcome(y)
+        check_pair(X, y)
+        self._set_columns(column_names(X), named=is_table(X))
         self.coef_ = np.zeros(self.n_features_in_)
         self.intercept_ = domain.map("y")[0]
         promise = Guarantee(0.0, 0.0, "add-remove", "verified")
@@ -45,5 +47,9 @@ class TrivialRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The centre of the bounds, for every row."""
-        check_is_fitted(self)
-        return np.full(X.shape[0] if hasattr(X, "shape") else len(X), self.intercept_)
+        X = self._to_predict(X)
+        check_finite("X", X)
+        return np.full(X.shape[0], self.intercept_)
+
+    def _coefficient_names(self) -> Sequence[str]:
+        return self._features

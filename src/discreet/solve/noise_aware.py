@@ -14,6 +14,7 @@ released v and y'y as weight.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,44 @@ HIDDEN = np.array([0.0, 0.25, 0.5])
 LARGEST_HIDDEN = 0.6
 """No hidden eigenvalue is above this share of the trace."""
 
+DOUBT = 1 / 4
+"""No direction is taken to have less variation than this share of s_xx when errors of prediction are weighed."""
+
 LEFT_OVER = 1 / 8
 """K: the noise N1 alone would give 1/2; denoising the eigenvalues of S takes a good part of it away."""
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What the release says of theta, of X'X and of the sizes in the model.
+
+    Parameters
+    ----------
+    mean : array
+        The posterior mean of theta.
+    a, raised, U : array
+        Denoised eigenvalues of X'X; the same, raised to the floor f on average; the eigenvectors of S.
+    tau, sigma2 : float
+        Posterior means of the variance of a coefficient and of the error of an outcome.
+    least : float
+        A floor under the eigenvalues: X'X may vary by as much in directions in which S shows nothing.
+    """
+
+    mean: Floats
+    a: Floats
+    raised: Floats
+    U: Floats
+    tau: float
+    sigma2: float
+    least: float
+
+    def excess_error(self, theta: Floats) -> Floats:
+        """(theta - mean)' X'X (theta - mean), for one vector of coefficients or for each row of a matrix.
+
+        The posterior expectation of theta's squared prediction errors, summed over the rows, less its least value.
+        """
+        error: Floats = ((theta - self.mean) @ self.U) ** 2 @ np.maximum(self.a, self.least)
+        return error
 
 
 def noise_aware(e: NormalEquations) -> Floats:
@@ -48,6 +85,11 @@ def noise_aware(e: NormalEquations) -> Floats:
     >>> noise_aware(NormalEquations(("a", "b"), "y", S, v, 60.0, 1e-3, 1e-3, 1e-3, n=200.0)).round(2)
     array([ 0.5, -0.5])
     """
+    return posterior(e).mean
+
+
+def posterior(e: NormalEquations) -> Posterior:
+    """The posterior given the noisy normal equations, averaged over the grids."""
     n, d = max(e.n, 1.0), e.d
     eigenvalues, U = np.linalg.eigh(e.S)
     a = np.maximum(denoise(eigenvalues, e.s_xx), 1e-9 * n)
@@ -55,8 +97,9 @@ def noise_aware(e: NormalEquations) -> Floats:
     r, E = EXPLAINED[:, None, None], n * ENERGIES[:, None]
     tau = r * E / a.sum()
     w = (1 - r) * E / n * a + e.s_xy**2 + LEFT_OVER * e.s_xx**2 * (d + 1) * tau
+    floors = np.minimum(HIDDEN * e.s_xx * math.sqrt(d / 2), LARGEST_HIDDEN * a.sum())
     likelihoods, means = [], []
-    for f in np.minimum(HIDDEN * e.s_xx * math.sqrt(d / 2), LARGEST_HIDDEN * a.sum()):
+    for f in floors:
         raised = np.maximum(a, f)
         variance = raised**2 * tau + w
         likelihoods.append(-0.5 * np.sum(np.log(variance) + v**2 / variance, axis=-1))
@@ -65,8 +108,11 @@ def noise_aware(e: NormalEquations) -> Floats:
     if e.yy is not None and e.s_yy is not None:
         likelihood -= 0.5 * ((e.yy - n * ENERGIES) / e.s_yy) ** 2
     weights = np.exp(likelihood - likelihood.max())
-    theta: Floats = U @ (np.einsum("fre,fred->d", weights, np.array(means)) / weights.sum() * v)
-    return theta
+    weights /= weights.sum()
+    mean: Floats = U @ (np.einsum("fre,fred->d", weights, np.array(means)) * v)
+    tau_mean, sigma2 = np.sum(weights * tau[..., 0]), np.sum(weights * ((1 - r) * E / n)[..., 0])
+    raised_mean: Floats = weights.sum(axis=(1, 2)) @ np.maximum(a, floors[:, None])
+    return Posterior(mean, a, raised_mean, U, float(tau_mean), float(sigma2), DOUBT * e.s_xx)
 
 
 def denoise(l: Floats, s_xx: float) -> Floats:  # noqa: E741

@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 MOST_CLIPPED = 0.3
 CLIPPED_PER_NOISE = 3.0
 LARGEST_FACTOR = 2.0
+TRUSTED_NOISE = 0.2
 
 EDGES = np.linspace(-1, 1, BINS + 1)
 MIDDLES = (EDGES[1:] + EDGES[:-1]) / 2
@@ -38,6 +39,20 @@ def shares(counts: Floats, n: float) -> Floats:
     threshold = excess[np.flatnonzero(falling > excess)[-1]]
     projected: Floats = np.maximum(counts / n - threshold, 0.0)
     return projected
+
+
+def trusted(sd: float, n: float) -> bool:
+    """Whether counts with this noise can tell where the outcomes' centre is: noise in all of them at most n/5.
+
+    Where they cannot, the bounds are narrowed around their own centre only: a centre found in noise would be worse
+    than the one declared, even for a model that predicts nothing else.
+
+    Examples
+    --------
+    >>> trusted(10.0, 1000.0), trusted(100.0, 1000.0)
+    (True, False)
+    """
+    return bool(sd * BINS**0.5 < TRUSTED_NOISE * n)
 
 
 def clipped_share(d: int, n: float, mu: float) -> float:
@@ -83,8 +98,8 @@ class Unclip:
 def unclip(counts: Floats, sd: float, n: float, low: float, high: float, *, centred: bool) -> Unclip:
     """Least-squares line of y on g = clip(y, low, high), outcomes spread evenly within each part.
 
-    With t = y - g, which is 0 inside, the slope is 1 + cov(t, g)/var(g), and mean_y = mean_g + mean(t). Both moments of t are
-    sums of a few noisy counts far out, where noise weighs most, so each is shrunk by as much as it is noise.
+    With t = y - g, which is 0 inside, the slope is 1 + cov(t, g)/var(g), and mean_y = mean_g + mean(t). Both moments
+    of t are sums of a few noisy counts far out, where noise weighs most, so each is shrunk by as much as it is noise.
 
     Parameters
     ----------
@@ -97,7 +112,7 @@ def unclip(counts: Floats, sd: float, n: float, low: float, high: float, *, cent
     low, high : float
         The bounds used, at edges of parts.
     centred : bool
-        Whether the model has an intercept.
+        Whether the model has an intercept. Without one, or with counts that are not `trusted`, means are taken as 0.
 
     Examples
     --------
@@ -110,6 +125,7 @@ def unclip(counts: Floats, sd: float, n: float, low: float, high: float, *, cent
     1.0
     """
     p = shares(counts, n)
+    centred = centred and trusted(sd, n)
     g = np.clip(MIDDLES, low, high)
     t = MIDDLES - g
     mean_g = float(p @ g) if centred else 0.0

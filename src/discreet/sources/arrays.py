@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from discreet.domain import Domain, Numeric
 from discreet.encoding import Encoder, Floats
-from discreet.errors import DataError
-from discreet.sources.base import Source, spans
+from discreet.errors import DataError, DataTypeError
+from discreet.sources.base import Source, check_lengths, spans
 
 
 class ArraySource(Source):
@@ -23,20 +24,20 @@ class ArraySource(Source):
 
     def __init__(self, X: Any, y: Any, domain: Domain) -> None:
         self.domain = domain
-        self._blocks = [_matrix("X", X)]
+        self._blocks = [as_matrix("X", X)]
         if y is not None:
-            self._blocks.append(_matrix("y", y, column=True))
-        self.total = len(self._blocks[0])
-        if any(len(block) != self.total for block in self._blocks):
-            raise DataError("X and y have different lengths: they must describe the same people.")
+            self._blocks.append(as_matrix("y", y, column=True))
+        self.total = check_lengths(len(block) for block in self._blocks)
+        if domain.inputs != domain.columns:
+            raise DataError("Derived columns need named columns: give a frame, an Arrow table or a file.")
         width = sum(block.shape[1] for block in self._blocks)
         if width != len(domain.columns):
             raise DataError(
-                f"X and y have {width} columns together and the domain declares {len(domain.columns)}: "
-                "give one pair of bounds a column."
+                f"X and y must have as many columns together as the domain declares, and the domain declares "
+                f"{len(domain.columns)}: give one pair of bounds a column, and one row a person."
             )
         if not all(isinstance(column, Numeric) for column in domain.columns.values()):
-            raise DataError("Categories need named columns: give a pandas frame, an Arrow table or a Parquet file.")
+            raise DataError("Categories need named columns: give a frame, an Arrow table or a file.")
 
     def parts(self, rows: int) -> Iterator[list[tuple[int, int]]]:
         """Row ranges."""
@@ -62,6 +63,11 @@ class ArraySource(Source):
 
 def as_array(name: str, values: Any) -> np.ndarray[Any, Any]:
     """An array of whatever was given; what a masked array hides is missing."""
+    if issparse(values):
+        raise DataTypeError(
+            f"{name} is sparse, and sparse data are not supported, for zeros do not stay zeros when columns are mapped "
+            f"from their bounds. Give {name}.toarray()."
+        )
     try:
         if isinstance(values, np.ma.MaskedArray):
             return np.asarray(np.ma.filled(values.astype(float), np.nan))
@@ -70,14 +76,20 @@ def as_array(name: str, values: Any) -> np.ndarray[Any, Any]:
         raise DataError(f"{name} cannot be read as an array of numbers.") from None
 
 
-def _matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any, Any]:
+def as_matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any, Any]:
+    """Numbers in rows and columns; one dimension is taken for one column where `column` says so."""
     array = as_array(name, values)
     if column and array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2:
-        raise DataError(f"{name} must have two dimensions, rows and columns; it has {array.ndim}.")
+        raise DataError(
+            f"{name} must have two dimensions, rows and columns; it has {array.ndim}. Reshape your data: "
+            f"{name}.reshape(-1, 1) if it is one column, {name}.reshape(1, -1) if it is one row."
+        )
     if array.dtype == object:
         array = _numbers(name, array)
+    if array.dtype.kind == "c":
+        raise DataError(f"{name} must hold real numbers. Complex data not supported.")
     if array.dtype.kind not in "iufb":
         raise DataError(f"{name} must hold numbers; it holds {array.dtype.type.__name__}.")
     return array
@@ -85,6 +97,11 @@ def _matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any, 
 
 def _numbers(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     try:
-        return array.astype(float)
+        if not any(isinstance(value, (str, bytes)) for value in array.flat):
+            return array.astype(float)
     except (TypeError, ValueError, OverflowError):
-        raise DataError(f"{name} must hold numbers; some of its entries are not.") from None
+        pass
+    raise DataTypeError(
+        f"{name} must hold numbers; some of its entries are not. "
+        "The argument must be free of strings and of other objects that are no numbers."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -11,9 +12,9 @@ import pyarrow.compute as pc
 
 from discreet.columns import Categorical, Column, Numeric
 from discreet.domain import Domain
-from discreet.encoding import ONE, Encoder, Floats
+from discreet.encoding import Encoder, Floats
 from discreet.errors import DataError
-from discreet.sources.base import Source, check_names, spans
+from discreet.sources.base import Source, broken, check_lengths, check_names, hiding, spans
 
 _DAY = 86_400_000_000  # microseconds
 
@@ -26,7 +27,7 @@ class ArrowSource(Source):
     def __init__(self, schema: pa.Schema, domain: Domain) -> None:
         self.domain = domain
         check_names(schema.names, domain)
-        for name, column in domain.columns.items():
+        for name, column in domain.inputs.items():
             check_type(name, column, schema.field(name).type)
 
     def size(self, batch: pa.RecordBatch) -> int:
@@ -38,21 +39,20 @@ class ArrowSource(Source):
         if self.domain.missing == "drop":
             batch = _without_missing(batch, self.domain)
         rows = int(batch.num_rows)
-        for name, column in self.domain.columns.items():
-            array = _values(batch, name, column)
-            if array.null_count or (isinstance(column, Categorical) and _has_nan(array)):
-                raise DataError(
-                    f"Column {name!r} has missing values. "
-                    "Remedy: declare missing='drop', or fill them before the release."
-                )
-            places = self.domain.positions[name]
-            if isinstance(column, Numeric):
-                np.subtract(numbers(array), encoder.centre[places[0]], out=A[:rows, places[0]])
-            else:
-                levels = A[:rows, places[0] : places[-1] + 1]
-                levels[:] = 0.0
-                levels[np.arange(rows), codes(name, column, array)] = ONE
+        values = {name: _read(batch, name, column) for name, column in self.domain.inputs.items()}
+        for name in self.domain.columns:
+            encoder.write(name, values, A[:rows])
         return rows
+
+
+def _read(batch: pa.RecordBatch, name: str, column: Column) -> np.ndarray[Any, Any]:
+    """Numbers, or codes of levels, of a column without missing values."""
+    array = _values(batch, name, column)
+    if array.null_count or (isinstance(column, Categorical) and _has_nan(array)):
+        raise DataError(
+            f"Column {name!r} has missing values. Remedy: declare missing='drop', or fill them before the release."
+        )
+    return numbers(array) if isinstance(column, Numeric) else codes(name, column, array)
 
 
 class TableSource(ArrowSource):
@@ -60,7 +60,7 @@ class TableSource(ArrowSource):
 
     def __init__(self, table: pa.Table, domain: Domain) -> None:
         super().__init__(table.schema, domain)
-        self._table = table.select(list(domain.columns))
+        self._table = table.select(list(domain.inputs))
         self.total = table.num_rows
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
@@ -72,31 +72,56 @@ class TableSource(ArrowSource):
         )
 
 
-class StreamSource(ArrowSource):
-    """A stream of record batches, read once."""
+class BatchSource(ArrowSource):
+    """Record batches that come one after the other."""
 
-    def __init__(self, reader: pa.RecordBatchReader, domain: Domain) -> None:
-        super().__init__(reader.schema, domain)
-        self._reader = reader
+    @abstractmethod
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The record batches, of any length."""
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
-        """One part a batch of the stream."""
-        while (batch := self._next()) is not None:
+        """One part a batch."""
+        for batch in self.batches():
             yield [batch.slice(start, stop - start) for start, stop in spans(batch.num_rows, rows)]
 
-    def _next(self) -> pa.RecordBatch | None:
-        try:
-            return next(self._reader, None)
-        except pa.ArrowException:
-            raise DataError("The stream of rows broke off: whatever produces it failed.") from None
+
+class StreamSource(BatchSource):
+    """A stream of record batches; one that is a table's can be opened again, others are read once."""
+
+    def __init__(self, reader: pa.RecordBatchReader, domain: Domain, *, once: bool = True) -> None:
+        super().__init__(reader.schema, domain)
+        self._reader = reader
+        self.once = once
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches of the stream."""
+        with hiding((pa.ArrowException, OSError), broken("stream of rows")):
+            yield from self._reader
 
 
 def open_stream(source: Any) -> pa.RecordBatchReader:
     """Read anything that offers its rows as an Arrow stream."""
     try:
         return pa.RecordBatchReader.from_stream(source)
-    except (pa.ArrowException, TypeError, ValueError):
+    except (pa.ArrowException, TypeError, ValueError, OSError):
         raise DataError(f"Cannot read rows from {type(source).__name__}: its stream holds no columns.") from None
+
+
+def is_stored(source: Any) -> bool:
+    """Whether a source of an Arrow stream is a table, which has a size and can be read again and again."""
+    return any(hasattr(source, name) for name in ("__len__", "num_rows", "shape")) and not hasattr(source, "__next__")
+
+
+def with_outcome(table: pa.Table, y: Any, name: str) -> pa.Table:
+    """A table with the outcome as one more column."""
+    try:
+        values = y if isinstance(y, (pa.Array, pa.ChunkedArray)) else pa.array(np.ravel(y), from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise DataError(
+            "y must hold numbers or the levels of one category; its entries are of several kinds."
+        ) from None
+    check_lengths([len(values), table.num_rows])
+    return table.append_column(name, values)
 
 
 def kind(type_: pa.DataType) -> str:
@@ -163,7 +188,7 @@ def _values(batch: pa.RecordBatch, name: str, column: Column) -> pa.Array:
     array = batch.column(batch.schema.get_field_index(name))
     if pa.types.is_dictionary(array.type) and (isinstance(column, Numeric) or array.dictionary.null_count):
         array = array.dictionary_decode()
-    return array
+    return array.cast(pa.string()) if pa.types.is_string_view(array.type) else array
 
 
 def _has_nan(array: pa.Array) -> bool:
@@ -176,9 +201,9 @@ def _positions(array: pa.Array, column: Categorical) -> pa.Array:
 
 
 def _without_missing(batch: pa.RecordBatch, domain: Domain) -> pa.RecordBatch:
+    arrays = {name: _values(batch, name, column) for name, column in domain.inputs.items()}
     kept: Any = None
-    for name, column in domain.columns.items():
-        array = _values(batch, name, column)
+    for array in arrays.values():
         valid = pc.invert(pc.is_null(array, nan_is_null=pa.types.is_floating(array.type)))
         kept = valid if kept is None else pc.and_(kept, valid)
-    return batch.filter(kept)
+    return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)).filter(kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -23,11 +24,14 @@ class Source(ABC):
         Whether batches come a column at a time.
     total : int or None
         Number of rows where it is known beforehand: for the progress fraction only, never shown.
+    once : bool
+        Whether the rows can be read only once.
     """
 
     domain: Domain
     columnar: bool
     total: int | None = None
+    once: bool = False
 
     @abstractmethod
     def parts(self, rows: int) -> Iterator[Iterable[Any]]:
@@ -41,15 +45,50 @@ class Source(ABC):
     def fill(self, batch: Any, A: Floats, encoder: Encoder) -> int:
         """Write x - c and the one-hot levels of a batch into A; return how many rows were written."""
 
+    def close(self) -> None:
+        """Let go of what reading holds open, after all rows or after a failure."""
+        return
+
 
 def check_names(names: list[str], domain: Domain) -> None:
     """Refuse a table in which a declared column is absent or stands twice."""
     counts = Counter(names)
-    for name in domain.columns:
+    for name in domain.inputs:
         if not counts[name]:
             raise DataError(f"Column {name!r} is declared but not in the data. Mend the schema or name other columns.")
         if counts[name] > 1:
             raise DataError(f"Column {name!r} stands twice in the data, so it is unclear which one is meant.")
+
+
+def check_lengths(lengths: Iterable[int]) -> int:
+    """The number of rows that all columns have."""
+    if len(different := set(lengths)) > 1:
+        raise DataError("X and y have different lengths: they must describe the same people.")
+    return different.pop()
+
+
+def comes_from(value: Any, *packages: str) -> bool:
+    """Whether the type of a value is defined by one of these packages, which need not be imported to tell."""
+    return type(value).__module__.partition(".")[0] in packages
+
+
+def missing_package(name: str) -> DataError:
+    """The error for an optional package that is not installed, with the line that installs it."""
+    return DataError(f'Reading this source needs the package {name}: pip install "discreet[{name}]"')
+
+
+@contextlib.contextmanager
+def hiding(errors: tuple[type[Exception], ...], instead: DataError) -> Iterator[None]:
+    """Put our own error in place of those of another package, which may quote data."""
+    try:
+        yield
+    except errors:
+        raise instead from None
+
+
+def broken(what: str) -> DataError:
+    """The error for rows that cannot be read to their end."""
+    return DataError(f"The {what} broke off: whatever produces its rows failed.")
 
 
 def spans(total: int, rows: int) -> Iterator[tuple[int, int]]:

@@ -13,7 +13,7 @@ from discreet.columns import Column, Numeric
 from discreet.domain import Domain
 from discreet.errors import DataError
 from discreet.sources.arrow import ArrowSource, check_type, level_type
-from discreet.sources.base import check_names, spans
+from discreet.sources.base import check_lengths, check_names, comes_from, spans
 
 
 def is_frame(value: Any) -> bool:
@@ -27,7 +27,7 @@ def is_series(value: Any) -> bool:
 
 
 def _is_pandas(value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == "pandas"
+    return comes_from(value, "pandas")
 
 
 class FrameSource(ArrowSource):
@@ -36,12 +36,9 @@ class FrameSource(ArrowSource):
     def __init__(self, columns: dict[str, Any], names: list[Any], domain: Domain) -> None:
         self.domain = domain
         check_names([str(name) for name in names], domain)
-        self._columns = {name: columns[name] for name in domain.columns}
-        lengths = {len(values) for values in self._columns.values()}
-        if len(lengths) > 1:
-            raise DataError("X and y have different lengths: they must describe the same people.")
-        self.total = lengths.pop()
-        for name, column in domain.columns.items():
+        self._columns = {name: columns[name] for name in domain.inputs}
+        self.total = check_lengths(len(values) for values in self._columns.values())
+        for name, column in domain.inputs.items():
             check_type(name, column, self._slice(name, 0, min(self.total, 1)).type)
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
@@ -57,7 +54,7 @@ class FrameSource(ArrowSource):
     def _slice(self, name: str, start: int, stop: int) -> pa.Array:
         values = self._columns[name]
         part = values.iloc[start:stop] if is_series(values) else values[start:stop]
-        column = self.domain.columns[name]
+        column = self.domain.inputs[name]
         try:
             array = _objects(part, column) if part.dtype == object else pa.array(part, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):

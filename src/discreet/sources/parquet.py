@@ -1,8 +1,8 @@
-"""Parquet files and folders, streamed a row group at a time."""
+"""Parquet files, streamed a row group at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.domain import Domain
-from discreet.errors import DataError, FileFormatError
+from discreet.errors import FileFormatError
 from discreet.sources.arrow import ArrowSource
 
 _BUFFER = 1 << 20
@@ -19,11 +19,10 @@ _BUFFER = 1 << 20
 class ParquetSource(ArrowSource):
     """Row groups of Parquet files; every file must have the declared columns."""
 
-    def __init__(self, paths: list[Any], domain: Domain) -> None:
-        self._files = [file for path in paths for file in parquet_files(path)]
+    def __init__(self, files: Sequence[Path], domain: Domain) -> None:
         self._groups: list[tuple[Path, int]] = []
         self.total = 0
-        for path in self._files:
+        for path in files:
             metadata = open_parquet(path)
             super().__init__(metadata.schema_arrow, domain)
             self._groups += [(path, group) for group in range(metadata.num_row_groups)]
@@ -35,24 +34,11 @@ class ParquetSource(ArrowSource):
 
     def _read(self, path: Path, group: int, rows: int) -> Iterator[pa.RecordBatch]:
         with open_parquet(path, buffer_size=_BUFFER, pre_buffer=False) as file:
-            columns = list(self.domain.columns)
+            columns = list(self.domain.inputs)
             try:
                 yield from file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
             except (pa.ArrowException, OSError):
                 raise FileFormatError(f"{path.name} is damaged: one of its row groups cannot be read.") from None
-
-
-def parquet_files(path: str | Path) -> list[Path]:
-    """The Parquet files that a path names: itself, or those in a folder, in order of name."""
-    path = Path(path)
-    if path.is_dir():
-        files = sorted(path.rglob("*.parquet"))
-        if not files:
-            raise DataError(f"The folder {path.name} holds no .parquet file.")
-        return files
-    if not path.exists():
-        raise DataError(f"There is no file {path.name}.")
-    return [path]
 
 
 def open_parquet(path: Path, **options: Any) -> pq.ParquetFile:

@@ -1,0 +1,101 @@
+"""Ridge, lasso and elastic net on moments, whole paths at a time.
+
+    minimise  1/(2n) |y - X theta|^2 + alpha r |theta|_1 + alpha (1 - r)/2 |theta|^2          (r: l1_ratio)
+
+as scikit-learn's ElasticNet writes it; r = 1 is the lasso, r = 0 ridge (scikit-learn's Ridge calls n alpha its alpha).
+The penalty acts on the coefficients of the mapped columns, which all have the same range, and never on the intercept.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import enet_path
+
+Floats = NDArray[np.float64]
+
+TINY = 1e-200
+
+TOLERANCE = 1e-12
+"""The duality gap at which coordinate descent stops, as a share of y'y."""
+
+SWEEPS, WORK = 1_000, 10**8
+"""At most so many sweeps, or so many products, for one penalty: only penalties far below the noise need more."""
+
+STEPS = 100
+DECADES = 4
+
+WORTHWHILE = 0.3
+"""A path ends at this share of the noise of v: below, the lasso only fits noise."""
+
+
+def solve_path(X: Floats, y: Floats, n: float, penalties: Floats, l1_ratio: float, *, intercept: bool) -> Floats:
+    """Coefficients for each penalty, one row each.
+
+    Parameters
+    ----------
+    X, y : array
+        Rows that have the moments in question: any number of them, for example those of `psd.made_up_rows`.
+    n : float
+        The number of rows by which the objective is scaled, not that of X.
+    penalties : array
+        alpha, in falling order, which lets each solution start from the last.
+    l1_ratio : float
+        r.
+    intercept : bool
+        Whether the first column of X is the constant, which is not penalised.
+
+    Examples
+    --------
+    >>> X, y = np.eye(2), np.array([3.0, -1.0])
+    >>> solve_path(X, y, 1.0, np.array([2.0, 0.5]), 1.0, intercept=False)
+    array([[ 1. ,  0. ],
+           [ 2.5, -0.5]])
+    """
+    if intercept:
+        Z, t = without_constant(X, y)
+        slopes = solve_path(Z, t, n, penalties, l1_ratio, intercept=False)
+        c = X[:, 0]
+        constants = (c @ y - slopes @ (X[:, 1:].T @ c)) / max(float(c @ c), np.finfo(float).tiny)
+        return np.column_stack([constants, slopes])
+    if X.shape[1] == 0:
+        return np.empty((len(penalties), 0))
+    if l1_ratio == 0:
+        eigenvalues, U = np.linalg.eigh(X.T @ X)
+        ridges: Floats = (U.T @ (X.T @ y)) / (np.maximum(eigenvalues, 0.0) + n * penalties[:, None]) @ U.T
+        return ridges
+    scale = np.sqrt(len(X) / n)
+    X, y = np.asfortranarray(scale * X), scale * y
+    sweeps = max(SWEEPS, WORK // X.shape[1] ** 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        options = {"precompute": X.T @ X, "Xy": X.T @ y, "tol": TOLERANCE, "max_iter": sweeps}
+        coefs: Floats = enet_path(X, y, l1_ratio=l1_ratio, alphas=penalties, **options)[1].T
+    return coefs
+
+
+def without_constant(X: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The other columns and the outcome, less their projections on the first column."""
+    c = X[:, 0]
+    share = c / max(float(c @ c), np.finfo(float).tiny)
+    return X[:, 1:] - np.outer(c, share @ X[:, 1:]), y - c * (share @ y)
+
+
+def penalty_grid(X: Floats, y: Floats, n: float, l1_ratio: float, s_xy: float, *, intercept: bool) -> Floats:
+    """Penalties from one at which nothing is left of the model (hardly anything, for ridge) down to almost none.
+
+    Examples
+    --------
+    >>> penalty_grid(np.eye(2), np.array([3.0, -1.0]), 1.0, 1.0, 1e-9, intercept=False)[[0, -1]].round(6)
+    array([3.e+00, 3.e-04])
+    """
+    if intercept:
+        X, y = without_constant(X, y)
+    if l1_ratio == 0:
+        return np.geomspace(100.0, 1e-10, STEPS) * max(float(np.sum(X**2)) / n, TINY)
+    largest = max(float(np.abs(X.T @ y).max(initial=0.0)), TINY)
+    smallest = np.clip(WORTHWHILE * s_xy, 10.0**-DECADES * largest, largest / 10)
+    return np.geomspace(largest, smallest, STEPS) / (n * l1_ratio)

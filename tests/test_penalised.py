@@ -1,0 +1,184 @@
+"""DPRidge, DPLasso and DPElasticNet: certified, equal to scikit-learn's without noise, good penalties for free."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import ElasticNet, Lasso, Ridge
+
+from discreet import DiscreetWarning, DPElasticNet, DPLasso, DPLinearRegression, DPRidge, PrivateMoments
+from discreet.errors import ParameterError
+from discreet.penalised import L1_RATIOS
+from discreet.randomness import NO_NOISE
+from discreet.solve.noise_aware import posterior
+
+ESTIMATORS = {"ridge": DPRidge, "lasso": DPLasso, "elastic-net": DPElasticNet}
+PROMISE = {"epsilon": 1, "delta": 1e-6, "n_jobs": 1}
+LOW, HIGH, HALF_Y = np.array([0.0, -2.0, 10.0, 0.0]), np.array([1.0, 2.0, 30.0, 8.0]), 10.0
+
+
+def table(n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(LOW, HIGH, (n, 4))
+    return X, np.clip(3 * X[:, 0] - X[:, 1] + rng.normal(0, 1, n), -10, 10)
+
+
+X, Y = table()
+BOUNDS = {"bounds_X": (LOW, HIGH), "bounds_y": (-HALF_Y, HALF_Y)}
+
+
+def fitted(model, *, data=(X, Y), **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscreetWarning)
+        return ESTIMATORS[model](**PROMISE | BOUNDS | options).fit(*data)
+
+
+def reference(model, penalty, fit_intercept):
+    """scikit-learn on the mapped columns, rounded to the lattice."""
+    centre, half = (LOW + HIGH) / 2, (HIGH - LOW) / 2
+    if not fit_intercept:
+        centre, half = 0 * half, np.maximum(abs(LOW), abs(HIGH))
+    Z, t = np.rint((X - centre) / half * 2**20) / 2**20, np.rint(Y / HALF_Y * 2**20) / 2**20
+    given = {"fit_intercept": fit_intercept}
+    if model == "ridge":
+        return HALF_Y * Ridge(alpha=len(Y) * penalty, **given).fit(Z, t).coef_ / half
+    given |= {"alpha": penalty, "tol": 1e-14, "max_iter": 100_000}
+    return HALF_Y * (Lasso(**given) if model == "lasso" else ElasticNet(**given)).fit(Z, t).coef_ / half
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("penalty", [1e-4, 0.01])
+@pytest.mark.parametrize("model", ESTIMATORS)
+def test_without_noise_they_are_scikit_learns(model, penalty, fit_intercept):
+    found = fitted(model, penalty=penalty, narrow=False, random_state=NO_NOISE, rows=4000, fit_intercept=fit_intercept)
+    np.testing.assert_allclose(found.coef_, reference(model, penalty, fit_intercept), rtol=0, atol=1e-6 * HALF_Y)
+    assert found.penalty_ == found.results_.penalty == penalty
+
+
+@pytest.mark.parametrize("model", ESTIMATORS)
+def test_a_given_penalty_means_the_same_whether_bounds_are_narrowed_or_not(model):
+    """Up to the clipping itself, which is rare here."""
+    options = {"penalty": 0.01, "random_state": NO_NOISE, "rows": 4000, "epsilon": 9}
+    wide, narrow = (fitted(model, narrow=flag, **options) for flag in (False, True))
+    assert narrow.certificate_.declared is not None
+    used = narrow.release_.domain.columns["y"]
+    assert used.high - used.low < 0.8 * 2 * HALF_Y
+    np.testing.assert_allclose(narrow.coef_, wide.coef_, rtol=0.05, atol=0.02)
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("model", ESTIMATORS)
+def test_releases_are_verified_and_fit_the_same_after_a_round_trip(model, neighbors, tmp_path):
+    found = fitted(model, neighbors=neighbors)
+    certificate = found.certificate_
+    assert certificate.guarantee.status == "verified"
+    assert certificate.method == type(found).__name__
+    assert all(finding.ok for finding in certificate.check())
+    found.release_.save(tmp_path / "a.json")
+    again = PrivateMoments.load(tmp_path / "a.json").fit("y", model=model)
+    assert np.array_equal(again.coef, found.coef_)
+    assert (again.intercept, again.penalty, again.l1_ratio) == (found.intercept_, found.penalty_, L1_RATIOS[model])
+    assert again.to_dict()["penalty"] == found.penalty_
+    assert "chosen on the release" in again.summary()
+    assert np.array_equal(clone(found).set_params(penalty=1.0).fit(X, Y).coef_ == 0, [model != "ridge"] * 4)
+
+
+def test_they_release_what_the_default_estimator_releases():
+    plain = DPLinearRegression(**PROMISE, **BOUNDS, random_state=7).fit(X, Y)
+    for model in ESTIMATORS:
+        found = fitted(model, random_state=7)
+        assert found.release_.values == plain.release_.values
+        assert found.certificate_.events == plain.certificate_.events
+
+
+@pytest.mark.parametrize("model", ESTIMATORS)
+def test_the_path_holds_the_fitted_model(model):
+    found = fitted(model, random_state=1)
+    path = found.results_.path()
+    assert path.names == ("x0", "x1", "x2", "x3")
+    assert path.coef.shape == (100, 4)
+    assert path.intercept.shape == path.penalties.shape == path.excess_error.shape == (100,)
+    assert np.all(np.diff(path.penalties) < 0)
+    best = path.excess_error.argmin()
+    assert path.penalties[best] == found.penalty_
+    assert np.array_equal(path.coef[best], found.coef_)
+    assert path.intercept[best] == found.intercept_
+    given = fitted(model, random_state=1, penalty=float(path.penalties[10]))
+    np.testing.assert_allclose(given.coef_, path.coef[10], rtol=0, atol=1e-8)
+
+
+def test_the_elastic_net_lies_between():
+    lasso, ridge = (fitted(model, random_state=2, penalty=0.02).coef_ for model in ("lasso", "ridge"))
+    ends = [fitted("elastic-net", random_state=2, penalty=0.02, l1_ratio=r).coef_ for r in (1, 0)]
+    np.testing.assert_allclose(ends[0], lasso, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(ends[1], ridge, rtol=0, atol=1e-8)
+
+
+# -------------------------------------------------------------------- the penalty
+
+
+def sparse(n, d, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d))
+    f = X @ np.where(np.arange(d) < 3, [1.0] * d, 0.0)
+    return X, np.clip(0.25 * f / f.std() + rng.normal(0, 0.25, n), -1, 1)
+
+
+@pytest.mark.parametrize("model", ESTIMATORS)
+@pytest.mark.parametrize(("n", "d", "epsilon"), [(2000, 10, 1), (8000, 20, 1), (5000, 10, 0.2)])
+def test_the_chosen_penalty_is_close_to_the_best_in_hindsight(model, n, d, epsilon):
+    """Mean test error over that of predicting the mean, averaged over tables and noise."""
+    chosen, best = [], []
+    for seed in range(6):
+        X, y = sparse(n, d, seed)
+        X_test, y_test = sparse(4000, d, 1000 + seed)
+        bounds = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "epsilon": epsilon, "random_state": seed}
+        path = fitted(model, data=(X, y), **bounds).results_.path()
+        errors = np.mean((y_test - X_test @ path.coef.T - path.intercept) ** 2, axis=0) / np.var(y_test)
+        chosen.append(errors[path.excess_error.argmin()])
+        best.append(errors.min())
+    assert np.mean(chosen) < np.mean(best) + 0.06
+    assert np.mean(chosen) < 0.97
+
+
+@pytest.mark.parametrize("model", ESTIMATORS)
+def test_where_noise_drowns_everything_hardly_anything_is_predicted(model):
+    sizes = []
+    for seed in range(8):
+        X, y = sparse(200, 10, seed)
+        found = fitted(model, data=(X, y), epsilon=0.05, bounds_X=(-1, 1), bounds_y=(-1, 1), random_state=seed)
+        sizes.append(np.mean((found.predict(X) - y) ** 2) / np.mean(y**2))
+    assert np.median(sizes) < 1.15
+
+
+def test_the_criterion_is_least_at_the_posterior_mean():
+    e = fitted("ridge", random_state=0).release_.equations("y")
+    P = posterior(e)
+    assert P.excess_error(P.mean) == 0
+    nearby = P.mean + np.random.default_rng(0).normal(0, 0.1, (20, e.d))
+    assert np.all(P.excess_error(nearby) > 0)
+
+
+# -------------------------------------------------------------------- wrong options
+
+
+@pytest.mark.parametrize("model", ESTIMATORS)
+@pytest.mark.parametrize("penalty", [0, -1.0, float("nan"), float("inf"), "strong", True])
+def test_wrong_penalties_are_refused_before_anything_is_spent(model, penalty):
+    with pytest.raises(ParameterError, match="penalty must be a finite number above 0"):
+        ESTIMATORS[model](**PROMISE, **BOUNDS, penalty=penalty).fit(X, Y)
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.1, "half", None, float("nan")])
+def test_wrong_ratios_are_refused(ratio):
+    with pytest.raises(ParameterError, match="l1_ratio must lie between 0"):
+        DPElasticNet(**PROMISE, **BOUNDS, l1_ratio=ratio).fit(X, Y)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+@pytest.mark.parametrize("model", ESTIMATORS)
+def test_few_rows_never_raise(model, rows):
+    found = fitted(model, data=(X[:rows], Y[:rows]))
+    assert np.isfinite(found.coef_).all()
+    assert np.isfinite(found.results_.path().coef).all()
