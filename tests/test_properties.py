@@ -162,6 +162,12 @@ def test_extreme_epsilons_are_kept_or_refused(method, domain, promise, seed, fol
         assert_certified(model.release_, folder)
 
 
+def test_the_search_finds_what_is_planted():
+    table = table_of(Domain({"x": (0, 7)}), 3, seed=0)
+    for text in (str(table), f"{table['x'][0].as_py():.9g} EUR", WORD):
+        assert planted(table).search(text)
+
+
 # ---------------------------------------------------------------- bad data
 
 BAD = st.sampled_from(["nan", "inf", "null", "level", "type", "column", "twice"])

@@ -55,12 +55,12 @@ def test_irrelevant_variables_are_rarely_sure(many):
     assert np.mean(found[~truth] > 0.95) < 0.03
 
 
-def test_strong_effects_are_found_with_little_noise():
-    public, relevant = simulated(1, n=16_000, epsilon=8.0)
-    chosen = public.select("y").chosen()
-    strong = [f"x{j}" for j in np.flatnonzero(relevant)]
-    assert set(chosen) <= set(strong)
-    assert len(chosen) >= len(strong) - 1
+def test_effects_are_found_with_little_noise():
+    cases = [simulated(seed, n=16_000, epsilon=8.0) for seed in range(8)]
+    found = np.concatenate([public.select("y").probability > 0.5 for public, _ in cases])
+    truth = np.concatenate([relevant for _, relevant in cases])
+    assert found[truth].mean() > 0.8
+    assert found[~truth].mean() < 0.05
 
 
 def test_with_much_noise_nothing_is_sure():
@@ -113,9 +113,9 @@ def test_whatever_must_be_in_the_model_has_probability_one():
     assert np.isfinite(coefficient).all()
 
 
-def test_a_release_of_nobody_is_unsure_of_everything():
+def test_a_release_of_one_person_is_unsure_of_everything():
     domain = Domain.from_bounds(["a", "b"], ["y"], bounds_X=(0, 1), bounds_y=(0, 1))
-    empty = Moments.from_source((np.empty((0, 2)), np.empty(0)), domain)
+    alone = Moments.from_source((np.full((1, 2), 0.5), np.ones(1)), domain)
     for seed in (NO_NOISE, 0):
-        found = release(empty, epsilon=1, delta=1e-6, random_state=seed).select("y")
+        found = release(alone, epsilon=1, delta=1e-6, random_state=seed).select("y")
         assert np.all((found.probability > 0.05) & (found.probability < 0.95))

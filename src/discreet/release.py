@@ -20,7 +20,7 @@ from discreet.privacy.budget import charge
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block, GaussianEvent, Statistic
 from discreet.privacy.guarantee import Guarantee
-from discreet.randomness import NO_NOISE, Entropy, add_rounded_normal, entropy, grid_exponent
+from discreet.randomness import NO_NOISE, Entropy, OSEntropy, add_rounded_normal, entropy, grid_exponent
 from discreet.released import GridValues, PrivateMoments
 
 DEFAULT_SHARES = {"gram": 0.4, "cross": 0.55, "squares": 0.05}
@@ -118,7 +118,7 @@ def release_counts(histogram: Histogram, share: float, promise: Guarantee, rando
     _check_rows(histogram.integers().sum())
     exact = histogram.integers() * (1 << (2 * LATTICE_BITS))
     source = entropy(random_state)
-    if not source.simulation:
+    if not _simulated(source):
         charge(gdp.mu(epsilon=promise.epsilon, delta=promise.delta), promise.neighbors, "counts and moments")
     return Counts(histogram.domain, event, _noisy(exact, _sds(block)[0], source), source)
 
@@ -163,8 +163,8 @@ def release_blocks(
 ) -> PrivateMoments:
     """Draw noise of the given sds, once everything that can go wrong has been checked."""
     source = entropy(random_state) if before is None else before.source
-    if source.simulation:
-        what = "No noise was added." if source is NO_NOISE else "The noise came from a seed."
+    if _simulated(source):
+        what = "No noise was added." if source is NO_NOISE else "The noise came from a seed, or from words of the caller's own."
         promise = replace(promise, status="simulation", reason=what)
     event = GaussianEvent(sensitivity.mu(blocks, moments.domain, promise.neighbors), tuple(blocks))
     events = (event,) if before is None else (before.event, event)
@@ -178,7 +178,7 @@ def release_blocks(
     _check_sds(blocks)
     _check_rows(moments.integers([0], [0])[0])
     exact = [_exact(moments, block) for block in blocks]
-    if before is None and not source.simulation:
+    if before is None and not _simulated(source):
         charge(event.mu, promise.neighbors, method)
     values = tuple(
         tuple(_noisy(part, sd, source) for part, sd in zip(parts, _sds(block), strict=True))
@@ -190,6 +190,11 @@ def release_blocks(
 def _check_rows(count: int) -> None:
     if count == 0:
         raise DataError("There is no row to release anything from. Nothing was released.")
+
+
+def _simulated(source: Entropy) -> bool:
+    """Whether anyone could know the random words: only the operating system's count as unknown."""
+    return type(source) is not OSEntropy
 
 
 def _check_sds(blocks: Sequence[Block]) -> None:

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 MOST_CLIPPED = 0.3
 CLIPPED_PER_NOISE = 3.0
+LEAST_NOISE = 7
 LARGEST_FACTOR = 2.0
 TRUSTED_NOISE = 0.2
 
@@ -58,12 +59,14 @@ def trusted(sd: float, n: float) -> bool:
 def clipped_share(d: int, n: float, mu: float) -> float:
     """The share of outcomes that may be clipped: three times the relative noise d/(n mu), at most 0.3.
 
+    Less than 21/(n mu) would drown in the noise of the counts themselves, so a small d counts as 7.
+
     Examples
     --------
     >>> clipped_share(10, 1e6, 0.3) < 1e-3, clipped_share(10, 1e2, 0.3)
     (True, 0.3)
     """
-    return min(MOST_CLIPPED, CLIPPED_PER_NOISE * d / (max(n, 1.0) * mu))
+    return min(MOST_CLIPPED, CLIPPED_PER_NOISE * max(d, LEAST_NOISE) / (max(n, 1.0) * mu))
 
 
 def narrow(p: Floats, clipped: float, *, symmetric: bool) -> tuple[float, float]:
