@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from discreet import console
 from discreet.domain import CONSTANT, Domain
+from discreet.errors import ParameterError
 from discreet.registry import DEFAULT, find
 
 ROWS = 100_000
@@ -57,6 +58,8 @@ def run(folder: Path) -> None:
     """Write the table, fit income on everything else at epsilon 1, and show what came of it."""
     folder.mkdir(parents=True, exist_ok=True)
     data, schema, release = (folder / name for name in ("people.parquet", "people.toml", "people.release.json"))
+    if data.exists() and not (schema.exists() and schema.read_text(encoding="utf-8") == SCHEMA):
+        raise ParameterError(f"{data} is there already and not from this demo. Name another place with --folder.")
     table = people()
     pq.write_table(table, data)
     schema.write_text(SCHEMA, encoding="utf-8")
