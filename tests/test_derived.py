@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import unit_rows
 
-from discreet import Domain, Moments, PrivateMoments, formula, release
+from discreet import Domain, DPLinearRegression, Moments, PrivateMoments, formula, release
 from discreet.columns import Categorical, Factor, Numeric
 from discreet.derived import product
 from discreet.encoding import ONE
@@ -217,6 +217,15 @@ def test_a_column_derived_from_the_outcome_is_no_feature():
     assert released.fit("x").names == ("age",)
     with pytest.raises(KeyError, match="cannot be outcome and feature at once, as in 'x:y'"):
         released.fit("x", ["x:y"])
+
+
+def test_the_bounds_of_a_derived_outcome_are_not_narrowed(tmp_path):
+    """They follow from those of its factors, in files too."""
+    domain = formula("~ x + age^2", BASE).domain
+    model = DPLinearRegression(epsilon=9, delta=1e-5, domain=domain).fit_source(one_row(), "age^2")
+    assert model.certificate_.declared is None
+    model.release_.save(tmp_path / "r.json")
+    assert PrivateMoments.load(tmp_path / "r.json").fit("age^2").params == model.release_.fit("age^2").params
 
 
 # ---------------------------------------------------------------- in and out of files

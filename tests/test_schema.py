@@ -133,7 +133,7 @@ def test_no_such_schema(tmp_path):
 
 # ---------------------------------------------------------------- forms to fill in
 
-KINDS = ("number", "date", "category", "bool")
+KINDS = ("number", "date", "category", "bool", "any")
 
 
 def test_a_form_must_be_filled_in(write):

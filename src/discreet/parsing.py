@@ -15,6 +15,7 @@ from discreet.errors import DiscreetError, ParameterError
 _TOKEN = re.compile(
     r"\s*(?:(?P<name>[^\W\d]\w*(?:\.\w+)*)|`(?P<quoted>[^`]+)`|(?P<number>\d+)|(?P<sign>\*\*|[-~+:*^().]))"
 )
+_POWERS = {str(power): power for power in range(1, MAX_POWER + 1)}
 Term = dict[str, int]
 """The factors of a product, each with its power."""
 
@@ -177,12 +178,12 @@ class Parser:
         if not self._take("^", "**"):
             return {name: 1}
         token = self._now
-        if token.kind != "number" or not 1 <= int(token.text) <= MAX_POWER:
+        if token.kind != "number" or token.text not in _POWERS:
             self.fail(token.place, f"A power is a whole number from 1 to {MAX_POWER}")
         if isinstance(self.domain.inputs[name], Categorical):
             self.fail(place, f"{name!r} is a category, which has no powers")
         self.tokens.pop(0)
-        return {name: int(token.text)}
+        return {name: _POWERS[token.text]}
 
     def _column(self) -> str:
         token = self._now

@@ -72,7 +72,9 @@ class DPLinearRegression(MomentsRegressor):
         named: bool,
         progress: bool | Progress = False,
     ) -> Self:
-        if not (self.narrow and isinstance(domain.columns.get(target), Numeric)) or target in domain.norm_columns:
+        column = domain.columns.get(target)
+        own = isinstance(column, Numeric) and not column.factors and target not in domain.norm_columns
+        if not (self.narrow and own):
             return super()._fit_rows(source, domain, target, features, promise, named=named, progress=progress)
         design_names(domain, features)
         histogram = Histogram.from_source(source, domain, target)
