@@ -111,7 +111,7 @@ def test_units():
     results = release(Moments.from_source(one_row(), domain), epsilon=1, delta=1e-5).fit("y")
     assert results.unit("age^2") == "EUR/year^2"
     assert results.unit("age:x") == results.unit("c:age[b]") == "EUR/year"
-    assert results.unit("born:age") == "EUR/day*year"
+    assert results.unit("born:age") == "EUR/(day*year)"
     assert results.unit("c:e[a:True]") == results.unit("(intercept)") == "EUR"
 
 

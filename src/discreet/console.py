@@ -16,7 +16,6 @@ from discreet.privacy.certificate import Certificate, Finding
 from discreet.results import Results
 
 
-
 class _Console(Console):
     """A console whose closed pipe has an exit code of its own: 1 means that a check failed."""
 

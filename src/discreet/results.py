@@ -71,6 +71,7 @@ class Results:
         domain = self.certificate.domain
         outcome = _unit(domain, self.target) or "1"
         below = _unit(domain, name)
+        below = f"({below})" if below and "*" in below else below
         text = f"{outcome}/{below}" if below else outcome
         return "" if text == "1" else text
 
