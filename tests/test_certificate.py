@@ -159,8 +159,8 @@ def test_events_compose_exactly():
 @pytest.mark.parametrize("name", PUBLIC)
 def test_plain_words_say_what_matters(name):
     words = PUBLIC[name].certificate.words()
-    phrases = ("epsilon = 1", "delta = 1e-06", "one row is one person", "proven", "at most 2.72 times", "plus 1e-06", "X'X")
-    for phrase in phrases:
+    assert "at most 2.72 times" in words
+    for phrase in ("epsilon = 1", "delta = 1e-06", "one row is one person", "proven", "plus 1e-06", "X'X"):
         assert phrase in words
     assert ("the number of rows is not hidden" in words) == (name == "replace-one")
     assert "{" not in words

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet import Moments, PrivateMoments, release
+from discreet import Moments, PrivateMoments, Results, release
 from discreet.domain import Domain
+from discreet.errors import FileFormatError, GuaranteeError
 
 DATA = Path(__file__).parent / "data"
 EXPECTED = json.loads((DATA / "v1.expected.json").read_text())
@@ -58,3 +59,32 @@ def test_moments_of_version_1(tmp_path):
     assert isinstance(moments.domain, Domain)
     moments.save(tmp_path / "again")
     assert Moments.load(tmp_path / "again") == moments
+
+
+def test_results_of_version_1():
+    loaded = Results.load(DATA / "v1.results.json")
+    stored = json.loads((DATA / "v1.results.json").read_text())
+    assert stored["format_version"] == 1
+    assert loaded.params == {"(intercept)": stored["intercept"]} | dict(
+        zip(stored["names"], stored["coef"], strict=True)
+    )
+    assert all(finding.ok for finding in loaded.certificate.check())
+
+
+def test_results_are_saved_whole_or_not_at_all(tmp_path):
+    fitted = PrivateMoments.load(DATA / RELEASES[0]).fit("income", ["age"])
+    fitted.save(tmp_path / "model.json")
+    loaded = Results.load(tmp_path / "model.json")
+    assert (loaded.params, loaded.model, loaded.certificate) == (fitted.params, fitted.model, fitted.certificate)
+    text = (tmp_path / "model.json").read_text()
+    for damaged in (text[:-30], text.replace('"age"', '"wage"'), text.replace('"results"', '"release"')):
+        (tmp_path / "damaged.json").write_text(damaged)
+        with pytest.raises(FileFormatError):
+            Results.load(tmp_path / "damaged.json")
+
+
+def test_models_of_a_simulation_are_not_saved(tmp_path):
+    simulated = release(Moments.load(DATA / "v1.moments.npz"), epsilon=1, delta=1e-6, random_state=1)
+    with pytest.raises(GuaranteeError, match="simulation"):
+        simulated.fit("income", ["age"]).save(tmp_path / "model.json")
+    assert list(tmp_path.iterdir()) == []

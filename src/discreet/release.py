@@ -164,7 +164,7 @@ def release_blocks(
     """Draw noise of the given sds, once everything that can go wrong has been checked."""
     source = entropy(random_state) if before is None else before.source
     if _simulated(source):
-        what = "No noise was added." if source is NO_NOISE else "The noise came from a seed, or from words of the caller's own."
+        what = "No noise was added." if source is NO_NOISE else "The noise came from a seed or from the caller."
         promise = replace(promise, status="simulation", reason=what)
     event = GaussianEvent(sensitivity.mu(blocks, moments.domain, promise.neighbors), tuple(blocks))
     events = (event,) if before is None else (before.event, event)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import checks
-from discreet.derived import unit_of
+from discreet.derived import VERSIONS, format_version, unit_of
 from discreet.domain import CONSTANT, Domain
-from discreet.errors import DataError, ParameterError
+from discreet.errors import DataError, FileFormatError, GuaranteeError, ParameterError
+from discreet.files import read_document, write_document
 from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
 from discreet.solve.equations import NormalEquations
@@ -83,6 +85,28 @@ class Results:
             "params": self.params,
             "guarantee": self.certificate.guarantee.to_dict(),
         }
+
+    def save(self, path: str | Path) -> None:
+        """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery."""
+        if self.certificate.simulation:
+            raise GuaranteeError("This model comes from a simulation, which promises no privacy: it is not saved.")
+        version = format_version(self.certificate.domain)
+        body = {"kind": "results", "format_version": version, "certificate": self.certificate.to_dict()}
+        facts = {"target": self.target, "model": self.model, "names": list(self.names)}
+        write_document(path, body | facts | {"coef": self.coef.tolist(), "intercept": self.intercept})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Results:
+        """Load what `save` wrote, by this version or an older one."""
+        body = read_document(path, "results", VERSIONS)
+        certificate = Certificate.from_dict(body.get("certificate", {}))
+        try:
+            names, coef = tuple(map(str, body["names"])), np.array(body["coef"], dtype=float)
+            if coef.shape != (len(names),):
+                raise ValueError("coefficients do not fit their names")
+            return cls(str(body["target"]), names, coef, float(body["intercept"]), str(body["model"]), certificate)
+        except (KeyError, TypeError, ValueError):
+            raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
 
     def summary(self) -> str:
         """A table of the coefficients, with the guarantee on top."""
