@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.common import options, report, seconds
 from discreet import Domain, Moments
-from discreet.sources.parquet import ParquetSource
+from discreet.sources.paths import open_files
 
 GROUP = 1_000_000
 
@@ -34,7 +35,7 @@ def domain(columns: int) -> Domain:
 
 def copy(folder: Path, columns: int) -> None:
     """Read every batch with the same reader and copy it to a row-major float64 array."""
-    source = ParquetSource([folder], domain(columns))
+    source = open_files([folder], domain(columns))
     buffer = np.empty((8192, columns))
     for part in source.parts(8192):
         for batch in part:
@@ -42,30 +43,35 @@ def copy(folder: Path, columns: int) -> None:
                 buffer[: batch.num_rows, i] = column.to_numpy()
 
 
-def one(job: str, folder: Path, columns: int) -> None:
-    """Run one job in this process and print its seconds and peak memory in MB."""
-    call = (lambda: copy(folder, columns)) if job == "copy" else (lambda: Moments.from_source(folder, domain(columns)))
-    elapsed = seconds(call, 1)
-    print(elapsed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+JOBS: dict[str, Callable[[Path, int, int], object]] = {
+    "write": write,
+    "copy": lambda folder, rows, columns: copy(folder, columns),
+    "moments": lambda folder, rows, columns: Moments.from_source(folder, domain(columns)),
+}
+
+
+def in_process(job: str, folder: Path, rows: int, columns: int) -> tuple[float, float]:
+    """Seconds and peak memory in MB of a job in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.parquet", "--job", job, str(folder), str(rows), str(columns)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    elapsed, peak = map(float, done.stdout.split())
+    return elapsed, peak
 
 
 def main() -> None:
-    if len(sys.argv) == 5 and sys.argv[1] == "--job":
-        one(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))
+    if len(sys.argv) == 6 and sys.argv[1] == "--job":
+        job, folder, n, columns = JOBS[sys.argv[2]], Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+        print(seconds(lambda: job(folder, n, columns), 1), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         return
     given = options("parquet", __doc__, rows=10_000_000, columns=50, repeats=2)
     folder = Path(tempfile.mkdtemp(prefix="discreet-parquet-"))
+    rows = []
     try:
-        write(folder, given.rows, given.columns)
-        rows = []
+        in_process("write", folder, given.rows, given.columns)
         for job in ("copy", "moments"):
-            command = [sys.executable, "-m", "benchmarks.parquet", "--job", job, str(folder), str(given.columns)]
-            runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(given.repeats)]
-            results = [tuple(map(float, run.stdout.split())) for run in runs]
-            rows.append(
-                {"method": job, "rows": given.rows, "columns": given.columns}
-                | {"seconds": min(r[0] for r in results), "peak_MB": max(r[1] for r in results)}
-            )
+            runs = [in_process(job, folder, given.rows, given.columns) for _ in range(given.repeats)]
+            facts = {"method": job, "rows": given.rows, "columns": given.columns}
+            rows.append(facts | {"seconds": min(run[0] for run in runs), "peak_MB": max(run[1] for run in runs)})
     finally:
         shutil.rmtree(folder)
     for row in rows:
