@@ -58,6 +58,7 @@ def test_from_a_file_to_a_schema_to_a_release_to_models(run, folder):
     assert run(*RELEASE, "--out", "all.json").code == 0
     assert "region[south]" in run("model", "all.json", "--target", "income").said
     assert "hours" not in run("model", "all.json", "--target", "income", "--features", "age", "--model", "ols").said
+    assert "age" in run("select", "all.json", "--target", "income").said
     checked = run("check", "all.json")
     assert (checked.code, "FAILS" in checked.said) == (0, False)
 
@@ -66,7 +67,8 @@ MACHINE_READABLE = {
     "fit": (FIT, {"target", "params", "guarantee", "release", "certificate"}),
     "release": (RELEASE, {"release", "certificate"}),
     "model": (["model", "all.json", "--target", "income"], {"target", "params", "guarantee"}),
-    "check": (["check", "all.json"], {"ok", "epsilon", "findings"}),
+    "select": (["select", "all.json", "--target", "income"], {"target", "probability", "verdict", "guarantee"}),
+    "check": (["check", "all.json"], {"ok", "epsilon", "findings", "guarantee"}),
     "methods": (["methods"], None),
 }
 

@@ -280,12 +280,13 @@ def test_wrong_input_is_refused_before_noise_is_drawn(no_noise_yet, tmp_path):
 LOOSE, TIGHT = {"bounds_y": (-100, 100)}, {"bounds_y": (-5, 5)}
 
 
+@pytest.mark.parametrize("narrow", [True, False])
 @pytest.mark.parametrize(("bounds", "warned"), [(LOOSE, True), (TIGHT, False)])
-def test_bounds_that_are_far_too_wide_are_named(bounds, warned):
+def test_bounds_that_are_far_too_wide_are_named(bounds, warned, narrow):
     X, y = table(20_000, d=10)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        DPLinearRegression(**(PROMISE | BOX | bounds), random_state=0).fit(X, y)
+        DPLinearRegression(**(PROMISE | BOX | bounds), narrow=narrow, random_state=0).fit(X, y)
     assert [w.category for w in caught] == [DiscreetWarning] * warned
     assert all("'y'" in str(w.message) for w in caught)
 

@@ -155,6 +155,21 @@ def model(
         console.coefficients(fitted)
 
 
+@app.command(epilog="Example: discreet select people.release.json --target income")
+def select(
+    release: ReleaseFile,
+    target: Annotated[str, typer.Option(help="The outcome.", show_default=False)],
+    features: Features = None,
+    json: Json = False,
+) -> None:
+    """Tell which variables belong to a model, and how sure that is: free, without the data."""
+    selection = PrivateMoments.load(release).select(target, split(features) or None)
+    if json:
+        console.print_json(selection.to_dict())
+    else:
+        console.say(selection.summary())
+
+
 @app.command(epilog="Example: discreet check people.release.json")
 def check(release: ReleaseFile, json: Json = False) -> None:
     """Recompute the privacy loss of a release from its noise and compare it with the promise.

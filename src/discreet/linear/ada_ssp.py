@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet import checks
 from discreet.errors import ParameterError
 from discreet.linear.base import MomentsRegressor
-from discreet.linear.ssp import E15, sd_of_003
+from discreet.linear.ssp import E15, printed_noise, sd_of_003
 from discreet.privacy.events import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.release import Want
@@ -79,11 +79,7 @@ class AdaSSP(MomentsRegressor):
             s_0 = s = math.sqrt(math.log(6 / delta)) / (epsilon / 3)
         else:
             s_0, s = sd_of_003(g * epsilon, g * delta), sd_of_003((1 - g) / 2 * epsilon, (1 - g) / 2 * delta)
-        blocks = [
-            Block("eigenvalue", design, (), s_0 * R2),
-            Block("gram", design, (), s * R2, "uniform"),
-            Block("cross", design, (target,), s * math.sqrt(R2)),
-        ]
+        blocks = [Block("eigenvalue", design, (), s_0 * R2), *printed_noise(s, design, target, R2)]
         return blocks, E3 if self.published == "000" else E15
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> NDArray[np.float64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet import checks
 from discreet.linear.base import MomentsRegressor
-from discreet.linear.ssp import E15, sd_of_003
+from discreet.linear.ssp import E15, halves, printed_noise, sd_of_003
 from discreet.privacy.events import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.release import Want
@@ -51,14 +50,13 @@ class ConstSSP(MomentsRegressor):
         return super()._check()
 
     def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
-        return [Want("gram", design, (), 1 / 2), Want("cross", design, (target,), 1 / 2)]
+        return halves(design, target)
 
     def _published(
         self, design: tuple[str, ...], target: str, R2: float, promise: Guarantee
     ) -> tuple[list[Block], str]:
         s = sd_of_003(promise.epsilon / 2, promise.delta / 2)
-        gram = Block("gram", design, (), s * R2, "uniform")
-        return [gram, Block("cross", design, (target,), s * math.sqrt(R2))], E15
+        return printed_noise(s, design, target, R2), E15
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> NDArray[np.float64]:
         penalty = noise_norm(e.d, e.s_xx, self.rho)

@@ -28,6 +28,9 @@ from discreet.solve.noise_aware import noise_aware
 SHARES = {"counts": 0.06, "gram": 0.40, "cross": 0.50, "squares": 0.04}
 """How mu^2 is split."""
 
+LOOSE = 0.01
+"""Bounds are far too wide where the outcome's mean square is below this share of the largest possible."""
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DPLinearRegression(MomentsRegressor):
@@ -115,6 +118,13 @@ class DPLinearRegression(MomentsRegressor):
         ]
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> NDArray[np.float64]:
+        if e.yy is not None and e.s_yy is not None and e.yy + 2 * e.s_yy < LOOSE * e.n:
+            warnings.warn(
+                f"The released y'y says that {e.target!r} fills less than a tenth of its bounds: most of the noise is "
+                "for room that is not needed. Give tighter bounds, or let them be narrowed (narrow=True).",
+                DiscreetWarning,
+                stacklevel=5,
+            )
         return noise_aware(e)
 
 

@@ -54,21 +54,27 @@ class SSP(MomentsRegressor):
         return super()._check()
 
     def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
-        return [Want("gram", design, (), 1 / 2), Want("cross", design, (target,), 1 / 2)]
+        return halves(design, target)
 
     def _published(
         self, design: tuple[str, ...], target: str, R2: float, promise: Guarantee
     ) -> tuple[list[Block], str]:
         s = sd_of_003(promise.epsilon / 2, promise.delta / 2) if self.published == "003" else sd_of_000(promise)
-        blocks = [
-            Block("gram", design, (), s * R2, "uniform"),
-            Block("cross", design, (target,), s * math.sqrt(R2)),
-        ]
-        return blocks, E15 if self.published == "003" else E4
+        return printed_noise(s, design, target, R2), E15 if self.published == "003" else E4
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> NDArray[np.float64]:
         default = 1.0 if self.published == "003" else 0.0
         return ridge(e.S, e.v, default if self.ridge is None else self.ridge)
+
+
+def halves(design: tuple[str, ...], target: str) -> list[Want]:
+    """X'X and X'y, with half of mu^2 each."""
+    return [Want("gram", design, (), 1 / 2), Want("cross", design, (target,), 1 / 2)]
+
+
+def printed_noise(s: float, design: tuple[str, ...], target: str, R2: float) -> list[Block]:
+    """X'X and X'y with the papers' noise: sd s R^2 in the whole of X'X, s R in X'y."""
+    return [Block("gram", design, (), s * R2, "uniform"), Block("cross", design, (target,), s * math.sqrt(R2))]
 
 
 def sd_of_000(promise: Guarantee) -> float:
