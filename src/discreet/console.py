@@ -43,7 +43,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], num
     say(title)
     grid = Table(header_style="bold")
     for i, column in enumerate(columns):
-        grid.add_column(column, justify="right" if i in numeric else "left", overflow="fold")
+        grid.add_column(column, justify="right" if i in numeric else "left", overflow="fold", no_wrap=i == 0)
     for row in rows:
         grid.add_row(*map(Text, row))
     out.print(grid)
