@@ -43,6 +43,8 @@ def run(title: str, cells: Iterable[Cell], work: Callable[[Cell], Rows], log: Pa
         ProcessPoolExecutor(jobs, initializer=_one_thread) as pool,
     ):
         task = progress.add_task(title, total=len(wanted), completed=len(wanted) - len(missing))
+        if log.stat().st_size and not log.read_bytes().endswith(b"\n"):
+            file.write("\n")
         futures = {pool.submit(work, cell): cell for cell in missing}
         for future in as_completed(futures):
             cell = futures[future]
