@@ -315,3 +315,8 @@ def test_shown(people):
 def test_parse_column_names_the_column():
     with pytest.raises(DomainError, match="'height'"):
         parse_column("height", "tall")
+
+
+def test_dates_are_shown_as_dates():
+    domain = Domain({"born": ("1950-01-01", "2000-12-31"), "age": (18, 90)})
+    assert repr(domain) == "Domain({'born': (1950-01-01, 2000-12-31), 'age': (18, 90)})"

@@ -64,6 +64,8 @@ class Numeric:
 
     def short(self) -> str:
         """The bounds as people write them."""
+        if self.date:
+            return f"({from_days(self.low)}, {from_days(self.high)})"
         return f"({self.low:g}, {self.high:g})"
 
     def to_dict(self) -> dict[str, Any]:
