@@ -37,12 +37,13 @@ def integrated(e):
     v = U.T @ e.v
     weight, weighted = 0.0, np.zeros(d)
     for hidden in (0.0, 0.25, 0.5):
-        raised = np.maximum(a, min(hidden * e.s_xx * np.sqrt(d / 2), 0.6 * a.sum()))
+        floor = min(hidden * e.s_xx * np.sqrt(d / 2), 0.6 * a.sum())
+        raised, directions = np.maximum(a, floor), min(d, a.sum() / floor) if floor else d
         for r in np.linspace(0.02, 0.98, 25):
             for energy in 10.0 ** np.linspace(-3, 0, 13):
                 E = n * energy
                 tau = r * E / a.sum()
-                w = (1 - r) * E / n * a + e.s_xy**2 + e.s_xx**2 * (d + 1) * tau / 8
+                w = (1 - r) * E / n * a + e.s_xy**2 + e.s_xx**2 * (directions + 1) * tau / 8
                 evidence = 1.0 if e.yy is None else norm.pdf(e.yy, E, e.s_yy)
                 means = np.zeros(d)
                 for i in range(d):
@@ -59,6 +60,7 @@ def integrated(e):
 S2 = np.array([[60.0, 15.0], [15.0, 30.0]])
 CASES = {
     "one column": equations(40.0, 12.0, yy=20.0, s_xx=5, s_xy=4, s_yy=6),
+    "an eigenvalue hidden in the noise": equations(S2 / 4, [30.0, -9.0], yy=40.0, s_xx=40, s_xy=4, s_yy=6),
     "one column, no y'y": equations(40.0, 12.0, s_xx=5, s_xy=4),
     "one column, hidden": equations(1.0, 25.0, yy=30.0, s_xx=12, s_xy=3, s_yy=6),
     "two columns": equations(S2, [20.0, -9.0], yy=25.0, s_xx=4, s_xy=3, s_yy=5),

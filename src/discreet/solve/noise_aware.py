@@ -4,11 +4,11 @@ S = X'X + N1 and v = X'y + N2. In the eigenbasis of S, with its eigenvalues l de
 
     theta_i ~ N(0, tau),   tau = r E / sum(a)                       prior: a share r of E = y'y is explained
     v_i | theta ~ N(a_i theta_i, w_i)                               what was released
-    w_i = (1 - r) E/n a_i + s_xy^2 + K s_xx^2 (d + 1) tau           sampling error, noise of v, noise of S
+    w_i = (1 - r) E/n a_i + s_xy^2 + K s_xx^2 (k + 1) tau           sampling error, noise of v, noise of S
 
-The estimate is the posterior mean a_i tau v_i / (a_i^2 tau + w_i), averaged over r, over E, and over a floor f under
-the a_i (an eigenvalue below the noise of S may be hidden in any direction), each on a grid, with the likelihood of the
-released v and y'y as weight.
+with k = d directions that matter. The estimate is the posterior mean a_i tau v_i / (a_i^2 tau + w_i), averaged over r,
+over E, and over a floor f under the a_i (an eigenvalue below the noise of S may be hidden in any direction, and
+k = sum(a)/f of them at most), each on a grid, with the likelihood of the released v and y'y as weight.
 """
 
 from __future__ import annotations
@@ -96,12 +96,13 @@ def posterior(e: NormalEquations) -> Posterior:
     v = U.T @ e.v
     r, E = EXPLAINED[:, None, None], n * ENERGIES[:, None]
     tau = r * E / a.sum()
-    w = (1 - r) * E / n * a + e.s_xy**2 + LEFT_OVER * e.s_xx**2 * (d + 1) * tau
+    w = (1 - r) * E / n * a + e.s_xy**2
     floors = np.minimum(HIDDEN * e.s_xx * math.sqrt(d / 2), LARGEST_HIDDEN * a.sum())
     likelihoods, means = [], []
     for f in floors:
         raised = np.maximum(a, f)
-        variance = raised**2 * tau + w
+        k = min(d, a.sum() / f) if f > 0 else d
+        variance = raised**2 * tau + w + LEFT_OVER * e.s_xx**2 * (k + 1) * tau
         likelihoods.append(-0.5 * np.sum(np.log(variance) + v**2 / variance, axis=-1))
         means.append(raised * tau / variance)
     likelihood = np.array(likelihoods)
