@@ -269,8 +269,7 @@ def _guarded(command: Callable[[], Any]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _fail("Stopped. No file was changed.", 130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return console.output_closed()
     except OSError as error:
         return _fail(f"{error.strerror or 'The file cannot be used'}: {Path(str(error.filename or '')).name}", 2)
     except Exception as error:

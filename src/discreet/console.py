@@ -20,12 +20,17 @@ class _Console(Console):
     """A console whose closed pipe has an exit code of its own: 1 means that a check failed."""
 
     def on_broken_pipe(self) -> None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(141)
+        raise SystemExit(output_closed())
 
 
 out = _Console(highlight=False)
 err = _Console(stderr=True, highlight=False)
+
+
+def output_closed() -> int:
+    """Drop what is still to be printed once nobody reads it; returns the exit code for that."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141
 
 
 def print_json(body: Any) -> None:
