@@ -13,9 +13,9 @@ import discreet
 
 ROOT = Path(discreet.__file__).parent
 LEVELS = {
-    "base": r"errors|checks|columns|contrasts|derived|domain|encoding|formula|parsing|schema|sensitivity"
-    r"|files|progress|randomness|privacy(\..*)?",
-    "public": r"released|results|penalised|selection|solve(\..*)?",
+    "base": r"errors|unavailable|grid|checks|columns|arrow_columns|contrasts|derived|domain|encoding|formula|parsing"
+    r"|schema|sensitivity|files|progress|randomness|privacy(\..*)?",
+    "public": r"released|results|penalised|selection|design|inference|reading|summary|units|solve(\..*)?",
     "private": r"moments|histogram|sources(\..*)?",
     "gate": r"release",
     "top": r"|__main__|arguments|linear(\..*)?|registry|cli|console|demo",
