@@ -36,7 +36,7 @@ def design_matrix(X: Any, domain: Domain, names: Sequence[str]) -> Floats:
            [0.]])
     """
     table = _table(X)
-    if table is not None and list(names) == table.column_names:
+    if table is not None and names and list(names) == table.column_names:
         X, table = np.column_stack([table.column(name).to_numpy() for name in names]), None
     matrix = _matrix(X, names) if table is None else _encoded(table, domain, names)
     if not np.isfinite(matrix).all():
