@@ -17,7 +17,7 @@ BLUE, ORANGE, GREY, PALE, INK = "#0072B2", "#D55E00", "#767676", "#EDEDED", "#22
 WIDTH = 6.8
 """Inches: the text width of a page, so that letters keep their size on paper."""
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.edgecolor": GREY,

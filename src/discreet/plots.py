@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import checks
-from discreet.domain import CONSTANT, Domain
+from discreet.domain import CONSTANT
 from discreet.drawing import BLUE, GREY, INK, ORANGE, PALE, canvas, note, rows, short, style
-from discreet.effects import Effects, effects
+from discreet.effects import Effects, effects, reach
 from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
 from discreet.sensitivity import costs
@@ -59,7 +59,7 @@ def coefficient_plot(results: Results, level: float = 0.95) -> Figure:
     found = effects(results, checks.fraction("level", level))
     with style():
         figure, axes = canvas(1.35 + _step(found) * len(found.names))
-        places = np.arange(len(found.names))
+        places = np.arange(float(len(found.names)))
         axes.axvline(0, color=GREY, lw=1, zorder=1)
         _intervals(axes, found, places, level)
         moved = _moved(found)
@@ -100,7 +100,7 @@ def _finish(figure: Any, axes: Any, found: Effects, results: Results) -> None:
     rows(axes, [_label(*pair) for pair in zip(found.names, found.ranges, strict=True)])
     right = axes.twinx()
     right.set_ylim(axes.get_ylim())
-    right.set_yticks(range(len(found.raw)), [text for text in found.raw], fontsize=8, color=INK)
+    right.set_yticks(range(len(found.raw)), found.raw, fontsize=8, color=INK)
     right.tick_params(length=0)
     axes.set_xlabel(_effect_axis(results))
     _few_ticks(axes)
@@ -236,3 +236,47 @@ def signal_to_noise(released: PrivateMoments) -> list[tuple[str, float, Floats]]
 def _hidden(values: Floats) -> str:
     hidden = int(np.sum(values < HIDDEN))
     return f"{hidden} of {len(values)} hidden" if len(values) > 1 else "hidden" if hidden else "clear"
+
+
+def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
+    """Two models' coefficients with their intervals, each times one declared range for both.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Two models side by side.
+    level : float
+        Of the intervals.
+    """
+    level = checks.fraction("level", level)
+    pair = [effects(fitted, level) for _, fitted in comparison.models]
+    names = list(dict.fromkeys(name for found in pair for name in found.names))
+    domains = [fitted.certificate.domain for _, fitted in comparison.models]
+    crossed = {name: reach(domains[name not in pair[0].names], name) for name in names}
+    looks = [("o", BLUE, BLUE, -0.16), ("s", ORANGE, "white", 0.16)]
+    with style():
+        figure, axes = canvas(1.25 + max(_step(found) for found in pair) * 1.25 * len(names))
+        axes.axvline(0, color=GREY, lw=1, zorder=1)
+        for (label, _), found, domain, (mark, colour, fill, shift) in zip(
+            comparison.models, pair, domains, looks, strict=True
+        ):
+            scale = np.array([crossed[name][0] / reach(domain, name)[0] for name in found.names])
+            places = np.array([names.index(name) for name in found.names]) + shift
+            half = None if isinstance(found.half, Unavailable) else scale * found.half
+            axes.errorbar(
+                scale * found.estimate, places, xerr=half, fmt=mark, color=colour, mfc=fill, mew=1.3, ms=5,
+                elinewidth=1.5, capsize=2.5, zorder=3, label=short(label),
+            )  # fmt: skip
+        rows(axes, [_label(name, crossed[name][1]) for name in names])
+        alike = comparison.a.target == comparison.b.target
+        axes.set_xlabel(_effect_axis(comparison.a) if alike else "effect on each outcome over the declared range")
+        _few_ticks(axes)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2)
+        missing = [short(label) for (label, _), found in zip(comparison.models, pair, strict=True) if not _known(found)]
+        if missing:
+            note(figure, f"No intervals for {' and '.join(missing)}: the summary says why.")
+    return figure  # type: ignore[no-any-return]
+
+
+def _known(found: Effects) -> bool:
+    return not isinstance(found.half, Unavailable)

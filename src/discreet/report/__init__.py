@@ -62,7 +62,9 @@ def report(
         section("How to verify", *_verify(results)),
         section("How to cite", *_cite(results, date)),
     ]
-    return page(f"{heading}: a private regression", heading, facts.answer(results, level), promise.banners(results), parts)
+    return page(
+        f"{heading}: a private regression", heading, facts.answer(results, level), promise.banners(results), parts
+    )
 
 
 def check_pair(results: Results, released: PrivateMoments | None) -> None:
@@ -159,5 +161,3 @@ def _verify(results: Results) -> list[str]:
 def _cite(results: Results, date: dt.date | str | None) -> list[str]:
     text, bibtex = facts.citation(results, None if date is None else str(date))
     return [paragraphs(text), code(bibtex)]
-
-

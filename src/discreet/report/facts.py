@@ -29,7 +29,8 @@ UNITS = (
 def heading(results: Results) -> str:
     """The title: the outcome and the features, or how many there are."""
     names = features(results)
-    return f"{results.target} on {len(names)} features" if len(names) > 8 else f"{results.target} ~ {' + '.join(names) or '1'}"
+    formula = f"{results.target} ~ {' + '.join(names) or '1'}"
+    return formula if len(formula) <= 90 or len(names) < 2 else f"{results.target} on {len(names)} features"
 
 
 def features(results: Results) -> list[str]:
@@ -72,8 +73,8 @@ def effects_caption(results: Results, level: float) -> str:
     if isinstance(results.std_err, Unavailable):
         return f"{text}The band is what privacy noise alone does; sampling error is {results.std_err}."
     return (
-        f"{text}Thin line: {100 * level:g} % interval, for sampling error and privacy noise together. Band: what it would "
-        "be with privacy noise alone. Where the two are nearly as long, more people would not help, a larger epsilon would."
+        f"{text}Thin line: {100 * level:g} % interval, for sampling error and privacy noise together. Band: what it "
+        "would be with privacy noise alone; where both are about as long, privacy noise is most of the uncertainty."
     )
 
 
@@ -141,7 +142,7 @@ def columns(results: Results) -> list[tuple[str, ...]]:
     declared = certificate.declared or certificate.domain
     outcome = column_of(certificate.domain, results.target)
     in_model = features(results)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, column in declared.columns.items():
         role = "outcome" if name == outcome else "feature" if name in in_model else "released, not in this model"
         used = certificate.domain.columns[name]
@@ -174,7 +175,13 @@ def _digest(results: Results) -> str:
 def blocks(certificate: Certificate) -> list[tuple[str, ...]]:
     """One row a released statistic."""
     return [
-        (block.name, _of(block), _sd(block), "exact" if block.exact else "floating point, error bounded", f"{event.mu:.6g}")
+        (
+            block.name,
+            _of(block),
+            _sd(block),
+            "exact" if block.exact else "floating point, error bounded",
+            f"{event.mu:.6g}",
+        )
         for event in certificate.events
         for block in event.blocks
     ]

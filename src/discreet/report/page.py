@@ -50,7 +50,9 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "wo
     """A table of plain text; without headings where all are empty. The first cell of a row is its heading."""
     head = "".join(f'<th scope="col">{escape(text)}</th>' for text in columns)
     body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:]) + "</tr>\n"
+        f'<tr><th scope="row">{escape(row[0])}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+        + "</tr>\n"
         for row in rows
     )
     top = f"<thead><tr>{head}</tr></thead>\n" if any(columns) else ""

@@ -28,7 +28,7 @@ def banners(results: Results) -> list[str]:
     g, found = results.certificate.guarantee, results.certificate.check()
     texts = {
         "simulation": f"SIMULATION. These numbers promise no privacy and must not be published. {g.reason}",
-        "claimed": f"CLAIMED, NOT VERIFIED. The guarantee is a paper's statement that discreet does not vouch for. {g.reason}",
+        "claimed": f"CLAIMED, NOT VERIFIED. A paper states this guarantee; discreet does not vouch for it. {g.reason}",
     }
     failed = [f.what for f in found if not f.ok and not f.what.startswith("status")]
     wrong = [f"CHECK FAILED: {', '.join(failed)}. The noise does not keep the promise."] if failed else []
@@ -54,12 +54,10 @@ def odds(guarantee: Guarantee) -> tuple[tuple[str, ...], list[tuple[str, ...]]] 
     if guarantee.neighbors == "replace-one":
         columns = ("certain before", "after, of what the row says: at most")
         return columns, [(_percent(p), _percent(at_most(p, e))) for p in BEFORE]
-    columns = (
-        "certain before",
-        "after, that the person is in the table: at most",
-        "after, of what the person's row says: at most",
-    )
-    return columns, [(_percent(p), _percent(at_most(p, e)), _percent(at_most(p, 2 * e))) for p in BEFORE]
+    both = ("after, that the person is in the table: at most", "after, of what the person's row says: at most")
+    return ("certain before", *both), [
+        (_percent(p), _percent(at_most(p, e)), _percent(at_most(p, 2 * e))) for p in BEFORE
+    ]
 
 
 def at_most(before: float, epsilon: float) -> float:
