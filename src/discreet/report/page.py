@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
+ALONE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""Browsers load nothing from elsewhere and run no script, whatever a name in the data tries."""
+
 
 def page(title: str, heading: str, answer: str, banners: Sequence[str], parts: Iterable[str]) -> str:
     """A whole page."""
@@ -14,6 +17,7 @@ def page(title: str, heading: str, answer: str, banners: Sequence[str], parts: I
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{ALONE}">\n'
         f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n<header>\n"
         f'<p class="kind">Report of a differentially private regression</p>\n<h1>{escape(heading)}</h1>\n{warnings}'
         f'<p class="answer">{escape(answer)}</p>\n</header>\n' + "\n".join(parts) + "\n</main>\n</body>\n</html>\n"
