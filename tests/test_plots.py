@@ -228,7 +228,7 @@ def test_what_is_hidden_is_marked_and_counted():
     crosses = sum(len(line.get_xdata()) for line in axes.lines if line.get_marker() == "x")
     hidden = [int(np.sum(values < HIDDEN)) for *_, values in signal_to_noise(released)]
     assert crosses == sum(hidden) > 0
-    assert [t.get_text() for t in right.get_yticklabels()][0].startswith(f"{hidden[0]} of ")
+    assert right.get_yticklabels()[0].get_text().startswith(f"{hidden[0]} of ")
     assert axes.get_xscale() == "log"
 
 
