@@ -88,7 +88,7 @@ class Summary:
 
     def is_numeric(self, i: int) -> bool:
         """Whether a column holds numbers, which are aligned to the right."""
-        return i > 0 and any(row[i][:1].isdigit() or row[i][:1] in "-+." for row in self.rows if row[i])
+        return i > 0 and any(_is_number(row[i]) for row in self.rows)
 
     def _repr_html_(self) -> str:
         return f'<div class="discreet">{self.html()}</div>'
@@ -115,6 +115,14 @@ class Summary:
 
         body = "".join(cells(row, "td") for row in self.rows)
         return f'<table class="values"><thead>{cells(self.columns, "th")}</thead><tbody>{body}</tbody></table>'
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell.replace(",", ""))
+    except ValueError:
+        return False
+    return True
 
 
 def number(value: float) -> str:
