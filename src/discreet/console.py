@@ -92,6 +92,8 @@ def _fitting(read: Summary) -> list[list[int]]:
         if sum(_width(read, k) + 2 for k in [*parts[-1], i]) > out.width - 2 and len(parts[-1]) > 1:
             parts.append([0])
         parts[-1].append(i)
+    while len(parts) > 1 and len(parts[-1]) < 4 < len(parts[-2]):  # ends of intervals stay together, with their unit
+        parts[-1].insert(1, parts[-2].pop())
     return parts
 
 
