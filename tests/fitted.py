@@ -73,5 +73,6 @@ MAKERS = {
     "five": lambda: wide_model([f"x{i}" for i in range(5)]),
     "forty": lambda: wide_model([f"x{i}" for i in range(40)]),
     "odd names": lambda: wide_model(ODD),
+    "few odd names": lambda: wide_model(ODD[:2]),
     "long names": lambda: wide_model([f"a_rather_long_name_of_a_feature_{i}_at_the_second_visit" for i in range(5)]),
 }

@@ -170,10 +170,10 @@ def test_a_promise_that_the_noise_does_not_keep_is_told_on_top():
     assert "FAILS" in text
 
 
-def test_names_are_escaped_everywhere():
-    results, released = case("odd names")
-    text = report(results, released, date="<i>today</i>")
-    for name in (*ODD, "<i>today</i>"):
+@pytest.mark.parametrize(("kind", "names"), [("odd names", ODD), ("few odd names", ODD[:2])])
+def test_names_are_escaped_everywhere(kind, names):
+    text = report(*case(kind), date="<i>today</i>")
+    for name in (*names, "<i>today</i>"):
         assert escape(name) in text
         assert name not in text or name == escape(name)
 
@@ -279,6 +279,11 @@ def test_the_table_of_odds():
     assert odds(Guarantee(0.0, 0.0, "add-remove", "verified"))[1][2] == ("50 %", "50 %", "50 %")
     assert odds(Guarantee(800.0, 1e-6, "add-remove", "verified"))[1][0][1] == "above 99.9 %"
     assert odds(Guarantee(1.0, 1e-6, "add-remove", "simulation")) is None
+
+
+def test_a_large_epsilon_is_called_so():
+    assert "means little" in page_of("large epsilon").said
+    assert "means little" not in page_of("verified").said
 
 
 # -------------------------------------------------------------------- citing

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 BEFORE = (0.01, 0.1, 0.5)
 """How certain an attacker may be before."""
 
+LITTLE = 10.0
+"""Above this epsilon the promise means little, which estimators warn of too."""
+
 
 def banners(results: Results) -> list[str]:
     """What must be seen first, where something is wrong."""
@@ -74,11 +77,14 @@ def at_most(before: float, epsilon: float) -> float:
 def risk(guarantee: Guarantee) -> list[str]:
     """What one person risks, before the table."""
     condition = "If the paper's statement holds, this" if guarantee.status == "claimed" else "This"
-    return [
-        "Taking part changes little for any one person, because whatever the release says, it would have been nearly "
-        "as likely to say without that person's row. Suppose that someone knows every other row of the table, suspects "
-        f"something about one person, and then reads the release. {condition} is how certain they can become at most:"
+    texts = [
+        "The promise bounds what anyone can learn of one person because that person's row is in the table. Suppose that "
+        f"someone knows every other row, suspects something about one person, and then reads the release. {condition} is "
+        "how certain they can become at most:"
     ]
+    if guarantee.epsilon > LITTLE:
+        texts.insert(0, f"Epsilon = {guarantee.epsilon:g} is so large that the promise means little.")
+    return texts
 
 
 def exception(guarantee: Guarantee) -> list[str]:
