@@ -78,9 +78,9 @@ def risk(guarantee: Guarantee) -> list[str]:
     """What one person risks, before the table."""
     condition = "If the paper's statement holds, this" if guarantee.status == "claimed" else "This"
     texts = [
-        "The promise bounds what anyone can learn of one person because that person's row is in the table. Suppose that "
-        f"someone knows every other row, suspects something about one person, and then reads the release. {condition} is "
-        "how certain they can become at most:"
+        "The promise bounds what anyone can learn of one person because that person's row is in the table. Suppose "
+        "that someone knows every other row, suspects something about one person, and then reads the release. "
+        f"{condition} is how certain they can become at most:"
     ]
     if guarantee.epsilon > LITTLE:
         texts.insert(0, f"Epsilon = {guarantee.epsilon:g} is so large that the promise means little.")
