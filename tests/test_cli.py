@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from small_table import people
 
 from discreet import DPLinearRegression, PrivateMoments
 from discreet.files import digest
+from discreet.report import report
 
 SCHEMA = """\
 [columns]
@@ -67,6 +69,7 @@ MACHINE_READABLE = {
     "fit": (FIT, {"target", "params", "guarantee", "release", "certificate"}),
     "release": (RELEASE, {"release", "certificate"}),
     "model": (["model", "all.json", "--target", "income"], {"target", "params", "guarantee"}),
+    "compare": (["compare", "all.json", "all.json", "--target", "income"], {"models", "difference", "conf_int"}),
     "select": (["select", "all.json", "--target", "income"], {"target", "probability", "verdict", "guarantee"}),
     "check": (["check", "all.json"], {"ok", "epsilon", "findings", "guarantee"}),
     "methods": (["methods"], None),
@@ -116,6 +119,104 @@ def test_methods_lists_every_method_with_its_status(run):
     for method in json.loads(run("methods", "--json").out):
         assert method["name"] in run("methods").said
         assert method["status"].startswith("verified")
+
+
+# -------------------------------------------------------------------- reports and comparisons
+
+
+def test_a_report_is_written_beside_the_release(run, folder):
+    printed = json.loads(run(*FIT, "--report", "r.html", "--json").out)
+    released = PrivateMoments.load(folder / printed["release"])
+    assert printed["report"] == "r.html"
+    assert (folder / "r.html").read_text() == report(released_results(folder, printed), released)
+
+
+def released_results(folder, printed):
+    fitted = PrivateMoments.load(folder / printed["release"]).fit("income")
+    return replace(fitted, model=printed["model"])
+
+
+def test_a_report_of_a_model_of_a_release(run, folder):
+    run(*RELEASE, "--out", "all.json")
+    arguments = [
+        "model",
+        "all.json",
+        "--target",
+        "income",
+        "--features",
+        "age",
+        "--model",
+        "lasso",
+        "--report",
+        "m.html",
+    ]
+    ran = run(*arguments)
+    assert (ran.code, "The report is in m.html" in ran.said) == (0, True)
+    page = (folder / "m.html").read_text()
+    assert "<h1>income ~ age</h1>" in page
+    assert "may be noise alone" not in page  # letters are outlines
+    assert page.count("<svg") == 3
+    again = run(*arguments)
+    assert (again.code, "m.html exists already" in again.said, "--report" in again.said) == (2, True, True)
+    assert run(*arguments, "--force").code == 0
+    assert (folder / "m.html").read_text() == page
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("there.html", "there.html exists already"),
+        ("absent/r.html", "--report"),
+        ("r.json", "would replace the release"),
+    ],
+)
+def test_a_report_without_a_place_is_refused_before_anything_is_read(place, words, run, folder, no_noise_yet):
+    (folder / "there.html").write_text("mine")
+    before = listing(folder)
+    ran = run(*FIT, "--out", "r.json", "--report", place)
+    assert (ran.code, words in ran.said) == (2, True)
+    assert listing(folder) == before
+
+
+def test_two_releases_are_compared(run, folder):
+    for name in ("2024", "2025"):
+        assert run(*RELEASE, "--out", f"{name}.release.json").code == 0
+    ran = run("compare", "2024.release.json", "2025.release.json", "--target", "income", "--features", "age,region")
+    assert ran.code == 0
+    for words in ("income: 2024 and 2025", "2025 - 2024", "region[south]", "EUR/year", "Together epsilon = "):
+        assert words in ran.said
+    assert "hours" not in ran.said
+
+
+def test_saved_models_are_compared_as_they_are(run, folder):
+    run(*RELEASE, "--out", "all.json")
+    released = PrivateMoments.load(folder / "all.json")
+    released.fit("income", ["age"]).save(folder / "short.json")
+    released.fit("income").save(folder / "long.json")
+    ran = run("compare", "short.json", "long.json")
+    assert ran.code == 0
+    assert "one release, whose guarantee covers both" in ran.said
+    assert "not in it" in ran.said
+    refused = run("compare", "short.json", "long.json", "--target", "income")
+    assert (refused.code, "saved models" in refused.said) == (2, True)
+    mixed = run("compare", "short.json", "all.json", "--formula", "income ~ age + hours", "--json")
+    assert set(json.loads(mixed.out)["models"][1]["params"]) == {"(intercept)", "age", "hours"}
+    assert run("compare", "short.json", "all.json").code == 2  # no outcome
+    assert run("compare", "short.json", "people.toml").code == 2
+
+
+def test_wide_tables_are_divided_and_nothing_is_lost(run, folder, monkeypatch):
+    from discreet import console
+
+    run(*RELEASE, "--out", "all.json")
+    summary = PrivateMoments.load(folder / "all.json").fit("income").summary()
+    monkeypatch.setattr(console.out, "_width", 60)
+    ran = run("model", "all.json", "--target", "income")
+    words = ran.out.split()
+    assert max(map(len, ran.out.splitlines()[1:])) <= 60
+    for row in summary.rows:
+        assert all(word in words for cell in row for word in cell.split())
+        assert words.count(row[0]) >= 2
 
 
 # -------------------------------------------------------------------- exit codes of check

@@ -19,9 +19,22 @@ import pyarrow.parquet as pq
 import pytest
 from tables import full_text
 
-from discreet import SSP, AdaSSP, ConstSSP, Domain, Moments, PrivateMoments, release, results
+from discreet import (
+    SSP,
+    AdaSSP,
+    ConstSSP,
+    Domain,
+    DPLasso,
+    DPLinearRegression,
+    Moments,
+    PrivateMoments,
+    compare,
+    release,
+    results,
+)
 from discreet.errors import DataError, DiscreetError, DiscreetWarning
 from discreet.randomness import OSEntropy, SeededEntropy
+from discreet.report import report
 
 ROWS = 1049
 SECRETS = [47.31618033988, 0.57721566490153, 23_456.789012345]
@@ -122,6 +135,12 @@ def estimators():
         for published in (None, *cls.papers):
             for neighbors in ("add-remove", "replace-one") if published is None else ("add-remove",):
                 yield cls(**given, published=published, neighbors=neighbors)
+    yield DPLinearRegression(**given | {"epsilon": 5})
+    yield DPLasso(**given | {"epsilon": 5})
+
+
+def name_of(model):
+    return f"{type(model).__name__} {getattr(model, 'published', None)} {model.neighbors}"
 
 
 def public_faces(public, target, features):
@@ -135,9 +154,13 @@ def public_faces(public, target, features):
     for model in ("ridge", "ols"):
         fitted = public.fit(target, features, model=model)
         yield from (repr(fitted), str(fitted), fitted._repr_html_(), fitted.to_json(), repr(fitted.params))
+        yield fitted.to_frame().to_csv()
+    yield report(fitted, public)
+    pair = compare(fitted, public.fit(target, features))
+    yield from (repr(pair), pair._repr_html_(), json.dumps(pair.to_dict()), pair.to_frame().to_csv())
 
 
-@pytest.mark.parametrize("model", list(estimators()), ids=lambda m: f"{type(m).__name__} {m.published} {m.neighbors}")
+@pytest.mark.parametrize("model", list(estimators()), ids=name_of)
 def test_a_fitted_model_holds_no_data(model, tmp_path, capfd):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -160,7 +183,13 @@ def test_a_fitted_model_holds_no_data(model, tmp_path, capfd):
     faces += public_faces(loaded, "income", FEATURES)
     for face in faces:
         assert_clean(face)
-    for thing in (model, model.release_, model.results_, model.certificate_, loaded):
+    model.results_.save(tmp_path / "model.json")
+    model.results_.save_report(tmp_path / "report.html", model.release_)
+    faces += [(tmp_path / name).read_text() for name in ("model.json", "report.html")]
+    for face in faces[-2:]:
+        assert_clean(face)
+    pair = compare(model, loaded.fit("income", FEATURES))
+    for thing in (model, model.release_, model.results_, model.certificate_, loaded, pair):
         assert_clean_pickle(pickle.dumps(thing))
 
 

@@ -52,7 +52,7 @@ def shell(*arguments, cwd, **options):
 # -------------------------------------------------------------------- help
 
 
-COMMANDS = ["fit", "release", "model", "select", "check", "methods", "demo", "schema init", "schema check"]
+COMMANDS = ["fit", "release", "model", "compare", "select", "check", "methods", "demo", "schema init", "schema check"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -147,7 +147,9 @@ TABLES = {
 SECRETS = re.compile(rf"{WORD}|47\.316|47316\.1|(?<![\d.]){ROWS}(?!\d|\.\d*[1-9])|(?<![\d.])1,049")
 
 
-@pytest.mark.parametrize("command", [FIT, RELEASE, [*FIT, "--method", "AdaSSP"], [*FIT, "--json"]])
+@pytest.mark.parametrize(
+    "command", [FIT, RELEASE, [*FIT, "--method", "AdaSSP"], [*FIT, "--json"], [*FIT, "--report", "r.html"]]
+)
 @pytest.mark.parametrize("name", TABLES)
 def test_no_command_quotes_data_or_counts(name, command, run, tmp_path):
     frame, code = TABLES[name]
@@ -156,6 +158,7 @@ def test_no_command_quotes_data_or_counts(name, command, run, tmp_path):
     assert ran.code == code
     assert SECRETS.search(ran.out + ran.err) is None
     assert "Traceback" not in ran.err
+    assert (tmp_path / "r.html").exists() == (code == 0 and "--report" in command)
     if code:
         assert "Column" in ran.err
 
@@ -239,10 +242,11 @@ def test_the_demo_shows_both_fits_the_certificate_and_its_files(tmp_path):
     assert sorted(path.name for path in (tmp_path / "X").iterdir()) == [
         "people.parquet",
         "people.release.json",
+        "people.report.html",
         "people.toml",
     ]
     said = " ".join(out.split())
-    for words in ("private coef", "non-private", "Certificate", "epsilon = 1", "X/people.release.json"):
+    for words in ("coef non-private", "Certificate", "epsilon = 1", "X/people.release.json", "X/people.report.html"):
         assert words in said
     rows = [re.findall(r"-?[\d,]+\.?\d*", line) for line in out.splitlines() if re.search(r"age .*EUR/year", line)]
     private, plain = (float(number.replace(",", "")) for number in rows[0][:2])

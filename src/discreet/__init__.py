@@ -2,6 +2,7 @@
 
 __version__ = "0.1.0"
 
+from discreet.comparison import Comparison, compare
 from discreet.domain import Domain
 from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
 from discreet.formula import formula
@@ -27,6 +28,7 @@ __all__ = [
     "AdaSSP",
     "Budget",
     "BudgetError",
+    "Comparison",
     "ConstSSP",
     "DPElasticNet",
     "DPLasso",
@@ -40,6 +42,7 @@ __all__ = [
     "Results",
     "Selection",
     "TrivialRegressor",
+    "compare",
     "formula",
     "release",
 ]

@@ -4,10 +4,33 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from discreet.domain import Domain
 from discreet.errors import ParameterError
+from discreet.files import read_json
 from discreet.formula import Model, formula
+from discreet.released import PrivateMoments
+from discreet.results import Results
+
+Data = Annotated[Path, typer.Argument(help="Parquet or CSV file, or a folder of them.", show_default=False)]
+SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML or JSON schema.", show_default=False)]
+Epsilon = Annotated[float, typer.Option(help="Privacy loss; 0.1 is strong, 1 is usual.", show_default=False)]
+Delta = Annotated[float | None, typer.Option(help="Failure probability; 1/rows^2 when --rows is given.")]
+Rows = Annotated[int | None, typer.Option(help="Public, rounded number of rows, declared by you.")]
+Features = Annotated[str | None, typer.Option(help="Columns, separated by commas; all but the outcome by default.")]
+Relation = Annotated[str, typer.Option("--neighbors", help="add-remove or replace-one.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the release.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
+Jobs = Annotated[int | None, typer.Option("--n-jobs", help="Threads; all cores by default.")]
+Target = Annotated[str | None, typer.Option(help="The outcome, unless a formula names it.", show_default=False)]
+Formula = Annotated[str | None, typer.Option(help="Instead: 'income ~ age + C(region) + age:hours'.")]
+ReleaseFile = Annotated[Path, typer.Argument(help="A release file.", show_default=False)]
+Report = Annotated[Path | None, typer.Option("--report", help="Where to write a report: one HTML page.")]
+ModelName = Annotated[str, typer.Option("--model", help="noise-aware, ridge, lasso, elastic-net or ols.")]
 
 
 def split(names: str | None) -> list[str]:
@@ -48,10 +71,53 @@ def outcome_of(model: Model) -> str:
     return model.target
 
 
-def free(path: Path, force: bool) -> Path:
+def free(path: Path, force: bool, option: str = "--out") -> Path:
     """A place where the result can be written: asked before any budget is spent."""
     if path.exists() and not force:
-        raise ParameterError(f"{path} exists already. Name another file with --out, or replace it with --force.")
+        raise ParameterError(f"{path} exists already. Name another file with {option}, or replace it with --force.")
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise ParameterError(f"Cannot write {path}: it or its folder is no place for a file. Name another with --out.")
+        raise ParameterError(
+            f"Cannot write {path}: it or its folder is no place for a file. Name another with {option}."
+        )
     return path
+
+
+def free_report(report: Path | None, force: bool, release: Path) -> Path | None:
+    """A place for the report, which is not that of the release."""
+    if report is not None and report.resolve() == release.resolve():
+        raise ParameterError("The report would replace the release. Name another file with --report.")
+    return None if report is None else free(report, force, "--report")
+
+
+def fit_release(
+    released: PrivateMoments, target: str | None, features: str | None, text: str | None, model: str, **options: Any
+) -> Results:
+    """The model of a release that options or a formula describe."""
+    outcome = outcome_of(chosen(released.domain, target, split(features), text))
+    return released.fit(text or outcome, split(features) or None, model=model, **options)
+
+
+def open_models(
+    paths: tuple[Path, Path], target: str | None, features: str | None, text: str | None, model: str
+) -> list[Results]:
+    """Models from files: saved ones as they are; to releases the same model is fitted."""
+    bodies = [read_json(path) for path in paths]
+    saved = [isinstance(body, dict) and body.get("kind") == "results" for body in bodies]
+    if all(saved) and (target or features or text or model != "noise-aware"):
+        raise ParameterError("These are saved models, which are compared as they are: leave out the other options.")
+    return [
+        Results.load(path) if done else fit_release(PrivateMoments.load(path), target, features, text, model)
+        for path, done in zip(paths, saved, strict=True)
+    ]
+
+
+def two_names(a: Path, b: Path) -> tuple[str, str]:
+    """What to call two files.
+
+    Examples
+    --------
+    >>> two_names(Path("2024.release.json"), Path("2025.json")), two_names(Path("x/m.json"), Path("y/m.json"))
+    (('2024', '2025'), ('A', 'B'))
+    """
+    one, other = (path.name.removesuffix(".json").removesuffix(".release") or path.name for path in (a, b))
+    return (one, other) if one != other else ("A", "B")

@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from discreet import __version__, console
-from discreet.arguments import chosen, free, outcome_of, split, stem
+from discreet.arguments import (
+    Data,
+    Delta,
+    Epsilon,
+    Features,
+    Force,
+    Formula,
+    Jobs,
+    Json,
+    ModelName,
+    Out,
+    Relation,
+    ReleaseFile,
+    Report,
+    Rows,
+    SchemaOption,
+    Target,
+    chosen,
+    fit_release,
+    free,
+    free_report,
+    open_models,
+    outcome_of,
+    split,
+    stem,
+    two_names,
+)
 from discreet.checks import neighbors as relation
+from discreet.comparison import compare as compare_models
 from discreet.domain import Domain
-from discreet.errors import DiscreetError, ParameterError
+from discreet.errors import ParameterError
 from discreet.files import atomic_write
 from discreet.moments import Moments
 from discreet.registry import DEFAULT, METHODS, find
@@ -37,21 +60,6 @@ app = typer.Typer(
 schemas = typer.Typer(no_args_is_help=True, help="Write and check schemas: the public facts about a table.")
 app.add_typer(schemas, name="schema")
 
-Data = Annotated[Path, typer.Argument(help="Parquet or CSV file, or a folder of them.", show_default=False)]
-SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML or JSON schema.", show_default=False)]
-Epsilon = Annotated[float, typer.Option(help="Privacy loss; 0.1 is strong, 1 is usual.", show_default=False)]
-Delta = Annotated[float | None, typer.Option(help="Failure probability; 1/rows^2 when --rows is given.")]
-Rows = Annotated[int | None, typer.Option(help="Public, rounded number of rows, declared by you.")]
-Features = Annotated[str | None, typer.Option(help="Columns, separated by commas; all but the outcome by default.")]
-Relation = Annotated[str, typer.Option("--neighbors", help="add-remove or replace-one.")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the release.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace an existing release file.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
-Jobs = Annotated[int | None, typer.Option("--n-jobs", help="Threads; all cores by default.")]
-Target = Annotated[str | None, typer.Option(help="The outcome, unless a formula names it.", show_default=False)]
-Formula = Annotated[str | None, typer.Option(help="Instead: 'income ~ age + C(region) + age:hours'.")]
-ReleaseFile = Annotated[Path, typer.Argument(help="A release file.", show_default=False)]
-
 
 @app.command(
     epilog="Example: discreet fit people.parquet --schema people.toml --target income --epsilon 1 --delta 1e-6"
@@ -69,6 +77,7 @@ def fit(
     published: Annotated[str | None, typer.Option(help="Use a paper's printed constants: 000 or 003.")] = None,
     neighbors: Relation = "add-remove",
     out: Out = None,
+    report: Report = None,
     force: Force = False,
     json: Json = False,
     n_jobs: Jobs = None,
@@ -83,16 +92,19 @@ def fit(
     options |= {"domain": domain, "fit_intercept": domain.intercept, "neighbors": relation(neighbors)}
     model = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, **options)
     path = free(out or Path(f"{stem(data)}.{outcome}.release.json"), force)
+    page = free_report(report, force, path)
     model.fit_source(data, outcome, asked.features or None, progress=_progress(quiet=json))
     model.release_.save(path)
+    if page is not None:
+        model.results_.save_report(page, model.release_)
     if json:
-        console.print_json(
-            model.results_.to_dict() | {"release": str(path), "certificate": model.certificate_.to_dict()}
-        )
+        places = {"release": str(path)} | ({} if page is None else {"report": str(page)})
+        console.print_json(model.results_.to_dict() | places | {"certificate": model.certificate_.to_dict()})
         return
-    console.coefficients(model.results_)
+    console.summary(model.results_.summary())
     console.certificate(model.certificate_)
     console.say(f"\nThe release is in {path}. It is public: publish it, or fit more models with `discreet model`.")
+    console.say_where(page)
 
 
 @app.command(epilog="Example: discreet release people.parquet --schema people.toml --epsilon 1 --delta 1e-6")
@@ -139,20 +151,44 @@ def model(
     target: Target = None,
     features: Features = None,
     formula: Formula = None,
-    model: Annotated[str, typer.Option(help="noise-aware, ridge, lasso, elastic-net or ols.")] = "noise-aware",
+    model: ModelName = "noise-aware",
     penalty: Annotated[float | None, typer.Option(help="Of penalised models; by default chosen for you.")] = None,
     l1_ratio: Annotated[float | None, typer.Option(help="Of the elastic net: 0 is ridge, 1 is lasso.")] = None,
+    report: Report = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Fit a model to a release: free, as often as wanted, without the data."""
+    page = free_report(report, force, release)
     options = {name: v for name, v in (("penalty", penalty), ("l1_ratio", l1_ratio)) if v is not None}
     released = PrivateMoments.load(release)
-    outcome = outcome_of(chosen(released.domain, target, split(features), formula))
-    fitted = released.fit(formula or outcome, split(features) or None, model=model, **options)
+    fitted = fit_release(released, target, features, formula, model, **options)
+    if page is not None:
+        fitted.save_report(page, released)
     if json:
-        console.print_json(fitted.to_dict())
+        console.print_json(fitted.to_dict() | ({} if page is None else {"report": str(page)}))
     else:
-        console.coefficients(fitted)
+        console.summary(fitted.summary())
+        console.say_where(page)
+
+
+@app.command(epilog="Example: discreet compare 2024.release.json 2025.release.json --target income --features age,sex")
+def compare(
+    a: Annotated[Path, typer.Argument(help="A release file, or a saved model.", show_default=False)],
+    b: Annotated[Path, typer.Argument(help="Another one.", show_default=False)],
+    target: Target = None,
+    features: Features = None,
+    formula: Formula = None,
+    model: ModelName = "noise-aware",
+    json: Json = False,
+) -> None:
+    """Put two models side by side: free, without the data. To releases the same model is fitted first."""
+    one, other = open_models((a, b), target, features, formula, model)
+    found = compare_models(one, other, two_names(a, b))
+    if json:
+        console.print_json(found.to_dict())
+    else:
+        console.summary(found.summary())
 
 
 @app.command(epilog="Example: discreet select people.release.json --target income")
@@ -252,43 +288,4 @@ def _progress(*, quiet: bool) -> bool:
 
 def main() -> None:
     """Run the command line: exit code 0 done, 1 a check failed, 2 bad input, 130 stopped, 141 output closed."""
-    warnings.showwarning = _warn  # type: ignore[assignment]
-    sys.exit(_guarded(lambda: app(standalone_mode=False)))
-
-
-def _guarded(command: Callable[[], Any]) -> int:
-    try:
-        code = command()
-        if code == 130:  # what typer makes of Ctrl-C
-            raise KeyboardInterrupt
-        return code if isinstance(code, int) else 0
-    except DiscreetError as error:
-        return _fail(str(error), 2)
-    except typer.Exit as stop:
-        return stop.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        return _fail("Stopped. No file was changed.", 130)
-    except BrokenPipeError:
-        return console.output_closed()
-    except OSError as error:
-        return _fail(f"{error.strerror or 'The file cannot be used'}: {Path(str(error.filename or '')).name}", 2)
-    except Exception as error:
-        if hasattr(error, "show") and hasattr(error, "exit_code"):
-            error.show()
-            return int(error.exit_code)
-        if os.environ.get("DISCREET_DEBUG"):
-            raise
-        return _fail(
-            f"An internal error of kind {type(error).__name__}. Its details are hidden, for they may quote data; "
-            "the curator can see them with DISCREET_DEBUG=1.",
-            2,
-        )
-
-
-def _warn(message: Warning | str, *_: Any) -> None:
-    console.err.print(Text("Warning: ", "bold yellow") + Text(str(message)), soft_wrap=True)
-
-
-def _fail(message: str, code: int) -> int:
-    console.err.print(Text("Error: ", "bold red") + Text(message), soft_wrap=True)
-    return code
+    sys.exit(console.guarded(lambda: app(standalone_mode=False)))

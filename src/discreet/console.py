@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+import rich.box
+import typer
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from discreet.errors import DiscreetError
 from discreet.privacy.certificate import Certificate, Finding
-from discreet.results import Results
+from discreet.summary import Summary
 
 
 class _Console(Console):
@@ -54,16 +59,48 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], num
     out.print(grid)
 
 
-def coefficients(fitted: Results, beside: Mapping[str, float] | None = None, label: str = "") -> None:
-    """Print the coefficients in the user's units, with others beside them where given."""
-    g = fitted.certificate.guarantee
-    title = f"{fitted.target}, by {fitted.model}: epsilon {g.epsilon:g}, delta {g.delta:g}, {g.status}"
-    columns = ["", "private coef", *([label] if beside else []), "unit"]
-    rows = [
-        [name, f"{value:,.6g}", *([f"{beside[name]:,.6g}"] if beside else []), fitted.unit(name)]
-        for name, value in fitted.params.items()
-    ]
-    table(title, columns, rows, numeric=range(1, len(columns) - 1))
+def summary(read: Summary) -> None:
+    """Print a summary: its title, facts, table and notes."""
+    say(read.title)
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    for name, text in read.facts:
+        facts.add_row(Text(name), Text(text))
+    out.print(facts)
+    for places in _fitting(read):
+        grid = Table(header_style="bold", box=rich.box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for i in places:
+            side: JustifyMethod = "right" if read.is_numeric(i) else "left"
+            grid.add_column(Text(read.columns[i]), justify=side, overflow="fold", width=_width(read, i))
+        for row in read.rows:
+            grid.add_row(*(Text(row[i]) for i in places))
+        out.print(grid)
+    for line in read.notes:
+        out.print(Text(line))
+
+
+def _width(read: Summary, i: int) -> int:
+    """Room for the cells of a column and the longest word of its heading; for names, half of the terminal at most."""
+    heading = read.columns[i]
+    words = heading.split() if len(heading) > 7 else [heading]
+    return min(max(map(len, [*(row[i] for row in read.rows), *words, "-"])), out.width // 2)
+
+
+def _fitting(read: Summary) -> list[list[int]]:
+    """Columns of a table, divided so that each part fits the terminal; the names stand in each."""
+    parts: list[list[int]] = [[0]]
+    for i in range(1, len(read.columns)):
+        if sum(_width(read, k) + 2 for k in [*parts[-1], i]) > out.width - 2 and len(parts[-1]) > 1:
+            parts.append([0])
+        parts[-1].append(i)
+    while len(parts) > 1 and len(parts[-1]) < 4 < len(parts[-2]):  # ends of intervals stay together, with their unit
+        parts[-1].insert(1, parts[-2].pop())
+    return parts
+
+
+def say_where(report: Path | None) -> None:
+    """Name the report, where one was written."""
+    if report is not None:
+        say(f"The report is in {report}. Open it in a browser, or print it.")
 
 
 def findings(found: Sequence[Finding]) -> None:
@@ -76,3 +113,43 @@ def certificate(certified: Certificate) -> None:
     out.print("\n[bold]Certificate[/bold]")
     for statement in certified.words().splitlines():
         out.print(Text(f"- {statement}"))
+
+
+def guarded(command: Callable[[], Any]) -> int:
+    """Run a command and turn what goes wrong into words, which quote no data, and an exit code."""
+    warnings.showwarning = _warn  # type: ignore[assignment]
+    try:
+        code = command()
+        if code == 130:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt
+        return code if isinstance(code, int) else 0
+    except DiscreetError as error:
+        return _fail(str(error), 2)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("Stopped. No file was changed.", 130)
+    except BrokenPipeError:
+        return output_closed()
+    except OSError as error:
+        return _fail(f"{error.strerror or 'The file cannot be used'}: {Path(str(error.filename or '')).name}", 2)
+    except Exception as error:
+        if hasattr(error, "show") and hasattr(error, "exit_code"):
+            error.show()
+            return int(error.exit_code)
+        if os.environ.get("DISCREET_DEBUG"):
+            raise
+        return _fail(
+            f"An internal error of kind {type(error).__name__}. Its details are hidden, for they may quote data; "
+            "the curator can see them with DISCREET_DEBUG=1.",
+            2,
+        )
+
+
+def _warn(message: Warning | str, *_: Any) -> None:
+    err.print(Text("Warning: ", "bold yellow") + Text(str(message)), soft_wrap=True)
+
+
+def _fail(message: str, code: int) -> int:
+    err.print(Text("Error: ", "bold red") + Text(message), soft_wrap=True)
+    return code

@@ -12,6 +12,7 @@ from discreet import console
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.registry import DEFAULT, find
+from discreet.summary import number
 
 ROWS = 100_000
 SCHEMA = """\
@@ -57,7 +58,8 @@ def people(rows: int = ROWS, seed: int = 2026) -> pa.Table:
 def run(folder: Path) -> None:
     """Write the table, fit income on everything else at epsilon 1, and show what came of it."""
     folder.mkdir(parents=True, exist_ok=True)
-    data, schema, release = (folder / name for name in ("people.parquet", "people.toml", "people.release.json"))
+    data, schema = folder / "people.parquet", folder / "people.toml"
+    release, report = folder / "people.release.json", folder / "people.report.html"
     if data.exists() and not (schema.exists() and schema.read_text(encoding="utf-8") == SCHEMA):
         raise ParameterError(f"{data} is there already and not from this demo. Name another place with --folder.")
     table = people()
@@ -67,11 +69,15 @@ def run(folder: Path) -> None:
     domain = Domain.from_file(schema)
     model = find(DEFAULT).estimator(epsilon=1, delta=1e-6, domain=domain).fit_source(data, "income")
     model.release_.save(release)
+    model.results_.save_report(report, model.release_)
 
-    console.coefficients(model.results_, non_private(table, domain), "non-private coef")
+    plain = non_private(table, domain)
+    cells = [number(plain[name]) for name in model.results_.params]
+    console.summary(model.results_.summary().with_column("non-private", cells, at=2))
     console.certificate(model.certificate_)
     console.say(f"\nThe table is in {data}, its schema in {schema}.")
     console.say(f"The release is in {release}. Check it with: discreet check {release}")
+    console.say_where(report)
 
 
 def non_private(table: pa.Table, domain: Domain, target: str = "income") -> dict[str, float]:

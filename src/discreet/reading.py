@@ -40,11 +40,16 @@ def results_frame(fitted: Results, level: float) -> Any:
     """One row a coefficient."""
     numbers = _numbers(fitted, level)
     none = [None] * len(fitted.params)
-    table = {"name": list(fitted.params)} | {
+    table: dict[str, list[Any]] = {"name": list(fitted.params)} | {
         key: none if isinstance(column, Unavailable) else column for key, column in numbers.items()
     }
-    types = {key: pa.string() if key in ("name", "unit") else pa.float64() for key in (*table, "unit")}
     table["unit"] = [fitted.unit(name) for name in fitted.params]
+    return to_pandas(table)
+
+
+def to_pandas(table: dict[str, list[Any]]) -> Any:
+    """A frame of numbers that may be missing, by name."""
+    types = {key: pa.string() if key in ("name", "unit") else pa.float64() for key in table}
     arrow = pa.table({key: pa.array(column, types[key]) for key, column in table.items()})
     try:
         return arrow.to_pandas().set_index("name")

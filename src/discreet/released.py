@@ -150,7 +150,7 @@ class PrivateMoments:
         **options
             Of penalised models: ``penalty=``, chosen on the release by default; of the elastic net ``l1_ratio=`` too.
         """
-        from discreet.results import fit_equations
+        from discreet.models import fit_equations
 
         if isinstance(target, str) and "~" in target and target not in self.domain.columns:
             if features is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,17 @@ from discreet.derived import VERSIONS, format_version
 from discreet.design import design_matrix
 from discreet.domain import CONSTANT
 from discreet.errors import FileFormatError, GuaranteeError, ParameterError
-from discreet.files import read_document, write_document
+from discreet.files import atomic_write, read_document, write_document
 from discreet.inference import OLD_FILE, Inference, Test, infer
 from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
 from discreet.solve.equations import NormalEquations
-from discreet.solve.noise_aware import noise_aware
-from discreet.solve.ridge import ridge
 from discreet.summary import Summary
 from discreet.unavailable import Unavailable
 from discreet.units import coefficient_unit, user_units
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
 
@@ -186,6 +187,34 @@ class Results:
 
         return read_results(self, checks.fraction("level", level))
 
+    def plot(self, level: float = 0.95) -> Figure:
+        """A picture of the coefficients and their intervals; see `discreet.plots`."""
+        from discreet.plots import coefficient_plot
+
+        return coefficient_plot(self, level)
+
+    def save_report(
+        self, path: str | Path, released: PrivateMoments | None = None, *, level: float = 0.95, date: Any = None
+    ) -> None:
+        """Write a report of the model: one HTML page that needs no network; see `discreet.report`.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        released : PrivateMoments, optional
+            The release that the model was fitted to, for the picture of noise against signal.
+        level : float
+            Of the intervals.
+        date : date or str, optional
+            The date that the citation gives; without one the same model gives the same file.
+        """
+        from discreet.report import report
+
+        text = report(self, released, level=level, date=date)
+        with atomic_write(path) as file:
+            file.write(text.encode())
+
     def to_frame(self, level: float = 0.95) -> Any:
         """A pandas frame: one row a coefficient; what is not available is missing."""
         from discreet.reading import results_frame
@@ -262,15 +291,3 @@ def results(released: PrivateMoments, e: NormalEquations, theta: Floats, model: 
     return Results(
         e.target, names, coef, intercept, model, released.certificate, infer(released, e), e.n, released.digest
     )
-
-
-def fit_equations(released: PrivateMoments, e: NormalEquations, model: str, options: Mapping[str, Any]) -> Results:
-    """Solve normal equations by a named model."""
-    from discreet.penalised import L1_RATIOS, check_options, fit_penalised
-
-    checks.choice("model", model, ("noise-aware", *L1_RATIOS, "ols"))
-    if model in L1_RATIOS:
-        return fit_penalised(released, e, model, *check_options(model, options))
-    if options:
-        raise ParameterError(f"model={model!r} has no option {min(options)!r}.")
-    return results(released, e, noise_aware(e) if model == "noise-aware" else ridge(e.S, e.v, 0.0), model)

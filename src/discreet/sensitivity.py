@@ -47,13 +47,20 @@ def sensitivity(block: Block, domain: Domain, neighbors: Neighbors = "add-remove
     return change * _ROUND_UP
 
 
+def costs(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> list[tuple[tuple[Block, ...], float]]:
+    """What each block adds to mu^2; X'X and X'Y on the same X share one figure for replace-one neighbours."""
+    alone = [((block,), (sensitivity(block, domain, neighbors) / block.sd) ** 2) for block in blocks]
+    if neighbors == "add-remove":
+        return alone  # type: ignore[return-value]
+    pairs = _pairs(blocks)
+    paired = {i for pair in pairs for i in pair}
+    together = [((blocks[i], blocks[j]), _joint(blocks[i], blocks[j], domain)) for i, j in pairs]
+    return [*together, *(cost for i, cost in enumerate(alone) if i not in paired)]
+
+
 def mu(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> float:
     """The mu of blocks released together with independent noise, rounded up."""
-    costs = [(sensitivity(block, domain, neighbors) / block.sd) ** 2 for block in blocks]
-    if neighbors == "replace-one":
-        for i, j in _pairs(blocks):
-            costs[i], costs[j] = 0.0, _joint(blocks[i], blocks[j], domain)
-    return math.sqrt(math.fsum(costs)) * _ROUND_UP
+    return math.sqrt(math.fsum(cost for _, cost in costs(blocks, domain, neighbors))) * _ROUND_UP
 
 
 def _pairs(blocks: Sequence[Block]) -> list[tuple[int, int]]:

@@ -57,7 +57,9 @@ class Summary:
     def __str__(self) -> str:
         table = self._table()
         label = max((len(name) for name, _ in self.facts), default=0)
-        width = max(len(self.title), *(len(line) for line in table))
+        width = max(len(line) for line in table)
+        width = max(width, min(len(self.title), 72))
+        title = textwrap.wrap(self.title, max(width, 72), break_on_hyphens=False)
         facts = [
             line
             for name, text in self.facts
@@ -66,7 +68,7 @@ class Summary:
             )
         ]
         notes = [line for note in self.notes for line in textwrap.wrap(note, max(width, 72), break_on_hyphens=False)]
-        parts = [[self.title, "=" * width], [*facts, "-" * width] if facts else [], table]
+        parts = [[*title, "=" * width], [*facts, "-" * width] if facts else [], table]
         parts.append(["-" * width, *notes] if notes else [])
         return "\n".join(line for part in parts for line in part)
 
@@ -75,7 +77,7 @@ class Summary:
     def _table(self) -> list[str]:
         lines = [self.columns, *self.rows]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
-        numeric = [self._is_numeric(i) for i in range(len(self.columns))]
+        numeric = [self.is_numeric(i) for i in range(len(self.columns))]
         return [
             "  ".join(
                 cell.rjust(width) if right else cell.ljust(width)
@@ -84,8 +86,9 @@ class Summary:
             for line in lines
         ]
 
-    def _is_numeric(self, i: int) -> bool:
-        return i > 0 and any(row[i][:1].isdigit() or row[i][:1] in "-+." for row in self.rows if row[i])
+    def is_numeric(self, i: int) -> bool:
+        """Whether a column holds numbers, which are aligned to the right."""
+        return i > 0 and any(_is_number(row[i]) for row in self.rows)
 
     def _repr_html_(self) -> str:
         return f'<div class="discreet">{self.html()}</div>'
@@ -101,7 +104,7 @@ class Summary:
 
     def html_table(self) -> str:
         """The table alone."""
-        numeric = [self._is_numeric(i) for i in range(len(self.columns))]
+        numeric = [self.is_numeric(i) for i in range(len(self.columns))]
 
         def cells(line: Sequence[str], tag: str) -> str:
             row = ""
@@ -112,6 +115,14 @@ class Summary:
 
         body = "".join(cells(row, "td") for row in self.rows)
         return f'<table class="values"><thead>{cells(self.columns, "th")}</thead><tbody>{body}</tbody></table>'
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell.replace(",", ""))
+    except ValueError:
+        return False
+    return True
 
 
 def number(value: float) -> str:

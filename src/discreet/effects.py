@@ -1,0 +1,123 @@
+"""Coefficients on one scale: how much the outcome changes when a feature crosses its declared range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.columns import Categorical, from_days
+from discreet.domain import CONSTANT, Domain
+from discreet.drawing import short
+from discreet.summary import number
+from discreet.unavailable import Unavailable
+from discreet.units import column_of
+
+if TYPE_CHECKING:
+    from discreet.results import Results
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """Effects in the unit of the outcome, in the order of `names`.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The regressors; the intercept alone where there are none.
+    ranges : tuple of str
+        What each one crosses, in words; "" for a level, which is compared with the first one.
+    estimate : array
+        Debiased effects; those of the model itself where debiased ones are not available.
+    coef : array
+        Effects by the coefficients that predict.
+    half : array or Unavailable
+        Half the width of the intervals.
+    privacy : array or Unavailable
+        What `half` would be if privacy noise were all there is.
+    raw : tuple of str
+        The estimates as coefficients in their own units, with their intervals where they are known.
+    """
+
+    names: tuple[str, ...]
+    ranges: tuple[str, ...]
+    estimate: Floats
+    coef: Floats
+    half: Floats | Unavailable
+    privacy: Floats | Unavailable
+    raw: tuple[str, ...]
+
+
+def effects(fitted: Results, level: float) -> Effects:
+    """The effects of a fitted model."""
+    names = fitted.names or tuple(fitted.params)
+    crossed = [reach(fitted.certificate.domain, name) for name in names]
+    widths = np.array([width for width, _ in crossed])
+    found = fitted.inference
+    coef = _pick(fitted.params, names)
+    estimate = coef if isinstance(found, Unavailable) else _pick(fitted.debiased, names)  # type: ignore[arg-type]
+    half: Floats | Unavailable
+    privacy: Floats | Unavailable
+    if isinstance(found, Unavailable):
+        half = privacy = found
+    else:
+        times, errors = found.quantile(level), fitted.std_err
+        half = errors if isinstance(errors, Unavailable) else times * _pick(errors, names)
+        privacy = times * _pick(fitted.privacy_noise, names)  # type: ignore[arg-type]
+    raw = tuple(_raw(fitted, name, estimate[i], half, i) for i, name in enumerate(names))
+    return Effects(
+        names, tuple(words for _, words in crossed), widths * estimate, widths * coef,
+        half if isinstance(half, Unavailable) else widths * half,
+        privacy if isinstance(privacy, Unavailable) else widths * privacy,
+        raw,
+    )  # fmt: skip
+
+
+def reach(domain: Domain, name: str) -> tuple[float, str]:
+    """How far a regressor can go inside its declared bounds, as a number and in words.
+
+    Examples
+    --------
+    >>> domain = Domain({"age": (18, 90), "sex": ["F", "M"]})
+    >>> reach(domain, "age"), reach(domain, "sex[M]")
+    ((72.0, '18 to 90'), (1.0, ''))
+    """
+    if name == CONSTANT:
+        return 1.0, ""
+    column = column_of(domain, name)
+    spec = domain.columns[column]
+    if isinstance(spec, Categorical):
+        numbers = any(not isinstance(factor.spec, Categorical) for factor in spec.factors)
+        return spec.scale, f"0 to {number(spec.scale)}" if numbers else ""
+    low, high = spec.low, spec.high
+    if domain.data_norm is not None and column in domain.norm_columns:
+        low, high = max(low, -domain.data_norm), min(high, domain.data_norm)
+    if spec.date:
+        return high - low, f"{from_days(low)} to {from_days(high)}"
+    return high - low, f"{number(low)} to {number(high)}"
+
+
+def _pick(values: dict[str, float], names: tuple[str, ...]) -> Floats:
+    return np.array([values[name] for name in names])
+
+
+def _raw(fitted: Results, name: str, estimate: float, half: Floats | Unavailable, i: int) -> str:
+    text = brief(estimate)
+    if not isinstance(half, Unavailable):
+        text += f" [{brief(estimate - half[i])}, {brief(estimate + half[i])}]"
+    return f"{text} {short(fitted.unit(name), 16)}".strip()
+
+
+def brief(value: float) -> str:
+    """Four significant digits; all of them before the point.
+
+    Examples
+    --------
+    >>> brief(220.8123), brief(17086.4), brief(0.0018231), brief(12.0)
+    ('220.8', '17,086', '0.001823', '12')
+    """
+    return number(float(f"{value:.4g}")) if abs(value) < 1e4 else number(value)
