@@ -52,8 +52,13 @@ class Inference:
         The debiased intercept and coefficients.
     sampling, privacy : array, or Unavailable
         The parts of their covariance: what another sample of people would change, and what other noise would.
+    tilt, curve : array
+        How the variance of each would change with its true value (`discreet.solve.debiased`): to first and second
+        order.
     sigma : float, or Unavailable
         Standard deviation of outcomes around the line.
+    sigma_df : float
+        The degrees of freedom of a sample that tells sigma as well as the release does.
     explained : float, or Unavailable
         R^2.
     df : float
@@ -65,7 +70,10 @@ class Inference:
     estimate: Floats
     sampling: Floats | Unavailable
     privacy: Floats
+    tilt: Floats
+    curve: Floats
     sigma: float | Unavailable
+    sigma_df: float
     explained: float | Unavailable
     df: float
     noise: float
@@ -87,25 +95,36 @@ class Inference:
         noise: Floats = np.sqrt(np.diag(self.privacy))
         return noise
 
-    def quantile(self, level: float) -> float:
-        """How many standard errors an interval extends to each side."""
-        return float(stats.t.ppf((1 + level) / 2, self.df))
+    def quantile(self, level: float, df: float | None = None) -> float:
+        """How many standard errors an interval extends to each side, but for `tilt` and `curve`."""
+        return float(stats.t.ppf((1 + level) / 2, self.df if df is None else df))
 
     def interval(self, level: float) -> Floats | Unavailable:
-        """Confidence intervals, a row (low, high) for the intercept and for each coefficient."""
-        se = self.std_err
-        if isinstance(se, Unavailable):
-            return se
-        return self.estimate[:, None] + self.quantile(level) * np.outer(se, [-1.0, 1.0])
+        """Confidence intervals, a row (low, high) for the intercept and for each coefficient.
+
+        They hold every value c with (c - estimate)^2 <= q^2 variance(c); where there is no noise, that is
+        +- q standard errors.
+        """
+        C = self.covariance
+        if isinstance(C, Unavailable):
+            return C
+        q2 = self.quantile(level) ** 2
+        rest = 1 - q2 * self.curve
+        if rest.min() <= 0:
+            return Unavailable("not available", "At this level the intervals have no end. Choose a lower one.")
+        shift = q2 * self.tilt / rest
+        half = np.sqrt(shift**2 + q2 * np.diag(C) / rest)
+        return np.column_stack([self.estimate + shift - half, self.estimate + shift + half])
 
     @property
     def p_values(self) -> Floats | Unavailable:
-        """Of the tests that each coefficient is zero."""
-        se = self.std_err
-        if isinstance(se, Unavailable):
-            return se
+        """Of the tests that each coefficient is zero; below 1 - level where the interval does not hold zero."""
+        C, b = self.covariance, self.estimate
+        if isinstance(C, Unavailable):
+            return C
+        variance = np.diag(C) - 2 * b * self.tilt + b**2 * self.curve
         with np.errstate(divide="ignore", invalid="ignore"):
-            p: Floats = 2 * stats.t.sf(np.abs(self.estimate / se), self.df)
+            p: Floats = 2 * stats.t.sf(np.abs(b) / np.sqrt(np.maximum(variance, 0.0)), self.df)
         return p
 
     def test(self, places: Sequence[int]) -> Test | Unavailable:
@@ -125,7 +144,8 @@ class Inference:
     def from_dict(cls, facts: dict[str, Any], size: int) -> Inference:
         """Rebuild from `to_dict`, for an intercept and size - 1 coefficients."""
         read = {field.name: _read(facts[field.name]) for field in fields(cls)}
-        shapes = {"estimate": (size,), "sampling": (size, size), "privacy": (size, size)}
+        shapes = {name: (size,) for name in ("estimate", "tilt", "curve")}
+        shapes |= {name: (size, size) for name in ("sampling", "privacy")}
         for name, shape in shapes.items():
             if not isinstance(read[name], Unavailable) and np.shape(read[name]) != shape:
                 raise ValueError(f"{name} has another size")
@@ -141,20 +161,26 @@ def infer(released: PrivateMoments, e: NormalEquations) -> Inference | Unavailab
             f"The noise of X'X is {fit.noise:.2g} of the least variation of the features, and intervals keep their "
             f"level up to {LARGEST_NOISE:g} only. Fewer features, tighter bounds, more rows or a larger epsilon help.",
         )
-    units = user_units(released, e, unclip=False)
+    units, df = user_units(released, e, unclip=False), max(e.n - e.d, 1.0)
     sampling: Floats | Unavailable = NO_SQUARES
     sigma: float | Unavailable = NO_SQUARES
+    sigma_df = df
     if fit.sigma2 is not None:
         sampling = units.covariance(fit.sigma2 * fit.unit_sampling)
         sigma = released.domain.map(column_of(released.domain, e.target))[1] * fit.sigma2**0.5
+        sigma_df = 2 / (2 / df + fit.sigma2_error / fit.sigma2**2)
+    tilt, curve = fit.bend(units.T)
     intercept, coef = units.params(fit.theta)[::-1]
     return Inference(
         estimate=np.concatenate([[intercept], coef]),
         sampling=sampling,
         privacy=units.covariance(fit.privacy),
+        tilt=tilt,
+        curve=curve,
         sigma=sigma,
+        sigma_df=sigma_df,
         explained=_explained(e, fit),
-        df=max(e.n - e.d, 1.0),
+        df=df,
         noise=fit.noise,
     )
 
