@@ -199,6 +199,7 @@ class Tally:
         self.new_clipped += int(np.sum((below <= clipped) & (clipped <= above)))
 
     def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
 

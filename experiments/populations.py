@@ -49,6 +49,7 @@ class Population:
 
     @property
     def names(self) -> list[str]:
+        """Of the features."""
         return [f"x{j}" for j in range(self.d)]
 
     @property

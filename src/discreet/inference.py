@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from discreet.domain import CONSTANT
 from discreet.released import PrivateMoments
@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 
 LARGEST_NOISE = 0.25
 """Intervals are given where the noise of X'X is at most this share of the features' least variation."""
+
+REACH, HALVINGS = 5.0, 50
+"""An end of an interval is searched for up to 5 times as far as it would be without noise, by so many halvings."""
 
 NO_SQUARES = Unavailable(
     "not released",
@@ -53,8 +56,11 @@ class Inference:
     sampling, privacy : array, or Unavailable
         The parts of their covariance: what another sample of people would change, and what other noise would.
     tilt, curve : array
-        How the variance of each would change with its true value (`discreet.solve.debiased`): to first and second
-        order.
+        How the variance of each changes with the value tested, to first and second order (`discreet.solve.debiased`).
+    luck, luck_slope : array
+        The covariance of each with 1/noise, in sds of the latter, and how that changes with the value tested.
+    margin : float
+        How far 1/noise is from the least with which intervals are given, in its sds.
     sigma : float, or Unavailable
         Standard deviation of outcomes around the line.
     sigma_df : float
@@ -72,6 +78,9 @@ class Inference:
     privacy: Floats
     tilt: Floats
     curve: Floats
+    luck: Floats
+    luck_slope: Floats
+    margin: float
     sigma: float | Unavailable
     sigma_df: float
     explained: float | Unavailable
@@ -102,30 +111,49 @@ class Inference:
     def interval(self, level: float) -> Floats | Unavailable:
         """Confidence intervals, a row (low, high) for the intercept and for each coefficient.
 
-        They hold every value c with (c - estimate)^2 <= q^2 variance(c); where there is no noise, that is
-        +- q standard errors.
+        They hold the estimate and the values that tests at 1 - level do not reject.
         """
         C = self.covariance
         if isinstance(C, Unavailable):
             return C
-        q2 = self.quantile(level) ** 2
-        rest = 1 - q2 * self.curve
-        if rest.min() <= 0:
-            return Unavailable("not available", "At this level the intervals have no end. Choose a lower one.")
-        shift = q2 * self.tilt / rest
-        half = np.sqrt(shift**2 + q2 * np.diag(C) / rest)
-        return np.column_stack([self.estimate + shift - half, self.estimate + shift + half])
+        variance = np.diag(C)
+        farthest = REACH * self.quantile(level) * np.sqrt(variance)
+        ends = []
+        for side, sign in enumerate((-1.0, 1.0)):
+            inside, outside = np.zeros_like(farthest), sign * farthest
+            for _ in range(HALVINGS):
+                middle = (inside + outside) / 2
+                kept = self._tails(middle, variance)[side] >= (1 - level) / 2
+                inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+            ends.append(self.estimate + inside)
+        return np.column_stack(ends)
 
     @property
     def p_values(self) -> Floats | Unavailable:
-        """Of the tests that each coefficient is zero; below 1 - level where the interval does not hold zero."""
-        C, b = self.covariance, self.estimate
+        """Of the tests that each coefficient is zero."""
+        C = self.covariance
         if isinstance(C, Unavailable):
             return C
-        variance = np.diag(C) - 2 * b * self.tilt + b**2 * self.curve
-        with np.errstate(divide="ignore", invalid="ignore"):
-            p: Floats = 2 * stats.t.sf(np.abs(b) / np.sqrt(np.maximum(variance, 0.0)), self.df)
+        p: Floats = 2 * np.min(self._tails(-self.estimate, np.diag(C)), axis=0)
         return p
+
+    def _tails(self, delta: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        """How probable estimates at least, and at most, as large as these are if estimate + delta are the true values.
+
+        z = -delta/se has correlation r with 1/noise, which lies `margin` above the least with which intervals are
+        given. What is independent of z held fixed, r z could have been smaller by that margin at most: the t law of z
+        is cut off there.
+        """
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            se = np.sqrt(np.maximum(variance + 2 * delta * self.tilt + delta**2 * self.curve, 0.0))
+            r = (self.luck + delta * self.luck_slope) / se
+            turned = r < 0
+            z = np.where(turned, delta, -delta) / se
+            cut = z - self.margin / np.abs(r)
+            shown = special.stdtr(self.df, -cut)
+            above = np.where(shown > 0, special.stdtr(self.df, -z) / shown, 0.0)
+            below = np.where(shown > 0, (special.stdtr(self.df, z) - special.stdtr(self.df, cut)) / shown, 1.0)
+        return np.where(turned, below, above), np.where(turned, above, below)
 
     def test(self, places: Sequence[int]) -> Test | Unavailable:
         """The test that some coefficients are all zero."""
@@ -144,8 +172,9 @@ class Inference:
     def from_dict(cls, facts: dict[str, Any], size: int) -> Inference:
         """Rebuild from `to_dict`, for an intercept and size - 1 coefficients."""
         read = {field.name: _read(facts[field.name]) for field in fields(cls)}
-        shapes = {name: (size,) for name in ("estimate", "tilt", "curve")}
-        shapes |= {name: (size, size) for name in ("sampling", "privacy")}
+        shapes: dict[str, tuple[int, ...]] = {"sampling": (size, size), "privacy": (size, size)}
+        for name in ("estimate", "tilt", "curve", "luck", "luck_slope"):
+            shapes[name] = (size,)
         for name, shape in shapes.items():
             if not isinstance(read[name], Unavailable) and np.shape(read[name]) != shape:
                 raise ValueError(f"{name} has another size")
@@ -169,14 +198,17 @@ def infer(released: PrivateMoments, e: NormalEquations) -> Inference | Unavailab
         sampling = units.covariance(fit.sigma2 * fit.unit_sampling)
         sigma = released.domain.map(column_of(released.domain, e.target))[1] * fit.sigma2**0.5
         sigma_df = 2 / (2 / df + fit.sigma2_error / fit.sigma2**2)
-    tilt, curve = fit.bend(units.T)
+    bend = fit.bend(units.T)
     intercept, coef = units.params(fit.theta)[::-1]
     return Inference(
         estimate=np.concatenate([[intercept], coef]),
         sampling=sampling,
         privacy=units.covariance(fit.privacy),
-        tilt=tilt,
-        curve=curve,
+        tilt=bend.tilt,
+        curve=bend.curve,
+        luck=bend.luck,
+        luck_slope=bend.luck_slope,
+        margin=(1 / fit.noise - 1 / LARGEST_NOISE) / bend.spread,
         sigma=sigma,
         sigma_df=sigma_df,
         explained=_explained(e, fit),

@@ -21,12 +21,16 @@ would have if c were true, with theta moved to theta + (c - a'theta) m, m = C a/
     variance(c) = a'C a + 2 delta tilt + delta^2 curve,    delta = c - a'theta
     tilt = b'E[N1 theta m' N1]b,  curve = b'E[N1 m m' N1]b,  b = G a
 
-and the interval holds all c with delta^2 <= q^2 variance(c), as in Fieller's theorem for a ratio.
+as in Fieller's theorem for a ratio. `noise` is the size of N1 relative to A. It is read off S, and good luck with N1
+makes it small; so where intervals are given only if `noise` is small, the test must allow for that luck. It needs the
+covariance of a'theta with 1/noise: luck = -b'H theta, if c is true luck + delta luck_slope with luck_slope = -b'H m,
+H = E[N1 (dS of 1/noise at N1)].
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,13 +79,40 @@ class Debiased:
         """Of the coefficients, as far as it is known."""
         return (self.sigma2 or 0.0) * self.unit_sampling + self.privacy
 
-    def bend(self, T: Floats) -> tuple[Floats, Floats]:
-        """How the variance of a'theta depends on its value: tilt and curve, for each row a of T."""
+    def bend(self, T: Floats) -> Bend:
+        """How the test of a'theta = c depends on c, for each row a of T."""
         b, Ca = T @ self.G, T @ self.covariance
         variances = np.einsum("pi,pi->p", T, Ca)
         m = Ca / np.where(variances > 0, variances, 1.0)[:, None]
         theta = np.broadcast_to(self.theta, m.shape)
-        return along_noise(self.W, b, theta, m), along_noise(self.W, b, m, m)
+        H, spread = self._luck()
+        return Bend(
+            tilt=along_noise(self.W, b, theta, m),
+            curve=along_noise(self.W, b, m, m),
+            luck=-(b @ H @ self.theta),
+            luck_slope=-np.einsum("pi,ij,pj->p", b, H, m),
+            spread=spread,
+        )
+
+    def _luck(self) -> tuple[Floats, float]:
+        """H = E[N1 D], D the change of 1/noise by N1 to first order, divided by the sd of D; and this sd."""
+        G, W = self.G, self.W
+        x = np.linalg.eigh(through_noise(W, G @ G))[1][:, -1]
+        half = G @ through_noise(W, np.outer(x, x)) @ G @ G / (2 * self.noise**3)
+        slope = half + half.T
+        H = W * slope * (2 - np.eye(len(W)))
+        sd = float(np.sum(H * slope)) ** 0.5
+        return H / sd, sd
+
+
+class Bend(NamedTuple):
+    """Coefficients of the test of one linear combination; `spread` is the sd of 1/noise, in whose units luck is."""
+
+    tilt: Floats
+    curve: Floats
+    luck: Floats
+    luck_slope: Floats
+    spread: float
 
 
 def debiased(e: NormalEquations) -> Debiased:
@@ -134,8 +165,8 @@ def along_noise(W: Floats, b: Floats, x: Floats, y: Floats) -> Floats:
     array([42.])
     """
     apart = W - np.diag(np.diag(W))
-    same: Floats = np.einsum("pi,ij,pj->p", b**2, W, x * y)
-    return same + np.einsum("pi,ij,pj->p", b * x, apart, b * y)
+    found: Floats = np.einsum("pi,ij,pj->p", b**2, W, x * y) + np.einsum("pi,ij,pj->p", b * x, apart, b * y)
+    return found
 
 
 def resolvent(S: Floats, W: Floats) -> Floats:
