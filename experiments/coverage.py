@@ -18,7 +18,7 @@ import argparse
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +33,7 @@ from discreet.domain import Domain
 from discreet.encoding import Encoder
 from discreet.histogram import Histogram
 from discreet.linear import dp_linear
+from discreet.privacy import gdp
 from discreet.released import PrivateMoments
 from discreet.solve.debiased import debiased
 from discreet.solve.equations import NormalEquations
@@ -48,6 +49,7 @@ ROUTES = ("DPLinearRegression", "release")
 EPSILONS = (0.3, 1.0, 3.0, 10.0)
 DELTA, LEVEL = 1e-6, 0.95
 NEW_ROWS = 20
+MU = cache(gdp.mu)
 _EXACT_ROWS = 8192
 
 
@@ -207,7 +209,7 @@ def work(cell: study.Cell) -> study.Rows:
     """Some simulations of one design, n and d: a row for each epsilon and route."""
     people = population(cell["design"], cell["d"])
     tallies = {(epsilon, route): Tally(cell["d"] + 1) for epsilon in EPSILONS for route in ROUTES}
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), mock.patch.object(gdp, "mu", MU):
         warnings.simplefilter("ignore", DiscreetWarning)
         for simulation in range(cell["first"], cell["first"] + cell["simulations"]):
             seed = [DESIGNS.index(cell["design"]), cell["n"], cell["d"], simulation]

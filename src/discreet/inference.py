@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 LARGEST_NOISE = 0.25
 """Intervals are given where the noise of X'X is at most this share of the features' least variation."""
 
-REACH, HALVINGS = 5.0, 50
+REACH, HALVINGS = 5.0, 36
 """An end of an interval is searched for up to 5 times as far as it would be without noise, by so many halvings."""
 
 NO_SQUARES = Unavailable(
@@ -117,16 +117,14 @@ class Inference:
         if isinstance(C, Unavailable):
             return C
         variance = np.diag(C)
-        farthest = REACH * self.quantile(level) * np.sqrt(variance)
-        ends = []
-        for side, sign in enumerate((-1.0, 1.0)):
-            inside, outside = np.zeros_like(farthest), sign * farthest
-            for _ in range(HALVINGS):
-                middle = (inside + outside) / 2
-                kept = self._tails(middle, variance)[side] >= (1 - level) / 2
-                inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
-            ends.append(self.estimate + inside)
-        return np.column_stack(ends)
+        inside = np.zeros((2, len(variance)))
+        outside = np.outer([-1.0, 1.0], REACH * self.quantile(level) * np.sqrt(variance))
+        for _ in range(HALVINGS):
+            middle = (inside + outside) / 2
+            above, below = self._tails(middle, variance)
+            kept = np.stack([above[0], below[1]]) >= (1 - level) / 2
+            inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+        return (self.estimate + inside).T
 
     @property
     def p_values(self) -> Floats | Unavailable:
