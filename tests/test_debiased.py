@@ -7,6 +7,7 @@ from discreet.solve.debiased import along_noise, debiased, resolvent, through_no
 from discreet.solve.equations import NormalEquations
 
 DRAWS = 4000
+NOISE = 0.17
 
 
 def symmetric(W, draws, rng):
@@ -89,8 +90,9 @@ def simulated(request):
     """Estimates of one fixed A and theta, with sampling error and noise, and what debiased() says of them."""
     d, rng = request.param, np.random.default_rng([5, request.param])
     A, theta = design(d, rng), np.where(np.arange(d) % 2, -1.0, 1.0) / (1 + np.arange(d))
-    least = np.linalg.eigvalsh(A)[0]
-    sds = 0.17 * least / ((d + 2) / 2) ** 0.5, 0.05 * least, 30.0
+    G2 = np.linalg.matrix_power(np.linalg.inv(A), 2)
+    unit = np.linalg.eigvalsh(through_noise(weighted(d), G2))[-1] ** 0.5
+    sds = NOISE / unit, 0.05 * np.linalg.eigvalsh(A)[0], 30.0
     fits, plain = [], []
     for _ in range(DRAWS):
         e = equations(A, theta, sds, True, rng, sigma=0.5)
@@ -121,7 +123,7 @@ def test_the_covariance_is_that_of_the_draws(simulated):
     assert np.diag(said) == pytest.approx(np.diag(found), rel=0.1)
     scale = np.sqrt(np.outer(np.diag(found), np.diag(found)))
     assert np.abs((said - found) / scale).max() < 0.1
-    assert np.mean([fit.noise for fit in fits]) == pytest.approx(0.17, abs=0.03)
+    assert np.median([fit.noise for fit in fits]) == pytest.approx(NOISE, abs=0.02)
 
 
 def test_sigma2_is_unbiased_and_its_error_known(simulated):

@@ -34,6 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from discreet.solve.equations import NormalEquations
 
@@ -204,11 +205,7 @@ def _as_if_invariant(S: Floats, h: float) -> Floats:
         solution: Floats = np.where(b > 0, 2 / np.where(b > 0, b + root, 1.0), (root - b) / (2 * h))
         return solution
 
-    low, high = 0.0, float(np.sum(g(0.0)))
-    while high - low > 1e-14 * high:
-        T = (low + high) / 2
-        low, high = (T, high) if np.sum(g(T)) > T else (low, T)
-        if T in (low, high) and high - low <= np.spacing(high):
-            break
-    inverse: Floats = (U * g(high)) @ U.T
+    high = float(np.sum(g(0.0)))
+    T = brentq(lambda T: float(np.sum(g(T))) - T, 0.0, high, xtol=1e-14 * high)
+    inverse: Floats = (U * g(T)) @ U.T
     return inverse
