@@ -27,17 +27,21 @@ def numbers(n=3000):
     """A frame with two numbers and a category, and the design that statsmodels gets."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.uniform(0, 4, n), "b": rng.uniform(-1, 1, n), "kind": rng.choice(["p", "q", "r"], n)})
-    frame["y"] = 1 + 0.5 * frame.a - frame.b + 0.3 * (frame.kind == "r") + 0.4 * rng.standard_normal(n)
+    frame["y"] = 1 + 0.5 * frame.a - frame.b + 0.3 * (frame.kind == "r") + 2 * rng.standard_normal(n)
     return frame
 
 
 def domain(*, intercept=True, categories=True):
     kinds = {"kind": ["p", "q", "r"]} if categories else {}
-    return Domain({"a": (0, 4), "b": (-1, 1), **kinds, "y": (-5, 7)}, intercept=intercept)
+    return Domain({"a": (0, 4), "b": (-1, 1), **kinds, "y": (-12, 14)}, intercept=intercept)
 
 
 def fitted(frame, public, **promise):
-    return release(Moments.from_source(frame, public), targets=["y"], **(promise or EXACT)).fit("y")
+    return release(Moments.from_source(frame, public), targets=["y"], **(promise or EXACT)).fit("y", model="ols")
+
+
+def digits(p):
+    return np.log10(np.maximum(p, 1e-200))
 
 
 CASES = {
@@ -70,7 +74,7 @@ def test_without_noise_the_table_is_that_of_statsmodels(both):
     assert list(ours.std_err.values()) == pytest.approx(theirs.bse, rel=1e-4)
     assert np.array(list(ours.conf_int().values())) == pytest.approx(theirs.conf_int(), **close)
     assert np.array(list(ours.conf_int(0.8).values())) == pytest.approx(theirs.conf_int(0.2), **close)
-    assert np.log10(list(ours.pvalues.values())) == pytest.approx(np.log10(theirs.pvalues), rel=1e-3, abs=1e-4)
+    assert digits(list(ours.pvalues.values())) == pytest.approx(digits(theirs.pvalues), rel=1e-3, abs=1e-4)
     assert ours.inference.explained == pytest.approx(theirs.rsquared, rel=1e-4)
     assert ours.inference.sigma == pytest.approx(theirs.scale**0.5, rel=1e-4)
     assert max(ours.privacy_noise[name] / ours.std_err[name] for name in ours.params) < 0.01
@@ -78,16 +82,14 @@ def test_without_noise_the_table_is_that_of_statsmodels(both):
 
 def test_without_noise_wald_tests_are_f_tests(both):
     ours, theirs, _ = both
-    for places in ([0], list(range(1, len(ours.params))), [1, 2]):
+    for places in ([0], list(range(1, len(ours.params))), [0, len(ours.params) - 1]):
         found = ours.wald_test([list(ours.params)[i] for i in places])
         R = np.eye(len(ours.params))[places]
         expected = theirs.f_test(R)
         assert found.statistic == pytest.approx(float(expected.fvalue), rel=1e-3)
         assert found.df[0] == expected.df_num
         assert found.df[1] == pytest.approx(expected.df_denom, rel=1e-4)
-        assert np.log10(max(found.p_value, 1e-300)) == pytest.approx(
-            np.log10(max(float(expected.pvalue), 1e-300)), rel=1e-3, abs=1e-4
-        )
+        assert digits(found.p_value) == pytest.approx(digits(expected.pvalue), rel=1e-3, abs=1e-4)
 
 
 def test_without_noise_prediction_intervals_are_those_of_statsmodels(both):
@@ -107,9 +109,9 @@ SIMULATIONS = 400
 
 
 def tally(design, n, epsilon, simulations):
-    """Releases of many tables; the tally of the study."""
+    """Releases of many tables: the tally of the study, and how often +-1.96 standard errors hold the truth."""
     people = population(design, 3)
-    found, naive_only = coverage.Tally(4), []
+    found, within_two = coverage.Tally(4), []
     for i in range(simulations):
         rng = np.random.default_rng([77, n, i])
         table = coverage.Table(*people.sample(n, rng), people.domain)
@@ -120,8 +122,8 @@ def tally(design, n, epsilon, simulations):
         found.add(people, released, results, coverage.without_noise(table), people.sample(20, rng))
         if not isinstance(results.inference, Unavailable):
             truth = people.truth(*people.bounds_y)
-            naive_only.append(np.abs(results.inference.estimate - truth) <= 1.96 * results.inference.std_err)
-    return found, np.sum(naive_only, axis=0)
+            within_two.append(np.abs(results.inference.estimate - truth) <= 1.96 * results.inference.std_err)
+    return found, np.sum(within_two, axis=0)
 
 
 def allowed(shown, level):
@@ -139,8 +141,7 @@ def test_intervals_cover_at_their_level(usual):
     assert found.available == SIMULATIONS
     low, high = allowed(SIMULATIONS, 0.95)
     assert low <= found.covered.min() <= found.covered.max() <= high
-    low, high = allowed(20 * SIMULATIONS, 0.95)
-    assert low - 0.02 * 20 * SIMULATIONS <= found.new
+    assert 0.93 <= found.new / (20 * SIMULATIONS) <= 0.98
 
 
 def test_intervals_that_ignore_the_noise_do_not(usual):
@@ -209,10 +210,10 @@ def test_a_noisy_release_has_no_intervals_and_says_why():
 def test_intervals_are_about_the_clipped_population():
     """Where narrow bounds clip, `coef` undoes that and the debiased coefficients do not."""
     rng = np.random.default_rng(3)
-    X = rng.normal(0, 1, (1500, 1)).clip(-3, 3)
-    y = 2 * X[:, 0] + rng.standard_normal(1500)
+    X = rng.normal(0, 1, (800, 1)).clip(-3, 3)
+    y = 2 * X[:, 0] + rng.standard_normal(800)
     model = DPLinearRegression(epsilon=1, delta=1e-6, bounds_X=(-3, 3), bounds_y=(-12, 12), random_state=NO_NOISE)
-    results = model.fit(X, y).results_
+    results = model.fit(X, y).release_.fit("y", model="ols")
     used = results.certificate.domain.columns["y"]
     assert np.mean((y < used.low) | (y > used.high)) > 0.01
     clipped = np.polyfit(X[:, 0], y.clip(used.low, used.high), 1)
