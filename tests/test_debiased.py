@@ -1,5 +1,7 @@
 """The debiased solve against brute force: many draws of the noise, with everything else held fixed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -147,6 +149,45 @@ def test_luck_is_the_covariance_of_estimates_with_small_noise(simulated):
     covariance = (found - found.mean(axis=0)).T @ (signal - signal.mean()) / len(signal) / signal.std()
     assert np.abs(covariance - bend.luck).max() < 0.12 * found.std(axis=0).max()
     assert np.abs(bend.luck).max() > 0.3 * found.std(axis=0).max() or len(A) > 3
+
+
+def test_noise_of_v_does_not_pass_for_errors_of_outcomes():
+    """s_xy is so large here that without its own term sigma^2 would be ten standard errors too small."""
+    rng, theta = np.random.default_rng(7), np.array([1.0, -0.5, 0.2])
+    A = design(3, rng)
+    drawn = np.array([debiased(equations(A, theta, (1.0, 150.0, 1.0), True, rng, 0.5)).sigma2 for _ in range(DRAWS)])
+    assert abs(drawn.mean() - 0.25) < 4 * drawn.std() / DRAWS**0.5
+
+
+def test_sampling_error_passes_through_a_noisy_inverse():
+    """E[G A G], which sigma^2 multiplies, is E[G + G K G] and not E[G]."""
+    rng = np.random.default_rng(8)
+    A = design(4, rng)
+    s = 0.1 * np.linalg.eigvalsh(A)[0]
+    W = s**2 * weighted(4)
+    drawn = [resolvent(A + s * N, W) for N in symmetric(weighted(4), DRAWS, rng)]
+    real = np.mean([np.trace(G @ A @ G) for G in drawn])
+    said = np.mean([np.trace(G + G @ through_noise(W, G) @ G) for G in drawn])
+    less = np.mean([np.trace(G) for G in drawn])
+    assert said == pytest.approx(real, rel=0.003)
+    assert less < 0.99 * real
+
+
+def test_the_variance_follows_the_value_that_is_tested():
+    """tilt, curve and luck_slope are what moving theta to theta + delta m does, with a'm = 1."""
+    rng, theta = np.random.default_rng(9), np.array([1.0, -0.5, 0.2])
+    fit = debiased(equations(design(3, rng), theta, (60.0, 40.0, 30.0), True, rng, 0.5))
+    T = rng.standard_normal((2, 3))
+    bend = fit.bend(T)
+    for k, a in enumerate(T):
+        C, b = fit.covariance, fit.G @ a
+        for delta in (-0.3, 0.2):
+            moved = fit.theta + delta * C @ a / (a @ C @ a)
+            assert a @ moved == pytest.approx(a @ fit.theta + delta)
+            before, after = (b @ through_noise(fit.W, np.outer(t, t)) @ b for t in (fit.theta, moved))
+            assert after - before == pytest.approx(2 * delta * bend.tilt[k] + delta**2 * bend.curve[k], rel=1e-9)
+            luck = replace(fit, theta=moved).bend(T).luck[k]
+            assert luck == pytest.approx(bend.luck[k] + delta * bend.luck_slope[k], rel=1e-9)
 
 
 @pytest.mark.parametrize("part", ["sampling", "privacy"])
