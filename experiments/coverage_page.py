@@ -138,7 +138,7 @@ def table(lines: Sequence[Mapping[str, Any]]) -> str:
     text = [[*heads, "new outcomes"], ["---"] * (len(heads) + 1)]
     for line in lines:
         start = [line["design"], str(line["d"]), f"{line['n']:,}", f"{line['epsilon']:g}"]
-        shown = f"{line['available']:.0%}" + (", flagged" if line["flagged"] else "")
+        shown = f"{line['available']:.1%}" + (", flagged" if line["flagged"] else "")
         if line["available"] == 0:
             text.append([*start, shown, "not available", "", f"{line['naive_all']:.1%}", "", "", ""])
             continue
