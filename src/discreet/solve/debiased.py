@@ -163,7 +163,7 @@ def along_noise(W: Floats, b: Floats, x: Floats, y: Floats) -> Floats:
     --------
     >>> one = np.array([[1.0, 2.0]])
     >>> along_noise(np.array([[2.0, 1.0], [1.0, 2.0]]), one, one, one)
-    array([42.])
+    array([50.])
     """
     apart = W - np.diag(np.diag(W))
     found: Floats = np.einsum("pi,ij,pj->p", b**2, W, x * y) + np.einsum("pi,ij,pj->p", b * x, apart, b * y)
