@@ -1,4 +1,4 @@
-"""Do 95 % intervals hold the truth 95 % of the time? ``python -m experiments.coverage`` writes ``docs/coverage.md``.
+"""Do 95 % intervals hold the truth 95 % of the time? ``python -m experiments.coverage --page docs/coverage.md``.
 
 * Cells: n, d, epsilon and design (`experiments.populations`), delta = 1e-6; 1,000 data sets a cell.
 * Routes: `DPLinearRegression` as it comes, which narrows the outcome's bounds privately; and `release(targets=["y"])`
@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +25,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from benchmarks.common import report
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -221,12 +222,12 @@ def work(cell: study.Cell) -> study.Rows:
     return [{"epsilon": key[0], "route": key[1]} | tally.to_dict() for key, tally in tallies.items()]
 
 
-def grid(simulations: int, rows: tuple[int, ...]) -> list[study.Cell]:
+def grid(simulations: int, designs: Sequence[str], features: Sequence[int], rows: Sequence[int]) -> list[study.Cell]:
     """Pieces of at most 50 simulations, the same whatever the total, so that a larger study goes on from a smaller."""
     return [
         {"design": design, "d": d, "n": n, "first": first, "simulations": min(50, simulations - first)}
-        for design in DESIGNS
-        for d in (3, 10, 30)
+        for design in designs
+        for d in features
         for n in rows
         for first in range(0, simulations, 50)
     ]
@@ -235,17 +236,22 @@ def grid(simulations: int, rows: tuple[int, ...]) -> list[study.Cell]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.coverage", description=__doc__)
     parser.add_argument("--simulations", type=int, default=1000)
+    parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=DESIGNS)
+    parser.add_argument("--features", type=int, nargs="+", default=[3, 10, 30])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--log", type=Path, default=Path("experiments/results/log/coverage.jsonl"))
     parser.add_argument("--out", type=Path, default=Path("experiments/results/coverage.json"))
-    parser.add_argument("--page", type=Path, default=Path("docs/coverage.md"))
+    parser.add_argument("--page", type=Path, help="write the page too, for example docs/coverage.md")
     given = parser.parse_args()
-    cells = grid(given.simulations, tuple(given.rows))
+    cells = grid(given.simulations, given.designs, given.features, given.rows)
     groups = defaultdict(list)
     for row in study.run("coverage", cells, work, given.log, given.jobs):
         groups[row["design"], row["d"], row["n"], row["epsilon"], row["route"]].append(row)
-    coverage_page.write(groups, given.out, given.page)
+    lines = [coverage_page.summary(key, rows) for key, rows in groups.items()]
+    report("Coverage of 95 % intervals", coverage_page.COLUMNS, lines, given.out)
+    if given.page:
+        coverage_page.write(lines, given.page)
 
 
 if __name__ == "__main__":
