@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from discreet.domain import CONSTANT
 from discreet.released import PrivateMoments
@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 
 LARGEST_NOISE = 0.25
 """Intervals are given where the noise of X'X is at most this share of the features' least variation."""
+
+REACH, HALVINGS = 5.0, 36
+"""An end of an interval is searched for up to 5 times as far as it would be without noise, by so many halvings."""
 
 NO_SQUARES = Unavailable(
     "not released",
@@ -52,8 +55,16 @@ class Inference:
         The debiased intercept and coefficients.
     sampling, privacy : array, or Unavailable
         The parts of their covariance: what another sample of people would change, and what other noise would.
+    tilt, curve : array
+        How the variance of each changes with the value tested, to first and second order (`discreet.solve.debiased`).
+    luck, luck_slope : array
+        The covariance of each with 1/noise, in sds of the latter, and how that changes with the value tested.
+    margin : float
+        How far 1/noise is from the least with which intervals are given, in its sds.
     sigma : float, or Unavailable
         Standard deviation of outcomes around the line.
+    sigma_df : float
+        The degrees of freedom of a sample that tells sigma as well as the release does.
     explained : float, or Unavailable
         R^2.
     df : float
@@ -65,7 +76,13 @@ class Inference:
     estimate: Floats
     sampling: Floats | Unavailable
     privacy: Floats
+    tilt: Floats
+    curve: Floats
+    luck: Floats
+    luck_slope: Floats
+    margin: float
     sigma: float | Unavailable
+    sigma_df: float
     explained: float | Unavailable
     df: float
     noise: float
@@ -87,26 +104,54 @@ class Inference:
         noise: Floats = np.sqrt(np.diag(self.privacy))
         return noise
 
-    def quantile(self, level: float) -> float:
-        """How many standard errors an interval extends to each side."""
-        return float(stats.t.ppf((1 + level) / 2, self.df))
+    def quantile(self, level: float, df: float | None = None) -> float:
+        """How many standard errors an interval extends to each side, but for `tilt` and `curve`."""
+        return float(stats.t.ppf((1 + level) / 2, self.df if df is None else df))
 
     def interval(self, level: float) -> Floats | Unavailable:
-        """Confidence intervals, a row (low, high) for the intercept and for each coefficient."""
-        se = self.std_err
-        if isinstance(se, Unavailable):
-            return se
-        return self.estimate[:, None] + self.quantile(level) * np.outer(se, [-1.0, 1.0])
+        """Confidence intervals, a row (low, high) for the intercept and for each coefficient.
+
+        They hold the estimate and the values that tests at 1 - level do not reject.
+        """
+        C = self.covariance
+        if isinstance(C, Unavailable):
+            return C
+        variance = np.diag(C)
+        inside = np.zeros((2, len(variance)))
+        outside = np.outer([-1.0, 1.0], REACH * self.quantile(level) * np.sqrt(variance))
+        for _ in range(HALVINGS):
+            middle = (inside + outside) / 2
+            above, below = self._tails(middle, variance)
+            kept = np.stack([above[0], below[1]]) >= (1 - level) / 2
+            inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+        return (self.estimate + inside).T
 
     @property
     def p_values(self) -> Floats | Unavailable:
         """Of the tests that each coefficient is zero."""
-        se = self.std_err
-        if isinstance(se, Unavailable):
-            return se
-        with np.errstate(divide="ignore", invalid="ignore"):
-            p: Floats = 2 * stats.t.sf(np.abs(self.estimate / se), self.df)
+        C = self.covariance
+        if isinstance(C, Unavailable):
+            return C
+        p: Floats = 2 * np.min(self._tails(-self.estimate, np.diag(C)), axis=0)
         return p
+
+    def _tails(self, delta: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        """How probable estimates at least, and at most, as large as these are if estimate + delta are the true values.
+
+        z = -delta/se has correlation r with 1/noise, which lies `margin` above the least with which intervals are
+        given. What is independent of z held fixed, r z could have been smaller by that margin at most: the t law of z
+        is cut off there.
+        """
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            se = np.sqrt(np.maximum(variance + 2 * delta * self.tilt + delta**2 * self.curve, 0.0))
+            r = (self.luck + delta * self.luck_slope) / se
+            turned = r < 0
+            z = np.where(turned, delta, -delta) / se
+            cut = z - self.margin / np.abs(r)
+            shown = special.stdtr(self.df, -cut)
+            above = np.where(shown > 0, special.stdtr(self.df, -z) / shown, 0.0)
+            below = np.where(shown > 0, (special.stdtr(self.df, z) - special.stdtr(self.df, cut)) / shown, 1.0)
+        return np.where(turned, below, above), np.where(turned, above, below)
 
     def test(self, places: Sequence[int]) -> Test | Unavailable:
         """The test that some coefficients are all zero."""
@@ -125,7 +170,9 @@ class Inference:
     def from_dict(cls, facts: dict[str, Any], size: int) -> Inference:
         """Rebuild from `to_dict`, for an intercept and size - 1 coefficients."""
         read = {field.name: _read(facts[field.name]) for field in fields(cls)}
-        shapes = {"estimate": (size,), "sampling": (size, size), "privacy": (size, size)}
+        shapes: dict[str, tuple[int, ...]] = {"sampling": (size, size), "privacy": (size, size)}
+        for name in ("estimate", "tilt", "curve", "luck", "luck_slope"):
+            shapes[name] = (size,)
         for name, shape in shapes.items():
             if not isinstance(read[name], Unavailable) and np.shape(read[name]) != shape:
                 raise ValueError(f"{name} has another size")
@@ -141,20 +188,29 @@ def infer(released: PrivateMoments, e: NormalEquations) -> Inference | Unavailab
             f"The noise of X'X is {fit.noise:.2g} of the least variation of the features, and intervals keep their "
             f"level up to {LARGEST_NOISE:g} only. Fewer features, tighter bounds, more rows or a larger epsilon help.",
         )
-    units = user_units(released, e, unclip=False)
+    units, df = user_units(released, e, unclip=False), max(e.n - e.d, 1.0)
     sampling: Floats | Unavailable = NO_SQUARES
     sigma: float | Unavailable = NO_SQUARES
+    sigma_df = df
     if fit.sigma2 is not None:
         sampling = units.covariance(fit.sigma2 * fit.unit_sampling)
         sigma = released.domain.map(column_of(released.domain, e.target))[1] * fit.sigma2**0.5
+        sigma_df = 2 / (2 / df + fit.sigma2_error / fit.sigma2**2)
+    bend = fit.bend(units.T)
     intercept, coef = units.params(fit.theta)[::-1]
     return Inference(
         estimate=np.concatenate([[intercept], coef]),
         sampling=sampling,
         privacy=units.covariance(fit.privacy),
+        tilt=bend.tilt,
+        curve=bend.curve,
+        luck=bend.luck,
+        luck_slope=bend.luck_slope,
+        margin=(1 / fit.noise - 1 / LARGEST_NOISE) / bend.spread,
         sigma=sigma,
+        sigma_df=sigma_df,
         explained=_explained(e, fit),
-        df=max(e.n - e.d, 1.0),
+        df=df,
         noise=fit.noise,
     )
 

@@ -76,7 +76,7 @@ class Results:
 
     @property
     def debiased(self) -> dict[str, float] | Unavailable:
-        """The coefficients without the shrinkage that helps a model to predict: the centres of the intervals."""
+        """The coefficients without the shrinkage that helps a model to predict: what the intervals are around."""
         found = self.inference
         return found if isinstance(found, Unavailable) else self._named(found.estimate)
 
@@ -172,8 +172,9 @@ class Results:
         C = found.covariance
         if isinstance(C, Unavailable) or isinstance(found.sigma, Unavailable):
             return C if isinstance(C, Unavailable) else found.sigma  # type: ignore[return-value]
-        variance = np.einsum("ij,jk,ik->i", Z, C, Z) + (found.sigma**2 if of == "outcome" else 0.0)
-        centre, half = Z @ found.estimate, found.quantile(level) * np.sqrt(variance)
+        spread, df = (found.sigma**2, found.sigma_df) if of == "outcome" else (0.0, found.df)
+        variance = np.einsum("ij,jk,ik->i", Z, C, Z) + spread
+        centre, half = Z @ found.estimate, found.quantile(level, df) * np.sqrt(variance)
         return centre - half, centre + half
 
     def _design(self, X: Any) -> Floats:

@@ -13,14 +13,28 @@ unbiased. Its covariance has three parts, with K = E[N1 G N1]:
                G E[N1 theta theta' N1] G         from N1
 
 and sigma^2 = (y'y - v'G v + s_xy^2 tr G)/(n - d) is unbiased too. Without noise all of this is least squares.
+
+The last part depends on the unknown theta. Where the noise makes theta too small, it also makes that part too small,
+so intervals of +-2 standard errors miss on one side. A value c of a'theta is therefore tested with the variance that it
+would have if c were true, with theta moved to theta + (c - a'theta) m, m = C a/(a'C a), C the covariance:
+
+    variance(c) = a'C a + 2 delta tilt + delta^2 curve,    delta = c - a'theta
+    tilt = b'E[N1 theta m' N1]b,  curve = b'E[N1 m m' N1]b,  b = G a
+
+as in Fieller's theorem for a ratio. `noise` is the size of N1 relative to A. It is read off S, and good luck with N1
+makes it small; so where intervals are given only if `noise` is small, the test must allow for that luck. It needs the
+covariance of a'theta with 1/noise: luck = -b'H theta, if c is true luck + delta luck_slope with luck_slope = -b'H m,
+H = E[N1 (dS of 1/noise at N1)].
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from discreet.solve.equations import NormalEquations
 
@@ -38,21 +52,68 @@ class Debiased:
     ----------
     theta : array
         The coefficients.
+    G, W : array
+        The inverse of X'X, debiased, and the variances of the noise of X'X.
     unit_sampling : array
         The covariance that sampling error would give them if sigma^2 were 1.
     privacy : array
         The covariance that the noise of the release gives them.
     sigma2 : float or None
         The variance of an outcome around the line; None where y'y was not released.
+    sigma2_error : float
+        The variance that the noise of the release gives sigma2.
     noise : float
         The size of the noise of X'X where the features vary least, relative to that variation.
     """
 
     theta: Floats
+    G: Floats
+    W: Floats
     unit_sampling: Floats
     privacy: Floats
     sigma2: float | None
+    sigma2_error: float
     noise: float
+
+    @property
+    def covariance(self) -> Floats:
+        """Of the coefficients, as far as it is known."""
+        return (self.sigma2 or 0.0) * self.unit_sampling + self.privacy
+
+    def bend(self, T: Floats) -> Bend:
+        """How the test of a'theta = c depends on c, for each row a of T."""
+        b, Ca = T @ self.G, T @ self.covariance
+        variances = np.einsum("pi,pi->p", T, Ca)
+        m = Ca / np.where(variances > 0, variances, 1.0)[:, None]
+        theta = np.broadcast_to(self.theta, m.shape)
+        H, spread = self._luck()
+        return Bend(
+            tilt=along_noise(self.W, b, theta, m),
+            curve=along_noise(self.W, b, m, m),
+            luck=-(b @ H @ self.theta),
+            luck_slope=-np.einsum("pi,ij,pj->p", b, H, m),
+            spread=spread,
+        )
+
+    def _luck(self) -> tuple[Floats, float]:
+        """H = E[N1 D], D the change of 1/noise by N1 to first order, divided by the sd of D; and this sd."""
+        G, W = self.G, self.W
+        x = np.linalg.eigh(through_noise(W, G @ G))[1][:, -1]
+        half = G @ through_noise(W, np.outer(x, x)) @ G @ G / (2 * self.noise**3)
+        slope = half + half.T
+        H = W * slope * (2 - np.eye(len(W)))
+        sd = float(np.sum(H * slope)) ** 0.5
+        return H / sd, sd
+
+
+class Bend(NamedTuple):
+    """Coefficients of the test of one linear combination; `spread` is the sd of 1/noise, in whose units luck is."""
+
+    tilt: Floats
+    curve: Floats
+    luck: Floats
+    luck_slope: Floats
+    spread: float
 
 
 def debiased(e: NormalEquations) -> Debiased:
@@ -69,17 +130,16 @@ def debiased(e: NormalEquations) -> Debiased:
     G = resolvent(e.S, W)
     theta = G @ e.v
     unit_sampling = G + G @ through_noise(W, G) @ G
-    of_v = e.s_xy**2 * (G @ G)
-    of_S = G @ through_noise(W, np.outer(theta, theta)) @ G
-    sigma2 = None
+    of_theta = through_noise(W, np.outer(theta, theta))
+    privacy = e.s_xy**2 * (G @ G) + G @ of_theta @ G
+    sigma2, error = None, 0.0
     if e.yy is not None and e.s_yy is not None:
         rest = e.yy - float(e.v @ theta) + e.s_xy**2 * float(np.trace(G))
         sigma2 = max(rest / max(e.n - e.d, 1.0), e.s_yy / max(e.n, 1.0))
-    size = float(theta @ theta)
-    known = float(np.trace(of_v)) + (sigma2 or 0.0) * float(np.trace(unit_sampling))
-    share = max(size - known, 0.0) / (size + float(np.trace(of_S))) if size > 0 else 0.0
+        of_rest = e.s_yy**2 + 4 * e.s_xy**2 * float(theta @ theta) + float(theta @ of_theta @ theta)
+        error = of_rest / max(e.n - e.d, 1.0) ** 2
     noise = float(np.linalg.eigvalsh(through_noise(W, G @ G))[-1]) ** 0.5
-    return Debiased(theta, unit_sampling, of_v + share * of_S, sigma2, noise)
+    return Debiased(theta, G, W, unit_sampling, privacy, sigma2, error, noise)
 
 
 def through_noise(W: Floats, B: Floats) -> Floats:
@@ -94,6 +154,20 @@ def through_noise(W: Floats, B: Floats) -> Floats:
     spread: Floats = W * B
     np.fill_diagonal(spread, W @ np.diag(B))
     return spread
+
+
+def along_noise(W: Floats, b: Floats, x: Floats, y: Floats) -> Floats:
+    """b'E[N x y' N]b for each row of b, x and y: `through_noise` without its matrices.
+
+    Examples
+    --------
+    >>> one = np.array([[1.0, 2.0]])
+    >>> along_noise(np.array([[2.0, 1.0], [1.0, 2.0]]), one, one, one)
+    array([50.])
+    """
+    apart = W - np.diag(np.diag(W))
+    found: Floats = np.einsum("pi,ij,pj->p", b**2, W, x * y) + np.einsum("pi,ij,pj->p", b * x, apart, b * y)
+    return found
 
 
 def resolvent(S: Floats, W: Floats) -> Floats:
@@ -131,11 +205,7 @@ def _as_if_invariant(S: Floats, h: float) -> Floats:
         solution: Floats = np.where(b > 0, 2 / np.where(b > 0, b + root, 1.0), (root - b) / (2 * h))
         return solution
 
-    low, high = 0.0, float(np.sum(g(0.0)))
-    while high - low > 1e-14 * high:
-        T = (low + high) / 2
-        low, high = (T, high) if np.sum(g(T)) > T else (low, T)
-        if T in (low, high) and high - low <= np.spacing(high):
-            break
-    inverse: Floats = (U * g(high)) @ U.T
+    high = float(np.sum(g(0.0)))
+    T = brentq(lambda T: float(np.sum(g(T))) - T, 0.0, high, xtol=1e-14 * high)
+    inverse: Floats = (U * g(T)) @ U.T
     return inverse
