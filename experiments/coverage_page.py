@@ -153,9 +153,10 @@ def closer(lines: Sequence[Mapping[str, Any]]) -> str:
         f"{line['coverage']:.1%} (standard error {line['error']:.1%}) by `{line['route']}`" for line in some
     )
     return (
-        f"With so few simulations the last figure is rough. The cell it comes from ({some[0]['design']}, {cell}) was run "
-        f"again with {some[0]['simulations']:,} simulations, by `python -m experiments.coverage --designs skewed --features "
-        f"30 --rows 10000 --simulations 5000 --out {CLOSER}`: the intervals that are available cover {found}."
+        f"With so few simulations the last figure is rough. The cell it comes from ({some[0]['design']}, {cell}) was "
+        f"run again with {some[0]['simulations']:,} simulations, by `python -m experiments.coverage --designs skewed "
+        f"--features 30 --rows 10000 --simulations 5000 --out {CLOSER}`: "
+        f"the intervals that are available cover {found}."
     )
 
 

@@ -35,10 +35,10 @@ class Effects:
         Debiased effects; those of the model itself where debiased ones are not available.
     coef : array
         Effects by the coefficients that predict.
-    half : array or Unavailable
-        Half the width of the intervals.
+    ends : array or Unavailable
+        The intervals, a row (low, high) each.
     privacy : array or Unavailable
-        What `half` would be if privacy noise were all there is.
+        Half the width that intervals would have if privacy noise were all there is.
     raw : tuple of str
         The estimates as coefficients in their own units, with their intervals where they are known.
     """
@@ -47,7 +47,7 @@ class Effects:
     ranges: tuple[str, ...]
     estimate: Floats
     coef: Floats
-    half: Floats | Unavailable
+    ends: Floats | Unavailable
     privacy: Floats | Unavailable
     raw: tuple[str, ...]
 
@@ -60,21 +60,23 @@ def effects(fitted: Results, level: float) -> Effects:
     found = fitted.inference
     coef = _pick(fitted.params, names)
     estimate = coef if isinstance(found, Unavailable) else _pick(fitted.debiased, names)  # type: ignore[arg-type]
-    half: Floats | Unavailable
+    intervals = fitted.conf_int(level)
+    ends = intervals if isinstance(intervals, Unavailable) else np.array([intervals[name] for name in names])
     privacy: Floats | Unavailable
     if isinstance(found, Unavailable):
-        half = privacy = found
+        privacy = found
     else:
-        times, errors = found.quantile(level), fitted.std_err
-        half = errors if isinstance(errors, Unavailable) else times * _pick(errors, names)
-        privacy = times * _pick(fitted.privacy_noise, names)  # type: ignore[arg-type]
-    raw = tuple(_raw(fitted, name, estimate[i], half, i) for i, name in enumerate(names))
+        noise = _pick(fitted.privacy_noise, names)  # type: ignore[arg-type]
+        privacy = found.quantile(level) * (widths * noise)
     return Effects(
-        names, tuple(words for _, words in crossed), widths * estimate, widths * coef,
-        half if isinstance(half, Unavailable) else widths * half,
-        privacy if isinstance(privacy, Unavailable) else widths * privacy,
-        raw,
-    )  # fmt: skip
+        names,
+        tuple(words for _, words in crossed),
+        widths * estimate,
+        widths * coef,
+        ends if isinstance(ends, Unavailable) else widths[:, None] * ends,
+        privacy,
+        tuple(_raw(fitted, name, estimate[i], ends, i) for i, name in enumerate(names)),
+    )
 
 
 def reach(domain: Domain, name: str) -> tuple[float, str]:
@@ -105,10 +107,10 @@ def _pick(values: dict[str, float], names: tuple[str, ...]) -> Floats:
     return np.array([values[name] for name in names])
 
 
-def _raw(fitted: Results, name: str, estimate: float, half: Floats | Unavailable, i: int) -> str:
+def _raw(fitted: Results, name: str, estimate: float, ends: Floats | Unavailable, i: int) -> str:
     text = brief(estimate)
-    if not isinstance(half, Unavailable):
-        text += f" [{brief(estimate - half[i])}, {brief(estimate + half[i])}]"
+    if not isinstance(ends, Unavailable):
+        text += f" [{brief(ends[i, 0])}, {brief(ends[i, 1])}]"
     return f"{text} {short(fitted.unit(name), 16)}".strip()
 
 

@@ -69,7 +69,7 @@ def coefficient_plot(results: Results, level: float = 0.95) -> Figure:
             own = found.coef[moved], places[moved]
             axes.plot(*own, "D", mfc="white", mec=INK, ms=4, zorder=4, label="coef, for predictions")
         _finish(figure, axes, found, results)
-        why = found.half if isinstance(found.half, Unavailable) else None
+        why = found.ends if isinstance(found.ends, Unavailable) else None
         if why is not None:
             note(figure, f"Intervals are {why}: {why.reason}")
     return figure  # type: ignore[no-any-return]
@@ -77,9 +77,10 @@ def coefficient_plot(results: Results, level: float = 0.95) -> Figure:
 
 def _intervals(axes: Any, found: Effects, places: Floats, level: float) -> None:
     size = 5 if len(places) > 15 else 7
-    if not isinstance(found.half, Unavailable):
+    if not isinstance(found.ends, Unavailable):
         axes.errorbar(
-            found.estimate, places, xerr=found.half, fmt="none", ecolor=BLUE, elinewidth=1.6, capsize=3.2, capthick=1.6,
+            found.estimate, places, xerr=np.abs(found.ends.T - found.estimate), fmt="none", ecolor=BLUE,
+             elinewidth=1.6, capsize=3.2, capthick=1.6,
             zorder=3, label=f"{100 * level:g} % interval",
         )  # fmt: skip
     if not isinstance(found.privacy, Unavailable):
@@ -90,8 +91,8 @@ def _intervals(axes: Any, found: Effects, places: Floats, level: float) -> None:
 def _moved(found: Effects) -> NDArray[np.bool_]:
     """Where the model's own coefficient would be seen beside the debiased one."""
     shown = np.concatenate([found.estimate, found.coef, [0.0]])
-    if not isinstance(found.half, Unavailable):
-        shown = np.concatenate([shown, found.estimate - found.half, found.estimate + found.half])
+    if not isinstance(found.ends, Unavailable):
+        shown = np.concatenate([shown, *found.ends])
     far: NDArray[np.bool_] = np.abs(found.coef - found.estimate) > 0.015 * np.ptp(shown)
     return far
 
@@ -262,9 +263,9 @@ def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
         ):
             scale = np.array([crossed[name][0] / reach(domain, name)[0] for name in found.names])
             places = np.array([names.index(name) for name in found.names]) + shift
-            half = None if isinstance(found.half, Unavailable) else scale * found.half
+            arms = None if isinstance(found.ends, Unavailable) else scale * np.abs(found.ends.T - found.estimate)
             axes.errorbar(
-                scale * found.estimate, places, xerr=half, fmt=mark, color=colour, mfc=fill, mew=1.3, ms=5,
+                scale * found.estimate, places, xerr=arms, fmt=mark, color=colour, mfc=fill, mew=1.3, ms=5,
                 elinewidth=1.5, capsize=2.5, zorder=3, label=short(label),
             )  # fmt: skip
         rows(axes, [_label(name, crossed[name][1]) for name in names])
@@ -279,4 +280,4 @@ def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
 
 
 def _known(found: Effects) -> bool:
-    return not isinstance(found.half, Unavailable)
+    return not isinstance(found.ends, Unavailable)

@@ -121,7 +121,8 @@ def _notes(fitted: Results, moved: bool) -> list[str]:
         notes.append(f"Standard errors and intervals are {found.sampling}: {found.sampling.reason}")
     else:
         notes.append(
-            "std err joins sampling error (for errors of equal variance) and privacy noise, which is also shown alone."
+            "std err joins sampling error (for errors of equal variance) and privacy noise, which is also shown alone. "
+            "Noise in X'X may make an interval longer on one side."
         )
     if certificate.simulation:
         notes.append("SIMULATION: these numbers promise no privacy.")

@@ -104,8 +104,11 @@ def mu(epsilon: float, delta: float) -> float:
     >>> round(mu(epsilon=1, delta=1e-6), 4)
     0.2367
     """
-    epsilon, delta = _at_least_0("epsilon", epsilon, LIMIT), checks.fraction("delta", delta)
+    return _mu(_at_least_0("epsilon", epsilon, LIMIT), checks.fraction("delta", delta))
 
+
+@cache
+def _mu(epsilon: float, delta: float) -> float:
     def newton(mu: float) -> tuple[Any, float]:
         value, a, _, ctx = _curve(mu, epsilon)
         slope = mu * ctx.exp(-a * a / 2) / ctx.sqrt(2 * ctx.pi) / value

@@ -48,13 +48,12 @@ def answer(results: Results, level: float) -> str:
     size = f"{brief(abs(found.estimate[i]))} {unit}".strip()
     where = f"from {found.ranges[i]}" if found.ranges[i] else f"than for {_reference(results, found.names[i])}"
     largest = f"The largest effect is that of {found.names[i]}: {size} {more} {results.target} {where}, all else equal"
-    half = found.half
-    if isinstance(half, Unavailable):
-        return f"{largest}. Intervals are {half}, for the reason given below the table."
-    clear = int(np.sum(np.abs(found.estimate) > half))
-    ends = sorted(abs(found.estimate[i]) + np.array([-1, 1]) * half[i])
+    if isinstance(found.ends, Unavailable):
+        return f"{largest}. Intervals are {found.ends}, for the reason given below the table."
+    clear = int(np.sum(np.prod(np.sign(found.ends), axis=1) > 0))
+    low, high = sorted(np.sign(found.estimate[i]) * found.ends[i])
     count = f"{clear} of {len(found.names)} coefficients can be told from zero at the {100 * level:g} % level."
-    return f"{count} {largest} ({100 * level:g} % interval {brief(ends[0])} to {brief(ends[1])})."
+    return f"{count} {largest} ({100 * level:g} % interval {brief(low)} to {brief(high)})."
 
 
 def _reference(results: Results, name: str) -> str:
