@@ -13,7 +13,7 @@ import discreet
 
 ROOT = Path(discreet.__file__).parent
 LEVELS = {
-    "base": r"errors|checks|columns|contrasts|derived|domain|encoding|formula|parsing|schema|sensitivity"
+    "base": r"errors|checks|losses|columns|contrasts|derived|domain|encoding|formula|parsing|schema|sensitivity"
     r"|files|progress|randomness|privacy(\..*)?",
     "public": r"released|results|penalised|selection|solve(\..*)?",
     "private": r"moments|histogram|sources(\..*)?",
