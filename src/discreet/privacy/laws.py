@@ -45,7 +45,7 @@ class Tail:
         """The upper sum of the integral, cells growing from epsilon on."""
         if epsilon < 0:
             return min(1.0, -math.expm1(epsilon) + math.exp(epsilon) * self.delta(0.0))
-        x = 60 * np.linspace(0, 1, 20_001) ** 3
+        x = 60 * np.linspace(0, 1, 40_001) ** 3
         p = self.probability(epsilon + x)
         weights = -np.exp(-x[:-1]) * np.expm1(x[:-1] - x[1:])
         return min(1.0, float(p[:-1] @ weights + p[-1] * math.exp(-x[-1])) * _UP)
