@@ -122,11 +122,12 @@ def test_one_dimension(loss, relation):
 @pytest.mark.parametrize("loss", LOSSES[:1] + LOSSES[2:4], ids=repr)
 def test_two_dimensions(loss, relation):
     epsilons = np.array([0.3, 1.0])
-    for modulus, ratio in ((0.5, 2.0), (4.0, 1.0)):
+    points, step = (401, 3) if loss.bell else (801, 7)  # the density jumps at the kinks of the others
+    for modulus, ratio in ((1.0, 2.0), (4.0, 1.0)):
         scale = ratio * loss.slope
         bound = np.array([accounting.delta([event(loss, modulus, scale, relation)], e) for e in epsilons])
-        for tables in list(pairs(loss, relation, 2))[::3]:
-            assert np.all(divergences(loss, tables, modulus, scale, epsilons, 401) <= bound + NEGLIGIBLE)
+        for tables in list(pairs(loss, relation, 2))[::step]:
+            assert np.all(divergences(loss, tables, modulus, scale, epsilons, points) <= bound + NEGLIGIBLE)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
