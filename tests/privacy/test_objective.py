@@ -123,7 +123,8 @@ def test_one_dimension(loss, relation):
 def test_two_dimensions(loss, relation):
     epsilons = np.array([0.3, 1.0])
     points, step = (401, 3) if loss.bell else (801, 7)  # the density jumps at the kinks of the others
-    for modulus, ratio in ((1.0, 2.0), (4.0, 1.0)):
+    for times, ratio in ((1.0, 2.0), (4.0, 1.0)):
+        modulus = times * max(loss.curvature, 1.0)
         scale = ratio * loss.slope
         bound = np.array([accounting.delta([event(loss, modulus, scale, relation)], e) for e in epsilons])
         for tables in list(pairs(loss, relation, 2))[::step]:
