@@ -5,6 +5,7 @@ __version__ = "0.1.0"
 from discreet.domain import Domain
 from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
 from discreet.formula import formula
+from discreet.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression, ObjectivePerturbation
 from discreet.linear import (
     SSP,
     AdaSSP,
@@ -31,11 +32,15 @@ __all__ = [
     "DPElasticNet",
     "DPLasso",
     "DPLinearRegression",
+    "DPLinearSVC",
+    "DPLogisticRegression",
+    "DPPoissonRegression",
     "DPRidge",
     "DiscreetError",
     "DiscreetWarning",
     "Domain",
     "Moments",
+    "ObjectivePerturbation",
     "PrivateMoments",
     "Results",
     "Selection",

@@ -18,6 +18,7 @@ from discreet.checks import neighbors as relation
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, ParameterError
 from discreet.files import atomic_write
+from discreet.glm.results import GLMResults, load_certificate
 from discreet.moments import Moments
 from discreet.registry import DEFAULT, METHODS, find
 from discreet.release import release as release_moments
@@ -73,7 +74,7 @@ def fit(
     json: Json = False,
     n_jobs: Jobs = None,
 ) -> None:
-    """Fit a private linear model to a table and save its certified release."""
+    """Fit a private model to a table and save its certified release."""
     estimator = find(method).estimator
     options: dict[str, Any] = {} if published is None else {"published": published}
     if published is not None and not estimator.papers:
@@ -92,7 +93,8 @@ def fit(
         return
     console.coefficients(model.results_)
     console.certificate(model.certificate_)
-    console.say(f"\nThe release is in {path}. It is public: publish it, or fit more models with `discreet model`.")
+    more = "." if isinstance(model.release_, GLMResults) else ", or fit more models with `discreet model`."
+    console.say(f"\nThe release is in {path}. It is public: publish it{more}")
 
 
 @app.command(epilog="Example: discreet release people.parquet --schema people.toml --epsilon 1 --delta 1e-6")
@@ -176,7 +178,7 @@ def check(release: ReleaseFile, json: Json = False) -> None:
 
     Exit code 0: it adds up. 1: it does not. 2: the file cannot be read.
     """
-    certificate = PrivateMoments.load(release).certificate
+    certificate = load_certificate(release)
     found = certificate.check()
     if json:
         facts = [{"what": f.what, "ok": f.ok, "detail": f.detail} for f in found]

@@ -15,7 +15,8 @@ from discreet.losses import Logistic, Poisson, SmoothHinge, Squared
 from discreet.privacy import accounting, gdp
 from discreet.privacy.events import event_from_dict
 from discreet.privacy.laws import Point, Tail, together
-from discreet.privacy.objective import ObjectiveEvent, least_scale
+from discreet.privacy.calibration import least_scale
+from discreet.privacy.objective import ObjectiveEvent
 
 LOSSES = [Logistic(), SmoothHinge(0.3), Poisson(3.0), Squared(1.0), Squared(2.0)]
 RELATIONS = ["add-remove", "replace-one"]

@@ -12,7 +12,7 @@ of size `output` on top, which hides that difference: it is at most tolerance/la
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -199,21 +199,3 @@ def _pure(event: ObjectiveEvent) -> float:
     if not event.loss.bell:
         return other + E + J
     return other + (E if c <= E else min((c + E) ** 2 / (4 * c), E + J))
-
-
-def least_scale(cost: Callable[[float], bool], start: float) -> float | None:
-    """The least scale, up to a relative 1e-6, that keeps a promise; None where none up to 2^20 starts does."""
-    low, high = start / 2, start
-    while not cost(high):
-        low, high = high, high * 2
-        if high > start * 2.0**20:
-            return None
-    while high / low > 1 + 1e-6:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if cost(middle) else (middle, high)
-    return high
-
-
-def curve(events: Sequence[ObjectiveEvent]) -> Callable[[float], float]:
-    """delta(epsilon) of several perturbed minimisers together."""
-    return together([event.law for event in events], math.hypot(*(event.mu for event in events)) * _ROUND_UP)
