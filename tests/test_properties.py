@@ -16,8 +16,8 @@ from tables import full_text
 from discreet import DiscreetWarning, Domain, Moments, PrivateMoments, formula, release
 from discreet.columns import Numeric
 from discreet.errors import DataError, DiscreetError, ParameterError
-from discreet.privacy.certificate import Certificate
 from discreet.linear.base import MomentsRegressor
+from discreet.privacy.certificate import Certificate
 from discreet.registry import METHODS
 
 SHARE = 0.5772156649015329  # where in its bounds each number of the planted row lies

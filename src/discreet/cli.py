@@ -82,7 +82,7 @@ def fit(
     asked = chosen(Domain.from_file(schema), target, split(features), formula)
     domain, outcome = asked.domain, outcome_of(asked)
     options |= {"domain": domain, "fit_intercept": domain.intercept, "neighbors": relation(neighbors)}
-    model = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, **options)
+    model: Any = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, **options)
     path = free(out or Path(f"{stem(data)}.{outcome}.release.json"), force)
     model.fit_source(data, outcome, asked.features or None, progress=_progress(quiet=json))
     model.release_.save(path)

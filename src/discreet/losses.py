@@ -1,7 +1,7 @@
 """Losses of generalised linear models: convex in eta = x'theta, with bounded slope and curvature.
 
-Each loss says what one row can do at most, per unit of the row's norm: `slope`, the largest |f'|; `span`, the
-length of the interval of f' for one row; `curvature`, the largest f''. `one_signed`: f' never changes its sign, for any row.
+Each loss says what one row can do at most, per unit of the row's norm: `slope`, the largest |f'|; `span`, the length
+of the interval of f' for one row; `curvature`, the largest f''. `one_signed`: f' never changes its sign, for any row.
 `bell`: with s = |f'|/slope, f'' is at most 4 curvature s (1 - s); so it vanishes where the slope is largest.
 """
 
@@ -27,9 +27,13 @@ class Loss(ABC):
     """A convex loss f(eta, y)."""
 
     name: ClassVar[str]
-    slope: ClassVar[float] | float
     one_signed: ClassVar[bool]
     bell: ClassVar[bool]
+
+    @property
+    @abstractmethod
+    def slope(self) -> float:
+        """The largest |f'|."""
 
     @property
     def span(self) -> float:
@@ -61,9 +65,13 @@ class Logistic(Loss):
     """
 
     name: ClassVar[str] = "logistic"
-    slope: ClassVar[float] = 1.0
     one_signed: ClassVar[bool] = True
     bell: ClassVar[bool] = True
+
+    @property
+    def slope(self) -> float:
+        """1."""
+        return 1.0
 
     @property
     def curvature(self) -> float:
@@ -88,12 +96,16 @@ class SmoothHinge(Loss):
     width: float = 0.5
 
     name: ClassVar[str] = "smooth hinge"
-    slope: ClassVar[float] = 1.0
     one_signed: ClassVar[bool] = True
     bell: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checks.positive("width", self.width)
+
+    @property
+    def slope(self) -> float:
+        """1."""
+        return 1.0
 
     @property
     def curvature(self) -> float:
@@ -126,7 +138,7 @@ class Poisson(Loss):
         checks.positive("limit", self.limit)
 
     @property
-    def slope(self) -> float:  # type: ignore[override]
+    def slope(self) -> float:
         """The limit."""
         return self.limit
 
@@ -161,7 +173,7 @@ class Squared(Loss):
             raise FileFormatError("The limit of a squared loss is at least 1.")
 
     @property
-    def slope(self) -> float:  # type: ignore[override]
+    def slope(self) -> float:
         """The limit and the largest outcome."""
         return self.limit + 1.0
 

@@ -1,8 +1,9 @@
 """The second gate: minimisers of perturbed objectives. It sees rows and noise together; proofs in mathematics.md, 7.
 
-The noise b is a real Gaussian (or spherical Laplace) vector, rounded. The solver stops where the gradient, with everything
-that floating point and the rounding of b may have done to it, is within the event's tolerance; so the result lies within
-tolerance/lambda of the exact minimiser, and the noise on top of it hides that difference. The release is rounded to a grid.
+The noise b is a real Gaussian (or spherical Laplace) vector, rounded. The solver stops where the gradient, with all
+that floating point and the rounding of b may have done to it, is within the event's tolerance; so the result lies
+within tolerance/lambda of the exact minimiser, and the noise on top of it hides that difference. It is rounded to a
+grid.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _release(rows: Rows, task: Task, source: Entropy) -> Floats:
     if not residual + error <= event.tolerance:
         raise DataError(
             "The table is too large, or the coefficients are, for the tolerance that this release declares: rounding "
-            "errors may exceed it. Declare a larger public number with rows=, or a larger penalty. Nothing was released."
+            "errors may exceed it. Declare a larger public number with rows=, or a larger alpha. Nothing was released."
         )
     return _hidden(theta, event, source)
 
@@ -131,7 +132,7 @@ def _noise(event: ObjectiveEvent, d: int, source: Entropy) -> tuple[Floats, floa
 
 
 def _hidden(theta: Floats, event: ObjectiveEvent, source: Entropy) -> Floats:
-    """theta with the noise that hides where the solver stopped, rounded to a grid of 2^-30 of that noise."""
+    """Theta with the noise that hides where the solver stopped, rounded to a grid of 2^-30 of that noise."""
     grid = math.ldexp(1.0, math.frexp(event.output)[1] - 31)
     if source is NO_NOISE:
         return theta
@@ -139,4 +140,5 @@ def _hidden(theta: Floats, event: ObjectiveEvent, source: Entropy) -> Floats:
         released: Floats = np.rint((theta + event.output * spherical_laplace(len(theta), source)[0]) / grid) * grid
         return released
     whole = np.floor(theta / grid)
-    return (whole + rounded_normal(theta / grid - whole, event.output / grid, source)) * grid
+    noisy = whole + rounded_normal(theta / grid - whole, event.output / grid, source)
+    return np.asarray(noisy * grid, dtype=float)

@@ -33,7 +33,7 @@ class Sums(NamedTuple):
     value: float
     gradient: Floats
     hessian: Floats
-    count: int
+    rows: int
 
 
 class Rows:
@@ -98,7 +98,7 @@ class Rows:
         parts = np.concatenate(gradients, axis=1)
         gradient = np.array([math.fsum(row) for row in parts.tolist()])
         times = self.count / count
-        return Sums(math.fsum(values) * times, gradient * times, sum(hessians) * times, count)
+        return Sums(math.fsum(values) * times, gradient * times, np.sum(hessians, axis=0) * times, count)
 
     def rounding(self, loss: Loss, norm: float, size: float) -> float:
         """A bound on the error of the gradient's norm in floating point, at a theta of this norm.

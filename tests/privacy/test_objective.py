@@ -13,9 +13,9 @@ import pytest
 
 from discreet.losses import Logistic, Poisson, SmoothHinge, Squared
 from discreet.privacy import accounting, gdp
+from discreet.privacy.calibration import least_scale
 from discreet.privacy.events import event_from_dict
 from discreet.privacy.laws import Point, Tail, together
-from discreet.privacy.calibration import least_scale
 from discreet.privacy.objective import ObjectiveEvent
 
 LOSSES = [Logistic(), SmoothHinge(0.3), Poisson(3.0), Squared(1.0), Squared(2.0)]
@@ -101,7 +101,7 @@ def pairs(loss, relation, d):
                 yield rest or [(np.zeros(d), y, 1)], rest + new
                 continue
             for x, t in itertools.product(directions, outcomes(loss)):
-                yield rest + new, rest + [(x, t, 1)]
+                yield rest + new, [*rest, (x, t, 1)]
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -168,7 +168,7 @@ def test_replace_one_with_the_formula_of_add_remove_is_false():
 
 @pytest.mark.parametrize("loss", [Logistic(), SmoothHinge(0.5)], ids=repr)
 def test_no_jacobian_is_paid_where_the_curvature_vanishes_at_the_largest_slope(loss):
-    """7.3: with lambda >= 4b/(epsilon + mu^2/2) the curve is that of the Gaussian mechanism, and neighbours reach it."""
+    """7.3: with lambda >= 4b/(epsilon + mu^2/2) the curve is that of the Gaussian mechanism."""
     epsilon, scale = 1.0, 2.0
     modulus = 4 * loss.curvature / (epsilon + 1 / (2 * scale**2))
     bound = accounting.delta([event(loss, modulus * 1.0001, scale, "add-remove")], epsilon)
@@ -246,8 +246,8 @@ def test_epsilon_inverts_delta_on_the_safe_side():
 
 
 def test_the_least_scale_keeps_the_promise_and_no_less_does():
-    def holds(scale, loss=SmoothHinge(0.2), relation="replace-one"):
-        return accounting.delta([event(loss, 40.0, scale, relation)], 1.0) <= 1e-6
+    def holds(scale):
+        return accounting.delta([event(SmoothHinge(0.2), 40.0, scale, "replace-one")], 1.0) <= 1e-6
 
     scale = least_scale(holds, 1.0)
     assert holds(scale)

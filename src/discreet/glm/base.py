@@ -44,6 +44,7 @@ from discreet.sources import outcome_name
 
 Floats = NDArray[np.float64]
 
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class PerturbedModel(Estimator, ABC):
     """A generalised linear model fitted by objective perturbation."""
@@ -86,7 +87,7 @@ class PerturbedModel(Estimator, ABC):
         """The loss."""
 
     @abstractmethod
-    def _prepared(self, X: Any, y: Any, name: str | None) -> tuple[Any, Domain, str, Outcome]:
+    def _prepared(self, X: Any, y: Any, name: str | None) -> tuple[Any, Domain, Outcome]:
         """A source of rows made of X and y, its domain, and the outcome."""
 
     def _tasks(self, calibration: Calibration, domain: Domain, outcome: Outcome) -> list[Task]:
@@ -119,7 +120,7 @@ class PerturbedModel(Estimator, ABC):
         promise = self._check()
         name = outcome_name(y)
         X, y = as_features(X), as_outcome(y)
-        source, domain, target, outcome = self._prepared(X, y, name or outcome_name(y))
+        source, domain, outcome = self._prepared(X, y, name or outcome_name(y))
         names = [column for column in domain.columns if column != outcome.column]
         return self._fit(source, domain, names, outcome, promise, named=is_table(X))
 

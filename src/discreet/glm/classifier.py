@@ -37,12 +37,12 @@ class PerturbedClassifier(Classifier, PerturbedModel):
     def _outcome(self, domain: Domain, target: str) -> Outcome:
         return category(domain, target)
 
-    def _prepared(self, X: Any, y: Any, name: str | None) -> tuple[Any, Domain, str, Outcome]:
+    def _prepared(self, X: Any, y: Any, name: str | None) -> tuple[Any, Domain, Outcome]:
         if self.domain is not None:
             domain, target = self._declared(X, name, {})
             outcome = category(domain, target)
             if is_table(X):
-                return join(X, y, target), domain, target, outcome
+                return join(X, y, target), domain, outcome
             classes = outcome.classes or ()
         else:
             classes = declared_classes(self.classes, y)
@@ -52,7 +52,7 @@ class PerturbedClassifier(Classifier, PerturbedModel):
             facts["columns"][target] = {"low": 0, "high": len(classes) - 1}
             domain = Domain.from_dict(facts)
         check_pair(X, y if is_table(X) else np.zeros(len(y)))
-        return join(X, codes(y, classes), target), domain, target, Outcome(target, target, tuple(classes))
+        return join(X, codes(y, classes), target), domain, Outcome(target, target, tuple(classes))
 
     def _set(self, *args: Any, **options: Any) -> None:
         super()._set(*args, **options)

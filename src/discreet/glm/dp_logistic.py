@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 class DPLogisticRegression(PerturbedClassifier):
     """Logistic regression by objective perturbation, with a proven guarantee.
 
-    theta minimises sum_i log(1 + e^(x_i'theta)) - y_i x_i'theta + penalty + b'theta, b being noise. With three classes or
-    more there is one such problem for each class against the others, and one promise for all of them.
+    theta minimises sum_i log(1 + e^(x_i'theta)) - y_i x_i'theta + penalty + b'theta, b being noise. With three
+    classes or more there is one such problem for each class against the others, and one promise for all of them.
 
     Parameters
     ----------
@@ -47,12 +47,13 @@ class DPLogisticRegression(PerturbedClassifier):
         return Logistic()
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class; with more than two, those of one class against the others, made to add to 1."""
+        """The probability of each class; of more than two, each against the others, made to add up to 1."""
         p = expit(self.decision_function(X))
         if p.ndim == 1:
             return np.column_stack([1 - p, p])
-        shares: Floats = np.maximum(p, 1e-300)
-        return shares / shares.sum(axis=1, keepdims=True)
+        at_least = np.maximum(p, 1e-300)
+        shares: Floats = at_least / at_least.sum(axis=1, keepdims=True)
+        return shares
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithm of `predict_proba`."""

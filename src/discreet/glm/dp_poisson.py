@@ -34,9 +34,9 @@ class Count(Outcome):
 class DPPoissonRegression(PerturbedRegressor):
     """Poisson regression by objective perturbation, with a proven guarantee.
 
-    theta minimises sum_i e^(x_i'theta) - y_i x_i'theta + penalty + b'theta, b being noise. Counts are bounded by the upper
-    bound Y of the outcome, so rates above Y are not modelled: the loss goes on linearly there. The noise is in proportion
-    to Y: choose it no larger than needed.
+    theta minimises sum_i e^(x_i'theta) - y_i x_i'theta + penalty + b'theta, b being noise. Counts are bounded by the
+    upper bound Y of the outcome, so rates above Y are not modelled: the loss goes on linearly there. The noise is in
+    proportion to Y: choose it no larger than needed.
 
     Parameters
     ----------

@@ -17,7 +17,8 @@ from discreet.losses import Loss, SmoothHinge
 class DPLinearSVC(PerturbedClassifier):
     """Linear support-vector machine by objective perturbation, with a proven guarantee.
 
-    The hinge max(0, 1 - t eta), t = -1 or 1, has its corner rounded: w log(1 + e^((1 - t eta)/w)), at most w log 2 above it.
+    The hinge max(0, 1 - t eta), t = -1 or 1, has its corner rounded: w log(1 + e^((1 - t eta)/w)), at most w log 2
+    above it.
 
     Parameters
     ----------

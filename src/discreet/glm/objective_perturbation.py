@@ -26,9 +26,9 @@ from discreet.solve.newton import Penalty
 Floats = NDArray[np.float64]
 
 _REASON = (
-    "paper 000 names no constants; these are the ones of the theorem that it cites (Kifer, Smith, Thakurta 2012), which is "
-    "about exact minimisers, and whose proof for Gaussian noise we did not check. The authors' code divides by epsilon "
-    "squared instead (E25)."
+    "paper 000 names no constants; these are the ones of the theorem that it cites (Kifer, Smith, Thakurta 2012), "
+    "which is about exact minimisers, and whose proof for Gaussian noise we did not check. The authors' code divides "
+    "by epsilon squared instead (E25)."
 )
 
 
@@ -45,10 +45,10 @@ class Mapped(Outcome):
 class ObjectivePerturbation(PerturbedRegressor):
     """Linear regression by objective perturbation.
 
-    theta minimises sum_i (x_i'theta - y_i)^2/2 + penalty + b'theta, for columns and outcome mapped to [-1, 1], b being noise.
-    The loss goes on linearly where |x'theta| > 1, beyond the bounds of the outcome; or, with `radius`, theta is
-    constrained to |theta| <= radius and the loss goes on linearly beyond what such a theta can predict. `DPLinearRegression`
-    is more accurate; this is for comparison, and for l1 penalties inside the objective.
+    theta minimises sum_i (x_i'theta - y_i)^2/2 + penalty + b'theta, for columns and outcome mapped to [-1, 1], b
+    being noise. The loss goes on linearly where |x'theta| > 1, beyond the bounds of the outcome; or, with `radius`,
+    theta is constrained to |theta| <= radius and the loss goes on linearly beyond what such a theta can predict.
+    `DPLinearRegression` is more accurate; this is for comparison, and for l1 penalties inside the objective.
 
     Parameters
     ----------
@@ -57,7 +57,8 @@ class ObjectivePerturbation(PerturbedRegressor):
     radius : float, optional
         The largest norm of theta, in units of the mapped columns: a public choice, for the noise grows with it.
     published : {None, "000"}
-        Use the constants of the theorem that paper 000 cites; the guarantee is then `claimed`. `radius` is then 1 by default.
+        Use the constants of the theorem that paper 000 cites; the guarantee is then `claimed`. `radius` is then 1 by
+        default.
 
     Examples
     --------
@@ -82,8 +83,8 @@ class ObjectivePerturbation(PerturbedRegressor):
             plain = self.penalty == "l2" and self.alpha is None and self.noise == "gaussian" and not self.adaptive
             if promise.neighbors != "add-remove" or not plain:
                 raise ParameterError(
-                    "published= follows the paper, which is about add-remove neighbours, Gaussian noise and a penalty that "
-                    "privacy decides: leave penalty, alpha, noise and adaptive as they are."
+                    "published= follows the paper, which is about add-remove neighbours, Gaussian noise and a penalty "
+                    "that privacy decides: leave penalty, alpha, noise and adaptive as they are."
                 )
             promise = replace(promise, status="claimed", reason=_REASON)
         if self.adaptive and self.radius is not None:

@@ -22,14 +22,16 @@ class PerturbedRegressor(Regressor, PerturbedModel):
     def _outcome(self, domain: Domain, target: str) -> Outcome:
         column = domain.entries[domain.target(target)].column
         if not isinstance(domain.columns[column], Numeric):
-            raise ParameterError(f"Column {column!r} is a category; {type(self).__name__} needs a number as the outcome.")
+            raise ParameterError(
+                f"Column {column!r} is a category; {type(self).__name__} needs a number as the outcome."
+            )
         return Outcome(target, column)
 
-    def _prepared(self, X: Any, y: Any, name: str | None) -> tuple[Any, Domain, str, Outcome]:
+    def _prepared(self, X: Any, y: Any, name: str | None) -> tuple[Any, Domain, Outcome]:
         domain, target = self._declared(X, name, {"bounds_y": self.bounds_y})
         outcome = self._outcome(domain, target)
         check_pair(X, y)
-        return join(X, y, target), domain, target, outcome
+        return join(X, y, target), domain, outcome
 
     def _set(self, *args: Any, **options: Any) -> None:
         super()._set(*args, **options)

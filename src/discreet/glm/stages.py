@@ -84,9 +84,10 @@ def one_stage(calibration: Calibration, wish: Wish, labels: Sequence[Label], rad
 class TwoStages:
     """A private pilot, and a second objective whose weights come from it; held to a promise declared beforehand.
 
-    With Lambda the least modulus of the second stage, w_j = Lambda max(1, 1/|pilot_j|): regressors that the pilot finds
-    small are penalised more, the constant as little as any of them. The least of the w_j is public once the pilot is, so
-    where all exceed Lambda the second stage needs less noise for what it declared: what Lambda would have cost is recycled.
+    With Lambda the least modulus of the second stage, w_j = Lambda max(1, 1/|pilot_j|): regressors that the pilot
+    finds small are penalised more, the constant as little as any of them. The least of the w_j is public once the
+    pilot is, so where all exceed Lambda the second stage needs less noise for what it declared: what Lambda would
+    have cost is recycled.
 
     Examples
     --------

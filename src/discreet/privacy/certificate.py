@@ -11,8 +11,8 @@ from discreet.domain import Domain
 from discreet.errors import DiscreetError, FileFormatError
 from discreet.privacy import accounting
 from discreet.privacy.events import Block, Event, GaussianEvent, event_from_dict
-from discreet.privacy.objective import ObjectiveEvent
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.objective import ObjectiveEvent
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,8 @@ class Certificate:
         return Finding(f"noise in the {event.loss.name} objective", ok, detail)
 
     @property
-    def _blocks(self) -> list[Block]:
+    def blocks(self) -> list[Block]:
+        """The statistics that were released with Gaussian noise."""
         return [block for event in self.events if isinstance(event, GaussianEvent) for block in event.blocks]
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,7 +119,7 @@ class Certificate:
                 str(facts["software"]),
                 None if facts.get("declared") is None else Domain.from_dict(facts["declared"]),
             )
-            for block in certificate._blocks:
+            for block in certificate.blocks:
                 certificate.domain.indices([*block.rows, *block.columns])
             for event in certificate.events:
                 certificate.domain.indices(event.design if isinstance(event, ObjectiveEvent) else ())
@@ -126,9 +127,7 @@ class Certificate:
             if list(declared.columns) != list(certificate.domain.columns):
                 raise FileFormatError("The certificate contradicts itself.")
             gaussian = any(event.mu > 0 for event in certificate.events)
-            if facts["simulation"] is not certificate.simulation or (
-                gaussian and not certificate.guarantee.delta > 0
-            ):
+            if facts["simulation"] is not certificate.simulation or (gaussian and not certificate.guarantee.delta > 0):
                 raise FileFormatError("The certificate contradicts itself.")
         except FileFormatError:
             raise
@@ -145,11 +144,11 @@ class Certificate:
         facts = [_NEIGHBORS[self.guarantee.neighbors]]
         minimisers = list(dict.fromkeys(e.name for e in self.events if isinstance(e, ObjectiveEvent)))
         if self.events:
-            names = ", ".join([*(block.name for block in self._blocks), *minimisers])
+            names = ", ".join([*(block.name for block in self.blocks), *minimisers])
             facts.append(f"Released with noise: {names}. Recomputed from that noise, epsilon is {self.epsilon:.4g}.")
         else:
             facts.append("Nothing was computed from the data.")
-        inexact = [*(block.name for block in self._blocks if not block.exact), *minimisers]
+        inexact = [*(block.name for block in self.blocks if not block.exact), *minimisers]
         if inexact:
             facts.append(f"In floating point, with a bound on its error in the noise: {', '.join(inexact)}.")
         facts += self._narrowed()

@@ -55,12 +55,12 @@ class Tail:
         high = 1.0
         while float(self.probability(np.array([high]))[0]) > _BEYOND:
             high *= 2
-        grid = np.linspace(0, high, 513)[1:]
+        grid = np.asarray(np.arange(1, 513) * (high / 512), dtype=float)
         return float(grid[np.argmax(self.probability(grid) <= _BEYOND)])
 
     def cells(self, step: float) -> _Cells:
         """Losses rounded up to multiples of a step; those below 0 count as 0."""
-        p = self.probability(step * np.arange(math.ceil(self.span() / step) + 1))
+        p = self.probability(np.arange(math.ceil(self.span() / step) + 1, dtype=float) * step)
         return _Cells(0, np.concatenate([[max(0.0, 1 - p[0])], np.maximum(p[:-1] - p[1:], 0.0)]), float(p[-1]))
 
 

@@ -137,10 +137,15 @@ class ObjectiveEvent:
         declared = facts["declared"]
         if declared is not None and not (len(declared) == 2 and declared[0] > 0 and 0 <= declared[1] < 1):
             raise FileFormatError("A perturbed objective of the release declares what no stage can keep.")
+        norm, modulus, scale, tolerance, output = map(float, numbers)
         return cls(
             loss_from_dict(facts["loss"]),
             tuple(map(str, facts["design"])),
-            *map(float, numbers),
+            norm,
+            modulus,
+            scale,
+            tolerance,
+            output,
             facts["neighbors"],
             facts["noise"],
             None if declared is None else (float(declared[0]), float(declared[1])),

@@ -115,7 +115,9 @@ def _minimise(smooth: Smooth, b: Floats, penalty: Penalty, theta: Floats, tolera
                 break
             step /= 2
             if step < 2.0**-40:
-                raise DiscreetError("The solver made no progress before it reached its tolerance. Nothing was released.")
+                raise DiscreetError(
+                    "The solver made no progress before it reached its tolerance. Nothing was released."
+                )
         theta, J, g, H = new, J_new, g_new, H_new
     raise DiscreetError("The solver did not reach its tolerance. Nothing was released.")
 
