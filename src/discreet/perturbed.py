@@ -117,7 +117,14 @@ def _release(rows: Rows, task: Task, source: Entropy) -> Floats:
             "The table is too large, or the coefficients are, for the tolerance that this release declares: rounding "
             "errors may exceed it. Declare a larger public number with rows=, or a larger alpha. Nothing was released."
         )
-    return _hidden(theta, event, source)
+    released = _hidden(theta, event, source)
+    return _sparse(released, event, penalty) if source is not NO_NOISE else released
+
+
+def _sparse(theta: Floats, event: ObjectiveEvent, penalty: Penalty) -> Floats:
+    """Coefficients under an l1 norm that are within the noise on the result are zeros of the minimiser: say so."""
+    sd = event.output * (1.0 if event.noise == "gaussian" else math.sqrt(len(theta) + 1))
+    return np.where((penalty.l1 > 0) & (np.abs(theta) <= 8 * sd), 0.0, theta)
 
 
 def _noise(event: ObjectiveEvent, d: int, source: Entropy) -> tuple[Floats, float]:
