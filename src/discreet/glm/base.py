@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from discreet import checks, derived, sensitivity
 from discreet.checks import Neighbors
-from discreet.domain import Domain
+from discreet.domain import CONSTANT, Domain
 from discreet.errors import DomainError, ParameterError
 from discreet.formula import formula as read_formula
 from discreet.glm.outcome import Outcome
 from discreet.glm.parameters import COMMON, PENALTY
-from discreet.glm.results import GLMResults, Link, in_user_units
+from discreet.glm.results import GLMResults, Link, against_first, every_level, in_user_units
 from discreet.glm.stages import TwoStages, Wish, one_stage
 from discreet.linear.contract import Estimator
 from discreet.linear.inputs import (
@@ -225,7 +225,8 @@ class PerturbedModel(Estimator, ABC):
     def _fit(
         self, source: Any, domain: Domain, features: list[str], outcome: Outcome, promise: Guarantee, *, named: bool
     ) -> Self:
-        design = design_names(domain, features)
+        shown = design_names(domain, features)
+        design = every_level(domain, features, shown) if self.penalty == "l2" else shown
         norm = sensitivity.norm(design, domain)
         loss = self._loss(domain, outcome, norm)
         facts = (promise.epsilon, promise.delta, promise.neighbors, self.noise, self.rows)
@@ -239,7 +240,7 @@ class PerturbedModel(Estimator, ABC):
             certificate, thetas = self._release(*release)
         else:
             certificate, thetas = release_minimisers(*release, plan.then(), plan.reserved)
-        self._set(certificate, thetas, domain, design, outcome, features, named=named)
+        self._set(certificate, thetas, domain, (design, shown), outcome, features, named=named)
         return self
 
     def _release(self, *release: Any) -> tuple[Certificate, list[Floats]]:
@@ -250,18 +251,19 @@ class PerturbedModel(Estimator, ABC):
         certificate: Certificate,
         thetas: list[Floats],
         domain: Domain,
-        design: tuple[str, ...],
+        designs: tuple[tuple[str, ...], tuple[str, ...]],
         outcome: Outcome,
         features: list[str],
         *,
         named: bool,
     ) -> None:
-        count = len(outcome.labels(domain))
-        final = [in_user_units(domain, design, theta, self._units(domain, outcome)) for theta in thetas[-count:]]
-        first = int(design[0] not in domain.columns and domain.intercept)
-        weights = None
+        count, (full, design) = len(outcome.labels(domain)), designs
+        mapped = [against_first(domain, full, design, theta) for theta in thetas[-count:]]
+        final = [in_user_units(domain, design, theta, self._units(domain, outcome)) for theta in mapped]
+        first, weights = int(design[0] == CONSTANT), None
         if self.adaptive:
-            weights = np.array([TwoStages.weights(theta)[first:] for theta in thetas[:count]])
+            places = [full.index(name) for name in design[first:]]
+            weights = np.array([TwoStages.weights(theta)[places] for theta in thetas[:count]])
         self.results_ = GLMResults(
             outcome.name,
             design[first:],

@@ -42,9 +42,10 @@ class Calibration:
 
     def event(self, modulus: float, scale: float, declared: tuple[float, float] | None = None) -> ObjectiveEvent:
         """A perturbed minimiser with this noise, its tolerance and the noise on the result that hides it."""
-        tolerance = scale * max(2.0**-24, (self.rows or 0) * 2.0**-44)
+        L = self.norm * self.loss.slope
+        tolerance = max(2.0**-24 * scale, (self.rows or 0) * 2.0**-40 * L)
         share = OUTPUT_SHARE if self.noise == "gaussian" else OUTPUT_SHARE / 5
-        output = 2 * tolerance / modulus / (share * self.norm * self.loss.slope / scale)
+        output = 2 * tolerance / modulus / (share * L / scale)
         facts = (self.loss, self.design, self.norm, modulus, scale, tolerance, output, self.neighbors, self.noise)
         return ObjectiveEvent(*facts, declared)
 
