@@ -419,6 +419,16 @@ def test_three_classes_cost_less_than_three_promises():
     assert 3**0.5 < times < 2
 
 
+def test_progress_rises_to_one(monkeypatch):
+    for keep in (1 << 31, 0):
+        monkeypatch.setattr(rows, "KEEP_BYTES", keep)
+        told = []
+        on_people(DPLogisticRegression).fit_source(people(40_000), "bought", FEATURES, progress=told.append)
+        assert told == sorted(told)
+        assert told[-1] == 1
+        assert len(told) > 3
+
+
 def test_a_stream_that_can_be_read_once_is_kept():
     table = pa.Table.from_pandas(FRAME)
     stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(500))

@@ -16,7 +16,8 @@ from discreet.domain import Domain, Numeric
 from discreet.encoding import ONE, Encoder, Floats
 from discreet.errors import DataError
 from discreet.losses import Loss
-from discreet.moments import threads
+from discreet.moments import Done, threads
+from discreet.progress import Progress
 from discreet.sources import Source, open_source
 
 KEEP_BYTES = 1 << 31
@@ -51,6 +52,8 @@ class Rows:
         The outcome's column. A number is given in units of the mapped column, a category as the place of its level.
     n_jobs : int, optional
         Threads; all cores by default.
+    progress : callable, optional
+        Called with the fraction done while the rows are read for the first time.
 
     Examples
     --------
@@ -60,7 +63,14 @@ class Rows:
     """
 
     def __init__(
-        self, source: Any, domain: Domain, design: Sequence[str], target: str, *, n_jobs: int | None = None
+        self,
+        source: Any,
+        domain: Domain,
+        design: Sequence[str],
+        target: str,
+        *,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self.domain, self.design = domain, tuple(design)
         self._jobs = threads(n_jobs)
@@ -68,10 +78,12 @@ class Rows:
         self._number = isinstance(domain.columns[target], Numeric)
         self._source, self._encoder = open_source(source, domain), Encoder(domain)
         width, total = len(self.design) + 1, self._source.total
+        self._first: Done | None = Done(total, progress) if progress else None
         self._kept: list[tuple[Floats, Floats]] | None = None
         if self._source.once or (total is not None and total * width * 8 <= KEEP_BYTES):
             self._kept = self._read_all()
         self.count = self._count()
+        self._first = None
         if self.count == 0:
             raise DataError("There is no row to release anything from. Nothing was released.")
 
@@ -143,6 +155,8 @@ class Rows:
             self._encoder.finish(A)
             X = np.ascontiguousarray(A[:, self._places]) / ONE
             y = A[:, self._outcome[0]] / ONE if self._number else A[:, self._outcome].argmax(axis=1).astype(float)
+            if self._first:
+                self._first.add(len(X))
             yield X, y
 
     def _read_all(self) -> list[tuple[Floats, Floats]]:

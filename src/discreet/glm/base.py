@@ -94,6 +94,10 @@ class PerturbedModel(Estimator, ABC):
         """The perturbed objectives, calibrated, where there is one stage."""
         return one_stage(calibration, self._wish(), outcome.labels(domain), None)
 
+    @property
+    def _method(self) -> str:
+        return type(self).__name__
+
     def _units(self, domain: Domain, outcome: Outcome) -> tuple[float, float]:
         """Centre and half-width of the linear predictor's own unit."""
         return 0.0, 1.0
@@ -146,7 +150,7 @@ class PerturbedModel(Estimator, ABC):
         names = feature_names(declared, declared.entries[declared.positions[outcome.column][-1]].name, features)
         domain = self._with_intercept(declared.select([*names, outcome.column]))
         with as_progress(progress) as report:
-            self._fit(source, domain, names, outcome, promise, named=True)
+            self._fit(source, domain, names, outcome, promise, named=True, progress=report)
             report(1.0)
         return self
 
@@ -168,7 +172,8 @@ class PerturbedModel(Estimator, ABC):
         if target is None:
             raise ParameterError(f"{formula}: name the outcome left of '~'.")
         with as_progress(progress) as report:
-            self._fit(source, domain, features, self._outcome(domain, target), promise, named=True)
+            outcome = self._outcome(domain, target)
+            self._fit(source, domain, features, outcome, promise, named=True, progress=report)
             report(1.0)
         return self
 
@@ -223,28 +228,31 @@ class PerturbedModel(Estimator, ABC):
         return Domain.from_dict(domain.to_dict() | {"intercept": bool(self.fit_intercept)})
 
     def _fit(
-        self, source: Any, domain: Domain, features: list[str], outcome: Outcome, promise: Guarantee, *, named: bool
+        self,
+        source: Any,
+        domain: Domain,
+        features: list[str],
+        outcome: Outcome,
+        promise: Guarantee,
+        *,
+        named: bool,
+        progress: Progress | None = None,
     ) -> Self:
         shown = design_names(domain, features)
         design = every_level(domain, features, shown) if self.penalty == "l2" else shown
         norm = sensitivity.norm(design, domain)
         loss = self._loss(domain, outcome, norm)
-        facts = (promise.epsilon, promise.delta, promise.neighbors, self.noise, self.rows)
-        calibration = Calibration(loss, design, norm, *facts)
+        asked = (promise.epsilon, promise.delta, promise.neighbors, self.noise, self.rows)
+        calibration = Calibration(loss, design, norm, *asked)
         labels = outcome.labels(domain)
         plan = TwoStages.plan(calibration, self._wish(), labels) if self.adaptive else None
         tasks = plan.pilot if plan else self._tasks(calibration, domain, outcome)
-        rows = Rows(source, domain, design, outcome.column, n_jobs=self.n_jobs)
-        release = (rows, tasks, promise, type(self).__name__, self.rows, self.random_state)
-        if plan is None:
-            certificate, thetas = self._release(*release)
-        else:
-            certificate, thetas = release_minimisers(*release, plan.then(), plan.reserved)
+        rows = Rows(source, domain, design, outcome.column, n_jobs=self.n_jobs, progress=progress)
+        later = (plan.then(), plan.reserved) if plan else ()
+        facts = (promise, self._method, self.rows, self.random_state)
+        certificate, thetas = release_minimisers(rows, tasks, *facts, *later)
         self._set(certificate, thetas, domain, (design, shown), outcome, features, named=named)
         return self
-
-    def _release(self, *release: Any) -> tuple[Certificate, list[Floats]]:
-        return release_minimisers(*release)
 
     def _set(
         self,
@@ -260,21 +268,13 @@ class PerturbedModel(Estimator, ABC):
         count, (full, design) = len(outcome.labels(domain)), designs
         mapped = [against_first(domain, full, design, theta) for theta in thetas[-count:]]
         final = [in_user_units(domain, design, theta, self._units(domain, outcome)) for theta in mapped]
-        first, weights = int(design[0] == CONSTANT), None
+        coef, intercept = np.array([c for c, _ in final]), np.array([c for _, c in final])
+        names, weights = design[int(design[0] == CONSTANT) :], None
         if self.adaptive:
-            places = [full.index(name) for name in design[first:]]
+            places = [full.index(name) for name in names]
             weights = np.array([TwoStages.weights(theta)[places] for theta in thetas[:count]])
-        self.results_ = GLMResults(
-            outcome.name,
-            design[first:],
-            np.array([coef for coef, _ in final]),
-            np.array([intercept for _, intercept in final]),
-            certificate.method,
-            certificate,
-            self.link,
-            outcome.classes,
-            weights,
-        )
+        facts = (certificate.method, certificate, self.link, outcome.classes, weights)
+        self.results_ = GLMResults(outcome.name, names, coef, intercept, *facts)
         self._set_columns(list(derived.inputs({name: domain.columns[name] for name in features})), named=named)
         self._features = tuple(features)
         self.release_, self.certificate_ = self.results_, certificate

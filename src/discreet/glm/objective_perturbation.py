@@ -17,9 +17,8 @@ from discreet.glm.regressor import PerturbedRegressor
 from discreet.glm.results import Link
 from discreet.glm.stages import one_stage
 from discreet.losses import Loss, Squared
-from discreet.perturbed import Task, release_minimisers
+from discreet.perturbed import Task
 from discreet.privacy.calibration import Calibration
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
 from discreet.solve.newton import Penalty
 
@@ -112,10 +111,9 @@ class ObjectivePerturbation(PerturbedRegressor):
         zero = np.zeros(len(calibration.design))
         return [Task(label, Penalty(zero + event.modulus, zero), event, self._radius) for label in labels]
 
-    def _release(self, *release: Any) -> tuple[Certificate, list[Floats]]:
-        rows, tasks, promise, method, *rest = release
-        method = method if self.published is None else f"{method} as published in {self.published}"
-        return release_minimisers(rows, tasks, promise, method, *rest)
+    @property
+    def _method(self) -> str:
+        return super()._method if self.published is None else f"{super()._method} as published in {self.published}"
 
     def _units(self, domain: Domain, outcome: Outcome) -> tuple[float, float]:
         return domain.map(outcome.column)
