@@ -24,7 +24,7 @@ from benchmarks.common import report
 from pyarrow import csv
 from sklearn.linear_model import LogisticRegression
 
-from discreet import DiscreetWarning, Domain, DPLinearSVC, DPLogisticRegression
+from discreet import DiscreetWarning, Domain, DPLogisticRegression
 from discreet.linear.inputs import design_matrix
 from experiments import study
 
@@ -88,8 +88,6 @@ METHODS: dict[str, tuple[type, dict[str, Any]]] = {
     "logistic": (DPLogisticRegression, {}),
     "logistic, adaptive": (DPLogisticRegression, {"adaptive": True}),
     "logistic, l1": (DPLogisticRegression, {"penalty": "l1"}),
-    "logistic, replace-one": (DPLogisticRegression, {"neighbors": "replace-one"}),
-    "SVM": (DPLinearSVC, {}),
 }
 
 
