@@ -26,7 +26,11 @@ from discreet import (
     Domain,
     DPLasso,
     DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegression,
     Moments,
+    ObjectivePerturbation,
     PrivateMoments,
     compare,
     release,
@@ -35,6 +39,7 @@ from discreet import (
 from discreet.errors import DataError, DiscreetError, DiscreetWarning
 from discreet.randomness import OSEntropy, SeededEntropy
 from discreet.report import report
+from discreet.rows import Rows
 
 ROWS = 1049
 SECRETS = [47.31618033988, 0.57721566490153, 23_456.789012345]
@@ -435,3 +440,62 @@ def test_bad_releases_are_refused_before_noise_with_advice(wrong, advice, no_noi
         with pytest.raises(DiscreetError, match=advice) as caught:
             release(**given)
     assert_clean_error(caught)
+
+
+# -------------------------------------------------------------------- models by objective perturbation
+
+PERTURBED = Domain(DOMAIN.columns | {"bought": bool, "visits": (0, 20)})
+WITH_MORE = FRAME.assign(bought=FRAME["age"] > 50, visits=np.arange(ROWS) % 7)
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.parametrize(
+    ("cls", "target"),
+    [
+        (DPLogisticRegression, "bought"),
+        (DPLinearSVC, "region"),
+        (DPPoissonRegression, "visits"),
+        (ObjectivePerturbation, "income"),
+    ],
+)
+def test_a_perturbed_model_holds_no_data(cls, target, adaptive, tmp_path, capfd):
+    features = [name for name in FEATURES if name != target]
+    model = cls(epsilon=1, delta=1e-6, domain=PERTURBED, rows=1000, adaptive=adaptive, penalty="l1")
+    model.fit_source(WITH_MORE, target, features)
+    path = tmp_path / "model.json"
+    model.release_.save(path)
+    printed = capfd.readouterr()
+    r, c = model.results_, model.certificate_
+    faces = [repr(model), model._repr_html_(), repr(vars(model)), path.read_text(), printed.out, printed.err]
+    faces += [repr(r), r.summary(), json.dumps(r.to_dict()), repr(r.params), repr(r.selection())]
+    faces += [repr(c), c.words(), json.dumps(c.to_dict()), *map(repr, c.check())]
+    for face in faces:
+        assert_clean(face)
+    for thing in (model, r, c):
+        assert_clean_pickle(pickle.dumps(thing))
+
+
+@pytest.mark.parametrize("wrong", [{"region": WORD}, {"age": np.nan}, {"visits": np.inf}, {"bought": None}])
+def test_perturbed_models_refuse_bad_rows_without_quoting_them(wrong):
+    ((name, value),) = wrong.items()
+    bad = WITH_MORE.astype({name: object})
+    bad.loc[17, name] = value
+    model = DPLogisticRegression(epsilon=1, delta=1e-6, domain=PERTURBED)
+    with pytest.raises(DataError, match=f"'{name}'") as caught:
+        model.fit_source(bad, "bought", ["age", "share", "region", "visits"])
+    assert_clean_error(caught)
+
+
+def test_labels_that_are_not_declared_are_not_quoted():
+    labels = np.where(np.arange(ROWS) == 17, WORD, "yes")
+    model = DPLinearSVC(epsilon=1, delta=1e-6, bounds_X=(0, [90, 1]), classes=["yes", "no"])
+    with pytest.raises(DataError, match="not among the declared classes") as caught:
+        model.fit(NUMBERS, labels)
+    assert_clean_error(caught)
+
+
+def test_rows_cannot_slip_into_a_pickle():
+    with pytest.raises(TypeError, match="confidential") as caught:
+        pickle.dumps(Rows(WITH_MORE, PERTURBED, ["(intercept)", "age"], "bought"))
+    assert_clean_error(caught)
+    assert_clean(repr(Rows(WITH_MORE, PERTURBED, ["(intercept)", "age"], "bought")))

@@ -6,6 +6,7 @@ from discreet.comparison import Comparison, compare
 from discreet.domain import Domain
 from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
 from discreet.formula import formula
+from discreet.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression, ObjectivePerturbation
 from discreet.linear import (
     SSP,
     AdaSSP,
@@ -33,11 +34,15 @@ __all__ = [
     "DPElasticNet",
     "DPLasso",
     "DPLinearRegression",
+    "DPLinearSVC",
+    "DPLogisticRegression",
+    "DPPoissonRegression",
     "DPRidge",
     "DiscreetError",
     "DiscreetWarning",
     "Domain",
     "Moments",
+    "ObjectivePerturbation",
     "PrivateMoments",
     "Results",
     "Selection",

@@ -41,6 +41,7 @@ from discreet.comparison import compare as compare_models
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.files import atomic_write
+from discreet.glm.results import GLMResults, load_certificate
 from discreet.moments import Moments
 from discreet.registry import DEFAULT, METHODS, find
 from discreet.release import release as release_moments
@@ -82,7 +83,7 @@ def fit(
     json: Json = False,
     n_jobs: Jobs = None,
 ) -> None:
-    """Fit a private linear model to a table and save its certified release."""
+    """Fit a private model to a table and save its certified release."""
     estimator = find(method).estimator
     options: dict[str, Any] = {} if published is None else {"published": published}
     if published is not None and not estimator.papers:
@@ -90,7 +91,7 @@ def fit(
     asked = chosen(Domain.from_file(schema), target, split(features), formula)
     domain, outcome = asked.domain, outcome_of(asked)
     options |= {"domain": domain, "fit_intercept": domain.intercept, "neighbors": relation(neighbors)}
-    model = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, **options)
+    model: Any = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, **options)
     path = free(out or Path(f"{stem(data)}.{outcome}.release.json"), force)
     page = free_report(report, force, path)
     model.fit_source(data, outcome, asked.features or None, progress=_progress(quiet=json))
@@ -103,7 +104,8 @@ def fit(
         return
     console.summary(model.results_.summary())
     console.certificate(model.certificate_)
-    console.say(f"\nThe release is in {path}. It is public: publish it, or fit more models with `discreet model`.")
+    more = "." if isinstance(model.release_, GLMResults) else ", or fit more models with `discreet model`."
+    console.say(f"\nThe release is in {path}. It is public: publish it{more}")
     console.say_where(page)
 
 
@@ -212,7 +214,7 @@ def check(release: ReleaseFile, json: Json = False) -> None:
 
     Exit code 0: it adds up. 1: it does not. 2: the file cannot be read.
     """
-    certificate = PrivateMoments.load(release).certificate
+    certificate = load_certificate(release)
     found = certificate.check()
     if json:
         facts = [{"what": f.what, "ok": f.ok, "detail": f.detail} for f in found]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -67,7 +68,7 @@ def run(folder: Path) -> None:
     schema.write_text(SCHEMA, encoding="utf-8")
 
     domain = Domain.from_file(schema)
-    model = find(DEFAULT).estimator(epsilon=1, delta=1e-6, domain=domain).fit_source(data, "income")
+    model: Any = find(DEFAULT).estimator(epsilon=1, delta=1e-6, domain=domain).fit_source(data, "income")
     model.release_.save(release)
     model.results_.save_report(report, model.release_)
 

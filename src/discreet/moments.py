@@ -203,7 +203,7 @@ def _sum_up(source: Source, jobs: int, progress: Progress) -> Moments:
     encoder = Encoder(source.domain)
     rows = _batch_rows(len(source.domain.entries))
     parts = _Shared(source.parts(rows))
-    done = _Done(source.total, progress)
+    done = Done(source.total, progress)
 
     def work() -> _Total:
         total = _Total(len(source.domain.entries))
@@ -257,7 +257,7 @@ class _Shared:
             return None if self._stopped else next(self._parts, None)
 
 
-class _Done:
+class Done:
     """Tells the progress callback how large a part of the rows has been read, in whole percents."""
 
     def __init__(self, total: int | None, progress: Callable[[float], None]) -> None:
@@ -266,6 +266,7 @@ class _Done:
         self._lock = threading.Lock()
 
     def add(self, rows: int) -> None:
+        """So many rows more have been read."""
         if not self._total:
             return
         with self._lock:

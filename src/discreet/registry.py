@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.errors import ParameterError
+from discreet.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression, ObjectivePerturbation
+from discreet.glm.base import PerturbedModel
 from discreet.linear import SSP, AdaSSP, ConstSSP, DPElasticNet, DPLasso, DPLinearRegression, DPRidge
 from discreet.linear.base import MomentsRegressor
 
@@ -13,7 +15,7 @@ from discreet.linear.base import MomentsRegressor
 class Method:
     """One estimator as people choose it."""
 
-    estimator: type[MomentsRegressor]
+    estimator: type[MomentsRegressor] | type[PerturbedModel]
     source: str
     summary: str
 
@@ -37,6 +39,10 @@ METHODS = (
     Method(AdaSSP, "000 algorithm 2; 003 algorithms 2, 3", "ridge whose penalty adapts to a private least eigenvalue"),
     Method(ConstSSP, "003 algorithm 4", "ridge whose penalty depends on public facts only"),
     Method(SSP, "000 section 3.2; 003 algorithm 1", "plain noisy normal equations; a baseline"),
+    Method(DPLogisticRegression, "ours; 002", "classes by logistic regression, objective perturbation"),
+    Method(DPPoissonRegression, "ours; 002", "counts by Poisson regression, objective perturbation"),
+    Method(DPLinearSVC, "ours; 002", "classes by a linear support-vector machine, objective perturbation"),
+    Method(ObjectivePerturbation, "000 section 3.2", "least squares by objective perturbation; for comparison"),
 )
 DEFAULT = METHODS[0].name
 

@@ -54,7 +54,7 @@ class PrivateMoments:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """What was released."""
-        return tuple(block for event in self.certificate.events for block in event.blocks)
+        return tuple(self.certificate.blocks)
 
     @cached_property
     def arrays(self) -> dict[Block, Floats]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import checks
@@ -18,16 +18,18 @@ GOOD_SCORE = 100.0
 """The epsilon from which every method has R^2 > 0.5 on scikit-learn's 200 rows of 10 features, in tight bounds."""
 
 
-class Regressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class Estimator(BaseEstimator):  # type: ignore[misc]
     """Tags, names of coefficients, and the check of what is to be predicted."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         parameters = self.get_params(deep=False)
-        epsilon = parameters.get("epsilon")
         tags.non_deterministic = "random_state" in parameters and parameters["random_state"] is None
-        tags.regressor_tags.poor_score = not (checks.is_real(epsilon) and epsilon >= GOOD_SCORE)
         return tags
+
+    def _poor_score(self) -> bool:
+        epsilon = self.get_params(deep=False).get("epsilon")
+        return not (checks.is_real(epsilon) and epsilon >= GOOD_SCORE)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
         """Names of the coefficients, in the order of `coef_`; a category has one for each level but the first.
@@ -69,3 +71,21 @@ class Regressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 f"{self.n_features_in_} features as input, and one row a person."
             )
         return X
+
+
+class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
+    """An estimator of a number."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = self._poor_score()
+        return tags
+
+
+class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
+    """An estimator of a class."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self._poor_score()
+        return tags

@@ -1,0 +1,102 @@
+"""What the outcome of a model is, and which labels y stands for: public facts, declared and never read off the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from discreet.domain import Categorical, Domain, Numeric
+from discreet.errors import DataError, ParameterError
+
+Floats = NDArray[np.float64]
+Label = Callable[[Floats], Floats]
+
+PUBLIC = "public"
+"""The value of ``classes`` that declares the set of labels in y to be public knowledge."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome's column, and its classes where it has any.
+
+    Parameters
+    ----------
+    name, column : str
+        What the user calls the outcome, and the column that holds it.
+    classes : tuple, optional
+        The classes, in order.
+    level : int, optional
+        The one level that is asked for, of a category of several.
+    """
+
+    name: str
+    column: str
+    classes: tuple[Any, ...] | None = None
+    level: int | None = None
+
+    def labels(self, domain: Domain) -> list[Label]:
+        """For each linear predictor, which rows are 1 and which are 0."""
+        c, h = domain.map(self.column)
+        number = isinstance(domain.columns[self.column], Numeric)
+
+        def is_class(k: int) -> Label:
+            return lambda y: ((np.rint(c + h * y) if number else y) == k).astype(float)
+
+        if self.level is not None:
+            return [is_class(self.level)]
+        places = range(len(self.classes or ()))
+        return [is_class(1)] if len(places) == 2 else [is_class(k) for k in places]
+
+
+def category(domain: Domain, target: str) -> Outcome:
+    """The outcome of a classifier: a category, or one level of one."""
+    if target in domain.columns:
+        column = domain.columns[target]
+        if not isinstance(column, Categorical):
+            raise ParameterError(
+                f"Column {target!r} is declared as a number, and a classifier needs classes: declare its levels, "
+                "for example [0, 1], or bool."
+            )
+        return Outcome(target, target, tuple(column.levels))
+    entry = domain.entries[domain.target(target)]
+    return Outcome(target, entry.column, (False, True), entry.level)
+
+
+def declared_classes(classes: Any, y: Any) -> tuple[Any, ...]:
+    """The classes of plain arrays: as declared, or the labels of y where those are declared to be public."""
+    if isinstance(classes, str) and classes == PUBLIC:
+        values = np.asarray(y)
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise DataError("y holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
+        check_classification_targets(values)
+        found = np.unique(values)
+        if len(found) < 2:
+            raise DataError("y holds one class only: a classifier needs at least two.")
+        return tuple(found.tolist())
+    if classes is None:
+        raise ParameterError(
+            "Declare the classes of y: classes=[0, 1], or a domain whose outcome is a category. If the set of labels "
+            "in y is public knowledge anyway, classes='public' takes it from y."
+        )
+    if isinstance(classes, str) or not isinstance(classes, (Sequence, np.ndarray)) or len(classes) < 2:
+        raise ParameterError("classes must be a list of at least two labels, for example classes=[0, 1].")
+    listed = np.asarray(classes).tolist()
+    if len(set(listed)) < len(listed):
+        raise ParameterError("A class is listed twice in classes.")
+    return tuple(listed)
+
+
+def codes(y: Any, classes: Sequence[Any]) -> Floats:
+    """Places of the labels among the classes; an undeclared one is an error that does not say which."""
+    values = np.asarray(y)
+    places = np.full(len(values), -1.0)
+    for k, label in enumerate(classes):
+        places[np.asarray(values == label, dtype=bool)] = k
+    if (places < 0).any():
+        raise DataError("y holds a label that is not among the declared classes. Remedy: declare it, or recode y.")
+    return places

@@ -1,0 +1,208 @@
+"""Fitted generalised linear models: released coefficients in the user's units, with the guarantee they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain import CONSTANT, Categorical, Domain
+from discreet.errors import FileFormatError, GuaranteeError
+from discreet.files import read_document, read_json, write_document
+from discreet.privacy.certificate import Certificate
+from discreet.released import PrivateMoments
+
+Floats = NDArray[np.float64]
+Link = Literal["logit", "log", "identity", "sign"]
+
+FORMAT_VERSIONS = (3,)
+"""Of files of kind "model"; their certificates hold events that versions 1 and 2 do not know."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GLMResults:
+    """A fitted generalised linear model. Holds released values only, so it can be saved and published.
+
+    Parameters
+    ----------
+    target : str
+        The outcome.
+    names : tuple of str
+        The regressors, without the intercept.
+    coef, intercept : array
+        One row of coefficients, and one intercept, for each linear predictor, in the user's units.
+    model : str
+        The method.
+    certificate : Certificate
+        The guarantee.
+    link : {"logit", "log", "identity", "sign"}
+        How the linear predictor leads to the outcome.
+    classes : tuple, optional
+        The classes of the outcome, in order; more than two have one linear predictor each.
+    weights : array, optional
+        Of the adaptive method: how much more than others each regressor was penalised, a row for each predictor.
+    """
+
+    target: str
+    names: tuple[str, ...]
+    coef: Floats
+    intercept: Floats
+    model: str
+    certificate: Certificate
+    link: Link
+    classes: tuple[Any, ...] | None = None
+    weights: Floats | None = None
+
+    @property
+    def params(self) -> dict[str, float]:
+        """All coefficients by name, the intercept first; behind the class where there are several predictors."""
+        heads = [""] if len(self.coef) == 1 else [f"{label}: " for label in self.classes or ()]
+        names = ([CONSTANT] if self.certificate.domain.intercept else []) + list(self.names)
+        found: dict[str, float] = {}
+        for head, row, constant in zip(heads, self.coef.tolist(), self.intercept.tolist(), strict=True):
+            values = ([constant] if self.certificate.domain.intercept else []) + row
+            found |= {head + name: value for name, value in zip(names, values, strict=True)}
+        return found
+
+    def unit(self, name: str) -> str:
+        """Coefficients of a link function have no unit of the outcome."""
+        return {"logit": "log odds", "log": "log rate"}.get(self.link, "")
+
+    def selection(self) -> list[dict[str, Any]]:
+        """Which regressors have a coefficient other than zero in some predictor, the largest in mapped units first.
+
+        With an l1 penalty coefficients are exactly zero where noise and penalty outweigh the data. Free, as all that is
+        computed from a release.
+        """
+        halves = np.array([self.certificate.domain.map(column)[1] for column in self._columns()])
+        size = np.abs(self.coef * halves).max(axis=0)
+        table = []
+        for j in np.argsort(-size, kind="stable"):
+            row = {"name": self.names[j], "selected": bool(size[j] > 0), "size": float(size[j])}
+            if self.weights is not None:
+                row["weight"] = float(self.weights[:, j].min())
+            table.append(row)
+        return table
+
+    def _columns(self) -> list[str]:
+        domain = self.certificate.domain
+        return [domain.entries[i].column for i in domain.indices(self.names)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        facts = {"target": self.target, "model": self.model, "link": self.link, "params": self.params}
+        return facts | {"classes": self.classes, "guarantee": self.certificate.guarantee.to_dict()}
+
+    def save(self, path: str | Path, *, simulation: bool = False) -> None:
+        """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        simulation : bool
+            Must be True to save a model whose noise came from a seed.
+        """
+        if self.certificate.simulation and not simulation:
+            raise GuaranteeError(
+                "This model is a simulation: its noise came from a seed or was left out, so it hides nobody. "
+                "Fit again without random_state, or save it with simulation=True for a study on public data."
+            )
+        body = {"kind": "model", "format_version": FORMAT_VERSIONS[-1], "certificate": self.certificate.to_dict()}
+        body |= {"target": self.target, "model": self.model, "names": list(self.names), "link": self.link}
+        body |= {"coef": self.coef.tolist(), "intercept": self.intercept.tolist()}
+        body["classes"] = None if self.classes is None else list(self.classes)
+        body["weights"] = None if self.weights is None else self.weights.tolist()
+        write_document(path, body)
+
+    @classmethod
+    def load(cls, path: str | Path) -> GLMResults:
+        """Load what `save` wrote, after checking that it is whole."""
+        body = read_document(path, "model", FORMAT_VERSIONS)
+        certificate = Certificate.from_dict(body.get("certificate", {}))
+        try:
+            names, link = tuple(map(str, body["names"])), body["link"]
+            coef, intercept = np.array(body["coef"], dtype=float), np.array(body["intercept"], dtype=float)
+            weights = None if body["weights"] is None else np.array(body["weights"], dtype=float)
+            classes = None if body["classes"] is None else tuple(body["classes"])
+            fits = coef.shape == (len(intercept), len(names)) and link in get_args(Link)
+            if not fits or (weights is not None and weights.shape != coef.shape):
+                raise ValueError("coefficients do not fit their names")
+            certificate.domain.indices(names)
+            loaded = cls(
+                str(body["target"]), names, coef, intercept, str(body["model"]), certificate, link, classes, weights
+            )
+            _ = loaded.params
+        except (KeyError, TypeError, ValueError):
+            raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
+        return loaded
+
+    def summary(self) -> str:
+        """A table of the coefficients, with the guarantee on top."""
+        g = self.certificate.guarantee
+        width = max(len(name) for name in [*self.params, "coefficient"])
+        lines = [
+            f"{self.target} ~ {' + '.join(self.names) or '1'}",
+            f"{self.model}; epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}",
+            "",
+            f"{'':<{width}}  {'coef':>14}  unit",
+        ]
+        lines += [f"{name:<{width}}  {value:>14.6g}  {self.unit(name)}".rstrip() for name, value in self.params.items()]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    __repr__ = __str__
+
+
+def in_user_units(
+    domain: Domain, design: Sequence[str], theta: Floats, outcome: tuple[float, float] = (0.0, 1.0)
+) -> tuple[Floats, float]:
+    """Coefficients and intercept of eta in the user's units, from those of the mapped columns.
+
+    With z_j = (x_j - c_j)/h_j and an outcome c_y + h_y eta: coef_j = h_y theta_j/h_j, centres go to the intercept.
+    """
+    columns = [domain.entries[i].column for i in domain.indices(design)]
+    maps = np.array([domain.map(column) for column in columns])
+    c_y, h_y = outcome
+    coef = h_y * theta / maps[:, 1]
+    first = int(design[0] == CONSTANT)
+    constant = float(coef[0]) if first else 0.0
+    return coef[first:], float(c_y + constant - maps[first:, 0] @ coef[first:])
+
+
+def every_level(domain: Domain, features: Sequence[str], design: tuple[str, ...]) -> tuple[str, ...]:
+    """The design with the first level of plain categories too, beside a constant.
+
+    A quadratic penalty makes the solution unique all the same, and then it does not depend on which level is the first.
+    """
+    if design[0] != CONSTANT:
+        return design
+    plain = [name for name in features if isinstance(domain.columns[name], Categorical)]
+    names = {domain.entries[domain.positions[name][0]].name for name in plain if not domain.columns[name].factors}
+    return tuple(entry.name for entry in domain.entries if entry.name in names.union(design))
+
+
+def against_first(domain: Domain, full: Sequence[str], design: Sequence[str], theta: Floats) -> Floats:
+    """Coefficients of the design from those of `every_level`: a first level's goes to the constant."""
+    values = dict(zip(full, theta.tolist(), strict=True))
+    for name in set(full) - set(design):
+        column = domain.entries[domain.indices([name])[0]].column
+        first = values[name]
+        for place in domain.positions[column]:
+            values[domain.entries[place].name] -= first
+        values[CONSTANT] += first
+    return np.array([values[name] for name in design])
+
+
+def load_certificate(path: str | Path) -> Certificate:
+    """The certificate of a release of moments or of a model, by the kind that the file says it is."""
+    body = read_json(path)
+    if isinstance(body, Mapping) and body.get("kind") == "model":
+        return GLMResults.load(path).certificate
+    return PrivateMoments.load(path).certificate

@@ -1,0 +1,158 @@
+"""Newton's method for F(theta) + b'theta + sum_j q_j theta_j^2/2 + sum_j l_j |theta_j|, F convex and smooth.
+
+Each step minimises the quadratic model of the smooth part, with the l1 norm as it is: by a linear solve without one, by
+coordinate descent and a linear solve on the coordinates that are not zero with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from discreet.errors import DiscreetError
+
+Floats = NDArray[np.float64]
+Smooth = Callable[[Floats], tuple[float, Floats, Floats]]
+
+_STEPS = 200
+_SWEEPS = 5000
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """sum_j q_j theta_j^2/2 + sum_j l_j |theta_j|.
+
+    Examples
+    --------
+    >>> Penalty(np.full(2, 3.0), np.zeros(2)).modulus
+    3.0
+    """
+
+    quadratic: Floats
+    l1: Floats
+
+    @property
+    def modulus(self) -> float:
+        """The strong convexity."""
+        return float(self.quadratic.min())
+
+    def __call__(self, theta: Floats) -> float:
+        """The value."""
+        return float(self.quadratic @ theta**2 / 2 + self.l1 @ np.abs(theta))
+
+
+def minimise(
+    smooth: Smooth, b: Floats, penalty: Penalty, theta: Floats, tolerance: float, radius: float | None = None
+) -> tuple[Floats, float]:
+    """The minimiser, up to a subgradient of norm `tolerance`, and the norm that was reached.
+
+    Parameters
+    ----------
+    smooth : callable
+        F, its gradient and its Hessian.
+    b, penalty, theta : array, Penalty, array
+        The linear term, the penalty, and where to start.
+    tolerance : float
+        The norm of the least subgradient at which to stop.
+    radius : float, optional
+        The largest norm of theta.
+    """
+    found = _minimise(smooth, b, penalty, theta, tolerance if radius is None else tolerance / 4)
+    if radius is None or float(np.linalg.norm(found[0])) <= radius:
+        return found
+    return _on_sphere(smooth, b, penalty, found[0], tolerance, radius)
+
+
+def _on_sphere(
+    smooth: Smooth, b: Floats, penalty: Penalty, theta: Floats, tolerance: float, radius: float
+) -> tuple[Floats, float]:
+    """The minimiser of norm `radius`: that of the objective with nu |theta|^2/2 more, for the right nu.
+
+    The norm of the minimiser falls as nu grows, and 1/norm is nearly linear in it.
+    """
+    low, nu, slope = 0.0, 0.0, float("nan")
+    high = float("inf")
+    for _ in range(_STEPS):
+        norm = float(np.linalg.norm(theta))
+        low, high = (nu, high) if norm > radius else (low, nu)
+        rounded = theta * (radius / norm * (1 - 2.0**-50))
+        g = smooth(rounded)[1] + b + (penalty.quadratic + nu) * rounded
+        residual = subgradient(g, rounded, penalty.l1)
+        if residual <= tolerance:
+            return rounded, residual
+        before, inverse = nu, 1 / norm
+        guess = nu + (1 / radius - inverse) / slope if slope > 0 else 2 * nu + penalty.modulus
+        inside = low < guess < high
+        nu = guess if inside else (low + high) / 2 if np.isfinite(high) else 2 * nu + penalty.modulus
+        more = Penalty(penalty.quadratic + nu, penalty.l1)
+        theta, _ = _minimise(smooth, b, more, theta, tolerance / 4)
+        slope = (1 / float(np.linalg.norm(theta)) - inverse) / (nu - before)
+    raise DiscreetError("The solver did not reach its tolerance. Nothing was released.")
+
+
+def _minimise(smooth: Smooth, b: Floats, penalty: Penalty, theta: Floats, tolerance: float) -> tuple[Floats, float]:
+    def whole(at: Floats) -> tuple[float, Floats, Floats]:
+        value, gradient, hessian = smooth(at)
+        g = gradient + b + penalty.quadratic * at
+        return value + float(b @ at) + penalty(at), g, hessian + np.diag(penalty.quadratic)
+
+    J, g, H = whole(theta)
+    for _ in range(_STEPS):
+        residual = subgradient(g, theta, penalty.l1)
+        if residual <= tolerance:
+            return theta, residual
+        direction = _model_minimiser(H, g, theta, penalty.l1) - theta
+        expected = float(g @ direction + penalty.l1 @ (np.abs(theta + direction) - np.abs(theta)))
+        step = 1.0
+        while True:
+            new = theta + step * direction
+            J_new, g_new, H_new = whole(new)
+            if J_new <= J + 1e-4 * step * expected or subgradient(g_new, new, penalty.l1) <= residual / 2:
+                break
+            step /= 2
+            if step < 2.0**-40:
+                raise DiscreetError(
+                    "The solver made no progress before it reached its tolerance. Nothing was released."
+                )
+        theta, J, g, H = new, J_new, g_new, H_new
+    raise DiscreetError("The solver did not reach its tolerance. Nothing was released.")
+
+
+def subgradient(g: Floats, theta: Floats, l1: Floats) -> float:
+    """The norm of the least subgradient, g being the gradient without the l1 norm."""
+    at_zero = np.maximum(np.abs(g) - l1, 0.0)
+    return float(np.linalg.norm(np.where(theta == 0, at_zero, g + l1 * np.sign(theta))))
+
+
+def _model_minimiser(H: Floats, g: Floats, theta: Floats, l1: Floats) -> Floats:
+    """The z that minimises g'(z - theta) + (z - theta)'H(z - theta)/2 + sum_j l_j |z_j|."""
+    if not l1.any():
+        full: Floats = theta - cho_solve(cho_factor(H), g)
+        return full
+    c, z = g - H @ theta, theta.copy()
+    scale = float(np.abs(c).max()) + 1.0
+    for sweep in range(_SWEEPS):
+        before = z.copy()
+        for j in range(len(z)):
+            r = c[j] + H[j] @ z - H[j, j] * z[j]
+            z[j] = -np.sign(r) * max(abs(r) - l1[j], 0.0) / H[j, j]
+        if sweep % 5 == 0 and (polished := _polished(H, c, z, l1, scale)) is not None:
+            return polished
+        if np.array_equal(before, z):
+            break
+    return z
+
+
+def _polished(H: Floats, c: Floats, z: Floats, l1: Floats, scale: float) -> Floats | None:
+    """The exact minimiser, if coordinates are zero, positive and negative where those of z are."""
+    on = (z != 0) | (l1 == 0)
+    signs = np.sign(z[on]) * (l1[on] > 0)
+    exact = np.zeros_like(z)
+    exact[on] = cho_solve(cho_factor(H[np.ix_(on, on)]), -(c[on] + l1[on] * signs))
+    same = np.all((np.sign(exact[on]) == signs) | (l1[on] == 0))
+    slack = np.abs(c + H @ exact)[~on] <= l1[~on] + 1e-12 * scale
+    return exact if same and np.all(slack) else None
