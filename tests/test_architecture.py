@@ -16,7 +16,7 @@ LEVELS = {
     "base": r"errors|unavailable|grid|checks|laplace|losses|columns|arrow_columns|contrasts|derived|domain|encoding"
     r"|formula|parsing|schema|sensitivity|files|progress|randomness|privacy(\..*)?",
     "public": r"released|results|models|penalised|selection|design|inference|reading|summary|units|solve(\..*)?"
-    r"|effects|drawing|plots|report(\..*)?|comparison|pairs|glm\.results",
+    r"|effects|drawing|plots|report(\..*)?|comparison|pairs|fitted|glm\.results",
     "private": r"moments|histogram|rows|sources(\..*)?",
     "gate": r"release|perturbed",
     "top": r"|__main__|arguments|linear(\..*)?|glm(\.(?!results).*)?|registry|cli|console|demo",

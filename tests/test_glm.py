@@ -39,7 +39,9 @@ from discreet.losses import Logistic
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Point
 from discreet.randomness import NO_NOISE
+from discreet.report import report
 from discreet.solve.newton import Penalty, minimise, subgradient
+from discreet.summary import number
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 
@@ -197,7 +199,7 @@ def test_real_releases_are_certified(cls, neighbors, noise, tmp_path):
     assert loaded.certificate == c
     assert loaded.params == one.results_.params
     assert load_certificate(tmp_path / "model.json") == c
-    assert str(loaded) == one.results_.summary()
+    assert str(loaded) == str(one.results_.summary())
     with pytest.raises(FileFormatError, match="not a release file"):
         PrivateMoments.load(tmp_path / "model.json")
 
@@ -592,3 +594,22 @@ def test_the_command_line_fits_and_checks(run, tmp_path):
 def test_warnings_are_ours():
     with pytest.warns(DiscreetWarning, match="promises little"):
         fitted(DPLogisticRegression, epsilon=20)
+
+
+def test_a_report_and_a_picture_of_a_model_with_several_predictors():
+    rng = np.random.default_rng(1)
+    X, y = rng.uniform(-1, 1, (500, 2)), rng.integers(0, 3, 500)
+    options = {"epsilon": 5, "delta": 1e-6, "bounds_X": (-1, 1), "classes": [0, 1, 2]}
+    fitted = DPLogisticRegression(**options).fit(X, y).results_
+    assert fitted.slopes == tuple(f"{label}: {name}" for label in (0, 1, 2) for name in ("x0", "x1"))
+    page = report(fitted)
+    for name, value in fitted.params.items():
+        assert name in page
+        assert number(value) in page
+    assert "perturbed minimiser" in page
+    assert "Noise against signal" not in page
+    assert fitted.std_err.reason in page
+    frame = fitted.to_frame()
+    assert frame["coef"].to_dict() == pytest.approx(fitted.params)
+    assert frame["std_err"].isna().all()
+    assert [text.get_text() for text in fitted.plot().axes[0].get_yticklabels()][0].startswith("0: x0")

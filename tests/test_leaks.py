@@ -467,7 +467,7 @@ def test_a_perturbed_model_holds_no_data(cls, target, adaptive, tmp_path, capfd)
     printed = capfd.readouterr()
     r, c = model.results_, model.certificate_
     faces = [repr(model), model._repr_html_(), repr(vars(model)), path.read_text(), printed.out, printed.err]
-    faces += [repr(r), r.summary(), json.dumps(r.to_dict()), repr(r.params), repr(r.selection())]
+    faces += [repr(r), r._repr_html_(), r.to_json(), report(r), repr(r.params), repr(r.selection())]
     faces += [repr(c), c.words(), json.dumps(c.to_dict()), *map(repr, c.check())]
     for face in faces:
         assert_clean(face)

@@ -97,7 +97,7 @@ def fit(
     model.fit_source(data, outcome, asked.features or None, progress=_progress(quiet=json))
     model.release_.save(path)
     if page is not None:
-        model.results_.save_report(page, model.release_)
+        model.results_.save_report(page, model.release_ if isinstance(model.release_, PrivateMoments) else None)
     if json:
         places = {"release": str(path)} | ({} if page is None else {"report": str(page)})
         console.print_json(model.results_.to_dict() | places | {"certificate": model.certificate_.to_dict()})

@@ -16,7 +16,7 @@ from discreet.unavailable import Unavailable
 from discreet.units import column_of
 
 if TYPE_CHECKING:
-    from discreet.results import Results
+    from discreet.fitted import Fitted
 
 Floats = NDArray[np.float64]
 
@@ -52,10 +52,10 @@ class Effects:
     raw: tuple[str, ...]
 
 
-def effects(fitted: Results, level: float) -> Effects:
+def effects(fitted: Fitted, level: float) -> Effects:
     """The effects of a fitted model."""
-    names = fitted.names or tuple(fitted.params)
-    crossed = [reach(fitted.certificate.domain, name) for name in names]
+    names = fitted.slopes or tuple(fitted.params)
+    crossed = [reach(fitted.certificate.domain, fitted.coordinate(name)) for name in names]
     widths = np.array([width for width, _ in crossed])
     found = fitted.inference
     coef = _pick(fitted.params, names)
@@ -107,7 +107,7 @@ def _pick(values: dict[str, float], names: tuple[str, ...]) -> Floats:
     return np.array([values[name] for name in names])
 
 
-def _raw(fitted: Results, name: str, estimate: float, ends: Floats | Unavailable, i: int) -> str:
+def _raw(fitted: Fitted, name: str, estimate: float, ends: Floats | Unavailable, i: int) -> str:
     text = brief(estimate)
     if not isinstance(ends, Unavailable):
         text += f" [{brief(ends[i, 0])}, {brief(ends[i, 1])}]"

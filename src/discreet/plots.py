@@ -13,6 +13,7 @@ from discreet.domain import CONSTANT
 from discreet.drawing import BLUE, GREY, INK, ORANGE, PALE, canvas, note, rows, short, style
 from discreet.effects import Effects, effects, reach
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.events import GaussianEvent
 from discreet.released import PrivateMoments
 from discreet.sensitivity import costs
 from discreet.summary import number
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from discreet.comparison import Comparison
-    from discreet.results import Results
+    from discreet.fitted import Fitted
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +34,7 @@ HIDDEN = 2.0
 """A released number below this many sds of its noise could well be noise alone."""
 
 
-def coefficient_plot(results: Results, level: float = 0.95) -> Figure:
+def coefficient_plot(results: Fitted, level: float = 0.95) -> Figure:
     """The debiased coefficients with their intervals, and how much of each is privacy noise.
 
     Coefficients have different units. Each is multiplied by the width of its feature's declared range (1 for a level
@@ -97,7 +98,7 @@ def _moved(found: Effects) -> NDArray[np.bool_]:
     return far
 
 
-def _finish(figure: Any, axes: Any, found: Effects, results: Results) -> None:
+def _finish(figure: Any, axes: Any, found: Effects, results: Fitted) -> None:
     rows(axes, [_label(*pair) for pair in zip(found.names, found.ranges, strict=True)])
     right = axes.twinx()
     right.set_ylim(axes.get_ylim())
@@ -116,7 +117,7 @@ def _few_ticks(axes: Any) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(round(value, 12))))
 
 
-def _effect_axis(results: Results) -> str:
+def _effect_axis(results: Fitted) -> str:
     what = "predicted" if results.names == () else "effect on"
     unit = results.unit(CONSTANT)
     over = "" if results.names == () else " over the declared range"
@@ -165,7 +166,7 @@ def budget_plot(certificate: Certificate) -> Figure:
 
 
 def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
-    """The share of mu^2 of each statistic, by name.
+    """The share of mu^2 of each statistic, by name; none where some of the noise is not Gaussian.
 
     Examples
     --------
@@ -175,7 +176,10 @@ def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
     [('counts of y', 0.06), ("X'X", 0.4), ("X'y", 0.5), ("y'y", 0.04)]
     """
     neighbors = certificate.guarantee.neighbors
-    parts = [part for event in certificate.events for part in costs(event.blocks, certificate.domain, neighbors)]
+    events = [event for event in certificate.events if isinstance(event, GaussianEvent)]
+    if len(events) < len(certificate.events):
+        return []
+    parts = [part for event in events for part in costs(event.blocks, certificate.domain, neighbors)]
     total = math.fsum(cost for _, cost in parts)
     return [(" and ".join(block.name for block in blocks), cost / total) for blocks, cost in parts]
 

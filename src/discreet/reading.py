@@ -11,13 +11,12 @@ from discreet.errors import DataError
 from discreet.inference import Inference
 from discreet.summary import Summary, number
 from discreet.unavailable import Unavailable
-from discreet.units import column_of
 
 if TYPE_CHECKING:
-    from discreet.results import Results
+    from discreet.fitted import Fitted
 
 
-def read_results(fitted: Results, level: float) -> Summary:
+def read_results(fitted: Fitted, level: float) -> Summary:
     """The summary of a fitted model."""
     low, high = f"[{(1 - level) / 2:.4g}", f"{(1 + level) / 2:.4g}]"
     numbers = _numbers(fitted, level)
@@ -25,6 +24,8 @@ def read_results(fitted: Results, level: float) -> Summary:
     keys = {"coef": "coef", "debiased": "debiased", "std err": "std_err", "privacy noise": "privacy_noise"}
     keys |= {"P>|t|": "p_value", low: "low", high: "high"}
     headings = [heading for heading in keys if moved or heading != "debiased"]
+    if isinstance(fitted.inference, Unavailable):
+        headings = ["coef", "std err"]
     cells = [_cells(heading, numbers[keys[heading]], len(fitted.params)) for heading in headings]
     units = [fitted.unit(name) for name in fitted.params]
     return Summary(
@@ -36,7 +37,7 @@ def read_results(fitted: Results, level: float) -> Summary:
     )
 
 
-def results_frame(fitted: Results, level: float) -> Any:
+def results_frame(fitted: Fitted, level: float) -> Any:
     """One row a coefficient."""
     numbers = _numbers(fitted, level)
     none = [None] * len(fitted.params)
@@ -57,7 +58,7 @@ def to_pandas(table: dict[str, list[Any]]) -> Any:
         raise DataError("A frame needs pandas: pip install pandas. to_dict() and to_json() need nothing.") from None
 
 
-def _numbers(fitted: Results, level: float) -> dict[str, list[float] | Unavailable]:
+def _numbers(fitted: Fitted, level: float) -> dict[str, list[float] | Unavailable]:
     """Columns of the table, in the order of `params`."""
     found: dict[str, Any] = {
         "coef": fitted.params,
@@ -79,7 +80,7 @@ def _cells(heading: str, column: list[float] | Unavailable, rows: int) -> list[s
     return [f"{value:.3f}" if heading == "P>|t|" else number(value) for value in column]
 
 
-def _moved(fitted: Results) -> bool:
+def _moved(fitted: Fitted) -> bool:
     """Whether the model's coefficients are others than the debiased ones, by what a reader could see."""
     found = fitted.inference
     if isinstance(found, Unavailable):
@@ -89,7 +90,7 @@ def _moved(fitted: Results) -> bool:
     return any(abs(fitted.params[name] - debiased[name]) > 0.01 * noise[name] for name in fitted.params)
 
 
-def _facts(fitted: Results) -> dict[str, str]:
+def _facts(fitted: Fitted) -> dict[str, str]:
     g, found = fitted.certificate.guarantee, fitted.inference
     facts = {
         "Method": fitted.model,
@@ -107,9 +108,9 @@ def _facts(fitted: Results) -> dict[str, str]:
     return facts
 
 
-def _notes(fitted: Results, moved: bool) -> list[str]:
+def _notes(fitted: Fitted, moved: bool) -> list[str]:
     found, certificate = fitted.inference, fitted.certificate
-    notes = [_estimand(fitted)]
+    notes = [f"Estimand: {fitted.estimand}."]
     if moved:
         notes.append(
             "coef is for predictions: drawn towards zero where noise is large, stretched where clipping took variation "
@@ -127,16 +128,3 @@ def _notes(fitted: Results, moved: bool) -> list[str]:
     if certificate.simulation:
         notes.append("SIMULATION: these numbers promise no privacy.")
     return notes
-
-
-def _estimand(fitted: Results) -> str:
-    """What the coefficients are about."""
-    domain, declared = fitted.certificate.domain, fitted.certificate.declared
-    column = column_of(domain, fitted.target)
-    text = "Estimand: the best linear fit to the population with every column clipped to its bounds"
-    if declared is not None and declared.columns[column] != domain.columns[column]:
-        text += (
-            f"; those of {column} were narrowed from {declared.columns[column].short()} to "
-            f"{domain.columns[column].short()}"
-        )
-    return f"{text}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,23 +15,23 @@ from discreet.derived import VERSIONS, format_version
 from discreet.design import design_matrix
 from discreet.domain import CONSTANT
 from discreet.errors import FileFormatError, GuaranteeError, ParameterError
-from discreet.files import atomic_write, read_document, write_document
+from discreet.files import read_document, write_document
+from discreet.fitted import Fitted
 from discreet.inference import OLD_FILE, Inference, Test, infer
 from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
 from discreet.solve.equations import NormalEquations
-from discreet.summary import Summary
 from discreet.unavailable import Unavailable
 from discreet.units import coefficient_unit, user_units
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Results:
+class Results(Fitted):
     """A fitted linear model. Holds released values only, so it can be saved and published.
 
     Parameters
@@ -74,42 +73,6 @@ class Results:
         """All coefficients by name, the intercept first."""
         return self._named(np.concatenate([[self.intercept], self.coef]))
 
-    @property
-    def debiased(self) -> dict[str, float] | Unavailable:
-        """The coefficients without the shrinkage that helps a model to predict: what the intervals are around."""
-        found = self.inference
-        return found if isinstance(found, Unavailable) else self._named(found.estimate)
-
-    @property
-    def std_err(self) -> dict[str, float] | Unavailable:
-        """Standard errors of the debiased coefficients: sampling error and privacy noise."""
-        return self._named_or_why("std_err")
-
-    @property
-    def privacy_noise(self) -> dict[str, float] | Unavailable:
-        """What the standard errors would be if privacy noise were all there is."""
-        return self._named_or_why("privacy_noise")
-
-    @property
-    def pvalues(self) -> dict[str, float] | Unavailable:
-        """p-values of the tests that each coefficient is zero."""
-        return self._named_or_why("p_values")
-
-    def conf_int(self, level: float = 0.95) -> dict[str, tuple[float, float]] | Unavailable:
-        """Confidence intervals (low, high) by name.
-
-        Parameters
-        ----------
-        level : float
-            The share of samples and noises for which the interval holds the true coefficient.
-        """
-        level = checks.fraction("level", level)
-        found = self.inference
-        pairs = found if isinstance(found, Unavailable) else found.interval(level)
-        if isinstance(pairs, Unavailable):
-            return pairs
-        return {name: (low, high) for name, (low, high) in self._named(pairs).items()}
-
     def wald_test(self, names: Sequence[str]) -> Test | Unavailable:
         """The test that several coefficients are all zero, for example those of all levels of a category."""
         known = list(self.params)
@@ -124,17 +87,6 @@ class Results:
     def unit(self, name: str) -> str:
         """The unit of a coefficient, as far as the schema gives units."""
         return coefficient_unit(self.certificate.domain, self.target, name)
-
-    def _named(self, values: Floats) -> dict[str, Any]:
-        """Values of (intercept, coef) by name; without an intercept the first is left out."""
-        names = [CONSTANT, *self.names] if self.certificate.domain.intercept else list(self.names)
-        return dict(zip(names, values[-len(names) :].tolist() if names else [], strict=True))
-
-    def _named_or_why(self, what: str) -> dict[str, float] | Unavailable:
-        if isinstance(self.inference, Unavailable):
-            return self.inference
-        values = getattr(self.inference, what)
-        return values if isinstance(values, Unavailable) else self._named(values)
 
     # ---------------------------------------------------------------- predictions
 
@@ -180,47 +132,7 @@ class Results:
     def _design(self, X: Any) -> Floats:
         return design_matrix(X, self.certificate.domain, self.names)
 
-    # ---------------------------------------------------------------- tables and files
-
-    def summary(self, level: float = 0.95) -> Summary:
-        """A table of the coefficients with their standard errors and intervals, the guarantee on top."""
-        from discreet.reading import read_results
-
-        return read_results(self, checks.fraction("level", level))
-
-    def plot(self, level: float = 0.95) -> Figure:
-        """A picture of the coefficients and their intervals; see `discreet.plots`."""
-        from discreet.plots import coefficient_plot
-
-        return coefficient_plot(self, level)
-
-    def save_report(
-        self, path: str | Path, released: PrivateMoments | None = None, *, level: float = 0.95, date: Any = None
-    ) -> None:
-        """Write a report of the model: one HTML page that needs no network; see `discreet.report`.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        released : PrivateMoments, optional
-            The release that the model was fitted to, for the picture of noise against signal.
-        level : float
-            Of the intervals.
-        date : date or str, optional
-            The date that the citation gives; without one the same model gives the same file.
-        """
-        from discreet.report import report
-
-        text = report(self, released, level=level, date=date)
-        with atomic_write(path) as file:
-            file.write(text.encode())
-
-    def to_frame(self, level: float = 0.95) -> Any:
-        """A pandas frame: one row a coefficient; what is not available is missing."""
-        from discreet.reading import results_frame
-
-        return results_frame(self, checks.fraction("level", level))
+    # ---------------------------------------------------------------- files
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -238,10 +150,6 @@ class Results:
             "guarantee": self.certificate.guarantee.to_dict(),
             "release": self.release,
         }
-
-    def to_json(self) -> str:
-        """`to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def save(self, path: str | Path) -> None:
         """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery."""
@@ -269,14 +177,6 @@ class Results:
             )  # fmt: skip
         except (KeyError, TypeError, ValueError):
             raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
 
 def _inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailable:

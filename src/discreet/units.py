@@ -69,12 +69,16 @@ def user_units(released: PrivateMoments, e: NormalEquations, *, unclip: bool = T
 
 def column_of(domain: Domain, name: str) -> str:
     """The column of a coordinate: ``"sex"`` for ``"sex[M]"``."""
-    return domain.entries[domain.indices([name])[0]].column
+    return name if name in domain.columns else domain.entries[domain.indices([name])[0]].column
 
 
 def coefficient_unit(domain: Domain, target: str, name: str) -> str:
     """The unit of a coefficient, as far as the schema gives units."""
-    outcome = _unit(domain, target) or "1"
+    return unit_per(domain, _unit(domain, target) or "1", name)
+
+
+def unit_per(domain: Domain, outcome: str, name: str) -> str:
+    """A unit for one unit of a regressor; "" for a number by a number."""
     below = _unit(domain, name)
     below = f"({below})" if below and "*" in below else below
     text = f"{outcome}/{below}" if below else outcome

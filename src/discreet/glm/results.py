@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 
 from discreet.domain import CONSTANT, Categorical, Domain
 from discreet.errors import FileFormatError, GuaranteeError
-from discreet.files import read_document, read_json, write_document
+from discreet.files import digest, read_document, read_json, write_document
+from discreet.fitted import Fitted
 from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
+from discreet.unavailable import Unavailable
+from discreet.units import coefficient_unit, unit_per
 
 Floats = NDArray[np.float64]
 Link = Literal["logit", "log", "identity", "sign"]
@@ -23,8 +26,20 @@ FORMAT_VERSIONS = (3,)
 """Of files of kind "model"; their certificates hold events that versions 1 and 2 do not know."""
 
 
+WITHOUT_CURVATURE = Unavailable(
+    "not released",
+    "The coefficients themselves are released, with no statistic that tells how far the data and the noise move them.",
+)
+KINDS = {
+    "logit": "logistic regression",
+    "log": "Poisson regression",
+    "identity": "linear regression",
+    "sign": "linear classification",
+}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class GLMResults:
+class GLMResults(Fitted):
     """A fitted generalised linear model. Holds released values only, so it can be saved and published.
 
     Parameters
@@ -60,17 +75,63 @@ class GLMResults:
     @property
     def params(self) -> dict[str, float]:
         """All coefficients by name, the intercept first; behind the class where there are several predictors."""
-        heads = [""] if len(self.coef) == 1 else [f"{label}: " for label in self.classes or ()]
-        names = ([CONSTANT] if self.certificate.domain.intercept else []) + list(self.names)
+        constant = self.certificate.domain.intercept
+        names = ([CONSTANT] if constant else []) + list(self.names)
         found: dict[str, float] = {}
-        for head, row, constant in zip(heads, self.coef.tolist(), self.intercept.tolist(), strict=True):
-            values = ([constant] if self.certificate.domain.intercept else []) + row
+        for head, row, intercept in zip(self._heads, self.coef.tolist(), self.intercept.tolist(), strict=True):
+            values = ([intercept] if constant else []) + row
             found |= {head + name: value for name, value in zip(names, values, strict=True)}
         return found
 
+    @property
+    def _heads(self) -> list[str]:
+        return [""] if len(self.coef) == 1 else [f"{label}: " for label in self.classes or ()]
+
+    @property
+    def slopes(self) -> tuple[str, ...]:
+        """Names in `params` other than the intercepts'."""
+        return tuple(head + name for head in self._heads for name in self.names)
+
+    def coordinate(self, name: str) -> str:
+        """The regressor that a name in `params` stands for."""
+        known = (CONSTANT, *self.names)
+        return next(name.removeprefix(head) for head in ("", *self._heads) if name.removeprefix(head) in known)
+
+    @property
+    def kind(self) -> str:
+        """What kind of model it is, in words."""
+        return KINDS[self.link]
+
+    @property
+    def estimand(self) -> str:
+        """What the coefficients are about."""
+        return (
+            f"the penalised {self.kind} that fits the population best, with every column clipped to its bounds; the "
+            "penalty draws coefficients towards zero"
+        )
+
+    @property
+    def inference(self) -> Unavailable:  # type: ignore[override]
+        """Why there are no standard errors."""
+        return WITHOUT_CURVATURE
+
+    @property
+    def rows(self) -> float | None:  # type: ignore[override]
+        """The declared number of rows."""
+        return self.certificate.rows
+
+    @property
+    def release(self) -> str:  # type: ignore[override]
+        """The SHA-256 that the saved model carries: one name for one release, to cite it by."""
+        return digest(self._document())
+
     def unit(self, name: str) -> str:
-        """Coefficients of a link function have no unit of the outcome."""
-        return {"logit": "log odds", "log": "log rate"}.get(self.link, "")
+        """What one unit of a regressor changes: log odds, or the logarithm of a rate, or the outcome's own unit."""
+        domain = self.certificate.domain
+        if self.link == "identity":
+            return coefficient_unit(domain, self.target, self.coordinate(name))
+        head = {"logit": "log odds", "log": "log rate"}.get(self.link, "1")
+        return unit_per(domain, head, self.coordinate(name))
 
     def selection(self) -> list[dict[str, Any]]:
         """Which regressors have a coefficient other than zero in some predictor, the largest in mapped units first.
@@ -112,12 +173,15 @@ class GLMResults:
                 "This model is a simulation: its noise came from a seed or was left out, so it hides nobody. "
                 "Fit again without random_state, or save it with simulation=True for a study on public data."
             )
+        write_document(path, self._document())
+
+    def _document(self) -> dict[str, Any]:
         body = {"kind": "model", "format_version": FORMAT_VERSIONS[-1], "certificate": self.certificate.to_dict()}
         body |= {"target": self.target, "model": self.model, "names": list(self.names), "link": self.link}
         body |= {"coef": self.coef.tolist(), "intercept": self.intercept.tolist()}
         body["classes"] = None if self.classes is None else list(self.classes)
         body["weights"] = None if self.weights is None else self.weights.tolist()
-        write_document(path, body)
+        return body
 
     @classmethod
     def load(cls, path: str | Path) -> GLMResults:
@@ -140,24 +204,6 @@ class GLMResults:
         except (KeyError, TypeError, ValueError):
             raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
         return loaded
-
-    def summary(self) -> str:
-        """A table of the coefficients, with the guarantee on top."""
-        g = self.certificate.guarantee
-        width = max(len(name) for name in [*self.params, "coefficient"])
-        lines = [
-            f"{self.target} ~ {' + '.join(self.names) or '1'}",
-            f"{self.model}; epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}",
-            "",
-            f"{'':<{width}}  {'coef':>14}  unit",
-        ]
-        lines += [f"{name:<{width}}  {value:>14.6g}  {self.unit(name)}".rstrip() for name, value in self.params.items()]
-        return "\n".join(lines)
-
-    def __str__(self) -> str:
-        return self.summary()
-
-    __repr__ = __str__
 
 
 def in_user_units(

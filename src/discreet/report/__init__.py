@@ -13,11 +13,11 @@ from discreet.report import facts, promise
 from discreet.report.page import bullets, code, figure, page, paragraphs, section, table
 
 if TYPE_CHECKING:
-    from discreet.results import Results
+    from discreet.fitted import Fitted
 
 
 def report(
-    results: Results, released: PrivateMoments | None = None, *, level: float = 0.95, date: dt.date | str | None = None
+    results: Fitted, released: PrivateMoments | None = None, *, level: float = 0.95, date: dt.date | str | None = None
 ) -> str:
     """A report as HTML text. The same arguments give the same text, to the last letter: no clock is read.
 
@@ -49,7 +49,7 @@ def report(
         section("What was found", *_found(results, level)),
         section("What is promised to the people in the table", *_promised(results)),
         section("Where the budget went", *_budget(results)),
-        section("Noise against signal", *_noise(released)),
+        *([section("Noise against signal", *_noise(released))] if plots.budget_shares(certificate) else []),
         section(
             "The certificate",
             table(("", ""), facts.certified(results), "facts"),
@@ -67,7 +67,7 @@ def report(
     )
 
 
-def check_pair(results: Results, released: PrivateMoments | None) -> None:
+def check_pair(results: Fitted, released: PrivateMoments | None) -> None:
     """Refuse a release that a model was not fitted to."""
     if released is None:
         return
@@ -78,7 +78,7 @@ def check_pair(results: Results, released: PrivateMoments | None) -> None:
         raise ParameterError("This model was not fitted to this release. Give the release that it comes from.")
 
 
-def _found(results: Results, level: float) -> list[str]:
+def _found(results: Fitted, level: float) -> list[str]:
     summary = results.summary(level)
     count = len(results.names)
     words = f"Dot plot of {count} effects on {results.target} over declared ranges; its numbers are in the table below."
@@ -91,7 +91,7 @@ def _found(results: Results, level: float) -> list[str]:
     ]
 
 
-def _promised(results: Results) -> list[str]:
+def _promised(results: Fitted) -> list[str]:
     certificate = results.certificate
     odds = promise.odds(certificate.guarantee)
     risk = [] if odds is None else ["<h3>What one person risks</h3>", paragraphs(*promise.risk(certificate.guarantee))]
@@ -108,10 +108,14 @@ def _promised(results: Results) -> list[str]:
     ]
 
 
-def _budget(results: Results) -> list[str]:
+def _budget(results: Fitted) -> list[str]:
     shares = plots.budget_shares(results.certificate)
-    if not shares:
+    if not results.certificate.events:
         return [paragraphs("Nothing was computed from the data, so nothing was spent.")]
+    if not shares:
+        return [
+            paragraphs("All of it went to the release below, whose noise is not Gaussian: there is nothing to divide.")
+        ]
     words = "Bar chart of shares of mu squared: " + ", ".join(f"{name} {100 * part:.3g} %" for name, part in shares)
     return [
         figure(
@@ -139,7 +143,7 @@ def _noise(released: PrivateMoments | None) -> list[str]:
     ]
 
 
-def _verify(results: Results) -> list[str]:
+def _verify(results: Fitted) -> list[str]:
     name = f"{results.target}.release.json"
     return [
         paragraphs(
@@ -158,6 +162,6 @@ def _verify(results: Results) -> list[str]:
     ]
 
 
-def _cite(results: Results, date: dt.date | str | None) -> list[str]:
+def _cite(results: Fitted, date: dt.date | str | None) -> list[str]:
     text, bibtex = facts.citation(results, None if date is None else str(date))
     return [paragraphs(text), code(bibtex)]

@@ -11,13 +11,13 @@ from discreet.columns import Categorical, Column
 from discreet.domain import CONSTANT
 from discreet.effects import brief, effects
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import Block
+from discreet.privacy.events import Block, GaussianEvent
 from discreet.summary import number
 from discreet.unavailable import Unavailable
 from discreet.units import column_of
 
 if TYPE_CHECKING:
-    from discreet.results import Results
+    from discreet.fitted import Fitted
 
 UNITS = (
     "Noise is in units of the mapped columns: every number was first mapped from its declared range to [-1, 1], and "
@@ -26,19 +26,19 @@ UNITS = (
 )
 
 
-def heading(results: Results) -> str:
+def heading(results: Fitted) -> str:
     """The title: the outcome and the features, or how many there are."""
     names = features(results)
     formula = f"{results.target} ~ {' + '.join(names) or '1'}"
     return formula if len(formula) <= 90 or len(names) < 2 else f"{results.target} on {len(names)} features"
 
 
-def features(results: Results) -> list[str]:
+def features(results: Fitted) -> list[str]:
     """The columns of the regressors."""
     return list(dict.fromkeys(column_of(results.certificate.domain, name) for name in results.names))
 
 
-def answer(results: Results, level: float) -> str:
+def answer(results: Fitted, level: float) -> str:
     """What was found, in a sentence or two."""
     found, unit = effects(results, level), results.unit(CONSTANT)
     i = int(np.argmax(np.abs(found.estimate)))
@@ -56,12 +56,12 @@ def answer(results: Results, level: float) -> str:
     return f"{count} {largest} ({100 * level:g} % interval {brief(low)} to {brief(high)})."
 
 
-def _reference(results: Results, name: str) -> str:
+def _reference(results: Fitted, name: str) -> str:
     column = results.certificate.domain.columns[column_of(results.certificate.domain, name)]
     return str(column.levels[0]) if isinstance(column, Categorical) else ""
 
 
-def effects_caption(results: Results, level: float) -> str:
+def effects_caption(results: Fitted, level: float) -> str:
     """What the picture of the coefficients shows."""
     text = (
         "Each coefficient times the width of its feature's declared range, so that all are in the unit of the outcome; "
@@ -77,7 +77,7 @@ def effects_caption(results: Results, level: float) -> str:
     )
 
 
-def asked(results: Results) -> list[tuple[str, str]]:
+def asked(results: Fitted) -> list[tuple[str, str]]:
     """What was asked for."""
     certificate = results.certificate
     g, domain = certificate.guarantee, certificate.declared or certificate.domain
@@ -107,7 +107,7 @@ STATUS = {
 }
 
 
-def _rows(results: Results) -> str:
+def _rows(results: Fitted) -> str:
     if results.certificate.rows is not None:
         return f"{results.certificate.rows:,}, declared in public; not read from the data"
     if results.rows is None:
@@ -135,7 +135,7 @@ def bounds(column: Column) -> str:
     return f"{low} to {high} {column.unit or ''}".strip()
 
 
-def columns(results: Results) -> list[tuple[str, ...]]:
+def columns(results: Fitted) -> list[tuple[str, ...]]:
     """One row a declared column: name, role, declared bounds, bounds as used."""
     certificate = results.certificate
     declared = certificate.declared or certificate.domain
@@ -150,7 +150,7 @@ def columns(results: Results) -> list[tuple[str, ...]]:
     return rows
 
 
-def certified(results: Results) -> list[tuple[str, str]]:
+def certified(results: Fitted) -> list[tuple[str, str]]:
     """The certificate's own facts."""
     c = results.certificate
     g, domain = c.guarantee, c.domain
@@ -167,23 +167,24 @@ def certified(results: Results) -> list[tuple[str, str]]:
     return [*facts, ("Software", c.software or "not recorded"), ("Digest of the release", _digest(results))]
 
 
-def _digest(results: Results) -> str:
+def _digest(results: Fitted) -> str:
     return f"SHA-256 {results.release}" if results.release else "not recorded"
 
 
 def blocks(certificate: Certificate) -> list[tuple[str, ...]]:
     """One row a released statistic."""
-    return [
-        (
-            block.name,
-            _of(block),
-            _sd(block),
-            "exact" if block.exact else "floating point, error bounded",
-            f"{event.mu:.6g}",
-        )
-        for event in certificate.events
-        for block in event.blocks
-    ]
+    rows: list[tuple[str, ...]] = []
+    for event in certificate.events:
+        if isinstance(event, GaussianEvent):
+            cost = f"{event.mu:.6g}"
+            rows += [(block.name, _of(block), _sd(block), _arithmetic(block.exact), cost) for block in event.blocks]
+        else:
+            rows.append((event.name, ", ".join(event.design), f"{event.scale:.6g}", _arithmetic(False), "not Gaussian"))
+    return rows
+
+
+def _arithmetic(exact: bool) -> str:
+    return "exact" if exact else "floating point, error bounded"
 
 
 def _of(block: Block) -> str:
@@ -199,10 +200,10 @@ def _sd(block: Block) -> str:
 # ---------------------------------------------------------------- citing
 
 
-def citation(results: Results, date: str | None) -> tuple[str, str]:
+def citation(results: Fitted, date: str | None) -> tuple[str, str]:
     """A reference as text and as BibTeX."""
     g, c = results.certificate.guarantee, results.certificate
-    title = f"A differentially private linear regression of {heading(results)}"
+    title = f"A differentially private {results.kind} of {heading(results)}"
     promise = f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}"
     software = f"{c.software or 'discreet'}, {c.method}"
     digest = f"release SHA-256 {results.release}" if results.release else "release without a recorded digest"

@@ -17,7 +17,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from discreet.results import Results
+    from discreet.fitted import Fitted
 
 BEFORE = (0.01, 0.1, 0.5)
 """How certain an attacker may be before."""
@@ -26,7 +26,7 @@ LITTLE = 10.0
 """Above this epsilon the promise means little, which estimators warn of too."""
 
 
-def banners(results: Results) -> list[str]:
+def banners(results: Fitted) -> list[str]:
     """What must be seen first, where something is wrong."""
     g, found = results.certificate.guarantee, results.certificate.check()
     texts = {
