@@ -612,4 +612,4 @@ def test_a_report_and_a_picture_of_a_model_with_several_predictors():
     frame = fitted.to_frame()
     assert frame["coef"].to_dict() == pytest.approx(fitted.params)
     assert frame["std_err"].isna().all()
-    assert [text.get_text() for text in fitted.plot().axes[0].get_yticklabels()][0].startswith("0: x0")
+    assert next(text.get_text() for text in fitted.plot().axes[0].get_yticklabels()).startswith("0: x0")
