@@ -187,6 +187,29 @@ def test_two_signs_cost_no_factor_where_slopes_of_one_row_span_no_more_than_the_
     assert accounting.delta([squared], 1.0) == pytest.approx(both, rel=0.01)
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_tails_hold_for_every_interval_of_slopes(loss, relation):
+    """An adversary who sees Z and chooses slopes within the interval of one row, or of two, exceeds no tail (J = 0)."""
+    m = np.linspace(0.05, 3, 60)
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((100_000, 2))
+    for scale in (0.7 * loss.slope, 2.5 * loss.slope):
+        bound = event(loss, 1e12, scale, relation).law.probability(m)
+        for share in (0.0, 0.3, 0.5) if not loss.one_signed else (0.0,):
+            low = max(share * loss.span, loss.span - loss.slope) / scale
+            slopes = np.array([-low, loss.span / scale - low])
+            for angle in (0.0, 1.0, math.pi):
+                e = np.array([math.cos(angle), math.sin(angle)])
+                if relation == "add-remove":
+                    corners = slopes[:, None] * [[1.0, 0.0]]
+                else:
+                    corners = np.array([[a, 0.0] - b * e for a in slopes for b in slopes])
+                worst = (Z @ corners.T + (corners**2).sum(axis=1) / 2).max(axis=1)
+                exceeded = (np.maximum(worst, 0)[:, None] > m).mean(axis=0)
+                assert np.all(exceeded <= bound + 4 * np.sqrt(bound / len(Z)) + 1e-4)
+
+
 # -------------------------------------------------------------------- laws and their composition
 
 
