@@ -14,7 +14,7 @@ import discreet
 ROOT = Path(discreet.__file__).parent
 LEVELS = {
     "base": r"errors|unavailable|grid|checks|columns|arrow_columns|contrasts|derived|domain|encoding|formula|parsing"
-    r"|schema|sensitivity|files|progress|randomness|privacy(\..*)?",
+    r"|schema|losses|sensitivity|files|progress|randomness|privacy(\..*)?",
     "public": r"released|results|penalised|selection|design|inference|reading|summary|units|solve(\..*)?",
     "private": r"moments|histogram|sources(\..*)?",
     "gate": r"release",

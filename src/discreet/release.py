@@ -17,7 +17,7 @@ from discreet.grid import GridValues
 from discreet.histogram import Histogram
 from discreet.moments import Moments
 from discreet.privacy import gdp
-from discreet.privacy.budget import charge
+from discreet.privacy.budget import Cost, charge
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block, GaussianEvent, Statistic
 from discreet.privacy.guarantee import Guarantee
@@ -120,7 +120,8 @@ def release_counts(histogram: Histogram, share: float, promise: Guarantee, rando
     exact = histogram.integers() * (1 << (2 * LATTICE_BITS))
     source = entropy(random_state)
     if not _simulated(source):
-        charge(gdp.mu(epsilon=promise.epsilon, delta=promise.delta), promise.neighbors, "counts and moments")
+        mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
+        charge(Cost(promise.epsilon, promise.delta, mu), promise.neighbors, "counts and moments")
     return Counts(histogram.domain, event, _noisy(exact, _sds(block)[0], source), source)
 
 
@@ -180,7 +181,7 @@ def release_blocks(
     _check_rows(moments.integers([0], [0])[0])
     exact = [_exact(moments, block) for block in blocks]
     if before is None and not _simulated(source):
-        charge(event.mu, promise.neighbors, method)
+        charge(Cost(certificate.epsilon, promise.delta, event.mu), promise.neighbors, method)
     values = tuple(
         tuple(_noisy(part, sd, source) for part, sd in zip(parts, _sds(block), strict=True))
         for block, parts in zip(blocks, exact, strict=True)

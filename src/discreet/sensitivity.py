@@ -85,6 +85,11 @@ def _joint(gram: Block, cross: Block, domain: Domain) -> float:
     return (a * (1 - c**2) + b * (1 + c)) * _ROUND_UP
 
 
+def norm(names: Sequence[str], domain: Domain) -> float:
+    """Bound on the Euclidean norm of some coordinates of a row, rounded up."""
+    return math.sqrt(_norm_squared(names, domain)) * _ROUND_UP
+
+
 def _norm_squared(names: Sequence[str], domain: Domain) -> float:
     return domain.norm_squared(domain.indices(names))
 

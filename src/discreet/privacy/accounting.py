@@ -1,18 +1,52 @@
-"""What events cost together: Gaussian releases compose exactly, adaptively too."""
+"""What events cost together.
+
+An event costs `mu`, in the sense of Gaussian differential privacy, and where it is not Gaussian a `law` besides (see
+`privacy.laws`). Gaussian costs compose exactly, adaptively too; the laws of other events are convolved with them.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from discreet.privacy import gdp
-from discreet.privacy.events import GaussianEvent
+from discreet.privacy.events import Event
+from discreet.privacy.laws import Law, Point, together
 
 
-def mu(events: Iterable[GaussianEvent]) -> float:
-    """The mu of all events together: mu^2 is the sum of their mu^2."""
+def mu(events: Iterable[Event]) -> float:
+    """The Gaussian part of all events together: mu^2 is the sum of their mu^2."""
     return gdp.compose(event.mu for event in events)
 
 
-def epsilon(events: Iterable[GaussianEvent], delta: float) -> float:
-    """The exact epsilon of all events together, rounded up."""
-    return gdp.epsilon(mu=mu(events), delta=delta)
+def laws(events: Iterable[Event]) -> list[Law]:
+    """The parts that are not Gaussian."""
+    return [law for event in events if (law := event.law) is not None]
+
+
+def delta(events: Iterable[Event], epsilon: float) -> float:
+    """A delta that all events together keep at epsilon; exact for Gaussian ones."""
+    events = list(events)
+    others = laws(events)
+    return together(others, mu(events))(epsilon) if others else gdp.delta(mu=mu(events), epsilon=epsilon)
+
+
+def epsilon(events: Iterable[Event], delta: float) -> float:
+    """The least epsilon that all events together keep at delta, rounded up; exact for Gaussian ones."""
+    events = list(events)
+    others = laws(events)
+    if not others:
+        return gdp.epsilon(mu=mu(events), delta=delta)
+    points = [law for law in others if isinstance(law, Point) and law.failure <= delta]
+    if len(points) == len(others) and mu(events) == 0 and (delta == 0 or len(points) == 1):
+        return math.fsum(point.epsilon for point in points) if delta or not any(p.failure for p in points) else math.inf
+    curve = together(others, mu(events))
+    low, high = 0.0, 1.0
+    while curve(high) > delta:
+        low, high = high, high * 2
+        if high > 2.0**40:
+            return math.inf
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if curve(middle) <= delta else (middle, high)
+    return high

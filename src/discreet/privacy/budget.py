@@ -11,6 +11,8 @@ import math
 import multiprocessing
 import os
 import threading
+from dataclasses import dataclass
+from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
@@ -23,10 +25,26 @@ _active: list[Budget] = []
 _lock = threading.RLock()
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What one release is charged with: its promise, and its mu where it is Gaussian."""
+
+    epsilon: float
+    delta: float
+    mu: float | None = None
+
+    def to_dict(self, *, adding: bool) -> dict[str, float]:
+        """The part of it that counts."""
+        return {"epsilon": self.epsilon, "delta": self.delta} if adding or self.mu is None else {"mu": self.mu}
+
+
 class Budget:
     """One (epsilon, delta) promise for everything that is released inside its ``with`` block.
 
-    Gaussian releases compose exactly: n equal releases cost sqrt(n) times as much as one, not n times.
+    Gaussian releases compose exactly: n equal releases cost sqrt(n) times as much as one, not n times. Other releases,
+    such as the minimisers of `DPLogisticRegression`, are charged with their own promise, and promises are added up. The
+    two ways cannot be mixed once a result has been seen, because choosing between them by what was released would cost
+    more than either says. So the first release decides, unless `adding` does.
 
     Parameters
     ----------
@@ -34,6 +52,9 @@ class Budget:
         The promise for all releases together.
     neighbors : {"add-remove", "replace-one"}
         The relation that every release inside must use.
+    adding : bool, optional
+        True: add up the promises of all releases, Gaussian ones too. False: Gaussian releases only, exactly composed.
+        By default the first release decides.
 
     Examples
     --------
@@ -43,12 +64,15 @@ class Budget:
     (0.397, 0.9)
     """
 
-    def __init__(self, epsilon: float, delta: float, *, neighbors: Neighbors = "add-remove") -> None:
+    def __init__(
+        self, epsilon: float, delta: float, *, neighbors: Neighbors = "add-remove", adding: bool | None = None
+    ) -> None:
         self.epsilon = checks.epsilon(epsilon)
         self.delta = checks.delta(delta)
         self.neighbors = checks.neighbors(neighbors)
         self._mu = gdp.mu(epsilon=self.epsilon, delta=self.delta)
-        self._spent: list[tuple[str, float]] = []
+        self.adding: bool | None = checks.choice("adding", adding, (None, True, False))
+        self._spent: list[tuple[str, Cost]] = []
         self._process: int | None = None
 
     def __enter__(self) -> Self:
@@ -65,17 +89,26 @@ class Budget:
 
     @property
     def mu_spent(self) -> float:
-        """The mu of all releases so far."""
-        return gdp.compose(mu for _, mu in self._spent)
+        """The mu of all Gaussian releases so far."""
+        return gdp.compose(cost.mu for _, cost in self._spent if cost.mu is not None)
 
     @property
     def epsilon_spent(self) -> float:
-        """The exact epsilon of all releases so far, at this budget's delta."""
+        """The epsilon of all releases so far, at this budget's delta; exact where all are Gaussian."""
+        if self.adding:
+            return math.fsum(cost.epsilon for _, cost in self._spent)
         return gdp.epsilon(mu=self.mu_spent, delta=self.delta)
 
     @property
+    def delta_spent(self) -> float:
+        """The sum of the deltas of all releases so far, where promises are added up; this budget's delta otherwise."""
+        return math.fsum(cost.delta for _, cost in self._spent) if self.adding else self.delta
+
+    @property
     def epsilon_left(self) -> float:
-        """The epsilon that one more release could have, at this budget's delta."""
+        """The epsilon that one more release could have, at the delta that is left."""
+        if self.adding:
+            return max(0.0, self.epsilon - self.epsilon_spent)
         left = (self._mu - self.mu_spent) * (self._mu + self.mu_spent)
         return gdp.epsilon(mu=math.sqrt(left), delta=self.delta) if left > 0 else 0.0
 
@@ -85,7 +118,7 @@ class Budget:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "neighbors": self.neighbors,
-            "releases": [{"method": method, "mu": mu} for method, mu in self._spent],
+            "releases": [{"method": method} | cost.to_dict(adding=bool(self.adding)) for method, cost in self._spent],
             "epsilon_spent": self.epsilon_spent,
         }
 
@@ -96,7 +129,7 @@ class Budget:
     def __reduce__(self) -> Any:
         raise TypeError("A Budget is not copied to other processes: each would spend it anew. Set one up in each.")
 
-    def _check(self, mu: float, neighbors: Neighbors) -> None:
+    def _check(self, cost: Cost, neighbors: Neighbors) -> None:
         if self._process != os.getpid():
             raise BudgetError(_WORKER)
         if neighbors != self.neighbors:
@@ -104,27 +137,46 @@ class Budget:
                 f"The budget is about {self.neighbors} neighbours and the release about {neighbors} ones: "
                 "their costs cannot be added. Use one relation for all."
             )
-        together = gdp.compose([self.mu_spent, mu])
-        if together > self._mu:
+        adding = cost.mu is None if self.adding is None else self.adding
+        if cost.mu is None and not adding:
+            raise BudgetError(
+                "This release is not Gaussian, and the budget is exact for Gaussian releases only, as its first one "
+                "was. Set up the budget with adding=True: it then adds up the promises of all. Nothing was released."
+            )
+        if not self._holds(cost, adding=adding):
             raise BudgetError(
                 f"This release would exceed the budget: {self.epsilon_spent:.4g} of {self.epsilon:g} is spent "
-                f"at delta = {self.delta:g}, and a release of at most {self.epsilon_left:.4g} would still fit. "
-                "Nothing was released."
+                f"at delta = {self.delta:g}, and a release of at most {self.epsilon_left:.4g} would still fit"
+                f"{', if its delta does too' if adding else ''}. Nothing was released."
             )
+
+    def _holds(self, cost: Cost, *, adding: bool) -> bool:
+        if not adding:
+            return gdp.compose([self.mu_spent, cost.mu or 0.0]) <= self._mu
+        if math.isinf(cost.epsilon):
+            return False
+        epsilons, deltas = zip(*((c.epsilon, c.delta) for c in [*(c for _, c in self._spent), cost]), strict=True)
+        return sum(map(Fraction, epsilons)) <= Fraction(self.epsilon) and sum(map(Fraction, deltas)) <= Fraction(
+            self.delta
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
 
-def charge(mu: float, neighbors: Neighbors, method: str) -> None:
+def charge(cost: float | Cost, neighbors: Neighbors, method: str) -> None:
     """Register a release with every active budget, before its noise is drawn; refuse it if one of them is exceeded."""
     with _lock:
         if not _active and _is_worker():
             raise BudgetError(_WORKER)
+        if not isinstance(cost, Cost):
+            cost = Cost(math.inf, 0.0, cost)
         for budget in _active:
-            budget._check(mu, neighbors)
+            budget._check(cost, neighbors)
         for budget in _active:
-            budget._spent.append((method, mu))
+            if budget.adding is None:
+                budget.adding = cost.mu is None
+            budget._spent.append((method, cost))
 
 
 def _is_worker() -> bool:

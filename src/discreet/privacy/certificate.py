@@ -10,8 +10,9 @@ from discreet import checks, sensitivity
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, FileFormatError
 from discreet.privacy import accounting
-from discreet.privacy.events import GaussianEvent
+from discreet.privacy.events import Block, Event, GaussianEvent, event_from_dict
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.objective import ObjectiveEvent
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Certificate:
         The algorithm.
     domain : Domain
         The public bounds that the noise was fitted to.
-    events : tuple of GaussianEvent
+    events : tuple of events
         Everything that was released.
     rows : int, optional
         The public number of rows that was declared.
@@ -48,7 +49,7 @@ class Certificate:
     guarantee: Guarantee
     method: str
     domain: Domain
-    events: tuple[GaussianEvent, ...] = ()
+    events: tuple[Event, ...] = ()
     rows: int | None = None
     software: str = ""
     declared: Domain | None = None
@@ -65,18 +66,30 @@ class Certificate:
 
     def check(self) -> list[Finding]:
         """Recompute the noise's cost from the bounds and the listed noise, and compare it with the promise."""
-        findings = []
-        for event in self.events:
-            mu = sensitivity.mu(event.blocks, self.domain, self.guarantee.neighbors)
-            ok = mu <= event.mu
-            names = ", ".join(block.name for block in event.blocks)
-            findings.append(Finding(f"noise on {names}", ok, f"mu {mu:.6g}, listed {event.mu:.6g}"))
+        findings = [self._examine(event) for event in self.events]
         promised = self.guarantee.epsilon
         ok = self.epsilon <= promised
         findings.append(Finding("epsilon of all events", ok, f"recomputed {self.epsilon:.6g}, promised {promised:g}"))
         reason = self.guarantee.reason or "proven and tested"
         findings.append(Finding(f"status is {self.guarantee.status!r}", not self.simulation, reason))
         return findings
+
+    def _examine(self, event: Event) -> Finding:
+        """Whether the noise of one event fits the bounds and the relation."""
+        neighbors = self.guarantee.neighbors
+        if isinstance(event, GaussianEvent):
+            mu = sensitivity.mu(event.blocks, self.domain, neighbors)
+            names = ", ".join(block.name for block in event.blocks)
+            return Finding(f"noise on {names}", mu <= event.mu, f"mu {mu:.6g}, listed {event.mu:.6g}")
+        norm = sensitivity.norm(event.design, self.domain)
+        ok = norm <= event.norm and event.neighbors == neighbors and event.keeps_declared()
+        stage = "" if event.declared is None else f", held to epsilon {event.declared[0]:.6g} declared beforehand"
+        detail = f"norm of a row {norm:.6g}, listed {event.norm:.6g}{stage}"
+        return Finding(f"noise in the {event.loss.name} objective", ok, detail)
+
+    @property
+    def _blocks(self) -> list[Block]:
+        return [block for event in self.events if isinstance(event, GaussianEvent) for block in event.blocks]
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -100,19 +113,21 @@ class Certificate:
                 Guarantee.from_dict(facts["guarantee"]),
                 str(facts["method"]),
                 Domain.from_dict(facts["domain"]),
-                tuple(GaussianEvent.from_dict(event) for event in facts["events"]),
+                tuple(event_from_dict(event) for event in facts["events"]),
                 checks.rows(facts["rows"]),
                 str(facts["software"]),
                 None if facts.get("declared") is None else Domain.from_dict(facts["declared"]),
             )
+            for block in certificate._blocks:
+                certificate.domain.indices([*block.rows, *block.columns])
             for event in certificate.events:
-                for block in event.blocks:
-                    certificate.domain.indices([*block.rows, *block.columns])
+                certificate.domain.indices(event.design if isinstance(event, ObjectiveEvent) else ())
             declared = certificate.domain if certificate.declared is None else certificate.declared
             if list(declared.columns) != list(certificate.domain.columns):
                 raise FileFormatError("The certificate contradicts itself.")
+            gaussian = any(event.mu > 0 for event in certificate.events)
             if facts["simulation"] is not certificate.simulation or (
-                certificate.events and not certificate.guarantee.delta > 0
+                gaussian and not certificate.guarantee.delta > 0
             ):
                 raise FileFormatError("The certificate contradicts itself.")
         except FileFormatError:
@@ -128,13 +143,13 @@ class Certificate:
 
     def _facts(self) -> list[str]:
         facts = [_NEIGHBORS[self.guarantee.neighbors]]
-        blocks = [block for event in self.events for block in event.blocks]
-        if blocks:
-            names = ", ".join(block.name for block in blocks)
+        minimisers = list(dict.fromkeys(e.name for e in self.events if isinstance(e, ObjectiveEvent)))
+        if self.events:
+            names = ", ".join([*(block.name for block in self._blocks), *minimisers])
             facts.append(f"Released with noise: {names}. Recomputed from that noise, epsilon is {self.epsilon:.4g}.")
         else:
             facts.append("Nothing was computed from the data.")
-        inexact = [block.name for block in blocks if not block.exact]
+        inexact = [*(block.name for block in self._blocks if not block.exact), *minimisers]
         if inexact:
             facts.append(f"In floating point, with a bound on its error in the noise: {', '.join(inexact)}.")
         facts += self._narrowed()

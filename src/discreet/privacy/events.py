@@ -1,4 +1,9 @@
-"""What was released: frozen facts, apart from what they cost."""
+"""What was released: frozen facts, apart from what they cost.
+
+An event is a frozen dataclass with ``to_dict`` and ``from_dict``, a Gaussian cost ``mu`` (0 where there is none), a
+``law`` of the rest of its privacy loss (None for Gaussian noise, see `privacy.laws`) and, by its place in
+`event_from_dict`, a name for its mechanism. `privacy.accounting` does the rest.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from discreet.errors import FileFormatError
 from discreet.privacy import gdp
+from discreet.privacy.objective import ObjectiveEvent
 
 Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts"]
 Layout = Literal["weighted", "uniform"]
@@ -100,6 +106,8 @@ class GaussianEvent:
     mu: float
     blocks: tuple[Block, ...]
 
+    law = None
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
         return {"mechanism": "gaussian", "mu": self.mu, "blocks": [block.to_dict() for block in self.blocks]}
@@ -107,8 +115,19 @@ class GaussianEvent:
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> GaussianEvent:
         """Rebuild an event from `to_dict`."""
-        if facts.get("mechanism") != "gaussian":
-            raise FileFormatError(f"Unknown mechanism {facts.get('mechanism')!r}; a newer discreet may know it.")
         if not 0 < facts["mu"] <= gdp.LIMIT:
             raise FileFormatError("An event of the release lists a mu that no Gaussian noise has.")
         return cls(float(facts["mu"]), tuple(Block.from_dict(block) for block in facts["blocks"]))
+
+
+Event = GaussianEvent | ObjectiveEvent
+
+_MECHANISMS: dict[str, type[Event]] = {"gaussian": GaussianEvent, "objective perturbation": ObjectiveEvent}
+
+
+def event_from_dict(facts: dict[str, Any]) -> Event:
+    """Rebuild an event of any kind from its `to_dict`."""
+    mechanism = facts.get("mechanism")
+    if mechanism not in _MECHANISMS:
+        raise FileFormatError(f"Unknown mechanism {mechanism!r}; a newer discreet may know it.")
+    return _MECHANISMS[mechanism].from_dict(facts)
