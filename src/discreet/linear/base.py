@@ -27,7 +27,7 @@ from discreet.linear.inputs import (
     is_table,
     join,
 )
-from discreet.moments import Moments, threads
+from discreet.moments import Moments
 from discreet.privacy.events import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.progress import Progress
@@ -36,6 +36,7 @@ from discreet.released import PrivateMoments
 from discreet.results import Results, results
 from discreet.solve.equations import NormalEquations
 from discreet.sources import outcome_name
+from discreet.summing import threads
 
 Floats = NDArray[np.float64]
 
