@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,3 +48,49 @@ def statistic(block: Block, parts: Sequence[GridValues]) -> Floats:
         "counts": (BINS,),
     }
     return values.reshape(shape[block.statistic])
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The values of a released block, found by name.
+
+    Parameters
+    ----------
+    block : Block
+        What was released.
+    array : array
+        Its values, for all rows of the table.
+    scale : float
+        What the released values were multiplied by to stand for all rows: above 1 for a sample of the rows.
+    """
+
+    block: Block
+    array: Floats
+    scale: float = 1.0
+
+    @property
+    def sds(self) -> tuple[float, ...]:
+        """Noise sds: of the diagonal of a Gram matrix and off it; of all values of another statistic."""
+        return tuple(self.scale * sd for sd in self.block.sds)
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """Places of the rows."""
+        return {name: i for i, name in enumerate(self.block.rows)}
+
+    @cached_property
+    def columns(self) -> dict[str, int]:
+        """Places of the columns."""
+        return {name: i for i, name in enumerate(self.block.columns)}
+
+    def holds(self, rows: Sequence[str], columns: Sequence[str] = ()) -> bool:
+        """Whether some products are among the values."""
+        return all(name in self.rows for name in rows) and all(name in self.columns for name in columns)
+
+    def pick(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
+        """The products of some coordinates."""
+        if self.block.statistic == "squares":
+            return self.array[[self.columns[name] for name in rows]][:, None]
+        column = self.columns if self.block.statistic == "cross" else self.rows
+        picked: Floats = self.array[np.ix_([self.rows[name] for name in rows], [column[name] for name in columns])]
+        return picked

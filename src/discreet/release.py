@@ -15,7 +15,7 @@ from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.errors import DataError, GuaranteeError, ParameterError
 from discreet.grid import GridValues
 from discreet.histogram import Histogram
-from discreet.moments import Moments
+from discreet.moments import Moments, outcome_names
 from discreet.privacy import gdp
 from discreet.privacy.budget import Cost, charge
 from discreet.privacy.certificate import Certificate
@@ -85,7 +85,7 @@ def release(
     if not isinstance(moments, Moments):
         raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
     promise = promised(epsilon, delta, rows, neighbors)
-    wants = _wants(moments.domain, targets, shares)
+    wants = _wants(moments.domain, (moments.targets or None) if targets is None else targets, shares)
     return release_verified(moments, wants, promise, "moments", rows, random_state)
 
 
@@ -247,7 +247,7 @@ def _wants(domain: Domain, targets: Sequence[str] | None, shares: Mapping[str, f
         if shares is not None:
             raise ParameterError("shares= needs targets=: without outcomes there is one block and nothing to share.")
         return [Want("gram", tuple(names), (), 1.0)]
-    outcomes = _outcomes(domain, targets)
+    outcomes = outcome_names(domain, targets)
     taken = {domain.entries[i].column for i in domain.indices(outcomes)}
     features = tuple(name for name in names if domain.entries[domain.indices([name])[0]].column not in taken)
     if not features:
@@ -259,15 +259,6 @@ def _wants(domain: Domain, targets: Sequence[str] | None, shares: Mapping[str, f
         ("squares", (), outcomes),
     ]
     return [Want(kind, rows, columns, split[kind]) for kind, rows, columns in blocks if split[kind] > 0]
-
-
-def _outcomes(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(targets, str) or not targets:
-        raise ParameterError("targets must be a list with at least one column name, or None.")
-    outcomes = tuple(domain.entries[domain.target(name)].name for name in targets)
-    if len(set(outcomes)) < len(outcomes):
-        raise ParameterError("An outcome is named twice in targets.")
-    return outcomes
 
 
 def check_shares(shares: Mapping[str, float], defaults: Mapping[str, float]) -> dict[str, float]:

@@ -67,11 +67,11 @@ class Layout:
         return min(EXACT_ROWS, max(128, (1 << 18) // self.size))
 
     @cached_property
-    def _F(self) -> slice | list[int]:
+    def _features(self) -> slice | list[int]:
         return _span(self.features)
 
     @cached_property
-    def _Y(self) -> slice | list[int]:
+    def _outcomes(self) -> slice | list[int]:
         return _span(self.outcomes)
 
     @cached_property
@@ -83,14 +83,14 @@ class Layout:
         if not self.outcomes:
             total += np.matmul(A.T, A, out=work)
             return
-        F, f = A[:, self._F], len(self.features)
+        F, f = A[:, self._features], len(self.features)
         if sampled is None:
             total[:f] += np.matmul(F.T, A[:, self._both], out=work[:f])
         else:
             S = F[sampled]
             total[:f, :f] += S.T @ S
-            total[:f, f:] += F.T @ A[:, self._Y]
-        Y = A[:, self._Y]
+            total[:f, f:] += F.T @ A[:, self._outcomes]
+        Y = A[:, self._outcomes]
         total[f, f:] += np.einsum("ij,ij->j", Y, Y)
 
 
