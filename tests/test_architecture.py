@@ -15,7 +15,7 @@ ROOT = Path(discreet.__file__).parent
 LEVELS = {
     "base": r"errors|unavailable|grid|checks|columns|arrow_columns|contrasts|derived|domain|encoding|formula|parsing"
     r"|schema|losses|sensitivity|files|progress|randomness|privacy(\..*)?",
-    "public": r"released|results|penalised|selection|design|inference|reading|summary|units|solve(\..*)?",
+    "public": r"released|results|many_results|many_inference|many_reading|penalised|selection|design|inference|reading|summary|units|solve(\..*)?",
     "private": r"moments|summing|histogram|sources(\..*)?",
     "gate": r"release",
     "top": r"|__main__|arguments|linear(\..*)?|registry|cli|console|demo",

@@ -62,16 +62,28 @@ class Table:
         Its values, for all rows of the table.
     scale : float
         What the released values were multiplied by to stand for all rows: above 1 for a sample of the rows.
+    norm2, n : float
+        The bound on the squared norm of a row, and the number of rows, which tell how far a sample may be off.
     """
 
     block: Block
     array: Floats
-    scale: float = 1.0
+    scale: float
+    norm2: float
+    n: float
 
     @property
     def sds(self) -> tuple[float, ...]:
-        """Noise sds: of the diagonal of a Gram matrix and off it; of all values of another statistic."""
-        return tuple(self.scale * sd for sd in self.block.sds)
+        """Noise sds: of the diagonal of a Gram matrix and off it; of all values of another statistic.
+
+        A sample of the rows adds its own error to X'X (docs 9.3), at most this much on average over the entries.
+        """
+        if self.scale == 1:
+            return self.block.sds
+        d = len(self.block.rows)
+        error = self.norm2 * math.sqrt((self.scale - 1) * self.n / (d * (d + 1)))
+        diagonal, upper = (self.scale * sd for sd in self.block.sds)
+        return math.hypot(diagonal, math.sqrt(2) * error), math.hypot(upper, error)
 
     @cached_property
     def rows(self) -> dict[str, int]:

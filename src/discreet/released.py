@@ -25,6 +25,7 @@ from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import Unclip, unclip
 
 if TYPE_CHECKING:
+    from discreet.many_results import ManyResults
     from discreet.results import Results
     from discreet.selection import Selection
 
@@ -159,6 +160,22 @@ class PrivateMoments:
             target, features = released_formula(target, self.domain)
         return fit_equations(self, self.equations(target, features), model, options)
 
+    def fit_many(
+        self, targets: Sequence[str] | None = None, features: Sequence[str] | None = None, **options: Any
+    ) -> ManyResults:
+        """Fit one model to many outcomes at once, by default to all that the release names; costs no privacy.
+
+        Parameters
+        ----------
+        targets, features : sequence of str, optional
+            The outcomes, and the regressors: all released columns but outcomes' by default.
+        **options
+            ``solve="noise-aware"``, ``"ridge"`` or ``"cg"``, and of the latter two ``penalty=``, 004's by default.
+        """
+        from discreet.many_results import fit_many
+
+        return fit_many(self, targets, features, **options)
+
     def select(self, target: str, features: Sequence[str] | None = None) -> Selection:
         """The probability that each feature belongs to the model of the outcome; costs no privacy, as `fit`."""
         from discreet.selection import select_variables
@@ -230,17 +247,22 @@ class PrivateMoments:
 
     @cached_property
     def _tables(self) -> tuple[Table, ...]:
-        """The released blocks with their values, and places by name."""
         pairs = zip(self.arrays.items(), self._scales, strict=True)
-        return tuple(Table(block, array, scale) for (block, array), scale in pairs)
+        norm = {block: self.domain.norm_squared(self.domain.indices(block.rows)) for block in self.blocks}
+        return tuple(Table(block, array, scale, norm[block], self.rows()) for (block, array), scale in pairs)
 
     @cached_property
     def _scales(self) -> tuple[float, ...]:
         """What each block is multiplied by to stand for all rows."""
         return tuple(event.scale for event in self.certificate.events for _ in event.blocks)
 
+    @property
+    def sampled(self) -> bool:
+        """Whether X'X stands for all rows by a sample of them."""
+        return any(scale > 1 for scale in self._scales)
+
     @cached_property
-    def _regressors(self) -> tuple[str, ...]:
+    def regressors(self) -> tuple[str, ...]:
         """Columns that are not outcomes only."""
         column = {entry.name: entry.column for entry in self.domain.entries}
         outcomes = {column[name] for block in self.blocks if block.statistic == "cross" for name in block.columns}
@@ -249,7 +271,7 @@ class PrivateMoments:
         return tuple(name for name in self.domain.columns if name in released and name not in outcomes)
 
     def _features(self, target: str) -> list[str]:
-        return [name for name in self._regressors if not derived.uses(self.domain, name, target)]
+        return [name for name in self.regressors if not derived.uses(self.domain, name, target)]
 
     def _find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> Table:
         for table in self._tables:
