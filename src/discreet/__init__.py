@@ -15,7 +15,9 @@ from discreet.linear import (
     DPRidge,
     TrivialRegressor,
 )
+from discreet.many_results import ManyResults
 from discreet.moments import Moments
+from discreet.multi import ReuseCov
 from discreet.privacy.budget import Budget
 from discreet.release import release
 from discreet.released import PrivateMoments
@@ -35,9 +37,11 @@ __all__ = [
     "DiscreetError",
     "DiscreetWarning",
     "Domain",
+    "ManyResults",
     "Moments",
     "PrivateMoments",
     "Results",
+    "ReuseCov",
     "Selection",
     "TrivialRegressor",
     "formula",

@@ -85,7 +85,7 @@ def _strongest(fitted: ManyResults, level: float, most: int) -> list[tuple[str, 
     if any(isinstance(part, Unavailable) for part in (debiased, se, p, pairs)):
         order = np.argsort(-np.abs(fitted.coef), axis=None)[:most]
         places = [np.unravel_index(i, fitted.coef.shape) for i in order]
-        return [(fitted.targets[j], fitted.names[i], number(fitted.coef[j, i]), *[""] * 7) for j, i in places]
+        return [(fitted.targets[j], fitted.names[i], number(float(fitted.coef[j, i])), *[""] * 7) for j, i in places]
     z = np.abs(np.asarray(debiased) / np.asarray(se))[:, shift:]
     holm, fdr = (np.asarray(fitted.adjusted(method)) for method in ("holm", "fdr"))
     rows = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -210,14 +210,19 @@ def summed(
     targets: Sequence[str] | None,
     n_jobs: int | None,
     progress: bool | Progress,
-    sampler: Sampler | None = None,
+    sampler: Callable[[int | None], Sampler] | None = None,
 ) -> Moments:
-    """The moments of a source; with a sampler, products within the features are those of sampled rows only."""
+    """The moments of a source.
+
+    A sampler, made for the number of rows where the source knows it, restricts products within the features to sampled
+    rows.
+    """
     if not isinstance(domain, Domain):
         raise ParameterError("domain must be a Domain: the public bounds of the columns.")
     names = () if targets is None else outcome_names(domain, targets)
     jobs, what = threads(n_jobs), layout(domain, names)
+    opened = open_source(source, domain)
     with as_progress(progress) as report:
-        totals = sum_up(open_source(source, domain), what, jobs, report, sampler)
+        totals = sum_up(opened, what, jobs, report, None if sampler is None else sampler(opened.total))
     parts = [Moments(domain, *total.limbs(), names) for total in totals]
     return sum(parts[1:], start=parts[0])

@@ -19,7 +19,7 @@ from discreet.files import digest, read_document, write_document
 from discreet.formula import released as released_formula
 from discreet.grid import GridValues, Table, statistic
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import Block
+from discreet.privacy.events import Block, BlockEvent
 from discreet.randomness import grid_exponent
 from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import Unclip, unclip
@@ -55,7 +55,7 @@ class PrivateMoments:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """What was released."""
-        return tuple(block for event in self.certificate.events for block in event.blocks)
+        return tuple(block for event in self._events for block in event.blocks)
 
     @cached_property
     def arrays(self) -> dict[Block, Floats]:
@@ -243,8 +243,6 @@ class PrivateMoments:
                 if part.exponent != grid_exponent(math.ldexp(sd, 2 * LATTICE_BITS)):
                     raise ValueError("the grid does not fit the noise")
 
-    # ---------------------------------------------------------------- looking up
-
     @cached_property
     def _tables(self) -> tuple[Table, ...]:
         pairs = zip(self.arrays.items(), self._scales, strict=True)
@@ -254,7 +252,11 @@ class PrivateMoments:
     @cached_property
     def _scales(self) -> tuple[float, ...]:
         """What each block is multiplied by to stand for all rows."""
-        return tuple(event.scale for event in self.certificate.events for _ in event.blocks)
+        return tuple(event.scale for event in self._events for _ in event.blocks)
+
+    @property
+    def _events(self) -> list[BlockEvent]:
+        return [event for event in self.certificate.events if isinstance(event, BlockEvent)]
 
     @property
     def sampled(self) -> bool:
@@ -266,8 +268,7 @@ class PrivateMoments:
         """Columns that are not outcomes only."""
         column = {entry.name: entry.column for entry in self.domain.entries}
         outcomes = {column[name] for block in self.blocks if block.statistic == "cross" for name in block.columns}
-        grams = [block for block in self.blocks if block.statistic == "gram"]
-        released = {column[name] for block in grams for name in block.rows}
+        released = {column[name] for block in self.blocks if block.statistic == "gram" for name in block.rows}
         return tuple(name for name in self.domain.columns if name in released and name not in outcomes)
 
     def _features(self, target: str) -> list[str]:

@@ -72,6 +72,9 @@ class MomentsRegressor(Regressor, ABC):
     papers: ClassVar[tuple[str, ...]] = ()
     """The papers whose printed constants `published` can name."""
 
+    paper_neighbors: ClassVar[Neighbors] = "add-remove"
+    """The relation that those papers are about."""
+
     epsilon: float | None = None
     delta: float | None = None
     domain: Domain | None = None
@@ -197,7 +200,7 @@ class MomentsRegressor(Regressor, ABC):
             return np.full(X.shape[0], self.intercept_)
         facts = self.release_.domain.select(self._features).to_dict()
         domain = Domain.from_dict(facts | {"missing": "error"})
-        predicted: Floats = design_matrix(X, domain) @ self.coef_ + self.intercept_
+        predicted: Floats = design_matrix(X, domain) @ self.coef_.T + self.intercept_
         return predicted
 
     # ---------------------------------------------------------------- wiring
@@ -209,8 +212,8 @@ class MomentsRegressor(Regressor, ABC):
         published = getattr(self, "published", None)
         if published is not None:
             checks.choice("published", published, (None, *self.papers))
-            if promise.neighbors != "add-remove":
-                raise ParameterError("published= follows the papers, which are about add-remove neighbours.")
+            if promise.neighbors != self.paper_neighbors:
+                raise ParameterError(f"published= follows papers that are about {self.paper_neighbors} neighbours.")
         return promise
 
     def _describe(self, X: Any, target: str | None) -> tuple[Domain, list[str], str]:
@@ -283,13 +286,13 @@ class MomentsRegressor(Regressor, ABC):
         """The fitted model, from released values only."""
         return results(released, e, self._solve(released, e, delta), released.certificate.method)
 
-    def _set(self, released: PrivateMoments, fitted: Results, features: list[str], named: bool) -> None:
+    def _set(self, released: PrivateMoments, fitted: Any, features: list[str], named: bool) -> None:
         columns = {name: released.domain.columns[name] for name in features}
         self._set_columns(list(derived.inputs(columns)), named=named)
         self._features = tuple(features)
         self.release_ = released
         self.certificate_ = released.certificate
-        self.results_ = fitted
+        self.results_: Results = fitted
         self.coef_ = fitted.coef
         self.intercept_ = fitted.intercept
 

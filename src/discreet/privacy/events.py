@@ -122,7 +122,10 @@ class GaussianEvent:
         return cls(float(facts["mu"]), tuple(Block.from_dict(block) for block in facts["blocks"]))
 
 
-Event = GaussianEvent | ObjectiveEvent | SampledEvent | PublicOutcomesEvent
+BlockEvent = GaussianEvent | SampledEvent | PublicOutcomesEvent
+"""Events that released statistics with noise on them."""
+
+Event = BlockEvent | ObjectiveEvent
 
 _MECHANISMS: dict[str, type[Event]] = {
     "gaussian": GaussianEvent,

@@ -178,8 +178,12 @@ def _with_profiles(
         total = total + law.cells(step)
     for way in others:
         total = total + _connected(way, _reach(way), step)
-    losses = step * (total.start + np.arange(len(total.masses)))
-    return lambda epsilon: min(1.0, (float(total.masses @ first(epsilon - losses)) + total.infinite) * _UP)
+    losses: Floats = np.asarray(step * (total.start + np.arange(len(total.masses))), dtype=np.float64)
+
+    def curve(epsilon: float) -> float:
+        return min(1.0, (float(np.dot(total.masses, first(epsilon - losses))) + total.infinite) * _UP)
+
+    return curve
 
 
 def _reach(way: Callable[[Floats], Floats]) -> float:
@@ -196,7 +200,7 @@ def _connected(way: Callable[[Floats], Floats], reach: float, step: float) -> _C
     With a_i = e^(epsilon_i), the masses q_i under the other law are the changes of slope there, and p_i = a_i q_i.
     """
     top = math.ceil(reach / step)
-    epsilon = step * np.arange(-top, top + 1)
+    epsilon: Floats = np.asarray(step * np.arange(-top, top + 1), dtype=np.float64)
     a, delta = np.exp(epsilon), np.concatenate([[1.0], way(epsilon)])
     slope = np.concatenate([(delta[:-1] - delta[1:]) / np.diff(a, prepend=0.0), [0.0]])
     return _Cells(-top, np.maximum(slope[:-1] - slope[1:], 0.0) * a, float(delta[-1]))

@@ -163,7 +163,8 @@ def largest_mu(rate: float, neighbors: Neighbors, epsilon: float, delta: float, 
     >>> round(largest_mu(0.1, "replace-one", 1.0, 1e-6, rest=0.1), 2)
     0.68
     """
-    return _largest(lambda mu: together([sampled(rate, mu, neighbors)], rest)(epsilon) <= delta)
+    below = epsilon * (1 - 1e-8)  # more than the error of a recomputed epsilon
+    return _largest(lambda mu: together([sampled(rate, mu, neighbors)], rest)(below) <= delta)
 
 
 def _largest(keeps: Callable[[float], bool]) -> float:

@@ -104,7 +104,7 @@ def ridge_many(S: Floats, V: Floats, penalty: float) -> Floats:
     try:
         theta: Floats = cho_solve(cho_factor(A), V)
     except np.linalg.LinAlgError:
-        theta = np.linalg.lstsq(A, V)[0]
+        theta = np.asarray(np.linalg.lstsq(A, V)[0], dtype=np.float64)
     return theta
 
 
