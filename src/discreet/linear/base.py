@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -61,7 +60,7 @@ PARAMETERS = """epsilon, delta : float
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MomentsRegressor(Regressor, ABC):
+class MomentsRegressor(Regressor):
     """A linear model fitted to one release of noisy moments.
 
     Parameters
@@ -93,13 +92,13 @@ class MomentsRegressor(Regressor, ABC):
 
     # ---------------------------------------------------------------- the method's own mathematics
 
-    @abstractmethod
     def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
         """What the verified method releases, with shares of mu^2."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Floats:
         """Coefficients of the mapped columns, from released values only."""
+        raise NotImplementedError
 
     def _published(
         self, design: tuple[str, ...], target: str, R2: float, promise: Guarantee

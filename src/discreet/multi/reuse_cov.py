@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet import checks, sensitivity
 from discreet.checks import Neighbors
 from discreet.domain import Domain
@@ -23,14 +20,9 @@ from discreet.multi.wiring import projected, split_budget
 from discreet.privacy.guarantee import Guarantee
 from discreet.progress import Progress
 from discreet.public_outcomes import PublicOutcomes
-from discreet.release import Want
 from discreet.release_many import Sample, draw_sample, release_events, release_many
-from discreet.released import PrivateMoments
 from discreet.results import results
-from discreet.solve.equations import NormalEquations
 from discreet.solve.many import Solve, solve_many
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -63,6 +55,7 @@ class ReuseCov(MomentsRegressor):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 1, (20_000, 2))
     >>> Y = X @ rng.uniform(0, 1, (2, 30))
@@ -204,12 +197,6 @@ class ReuseCov(MomentsRegressor):
         self, moments: Moments, target: str, features: list[str], promise: Guarantee, *, named: bool, before: Any = None
     ) -> Self:
         return self._finish(moments, [target], features, promise, None, named=named, single=True)
-
-    def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
-        raise NotImplementedError("what is released depends on all outcomes: see _finish")
-
-    def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Floats:
-        raise NotImplementedError("all outcomes are solved together: see _finish")
 
     # ---------------------------------------------------------------- wiring
 
