@@ -14,7 +14,7 @@ import discreet
 ROOT = Path(discreet.__file__).parent
 LEVELS = {
     "base": r"errors|unavailable|grid|checks|columns|arrow_columns|contrasts|derived|domain|encoding|formula|parsing"
-    r"|schema|losses|sensitivity|files|progress|randomness|sampling|privacy(\..*)?",
+    r"|schema|losses|sensitivity|split|files|progress|randomness|sampling|privacy(\..*)?",
     "public": r"released|results|many_results|many_inference|many_reading|penalised|selection|design|inference|reading"
     r"|summary|units|solve(\..*)?",
     "private": r"moments|summing|histogram|public_outcomes|sources(\..*)?",

@@ -10,8 +10,8 @@ from discreet import checks
 from discreet.checks import Neighbors
 from discreet.errors import ParameterError
 from discreet.multi.baselines import paper_baseline
-from discreet.multi.errors import Sizes
 from discreet.privacy import gdp
+from discreet.split import Sizes
 
 Labels = Literal["private", "public"]
 
@@ -100,11 +100,7 @@ def regime(
     >>> print(regime(2e4, 100, 100_000, epsilon=1, delta=1e-8, labels="public").winner)
     projection
     """
-    checks.choice("labels", labels, ("private", "public"))
-    for name, value in (("n", n), ("d", d), ("outcomes", outcomes), ("norm_y", norm_y)):
-        checks.positive(name, value)
-    if labels == "public" and checks.neighbors(neighbors) != "replace-one":
-        raise ParameterError('labels="public" is about replace-one neighbours: the outcomes of a row stay.')
+    _check(labels, neighbors, n=n, d=d, outcomes=outcomes, norm_y=norm_y)
     R = math.sqrt(d) if norm_x is None else checks.positive("norm_x", norm_x)
     mu = gdp.mu(epsilon=checks.epsilon(epsilon), delta=checks.delta(delta))
     sizes = Sizes(d, outcomes, R, norm_y * math.sqrt(outcomes), neighbors, float(n), norm_w)
@@ -121,6 +117,14 @@ def regime(
         paper_baseline(n, d, outcomes, epsilon, R, norm_y, w),
     )
     return Regime(winner, errors, signal, shares, *parts, row, baseline, _why(winner, labels, *parts, errors, signal))
+
+
+def _check(labels: Labels, neighbors: Neighbors, **figures: float) -> None:
+    checks.choice("labels", labels, ("private", "public"))
+    for name, value in figures.items():
+        checks.positive(name, value)
+    if checks.neighbors(neighbors) != "replace-one" and labels == "public":
+        raise ParameterError('labels="public" is about replace-one neighbours: the outcomes of a row stay.')
 
 
 def _mechanisms(sizes: Sizes, mu: float, labels: Labels) -> tuple[dict[str, float], dict[str, float]]:

@@ -9,12 +9,12 @@ import numpy as np
 
 from discreet import sensitivity
 from discreet.domain import CONSTANT, Domain
-from discreet.multi.errors import Sizes, shares
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
 from discreet.public_outcomes import PublicOutcomes
 from discreet.solve.equations import ManyEquations
 from discreet.solve.projection import Spectrum, project
+from discreet.split import Sizes, shares_of
 
 
 def split_budget(
@@ -28,7 +28,11 @@ def split_budget(
     """How mu^2 is split between X'X, X'Y and y'y, from public figures; n is given where outcomes are public."""
     norms = sensitivity.norm(design, domain), sensitivity.norm(outcomes, domain)
     sizes = Sizes(len(design), len(outcomes), *norms, promise.neighbors, n)
-    split = shares(sizes, gdp.mu(epsilon=promise.epsilon, delta=promise.delta), public=n is not None)
+    if n is None:
+        split = shares_of(sizes)
+    else:
+        g = sizes.projected_share(gdp.mu(epsilon=promise.epsilon, delta=promise.delta))
+        split = {"gram": g, "cross": 1 - g, "squares": 0.0}
     if gram_share is None:
         return split
     rest = (1 - gram_share) / (split["cross"] + split["squares"])

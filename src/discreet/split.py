@@ -100,10 +100,7 @@ class Sizes:
         return self.covariance(mu, share) + association(mu, 1 - share)
 
 
-def shares(sizes: Sizes, mu: float, *, public: bool) -> dict[str, float]:
-    """How mu^2 is split between X'X, X'Y and y'y; public outcomes need no noise on the latter."""
-    if public:
-        g = sizes.projected_share(mu)
-        return {"gram": g, "cross": 1 - g, "squares": 0.0}
+def shares_of(sizes: Sizes) -> dict[str, float]:
+    """How mu^2 is split between X'X, X'Y and y'y where outcomes are private."""
     g = sizes.gram_share()
     return {"gram": (1 - SQUARES) * g, "cross": (1 - SQUARES) * (1 - g), "squares": SQUARES}
