@@ -39,7 +39,7 @@ from experiments.outcomes_data import KINDS, UCI_SETS, Problem, genotype_chunks,
 GRID = [1, 4, 16, 64, 256, 1024, 4096]
 DRAWS = {1: 12, 4: 8, 16: 6, 64: 4, 256: 3, 1024: 2, 4096: 1}
 RUNS = 6
-PRODUCTS = {20_000: 4096, 200_000: 1024}
+PRODUCTS = {20_000: 4096, 200_000: 256}
 """The projection needs Y'Y, which for 200,000 rows is formed for this many outcomes only, to save time."""
 
 EPSILON = 1.0

@@ -88,7 +88,7 @@ def genotype_chunks(n: int, d: int, l: int, kind: str, seed: int) -> Iterator[tu
     for start in range(0, n, CHUNK):
         X = genotypes(min(CHUNK, n - start), d, rng)
         signal = (X - centre) @ effects
-        errors = np.sqrt(1 - explained) * rng.standard_normal(signal.shape)
+        errors = np.sqrt(1 - explained) * rng.standard_normal(signal.shape, dtype=np.float32)
         if kind == "correlated":
             own = rng.standard_normal((len(X), l), dtype=np.float32)
             Y = np.sqrt(0.9) * ((signal + errors) @ loadings) + np.sqrt(0.1) * own
@@ -120,17 +120,27 @@ def problem(
     """Sum up a table; Y'Y of the first `products` outcomes."""
     targets = [f"y{j}" for j in range(l)]
     moments: Moments | None = None
-    A = XY = YY = None
+    YY = None
     n, sums, norms = 0, np.zeros(l), dict.fromkeys(windows, 0.0)
     for X, Y in chunks:
         part = Moments.from_source((X, Y), domain, targets=targets, n_jobs=1)
-        D = np.column_stack([np.ones(len(X)), X])
         moments = part if moments is None else moments + part
-        A, XY = (D.T @ D, D.T @ Y) if A is None else (A + D.T @ D, XY + D.T @ Y)
         if products:
             head = Y[:, :products]
             YY = head.T @ head if YY is None else np.add(YY, head.T @ head, out=YY)
         norms = {(i, j): max(norm, float(np.linalg.norm(Y[:, i:j], axis=1).max())) for (i, j), norm in norms.items()}
         n, sums = n + len(X), sums + Y.sum(axis=0)
-    best = np.linalg.lstsq(A, XY)[0].T
+    A, best = least_squares(moments)
     return Problem(moments, A / n, best, n, YY, sums, norms)
+
+
+def least_squares(moments: Moments) -> tuple[Floats, Floats]:
+    """X'X in user units, constant first, and a row (intercept, coefficients) for each outcome in [-1, 1]."""
+    domain, l = moments.domain, len(moments.targets)  # noqa: E741
+    features, outcomes = list(range(len(domain.entries) - l)), domain.indices(moments.targets)
+    cross = moments.integers(np.repeat(features, l), np.tile(outcomes, len(features))).reshape(-1, l)
+    maps = np.array([domain.map(domain.entries[i].column) for i in features])
+    M = np.diag(maps[:, 1])
+    M[:, 0] += np.where(np.arange(len(M)) > 0, maps[:, 0], 0.0)
+    A = M @ moments.floats(features) @ M.T
+    return A, np.linalg.lstsq(A, M @ (cross.astype(float) * 2.0**-40))[0].T

@@ -8,6 +8,7 @@ from pathlib import Path
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.formula import Model, formula
+from discreet.released import PrivateMoments
 
 
 def split(names: str | None) -> list[str]:
@@ -46,6 +47,12 @@ def outcome_of(model: Model) -> str:
     if model.target is None:
         raise ParameterError("Name the outcome, with --target or left of '~' in --formula.")
     return model.target
+
+
+def all_outcomes(released: PrivateMoments, target: str | None, formula: str | None, model: str) -> bool:
+    """Whether a release names several outcomes and none is asked for."""
+    named = [name for block in released.blocks if block.statistic == "cross" for name in block.columns]
+    return target is None and formula is None and model == "noise-aware" and len(named) > 1
 
 
 def free(path: Path, force: bool) -> Path:

@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from discreet import __version__, console
-from discreet.arguments import chosen, free, outcome_of, split, stem
+from discreet.arguments import all_outcomes, chosen, free, outcome_of, split, stem
 from discreet.checks import neighbors as relation
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, ParameterError
@@ -121,7 +121,7 @@ def release(
         columns = [domain.entries[domain.target(name)].column for name in outcomes]
         domain = domain.select(dict.fromkeys([*split(features), *columns]))
     path = free(out or Path(f"{stem(data)}.release.json"), force)
-    moments = Moments.from_source(data, domain, n_jobs=n_jobs, progress=_progress(quiet=json))
+    moments = Moments.from_source(data, domain, targets=outcomes or None, n_jobs=n_jobs, progress=_progress(quiet=json))
     released = release_moments(
         moments, epsilon=epsilon, delta=delta, targets=outcomes or None, rows=rows, neighbors=relation(neighbors)
     )
@@ -144,9 +144,11 @@ def model(
     l1_ratio: Annotated[float | None, typer.Option(help="Of the elastic net: 0 is ridge, 1 is lasso.")] = None,
     json: Json = False,
 ) -> None:
-    """Fit a model to a release: free, as often as wanted, without the data."""
+    """Fit a model to a release: free, as often as wanted, without the data. Without --target, to all its outcomes."""
     options = {name: v for name, v in (("penalty", penalty), ("l1_ratio", l1_ratio)) if v is not None}
     released = PrivateMoments.load(release)
+    if all_outcomes(released, target, formula, model):
+        return console.many(released.fit_many(features=split(features) or None), json=json)
     outcome = outcome_of(chosen(released.domain, target, split(features), formula))
     fitted = released.fit(formula or outcome, split(features) or None, model=model, **options)
     if json:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from discreet.many_results import ManyResults
 from discreet.privacy.certificate import Certificate, Finding
 from discreet.results import Results
 
@@ -64,6 +65,14 @@ def coefficients(fitted: Results, beside: Mapping[str, float] | None = None, lab
         for name, value in fitted.params.items()
     ]
     table(title, columns, rows, numeric=range(1, len(columns) - 1))
+
+
+def many(fitted: ManyResults, *, json: bool) -> None:
+    """Print the models of many outcomes: all of them as JSON, or those coefficients that stand out."""
+    if json:
+        print_json(fitted.to_dict())
+    else:
+        say(str(fitted.summary()))
 
 
 def findings(found: Sequence[Finding]) -> None:

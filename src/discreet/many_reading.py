@@ -50,6 +50,26 @@ def long_frame(fitted: ManyResults, level: float) -> Any:
         raise DataError("A frame needs pandas: pip install pandas. save() writes everything without it.") from None
 
 
+def many_dict(fitted: ManyResults) -> dict[str, Any]:
+    """A JSON-ready description."""
+    parts = {
+        "params": fitted.params,
+        "debiased": fitted.debiased,
+        "std_err": fitted.std_err,
+        "p_holm": fitted.adjusted("holm"),
+    }
+    models: dict[str, dict[str, Any]] = {target: {} for target in fitted.targets}
+    for key, part in parts.items():
+        for j, target in enumerate(fitted.targets):
+            if isinstance(part, Unavailable):
+                models[target][key] = part.to_dict()
+            else:
+                values = [None if np.isnan(value) else float(value) for value in part[j]]
+                models[target][key] = dict(zip(fitted.parameters, values, strict=True))
+    guarantee = fitted.certificate.guarantee.to_dict()
+    return {"model": fitted.model, "outcomes": models, "guarantee": guarantee, "release": fitted.release}
+
+
 def read_many(fitted: ManyResults, level: float, most: int) -> Summary:
     """The guarantee, and the coefficients that stand out most."""
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:

@@ -178,6 +178,12 @@ class ManyResults:
 
         return draw_heatmap(self, values, ax)
 
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description: for each outcome its parameters by name, with standard errors where there are."""
+        from discreet.many_reading import many_dict
+
+        return many_dict(self)
+
     def save(self, path: str | Path) -> None:
         """Save the models and their certificate as JSON with a SHA-256 digest, which finds damage, not forgery."""
         if self.certificate.simulation:

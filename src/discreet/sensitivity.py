@@ -89,7 +89,8 @@ def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
     """Replace-one cost of X'X and X'Y, or of X'Y alone, where the outcomes are public and |z_Y| <= T.
 
     The outcomes of the replaced row stay, so X'Y changes by (z_X - z'_X) z_Y'. With c = z_X . z'_X / R^2 and a, b as in
-    `_joint`, the cost is the maximum of a (1 - c^2) + b (1 - c) over c >= c_0, the least that the columns allow.
+    `_joint`, the cost is the maximum of a (1 - c^2) + b (1 - c) over c >= c_0, the least that the columns allow; and
+    never more than with private outcomes of the same norm.
     """
     gram = next((block for block in blocks if block.statistic == "gram"), None)
     cross = next(block for block in blocks if block.statistic == "cross")
@@ -99,7 +100,11 @@ def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
     R2 = _norm_squared(cross.rows, domain)
     a, b = 0.0 if gram is None else 2 * (R2 / gram.sd) ** 2, 2 * R2 * (T / cross.sd) ** 2
     c = max(-b / (2 * a) if a else -1.0, _least_product(cross.rows, domain) / R2, -1.0)
-    return math.sqrt(a * (1 - c**2) + b * (1 - c)) * _ROUND_UP
+    worst = a * (1 - c**2) + b * (1 - c)
+    if gram is not None:
+        c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, domain) / R2))
+        worst = min(worst, a * (1 - c**2) + b * (1 + c))
+    return math.sqrt(worst) * _ROUND_UP
 
 
 def _least_product(names: Sequence[str], domain: Domain) -> float:
