@@ -9,7 +9,17 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from discreet import Budget, Domain, DPLinearRegression, DPRidge, ManyResults, Moments, PrivateMoments, ReuseCov, release
+from discreet import (
+    Budget,
+    Domain,
+    DPLinearRegression,
+    DPRidge,
+    ManyResults,
+    Moments,
+    PrivateMoments,
+    ReuseCov,
+    release,
+)
 from discreet.errors import BudgetError, DataError, DomainError, GuaranteeError, ParameterError
 from discreet.multi import independent_runs
 from discreet.privacy import gdp

@@ -1,4 +1,4 @@
-"""Sampled statistics and public outcomes: curves against numerical integration and brute force, sampling, calibration."""
+"""Sampled statistics and public outcomes: curves against integrals and brute force, sampling, calibration."""
 
 import itertools
 import math
@@ -59,7 +59,7 @@ def fixed_size_laws(points, other, size, sd):
 @pytest.mark.parametrize("size", [1, 2, 4])
 @pytest.mark.parametrize("rest", [(0, 0, 0, 0, 0), (1, 1, 1, 1, 1), (0, 1, 0, 1, 0), (0.5, 0.2, 0.9, 0, 1)])
 def test_samples_of_fixed_size_by_brute_force(size, rest):
-    """Rows in [0, 1], so that a replaced one moves a sum by 1 at most: no table exceeds the curve, and one reaches it."""
+    """Rows in [0, 1], so that a replaced one moves a sum by 1 at most: no table exceeds the curve."""
     sd, n = 0.6, 6
     curve = sampled(size / n, 1 / sd, "replace-one")
     for first, other in ((0, 1), (1, 0), (0.3, 1)):
