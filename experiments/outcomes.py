@@ -196,7 +196,7 @@ def draw(table: list[dict[str, Any]], path: Path) -> None:
             ax.loglog(*zip(*points, strict=True), styles[method], color=colors[method], label=method, markersize=4)
         ax.axhline(1, color="0.6", linewidth=0.8)
         ax.set_title(f"{data}, n = {n:,}", fontsize=10)
-        ax.set_ylim(1e-4, 100)
+        ax.set_ylim(8e-3, 2)
         ax.set_xlabel("outcomes")
         ax.set_ylabel("error / error of the mean")
     axes.flat[0].legend(fontsize=8)
@@ -211,6 +211,16 @@ def write_page(text: str, page: Path) -> None:
     page.write_text(inside.sub(f"{marks[0]}\n\n{text}\n{marks[1]}", content), encoding="utf-8")
 
 
+def sizes() -> None:
+    """Print R^2 |w|^2/4, what X'X's noise costs over one outcome's X'y, for each kind of made-up outcomes."""
+    names = [f"x{i}" for i in range(100)], [f"y{j}" for j in range(64)]
+    domain = Domain.from_bounds(*names, bounds_X=(0, 2), bounds_y=(-1, 1))
+    for kind in KINDS:
+        w = problem(genotype_chunks(20_000, 100, 64, kind, seed=0), domain, 64, [], 0).best.copy()
+        w[:, 0] += w[:, 1:].sum(axis=1)  # the intercept of columns that are mapped to [-1, 1]
+        print(f"{kind}: {101 * np.mean(np.sum(w**2, axis=1)) / 4:.1f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.outcomes", description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with uci/; DISCREET_DATA by default")
@@ -218,7 +228,10 @@ def main() -> None:
     parser.add_argument("--log", type=Path, default=Path("experiments/results/log/outcomes.jsonl"))
     parser.add_argument("--out", type=Path, default=Path("experiments/results/outcomes.json"))
     parser.add_argument("--docs", type=Path, default=Path("docs"))
+    parser.add_argument("--sizes", action="store_true", help="only print R^2 |w|^2/4 of the made-up tables")
     given = parser.parse_args()
+    if given.sizes:
+        return sizes()
     cells: list[study.Cell] = [{"data": kind, "n": n} for n in (200_000, 20_000) for kind in KINDS]
     folder = uci.data_folder(given.data)
     cells += [{"data": name, "folder": str(folder)} for name in UCI_SETS if folder is not None]

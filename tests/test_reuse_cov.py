@@ -21,7 +21,9 @@ from discreet import (
     release,
 )
 from discreet.errors import BudgetError, DataError, DomainError, GuaranteeError, ParameterError
+from discreet.many_results import many_equations
 from discreet.multi import independent_runs
+from discreet.multi.wiring import projected
 from discreet.privacy import gdp
 from discreet.privacy.events import GaussianEvent
 from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
@@ -360,3 +362,25 @@ def test_independent_runs_compose_to_the_promise():
     mu = gdp.compose([fit.certificate.events[0].mu for fit in fits])
     assert 0.999 < gdp.epsilon(mu=mu, delta=1e-6) <= 1
     assert all(set(fit.names) == set("abc") for fit in fits)
+
+
+def test_noise_of_a_sample_is_that_of_all_rows_scaled():
+    fitted = model(subsample=0.25, random_state=0).fit(X, Y)
+    gram = fitted.release_.blocks[0]
+    e, n = fitted.release_.equations("y0"), fitted.release_.rows()
+    sampling = 2 * (1 / 0.25 - 1) * n * 4.0**2 / (4 * 5)  # (1/q - 1) n R^4 over d (d + 1)/2 entries, R^2 = d = 4
+    assert e.s_xx == pytest.approx(np.sqrt((gram.sd / 0.25) ** 2 + sampling))
+    assert e.noise_variances[0, 1] == pytest.approx(e.s_xx**2 / 2)
+
+
+def test_sums_and_squares_of_public_outcomes_have_no_noise():
+    fitted = model(**PUBLIC, random_state=0).fit(X, Y)
+    raw = many_equations(fitted.release_, [f"y{j}" for j in range(L)])
+    facts = PublicOutcomes.from_source((X, Y), fitted.release_.domain, raw.targets)
+    e = projected(raw, facts, 2.0)
+    np.testing.assert_allclose(e.V[0], (Y / 1.5).sum(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(e.yy, ((Y / 1.5) ** 2).sum(axis=0), rtol=1e-4)
+    assert np.all(np.abs(raw.V[0] - e.V[0]) > 1)
+    assert np.all(e.s_xy <= raw.s_xy)
+    assert not any(block.statistic == "squares" for block in fitted.release_.blocks)
+    np.testing.assert_allclose(fitted.results_.debiased, fitted.release_.fit_many().debiased)  # intervals: as released
