@@ -27,7 +27,7 @@ from benchmarks.common import report
 from discreet import DiscreetWarning, Domain
 from discreet.many_results import many_equations, many_results
 from discreet.multi import independent_runs
-from discreet.multi.wiring import projected, split_budget
+from discreet.multi.wiring import projected, split_budget, with_squares
 from discreet.public_outcomes import PublicOutcomes
 from discreet.release import promised
 from discreet.release_many import release_many
@@ -98,7 +98,7 @@ def shared(p: Problem, start: int, count: int, draw: int, products: int) -> stud
             None if facts is None else facts.norm,
         )  # fmt: skip
         raw = many_equations(released, targets)
-        e = raw if facts is None else projected(raw, facts, norm_of(design, domain))
+        e = raw if facts is None else projected(with_squares(raw, facts), facts, norm_of(design, domain))
         methods: dict[str, Solve] = {mechanism: "noise-aware", f"{mechanism}, ridge": "ridge"}
         for name, solve in methods.items():
             fitted = many_results(released, e, solve_many(e, solve), solve, raw)

@@ -16,7 +16,7 @@ from discreet.many_results import many_equations, many_results
 from discreet.moments import Moments, outcome_names
 from discreet.multi.inputs import as_outcomes, describe_many, features_of, join_many
 from discreet.multi.published import printed_events
-from discreet.multi.wiring import projected, split_budget
+from discreet.multi.wiring import projected, split_budget, with_squares
 from discreet.privacy.guarantee import Guarantee
 from discreet.progress import Progress
 from discreet.public_outcomes import PublicOutcomes
@@ -248,6 +248,7 @@ class ReuseCov(MomentsRegressor):
             promise = replace(promise, status="claimed", reason=reason)
             released = release_events(moments, events, promise, f"ReuseCov as published in {self.published}", *rest)
         raw = many_equations(released, targets, features)
+        raw = raw if public is None else with_squares(raw, public)
         e = raw if public is None else projected(raw, public, sensitivity.norm(design, domain))
         theta = solve_many(e, self.solve, self.penalty)
         method = released.certificate.method

@@ -39,8 +39,13 @@ def split_budget(
     return {name: gram_share if name == "gram" else rest * share for name, share in split.items()}
 
 
+def with_squares(e: ManyEquations, public: PublicOutcomes) -> ManyEquations:
+    """The equations with y'y of public outcomes, which needs no noise; a little is named, for solvers divide by it."""
+    return replace(e, yy=public.squares, s_yy=1e-6 * public.n)
+
+
 def projected(e: ManyEquations, public: PublicOutcomes, R: float) -> ManyEquations:
-    """The equations with X'Y projected, and with what public outcomes tell without noise: 1'Y and y'y."""
+    """The equations with X'Y projected, and with 1'Y of public outcomes, which needs no noise."""
     n = float(public.n)
     spectrum = Spectrum.of_rows(public.rows) if public.gram is None and public.rows is not None else None
     if spectrum is None:
@@ -49,4 +54,4 @@ def projected(e: ManyEquations, public: PublicOutcomes, R: float) -> ManyEquatio
     V = n * found.G
     if e.names[0] == CONSTANT:
         V[0] = public.sums
-    return replace(e, V=V, s_xy=e.s_xy * np.maximum(found.noise, 1e-12), yy=public.squares, s_yy=1e-6 * n)
+    return replace(e, V=V, s_xy=e.s_xy * np.maximum(found.noise, 1e-12))
