@@ -25,8 +25,11 @@ class GridValues:
 
     def floats(self) -> Floats:
         """The values in units of the mapped columns."""
-        shift = self.exponent - 2 * LATTICE_BITS
-        return np.array([math.ldexp(float(q), shift) for q in self.integers])
+        with np.errstate(over="ignore"):
+            values: Floats = np.ldexp(np.array(self.integers, dtype=float), self.exponent - 2 * LATTICE_BITS)
+        if not np.isfinite(values).all():
+            raise OverflowError("released integers are too large")
+        return values
 
 
 def statistic(block: Block, parts: Sequence[GridValues]) -> Floats:

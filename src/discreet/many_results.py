@@ -250,8 +250,7 @@ def many_equations(
     outcomes = [domain.entries[domain.target(name)] for name in targets]
     own = {entry.column for entry in outcomes}
     names = _free(released, own) if features is None else list(features)
-    for column in own:
-        derived.refuse_outcome(domain, column, names, NotReleasedError)
+    derived.refuse_outcomes(domain, own, names, NotReleasedError)
     e = released.equations(outcomes[0].name, names)
     Y = [entry.name for entry in outcomes]
     squares = [released._find_square(name) for name in Y]

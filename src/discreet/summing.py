@@ -59,12 +59,10 @@ class Layout:
             return self.size, self.size
         return len(self.features) + 1, len(self.features) + len(self.outcomes)
 
-    @property
-    def rows(self) -> int:
-        """How many rows a batch has, such that it stays in a processor's cache."""
-        if not self.outcomes:
-            return min(EXACT_ROWS, max(1024, (1 << 18) // self.size))
-        return min(EXACT_ROWS, max(128, (1 << 18) // self.size))
+    def batch(self, *, columnar: bool) -> int:
+        """How many rows a batch has: few enough for a processor's cache, unless each column of it costs a call."""
+        least = 256 if self.outcomes and not columnar else 1024 if not self.outcomes else 2048
+        return min(EXACT_ROWS, max(least, (1 << 18) // self.size))
 
     @cached_property
     def _features(self) -> slice | list[int]:
@@ -158,19 +156,20 @@ def threads(n_jobs: int | None) -> int:
 def sum_up(source: Source, layout: Layout, jobs: int, progress: Progress, sampler: Sampler | None) -> list[Total]:
     """Read all rows once, in several threads, each with a total of its own."""
     encoder = Encoder(source.domain)
-    parts = _Shared(source.parts(layout.rows))
+    size = layout.batch(columnar=source.columnar)
+    parts = _Shared(source.parts(size))
     done = _Done(source.total, progress)
 
     def work() -> Total:
         total = Total(layout)
-        buffer = encoder.empty(layout.rows, columnar=source.columnar)
+        buffer = encoder.empty(size, columnar=source.columnar)
         with parts:
             for batch in parts:
                 A = buffer[: source.fill(batch, buffer, encoder)]
                 encoder.finish(A)
-                size = source.size(batch)
-                total.add(A, None if sampler is None else sampler.take(size)[: len(A)])
-                done.add(size)
+                rows = source.size(batch)
+                total.add(A, None if sampler is None else sampler.take(rows)[: len(A)])
+                done.add(rows)
         return total
 
     with contextlib.closing(source), threadpool_limits(1, "blas"), ThreadPoolExecutor(jobs) as pool:

@@ -97,6 +97,5 @@ def features_of(domain: Domain, targets: Sequence[str], features: Sequence[str] 
     if features is None:
         free = {name: {name, *(f.column for f in spec.factors)} for name, spec in domain.columns.items()}
         return [name for name, used in free.items() if not own & used], columns
-    for column in columns:
-        derived.refuse_outcome(domain, column, features)
+    derived.refuse_outcomes(domain, own, features)
     return list(features), columns
