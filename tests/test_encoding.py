@@ -221,5 +221,5 @@ def test_bounds_map_to_exactly_one(bounds):
 
 def test_bounds_beyond_floating_point_inside_a_tiny_ball():
     """Both mapped bounds overflow to the same side: values are moved to the largest number, not to infinity."""
-    domain = Domain({"x": (-9.7e288, -1.8e13)}, intercept=False, data_norm=1e-289, norm_columns=["x"])
+    domain = Domain({"x": (-LARGEST, -1.8e13)}, intercept=False, data_norm=1 / LARGEST, norm_columns=["x"])
     assert encode(domain, {"x": np.array([1e300])})[:, 1].tolist() == [-ONE]
