@@ -364,3 +364,27 @@ def test_a_disk_that_is_full_leaves_nothing_behind(command, run, folder, monkeyp
     assert ran.code == 2
     assert "No space left on device" in ran.said
     assert listing(folder) == before
+
+
+def test_many_outcomes_from_one_release(run, tmp_path):
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (3000, 2))
+    frame = pd.DataFrame(np.hstack([X, X @ rng.uniform(0, 0.5, (2, 4))]), columns=["a", "b", "t0", "t1", "t2", "t3"])
+    frame.to_parquet(tmp_path / "people.parquet")
+    lines = "".join(f"{name} = {{ low = 0, high = 1 }}\n" for name in frame.columns)
+    (tmp_path / "people.toml").write_text("[columns]\n" + lines)
+    given = "people.parquet --schema people.toml --epsilon 5 --delta 1e-6 --targets t0,t1,t2,t3"
+    assert run("release", *given.split()).code == 0
+    shown = run("model", "people.release.json")
+    assert shown.code == 0
+    assert "4 outcomes ~ a + b" in shown.said
+    facts = json.loads(run("model", "people.release.json", "--json", "--features", "a").out)
+    assert list(facts["outcomes"]) == ["t0", "t1", "t2", "t3"]
+    assert list(facts["outcomes"]["t2"]["params"]) == ["(intercept)", "a"]
+    assert run("model", "people.release.json", "--target", "t1").code == 0
+    assert run("check", "people.release.json").code == 0
+    assert run("model", "people.release.json", "--model", "ridge").code == 2
+    fit = run("fit", *given.replace("--targets t0,t1,t2,t3", "--target t0 --features a,b --method reusecov").split())
+    assert fit.code == 0

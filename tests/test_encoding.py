@@ -217,3 +217,9 @@ def test_norm_bound_holds_for_any_values(box, data):
 def test_bounds_map_to_exactly_one(bounds):
     """The noise is fitted to coordinates of at most 1, so no domain may place its own bounds beyond."""
     assert rows(Domain({"a": bounds}), a=list(bounds)) == [[-1], [1]]
+
+
+def test_bounds_beyond_floating_point_inside_a_tiny_ball():
+    """Both mapped bounds overflow to the same side: values are moved to the largest number, not to infinity."""
+    domain = Domain({"x": (-LARGEST, -1.8e13)}, intercept=False, data_norm=1 / LARGEST, norm_columns=["x"])
+    assert encode(domain, {"x": np.array([1e300])})[:, 1].tolist() == [-ONE]

@@ -32,6 +32,7 @@ from discreet import (
     Moments,
     ObjectivePerturbation,
     PrivateMoments,
+    ReuseCov,
     compare,
     release,
     results,
@@ -208,6 +209,54 @@ def test_a_release_holds_no_data(targets, tmp_path):
     for face in (*public_faces(public, "income", ["share", "region"]), (tmp_path / "release.json").read_text()):
         assert_clean(face)
     assert_clean_pickle(pickle.dumps(public))
+
+
+MANY = [
+    {},
+    {"neighbors": "replace-one"},
+    {"subsample": 0.3},
+    {"subsample": 0.3, "neighbors": "replace-one"},
+    {"association": "projection", "neighbors": "replace-one"},
+    {"association": "projection", "neighbors": "replace-one", "subsample": 0.3},
+    {"published": "004", "neighbors": "replace-one"},
+]
+
+
+@pytest.mark.parametrize("options", MANY)
+def test_models_of_many_outcomes_hold_no_data(options, tmp_path, capfd):
+    """Outcomes that were declared public are so; even then nothing but their largest norm is kept."""
+    model = ReuseCov(epsilon=1, delta=1e-6, domain=DOMAIN, **options).fit(
+        FRAME[["region", "age"]], FRAME[["share", "income"]]
+    )
+    model.release_.save(tmp_path / "release.json")
+    model.results_.save(tmp_path / "models.json")
+    printed = capfd.readouterr()
+    faces = [repr(model), model._repr_html_(), repr(vars(model)), printed.out, printed.err]
+    faces += [path.read_text() for path in (tmp_path / "release.json", tmp_path / "models.json")]
+    faces += [str(model.results_), model.results_._repr_html_(), json.dumps(model.results_.to_dict())]
+    faces += [model.results_.to_frame().to_csv(), repr(model.results_.inference)]
+    faces += public_faces(model.release_, "income", ["age", "region"])
+    for face in faces:
+        assert_clean(face)
+    for thing in (model, model.release_, model.results_, model.certificate_):
+        assert_clean_pickle(pickle.dumps(thing))
+
+
+@pytest.mark.parametrize("options", MANY[:6])
+def test_failures_with_many_outcomes_quote_nothing(options):
+    broken = FRAME.assign(income=FRAME["income"].where(FRAME.index != 17, np.nan), share=FRAME["share"].astype(str))
+    model = ReuseCov(epsilon=1, delta=1e-6, domain=DOMAIN, **options)
+    features = FRAME[["region", "age"]]
+    outcomes = FRAME[["share", "income"]]
+    for X_, Y_ in (
+        (features, broken[["share", "income"]]),
+        (features, FRAME[["share"]].assign(income=broken["income"])),
+        (features[:-1], outcomes),
+        (features.replace("south", WORD), outcomes),
+    ):
+        with pytest.raises(DataError) as caught:
+            model.fit(X_, Y_)
+        assert_clean_error(caught)
 
 
 def test_exact_moments_cannot_slip_into_a_pickle():

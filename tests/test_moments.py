@@ -23,7 +23,7 @@ from tables import encode, full_text
 from discreet import Domain, Moments, progress
 from discreet.encoding import ONE
 from discreet.errors import DataError, FileFormatError, ParameterError
-from discreet.moments import _CARRY_EVERY, _Total
+from discreet.summing import CARRY_EVERY, Layout, Total
 
 DOMAIN = Domain({"a": (-3, 7), "c": ["u", "v", "w"], "b": (0.1, 0.4)})
 LATTICE = 1 << 20
@@ -122,7 +122,7 @@ def test_a_schema_is_not_a_domain():
 
 
 def test_total_carries_past_64_bits():
-    total, batches = _Total(2), 2 * _CARRY_EVERY + 100
+    total, batches = Total(Layout(2)), 2 * CARRY_EVERY + 100
     A = np.full((8192, 2), [ONE, -ONE])
     for _ in range(batches):
         total.add(A)
@@ -134,7 +134,7 @@ def test_total_carries_past_64_bits():
 
 def test_a_batch_too_long_for_exact_products_is_refused():
     with pytest.raises(AssertionError, match="too long"):
-        _Total(2).add(np.ones((8193, 2)))
+        Total(Layout(2)).add(np.ones((8193, 2)))
 
 
 def test_more_rows_than_64_bits_hold():
@@ -470,7 +470,7 @@ def header(**changes):
         ({"header": np.array("[]")}, "damaged"),
         ({"header": header(domain={"columns": 5})}, "damaged"),
         ({"header": header(domain={"columns": {"a": {"low": 1, "high": 0}}})}, "damaged"),
-        ({"header": header(format_version=3)}, "format_version 3"),
+        ({"header": header(format_version=4)}, "format_version 4"),
         ({"header": header(domain=Domain({"a": (0, 1), "b": (0, 1)}).to_dict())}, "do not fit"),
     ],
 )

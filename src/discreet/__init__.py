@@ -17,7 +17,9 @@ from discreet.linear import (
     DPRidge,
     TrivialRegressor,
 )
+from discreet.many_results import ManyResults
 from discreet.moments import Moments
+from discreet.multi import ReuseCov
 from discreet.privacy.budget import Budget
 from discreet.release import release
 from discreet.released import PrivateMoments
@@ -41,10 +43,12 @@ __all__ = [
     "DiscreetError",
     "DiscreetWarning",
     "Domain",
+    "ManyResults",
     "Moments",
     "ObjectivePerturbation",
     "PrivateMoments",
     "Results",
+    "ReuseCov",
     "Selection",
     "TrivialRegressor",
     "compare",

@@ -71,6 +71,12 @@ def outcome_of(model: Model) -> str:
     return model.target
 
 
+def all_outcomes(released: PrivateMoments, target: str | None, formula: str | None, model: str) -> bool:
+    """Whether a release names several outcomes and none is asked for."""
+    named = [name for block in released.blocks if block.statistic == "cross" for name in block.columns]
+    return target is None and formula is None and model == "noise-aware" and len(named) > 1
+
+
 def free(path: Path, force: bool, option: str = "--out") -> Path:
     """A place where the result can be written: asked before any budget is spent."""
     if path.exists() and not force:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, TypeGuard
 
@@ -103,3 +104,14 @@ def delta(value: Any, rows: int | None = None) -> float:
             stacklevel=3,
         )
     return float(value)
+
+
+def repeated(names: Sequence[str]) -> str | None:
+    """The first name that stands twice, if any does.
+
+    Examples
+    --------
+    >>> repeated(["a", "b", "a"])
+    'a'
+    """
+    return next(name for name in names if names.count(name) > 1) if len(set(names)) < len(names) else None

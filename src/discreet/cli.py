@@ -26,6 +26,7 @@ from discreet.arguments import (
     Rows,
     SchemaOption,
     Target,
+    all_outcomes,
     chosen,
     fit_release,
     free,
@@ -135,7 +136,7 @@ def release(
         columns = [domain.entries[domain.target(name)].column for name in outcomes]
         domain = domain.select(dict.fromkeys([*split(features), *columns]))
     path = free(out or Path(f"{stem(data)}.release.json"), force)
-    moments = Moments.from_source(data, domain, n_jobs=n_jobs, progress=_progress(quiet=json))
+    moments = Moments.from_source(data, domain, targets=outcomes or None, n_jobs=n_jobs, progress=_progress(quiet=json))
     released = release_moments(
         moments, epsilon=epsilon, delta=delta, targets=outcomes or None, rows=rows, neighbors=relation(neighbors)
     )
@@ -160,10 +161,12 @@ def model(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Fit a model to a release: free, as often as wanted, without the data."""
+    """Fit a model to a release: free, as often as wanted, without the data. Without --target, to all its outcomes."""
     page = free_report(report, force, release)
     options = {name: v for name, v in (("penalty", penalty), ("l1_ratio", l1_ratio)) if v is not None}
     released = PrivateMoments.load(release)
+    if all_outcomes(released, target, formula, model):
+        return console.many(released.fit_many(features=split(features) or None), json=json)
     fitted = fit_release(released, target, features, formula, model, **options)
     if page is not None:
         fitted.save_report(page, released)

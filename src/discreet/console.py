@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.errors import DiscreetError
+from discreet.many_results import ManyResults
 from discreet.privacy.certificate import Certificate, Finding
 from discreet.summary import Summary
 
@@ -101,6 +102,14 @@ def say_where(report: Path | None) -> None:
     """Name the report, where one was written."""
     if report is not None:
         say(f"The report is in {report}. Open it in a browser, or print it.")
+
+
+def many(fitted: ManyResults, *, json: bool) -> None:
+    """Print the models of many outcomes: all of them as JSON, or those coefficients that stand out."""
+    if json:
+        print_json(fitted.to_dict())
+    else:
+        say(str(fitted.summary()))
 
 
 def findings(found: Sequence[Finding]) -> None:

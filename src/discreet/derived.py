@@ -189,6 +189,16 @@ def refuse_outcome(
             raise error(f"Column {outcome!r} cannot be outcome and feature at once{place}.")
 
 
+def refuse_outcomes(
+    domain: Domain, outcomes: set[str], features: Sequence[str], error: type[DiscreetError] = ParameterError
+) -> None:
+    """The same for many outcomes."""
+    for name in features:
+        spec = domain.columns.get(name)
+        for column in outcomes & {name, *(factor.column for factor in (spec.factors if spec else ()))}:
+            refuse_outcome(domain, column, [name], error)
+
+
 # ---------------------------------------------------------------- values
 
 

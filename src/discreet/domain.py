@@ -64,6 +64,7 @@ class Domain:
     norm_columns: tuple[str, ...]
     intercept: bool
     missing: Literal["error", "drop"]
+    _ball: frozenset[str]
 
     def __init__(
         self,
@@ -83,10 +84,11 @@ class Domain:
         if len(parsed) < len(columns):
             raise DomainError("Two columns have the same name once it is written as text. Rename one of them.")
         ball = norm_columns_of(parsed, data_norm, norm_columns)
+        object.__setattr__(self, "_ball", frozenset(ball))
         for name, column in parsed.items():
             if not name or name == CONSTANT:
                 raise DomainError(f"{name!r} cannot be the name of a column.")
-            column.check(name, in_ball=name in ball)
+            column.check(name, in_ball=name in self._ball)
         object.__setattr__(self, "columns", parsed)
         object.__setattr__(self, "data_norm", None if data_norm is None else float(data_norm))
         object.__setattr__(self, "norm_columns", ball)
@@ -127,10 +129,8 @@ class Domain:
         if bounds_X is None and data_norm is not None:
             bounds_X = (-math.inf, math.inf)
         features, targets = list(features), list(targets)
-        names = features + targets
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise DomainError(f"Column {twice[0]!r} is named twice among those of X and y.")
+        if (twice := checks.repeated(features + targets)) is not None:
+            raise DomainError(f"Column {twice!r} is named twice among those of X and y.")
         columns = bounded_columns("bounds_X", bounds_X, features) | bounded_columns("bounds_y", bounds_y, targets)
         ball = None if data_norm is None else features
         return cls(columns, data_norm=data_norm, norm_columns=ball, intercept=intercept)
@@ -165,8 +165,8 @@ class Domain:
     def select(self, names: Iterable[str]) -> Domain:
         """The domain of some of the columns, in the given order."""
         names = list(names)
-        self.require(names)
-        ball = [name for name in self.norm_columns if name in names]
+        kept = self.require(names)
+        ball = [name for name in self.norm_columns if name in kept]
         return Domain(
             {name: self.columns[name] for name in names},
             data_norm=self.data_norm if ball else None,
@@ -175,14 +175,16 @@ class Domain:
             missing=self.missing,
         )
 
-    def require(self, names: Iterable[str]) -> None:
+    def require(self, names: Iterable[str]) -> set[str]:
         """Refuse names that are repeated or unknown."""
-        names = list(names)
+        seen: set[str] = set()
         for name in names:
             if name not in self.columns:
                 raise DomainError(f"Column {name!r} is not declared. Declared: {', '.join(self.columns)}.")
-            if names.count(name) > 1:
+            if name in seen:
                 raise DomainError(f"Column {name!r} is named twice.")
+            seen.add(name)
+        return seen
 
     @cached_property
     def inputs(self) -> dict[str, Column]:
@@ -203,9 +205,7 @@ class Domain:
         return tuple(entries)
 
     def _check_entries(self) -> None:
-        names = [entry.name for entry in self.entries]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+        if (twice := checks.repeated([entry.name for entry in self.entries])) is not None:
             raise DomainError(f"Two columns would both be shown as {twice!r}. Rename one of them.")
 
     @cached_property
@@ -252,8 +252,8 @@ class Domain:
         spec = self.columns.get(column)
         if not isinstance(spec, Numeric):
             return 0.0, 1.0 if spec is None else spec.scale
-        if self.data_norm is not None and column in self.norm_columns:
-            return 0.0, self.data_norm
+        if column in self._ball:
+            return 0.0, self.data_norm or 1.0
         if not self.intercept:
             return 0.0, max(abs(spec.low), abs(spec.high))
         return spec.low / 2 + spec.high / 2, spec.high / 2 - spec.low / 2
@@ -267,7 +267,7 @@ class Domain:
         """
         one = 1 << (2 * LATTICE_BITS)
         columns = {self.entries[i].column for i in indices}
-        in_ball = sum(name in self.norm_columns for name in columns)
+        in_ball = len(columns.intersection(self.norm_columns))
         return (len(columns) - in_ball) * one + min(in_ball * one, self.ball_lattice if in_ball else 0)
 
     @cached_property

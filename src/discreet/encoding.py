@@ -66,8 +66,8 @@ class Encoder:
             column = self.domain.columns.get(entry.column)
             if isinstance(column, Numeric):
                 with np.errstate(over="ignore"):
-                    low[i] = max((column.low - self.centre[i]) * self._scale[i], -_MAX)
-                    high[i] = min((column.high - self.centre[i]) * self._scale[i], _MAX)
+                    ends = (np.array([column.low, column.high]) - self.centre[i]) * self._scale[i]
+                    low[i], high[i] = np.clip(ends, -_MAX, _MAX)
         return np.rint(low), np.rint(high)
 
     def empty(self, rows: int, *, columnar: bool = False) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,11 @@ class GridValues:
 
     def floats(self) -> Floats:
         """The values in units of the mapped columns."""
-        shift = self.exponent - 2 * LATTICE_BITS
-        return np.array([math.ldexp(float(q), shift) for q in self.integers])
+        with np.errstate(over="ignore"):
+            values: Floats = np.ldexp(np.array(self.integers, dtype=float), self.exponent - 2 * LATTICE_BITS)
+        if not np.isfinite(values).all():
+            raise OverflowError("released integers are too large")
+        return values
 
 
 def statistic(block: Block, parts: Sequence[GridValues]) -> Floats:
@@ -47,3 +51,61 @@ def statistic(block: Block, parts: Sequence[GridValues]) -> Floats:
         "counts": (BINS,),
     }
     return values.reshape(shape[block.statistic])
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The values of a released block, found by name.
+
+    Parameters
+    ----------
+    block : Block
+        What was released.
+    array : array
+        Its values, for all rows of the table.
+    scale : float
+        What the released values were multiplied by to stand for all rows: above 1 for a sample of the rows.
+    norm2, n : float
+        The bound on the squared norm of a row, and the number of rows, which tell how far a sample may be off.
+    """
+
+    block: Block
+    array: Floats
+    scale: float
+    norm2: float
+    n: float
+
+    @property
+    def sds(self) -> tuple[float, ...]:
+        """Noise sds: of the diagonal of a Gram matrix and off it; of all values of another statistic.
+
+        A sample of the rows adds its own error to X'X (docs 9.3), at most this much on average over the entries.
+        """
+        if self.scale == 1:
+            return self.block.sds
+        d = len(self.block.rows)
+        error = self.norm2 * math.sqrt((self.scale - 1) * self.n / (d * (d + 1)))
+        diagonal, upper = (self.scale * sd for sd in self.block.sds)
+        return math.hypot(diagonal, math.sqrt(2) * error), math.hypot(upper, error)
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """Places of the rows."""
+        return {name: i for i, name in enumerate(self.block.rows)}
+
+    @cached_property
+    def columns(self) -> dict[str, int]:
+        """Places of the columns."""
+        return {name: i for i, name in enumerate(self.block.columns)}
+
+    def holds(self, rows: Sequence[str], columns: Sequence[str] = ()) -> bool:
+        """Whether some products are among the values."""
+        return all(name in self.rows for name in rows) and all(name in self.columns for name in columns)
+
+    def pick(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
+        """The products of some coordinates."""
+        if self.block.statistic == "squares":
+            return self.array[[self.columns[name] for name in rows]][:, None]
+        column = self.columns if self.block.statistic == "cross" else self.rows
+        picked: Floats = self.array[np.ix_([self.rows[name] for name in rows], [column[name] for name in columns])]
+        return picked

@@ -34,6 +34,10 @@ NO_SQUARES = Unavailable(
     "not released",
     "Sampling error needs y'y, which this release does not hold. DPLinearRegression and release() include it.",
 )
+SAMPLED = Unavailable(
+    "not available",
+    "X'X was computed from a sample of the rows, whose own error is not known well enough. Fit without subsample.",
+)
 OLD_FILE = Unavailable("not released", "This file was saved by an older version of discreet, without standard errors.")
 
 
@@ -181,6 +185,8 @@ class Inference:
 
 def infer(released: PrivateMoments, e: NormalEquations) -> Inference | Unavailable:
     """What released normal equations tell of the coefficients, or why they tell too little."""
+    if released.sampled:
+        return SAMPLED
     fit = debiased(e)
     if fit.noise > LARGEST_NOISE:
         return Unavailable(

@@ -9,6 +9,7 @@ from discreet.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression,
 from discreet.glm.base import PerturbedModel
 from discreet.linear import SSP, AdaSSP, ConstSSP, DPElasticNet, DPLasso, DPLinearRegression, DPRidge
 from discreet.linear.base import MomentsRegressor
+from discreet.multi import ReuseCov
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ METHODS = (
     Method(DPElasticNet, "ours", "elastic net between the two; penalty chosen on the release"),
     Method(AdaSSP, "000 algorithm 2; 003 algorithms 2, 3", "ridge whose penalty adapts to a private least eigenvalue"),
     Method(ConstSSP, "003 algorithm 4", "ridge whose penalty depends on public facts only"),
+    Method(ReuseCov, "004 algorithms 1 to 4", "many outcomes on the same features, from one release"),
     Method(SSP, "000 section 3.2; 003 algorithm 1", "plain noisy normal equations; a baseline"),
     Method(DPLogisticRegression, "ours; 002", "classes by logistic regression, objective perturbation"),
     Method(DPPoissonRegression, "ours; 002", "counts by Poisson regression, objective perturbation"),

@@ -15,7 +15,7 @@ from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.errors import DataError, GuaranteeError, ParameterError
 from discreet.grid import GridValues
 from discreet.histogram import Histogram
-from discreet.moments import Moments
+from discreet.moments import Moments, outcome_names
 from discreet.privacy import gdp
 from discreet.privacy.budget import Cost, charge
 from discreet.privacy.certificate import Certificate
@@ -23,9 +23,10 @@ from discreet.privacy.events import Block, GaussianEvent, Statistic
 from discreet.privacy.guarantee import Guarantee
 from discreet.randomness import NO_NOISE, Entropy, OSEntropy, add_rounded_normal, entropy, grid_exponent
 from discreet.released import PrivateMoments
+from discreet.split import Sizes, shares_of
 
 DEFAULT_SHARES = {"gram": 0.4, "cross": 0.55, "squares": 0.05}
-"""How mu^2 is split between X'X, X'y and y'y when outcomes are named."""
+"""How mu^2 is split between X'X, X'y and y'y when one outcome is named."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def release(
         released; naming the outcomes leaves out products that will not be needed and so takes less noise.
     shares : mapping, optional
         Shares of the budget (of mu^2) for ``"gram"`` (X'X), ``"cross"`` (X'y) and ``"squares"`` (y'y), with
-        `targets`; 0.4, 0.55 and 0.05 by default. A share of 0 leaves a block out.
+        `targets`; 0.4, 0.55 and 0.05 by default for one outcome, and for several as `discreet.split` says. A share of
+        0 leaves a block out.
     rows : int, optional
         The public, rounded number of rows, declared by you. It is never read from the data.
     neighbors : {"add-remove", "replace-one"}
@@ -85,7 +87,7 @@ def release(
     if not isinstance(moments, Moments):
         raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
     promise = promised(epsilon, delta, rows, neighbors)
-    wants = _wants(moments.domain, targets, shares)
+    wants = _wants(moments.domain, (moments.targets or None) if targets is None else targets, shares, promise.neighbors)
     return release_verified(moments, wants, promise, "moments", rows, random_state)
 
 
@@ -241,18 +243,20 @@ def _least_eigenvalue(moments: Moments, indices: list[int]) -> int:
     return round(math.ldexp(float(least), 2 * LATTICE_BITS))
 
 
-def _wants(domain: Domain, targets: Sequence[str] | None, shares: Mapping[str, float] | None) -> list[Want]:
+def _wants(
+    domain: Domain, targets: Sequence[str] | None, shares: Mapping[str, float] | None, neighbors: Neighbors
+) -> list[Want]:
     names = [entry.name for entry in domain.entries if domain.intercept or entry.name != CONSTANT]
     if targets is None:
         if shares is not None:
             raise ParameterError("shares= needs targets=: without outcomes there is one block and nothing to share.")
         return [Want("gram", tuple(names), (), 1.0)]
-    outcomes = _outcomes(domain, targets)
+    outcomes = outcome_names(domain, targets)
     taken = {domain.entries[i].column for i in domain.indices(outcomes)}
     features = tuple(name for name in names if domain.entries[domain.indices([name])[0]].column not in taken)
     if not features:
         raise ParameterError("Every column is an outcome; leave at least one as a feature.")
-    split = check_shares({} if shares is None else shares, DEFAULT_SHARES)
+    split = check_shares({} if shares is None else shares, _default_shares(domain, features, outcomes, neighbors))
     blocks: list[tuple[Statistic, tuple[str, ...], tuple[str, ...]]] = [
         ("gram", features, ()),
         ("cross", features, outcomes),
@@ -261,13 +265,14 @@ def _wants(domain: Domain, targets: Sequence[str] | None, shares: Mapping[str, f
     return [Want(kind, rows, columns, split[kind]) for kind, rows, columns in blocks if split[kind] > 0]
 
 
-def _outcomes(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(targets, str) or not targets:
-        raise ParameterError("targets must be a list with at least one column name, or None.")
-    outcomes = tuple(domain.entries[domain.target(name)].name for name in targets)
-    if len(set(outcomes)) < len(outcomes):
-        raise ParameterError("An outcome is named twice in targets.")
-    return outcomes
+def _default_shares(
+    domain: Domain, features: Sequence[str], outcomes: Sequence[str], neighbors: Neighbors
+) -> Mapping[str, float]:
+    """The split for one outcome, or what public figures say is best for several."""
+    if len(outcomes) == 1:
+        return DEFAULT_SHARES
+    norms = sensitivity.norm(features, domain), sensitivity.norm(outcomes, domain)
+    return shares_of(Sizes(len(features), len(outcomes), *norms, neighbors))
 
 
 def check_shares(shares: Mapping[str, float], defaults: Mapping[str, float]) -> dict[str, float]:

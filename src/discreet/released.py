@@ -17,14 +17,15 @@ from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric
 from discreet.errors import FileFormatError, GuaranteeError, NotReleasedError, ParameterError
 from discreet.files import digest, read_document, write_document
 from discreet.formula import released as released_formula
-from discreet.grid import GridValues, statistic
+from discreet.grid import GridValues, Table, statistic
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import Block
+from discreet.privacy.events import Block, BlockEvent
 from discreet.randomness import grid_exponent
 from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import Unclip, unclip
 
 if TYPE_CHECKING:
+    from discreet.many_results import ManyResults
     from discreet.results import Results
     from discreet.selection import Selection
 
@@ -54,12 +55,13 @@ class PrivateMoments:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """What was released."""
-        return tuple(self.certificate.blocks)
+        return tuple(block for event in self._events for block in event.blocks)
 
     @cached_property
     def arrays(self) -> dict[Block, Floats]:
         """The released statistics in units of the mapped columns."""
-        return {block: statistic(block, parts) for block, parts in zip(self.blocks, self.values, strict=True)}
+        values = zip(self.blocks, self.values, self._scales, strict=True)
+        return {block: scale * statistic(block, parts) for block, parts, scale in values}
 
     def value(self, statistic: str) -> Floats:
         """The released values of one kind of statistic."""
@@ -97,12 +99,12 @@ class PrivateMoments:
         return NormalEquations(
             names=tuple(design),
             target=y.name,
-            S=np.where(known, 0.0, self._pick(gram, design, design)),
-            v=self._pick(cross, design, [y.name])[:, 0],
-            yy=None if yy is None else float(self._pick(yy, [y.name], [y.name])[0, 0]),
-            s_xx=gram.sd,
-            s_xy=cross.sd if cross.statistic == "cross" or cross.layout == "uniform" else cross.sd / math.sqrt(2),
-            s_yy=None if yy is None else yy.sd,
+            S=np.where(known, 0.0, gram.pick(design, design)),
+            v=cross.pick(design, [y.name])[:, 0],
+            yy=None if yy is None else float(yy.pick([y.name], [y.name])[0, 0]),
+            s_xx=diagonal,
+            s_xy=cross.sds[-1],
+            s_yy=None if yy is None else yy.sds[0],
             n=self.rows(),
             variances=np.where(known, 0.0, np.where(np.eye(len(design)), diagonal**2, upper**2)),
         )
@@ -157,6 +159,22 @@ class PrivateMoments:
                 raise ParameterError("Give either a formula or features, not both.")
             target, features = released_formula(target, self.domain)
         return fit_equations(self, self.equations(target, features), model, options)
+
+    def fit_many(
+        self, targets: Sequence[str] | None = None, features: Sequence[str] | None = None, **options: Any
+    ) -> ManyResults:
+        """Fit one model to many outcomes at once, by default to all that the release names; costs no privacy.
+
+        Parameters
+        ----------
+        targets, features : sequence of str, optional
+            The outcomes, and the regressors: all released columns but outcomes' by default.
+        **options
+            ``solve="noise-aware"``, ``"ridge"`` or ``"cg"``, and of the latter two ``penalty=``, 004's by default.
+        """
+        from discreet.many_results import fit_many
+
+        return fit_many(self, targets, features, **options)
 
     def select(self, target: str, features: Sequence[str] | None = None) -> Selection:
         """The probability that each feature belongs to the model of the outcome; costs no privacy, as `fit`."""
@@ -225,23 +243,43 @@ class PrivateMoments:
                 if part.exponent != grid_exponent(math.ldexp(sd, 2 * LATTICE_BITS)):
                     raise ValueError("the grid does not fit the noise")
 
-    # ---------------------------------------------------------------- looking up
+    @cached_property
+    def _tables(self) -> tuple[Table, ...]:
+        pairs = zip(self.arrays.items(), self._scales, strict=True)
+        norm = {block: self.domain.norm_squared(self.domain.indices(block.rows)) for block in self.blocks}
+        return tuple(Table(block, array, scale, norm[block], self.rows()) for (block, array), scale in pairs)
 
-    def _features(self, target: str) -> list[str]:
+    @cached_property
+    def _scales(self) -> tuple[float, ...]:
+        """What each block is multiplied by to stand for all rows."""
+        return tuple(event.scale for event in self._events for _ in event.blocks)
+
+    @property
+    def _events(self) -> list[BlockEvent]:
+        return [event for event in self.certificate.events if isinstance(event, BlockEvent)]
+
+    @property
+    def sampled(self) -> bool:
+        """Whether X'X stands for all rows by a sample of them."""
+        return any(scale > 1 for scale in self._scales)
+
+    @cached_property
+    def regressors(self) -> tuple[str, ...]:
+        """Columns that are not outcomes only."""
         column = {entry.name: entry.column for entry in self.domain.entries}
         outcomes = {column[name] for block in self.blocks if block.statistic == "cross" for name in block.columns}
-        grams = [block for block in self.blocks if block.statistic == "gram"]
-        released = dict.fromkeys(column[name] for block in grams for name in block.rows)
-        free = derived.features_for(self.domain, target)
-        return [name for name in free if name in released and name not in outcomes]
+        released = {column[name] for block in self.blocks if block.statistic == "gram" for name in block.rows}
+        return tuple(name for name in self.domain.columns if name in released and name not in outcomes)
 
-    def _find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> Block:
-        for block in self.blocks:
-            held = set(block.rows)
-            if block.statistic == statistic and held.issuperset(rows) and set(block.columns).issuperset(columns):
-                return block
-            if block.statistic == "gram" and held.issuperset([*rows, *columns]):
-                return block
+    def _features(self, target: str) -> list[str]:
+        return [name for name in self.regressors if not derived.uses(self.domain, name, target)]
+
+    def _find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> Table:
+        for table in self._tables:
+            if table.block.statistic == statistic and table.holds(rows, columns):
+                return table
+            if table.block.statistic == "gram" and table.holds([*rows, *columns]):
+                return table
         grams = {name for block in self.blocks if block.statistic == "gram" for name in block.rows}
         what = list(columns) or [name for name in rows if name not in grams] or list(rows)
         raise NotReleasedError(
@@ -249,22 +287,12 @@ class PrivateMoments:
             f"Released: {'; '.join(map(_describe, self.blocks))}."
         )
 
-    def _find_square(self, name: str) -> Block | None:
-        for block in self.blocks:
-            if (block.statistic == "squares" and name in block.columns) or (
-                block.statistic == "gram" and name in block.rows
-            ):
-                return block
+    def _find_square(self, name: str) -> Table | None:
+        for table in self._tables:
+            squares = table.block.statistic == "squares" and name in table.columns
+            if squares or (table.block.statistic == "gram" and name in table.rows):
+                return table
         return None
-
-    def _pick(self, block: Block, rows: Sequence[str], columns: Sequence[str]) -> Floats:
-        array = self.arrays[block]
-        if block.statistic == "squares":
-            return array[[block.columns.index(rows[0])]][:, None]
-        row = {name: i for i, name in enumerate(block.rows)}
-        column = {name: i for i, name in enumerate(block.columns)} if block.statistic == "cross" else row
-        picked: Floats = array[np.ix_([row[name] for name in rows], [column[name] for name in columns])]
-        return picked
 
 
 def _describe(block: Block) -> str:

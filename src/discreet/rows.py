@@ -16,9 +16,9 @@ from discreet.domain import Domain, Numeric
 from discreet.encoding import ONE, Encoder, Floats
 from discreet.errors import DataError
 from discreet.losses import Loss
-from discreet.moments import Done, threads
 from discreet.progress import Progress
 from discreet.sources import Source, open_source
+from discreet.summing import Done, threads
 
 KEEP_BYTES = 1 << 31
 """Encoded rows that need no more than this are kept in memory; streams that can be read only once always are."""

@@ -92,6 +92,37 @@ def _joint(gram: Block, cross: Block, domain: Domain) -> float:
     return (a * (1 - c**2) + b * (1 + c)) * _ROUND_UP
 
 
+def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
+    """Replace-one cost of X'X and X'Y, or of X'Y alone, where the outcomes are public and |z_Y| <= T.
+
+    The outcomes of the replaced row stay, so X'Y changes by (z_X - z'_X) z_Y'. With c = z_X . z'_X / R^2 and a, b as in
+    `_joint`, the cost is the maximum of a (1 - c^2) + b (1 - c) over c >= c_0, the least that the columns allow; and
+    never more than with private outcomes of the same norm.
+    """
+    gram = next((block for block in blocks if block.statistic == "gram"), None)
+    cross = next(block for block in blocks if block.statistic == "cross")
+    known = len(blocks) == (1 if gram is None else 2) and (gram is None or gram.rows == cross.rows)
+    if not known or (gram is not None and gram.layout != "weighted"):
+        raise ValueError("no other statistic has a cost with public outcomes")
+    R2 = _norm_squared(cross.rows, domain)
+    a, b = 0.0 if gram is None else 2 * (R2 / gram.sd) ** 2, 2 * R2 * (T / cross.sd) ** 2
+    c = max(-b / (2 * a) if a else -1.0, _least_product(cross.rows, domain) / R2, -1.0)
+    worst = a * (1 - c**2) + b * (1 - c)
+    if gram is not None:
+        c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, domain) / R2))
+        worst = min(worst, a * (1 - c**2) + b * (1 + c))
+    return math.sqrt(worst) * _ROUND_UP
+
+
+def _least_product(names: Sequence[str], domain: Domain) -> float:
+    """A lower bound on z . z': each number and each ball adds -1 at least, a category 0, the constant 1."""
+    columns = {domain.entries[i].column for i in domain.indices(names)}
+    numbers = {name for name in columns if isinstance(domain.columns.get(name), Numeric)}
+    signed = {name for name in columns - numbers if _has_signed_levels({name}, domain)}
+    moving = [n for n in names if domain.entries[domain.indices([n])[0]].column in numbers | signed]
+    return (1.0 if names[0] == domain.entries[0].name else 0.0) - _norm_squared(moving, domain)
+
+
 def norm(names: Sequence[str], domain: Domain) -> float:
     """Bound on the Euclidean norm of some coordinates of a row, rounded up."""
     return math.sqrt(_norm_squared(names, domain)) * _ROUND_UP

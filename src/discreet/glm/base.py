@@ -31,7 +31,6 @@ from discreet.linear.inputs import (
     is_table,
 )
 from discreet.losses import Loss
-from discreet.moments import threads
 from discreet.perturbed import Task, release_minimisers
 from discreet.privacy.calibration import Calibration
 from discreet.privacy.certificate import Certificate
@@ -41,6 +40,7 @@ from discreet.progress import Progress, as_progress
 from discreet.release import promised
 from discreet.rows import Rows
 from discreet.sources import outcome_name
+from discreet.summing import threads
 
 Floats = NDArray[np.float64]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -27,7 +26,7 @@ from discreet.linear.inputs import (
     is_table,
     join,
 )
-from discreet.moments import Moments, threads
+from discreet.moments import Moments
 from discreet.privacy.events import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.progress import Progress
@@ -36,6 +35,7 @@ from discreet.released import PrivateMoments
 from discreet.results import Results, results
 from discreet.solve.equations import NormalEquations
 from discreet.sources import outcome_name
+from discreet.summing import threads
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ PARAMETERS = """epsilon, delta : float
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MomentsRegressor(Regressor, ABC):
+class MomentsRegressor(Regressor):
     """A linear model fitted to one release of noisy moments.
 
     Parameters
@@ -70,6 +70,9 @@ class MomentsRegressor(Regressor, ABC):
 
     papers: ClassVar[tuple[str, ...]] = ()
     """The papers whose printed constants `published` can name."""
+
+    paper_neighbors: ClassVar[Neighbors] = "add-remove"
+    """The relation that those papers are about."""
 
     epsilon: float | None = None
     delta: float | None = None
@@ -89,13 +92,13 @@ class MomentsRegressor(Regressor, ABC):
 
     # ---------------------------------------------------------------- the method's own mathematics
 
-    @abstractmethod
     def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
         """What the verified method releases, with shares of mu^2."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Floats:
         """Coefficients of the mapped columns, from released values only."""
+        raise NotImplementedError
 
     def _published(
         self, design: tuple[str, ...], target: str, R2: float, promise: Guarantee
@@ -196,7 +199,7 @@ class MomentsRegressor(Regressor, ABC):
             return np.full(X.shape[0], self.intercept_)
         facts = self.release_.domain.select(self._features).to_dict()
         domain = Domain.from_dict(facts | {"missing": "error"})
-        predicted: Floats = design_matrix(X, domain) @ self.coef_ + self.intercept_
+        predicted: Floats = design_matrix(X, domain) @ self.coef_.T + self.intercept_
         return predicted
 
     # ---------------------------------------------------------------- wiring
@@ -208,8 +211,8 @@ class MomentsRegressor(Regressor, ABC):
         published = getattr(self, "published", None)
         if published is not None:
             checks.choice("published", published, (None, *self.papers))
-            if promise.neighbors != "add-remove":
-                raise ParameterError("published= follows the papers, which are about add-remove neighbours.")
+            if promise.neighbors != self.paper_neighbors:
+                raise ParameterError(f"published= follows papers that are about {self.paper_neighbors} neighbours.")
         return promise
 
     def _describe(self, X: Any, target: str | None) -> tuple[Domain, list[str], str]:
@@ -282,13 +285,13 @@ class MomentsRegressor(Regressor, ABC):
         """The fitted model, from released values only."""
         return results(released, e, self._solve(released, e, delta), released.certificate.method)
 
-    def _set(self, released: PrivateMoments, fitted: Results, features: list[str], named: bool) -> None:
+    def _set(self, released: PrivateMoments, fitted: Any, features: list[str], named: bool) -> None:
         columns = {name: released.domain.columns[name] for name in features}
         self._set_columns(list(derived.inputs(columns)), named=named)
         self._features = tuple(features)
         self.release_ = released
         self.certificate_ = released.certificate
-        self.results_ = fitted
+        self.results_: Results = fitted
         self.coef_ = fitted.coef
         self.intercept_ = fitted.intercept
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,38 @@ class DPLinearRegression(MomentsRegressor):
     """
 
     narrow: bool = True
+
+    many_outcomes: ClassVar[bool] = True
+    """Whether y may have several columns."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self.many_outcomes
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
+        """Release noisy moments of (X, y) and fit the model.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features.
+        y : array, series, frame or table
+            The outcome. Several columns are several outcomes, which are fitted as by `discreet.ReuseCov`, from one
+            release and with bounds as declared; ``coef_`` then has a row and ``intercept_`` an entry for each.
+        sample_weight : None
+            Not supported: a weight would let one person count for more than the noise hides.
+        """
+        from discreet.multi import ReuseCov
+        from discreet.multi.inputs import as_outcomes
+
+        if not self.many_outcomes or sample_weight is not None or as_outcomes(y) is None:
+            return super().fit(X, y, sample_weight)
+        self._check()
+        shared = {name: value for name, value in self.get_params(deep=False).items() if name != "narrow"}
+        many = ReuseCov(**shared).fit(X, y)
+        self._set(many.release_, many.results_, list(many._features), hasattr(many, "feature_names_in_"))
+        return self
 
     def _check(self) -> Guarantee:
         checks.choice("narrow", self.narrow, (True, False))

@@ -9,7 +9,6 @@ from discreet.linear.dp_linear import DPLinearRegression
 from discreet.penalised import PenalisedResults, check_options, fit_penalised
 from discreet.privacy.guarantee import Guarantee
 from discreet.released import PrivateMoments
-from discreet.results import Results
 from discreet.solve.equations import NormalEquations
 
 PENALISED = """narrow : bool
@@ -33,6 +32,8 @@ class PenalisedRegressor(DPLinearRegression):
     model: ClassVar[str]
     """The name of the model in `PrivateMoments.fit`."""
 
+    many_outcomes: ClassVar[bool] = False
+
     penalty: float | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -49,6 +50,6 @@ class PenalisedRegressor(DPLinearRegression):
     def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> PenalisedResults:
         return fit_penalised(released, e, released.certificate.method, *self._options())
 
-    def _set(self, released: PrivateMoments, fitted: Results, features: list[str], named: bool) -> None:
+    def _set(self, released: PrivateMoments, fitted: Any, features: list[str], named: bool) -> None:
         super()._set(released, fitted, features, named)
         self.penalty_ = fitted.to_dict()["penalty"]

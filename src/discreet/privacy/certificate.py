@@ -13,6 +13,7 @@ from discreet.privacy import accounting
 from discreet.privacy.events import Block, Event, GaussianEvent, event_from_dict
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.objective import ObjectiveEvent
+from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
 
 
 @dataclass(frozen=True)
@@ -81,16 +82,30 @@ class Certificate:
             mu = sensitivity.mu(event.blocks, self.domain, neighbors)
             names = ", ".join(block.name for block in event.blocks)
             return Finding(f"noise on {names}", mu <= event.mu, f"mu {mu:.6g}, listed {event.mu:.6g}")
+        if isinstance(event, SampledEvent | PublicOutcomesEvent):
+            return self._examine_outcomes(event)
         norm = sensitivity.norm(event.design, self.domain)
         ok = norm <= event.norm and event.neighbors == neighbors and event.keeps_declared()
         stage = "" if event.declared is None else f", held to epsilon {event.declared[0]:.6g} declared beforehand"
         detail = f"norm of a row {norm:.6g}, listed {event.norm:.6g}{stage}"
         return Finding(f"noise in the {event.loss.name} objective", ok, detail)
 
+    def _examine_outcomes(self, event: SampledEvent | PublicOutcomesEvent) -> Finding:
+        """The same for a sample of the rows, and for public outcomes, whose norms whoever has them can recompute."""
+        names = ", ".join(block.name for block in event.blocks)
+        if isinstance(event, SampledEvent):
+            mu, listed = sensitivity.mu(event.blocks, self.domain, self.guarantee.neighbors), event.full_mu
+            what, more = f"noise on {names} of a sample", f", of a share {event.rate:g} of the rows"
+        else:
+            mu, listed = sensitivity.public_mu(event.blocks, self.domain, event.norm), event.mu
+            what, more = f"noise on {names}, outcomes public", f", norm of the public outcomes {event.norm:.6g}"
+        ok = mu <= listed and event.neighbors == self.guarantee.neighbors
+        return Finding(what, ok, f"mu {mu:.6g}, listed {listed:.6g}{more}")
+
     @property
     def blocks(self) -> list[Block]:
         """The statistics that were released with Gaussian noise."""
-        return [block for event in self.events if isinstance(event, GaussianEvent) for block in event.blocks]
+        return [block for event in self.events if not isinstance(event, ObjectiveEvent) for block in event.blocks]
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -126,7 +141,7 @@ class Certificate:
             declared = certificate.domain if certificate.declared is None else certificate.declared
             if list(declared.columns) != list(certificate.domain.columns):
                 raise FileFormatError("The certificate contradicts itself.")
-            gaussian = any(event.mu > 0 for event in certificate.events)
+            gaussian = any(event.mu > 0 or isinstance(event, SampledEvent) for event in certificate.events)
             if facts["simulation"] is not certificate.simulation or (gaussian and not certificate.guarantee.delta > 0):
                 raise FileFormatError("The certificate contradicts itself.")
         except FileFormatError:
@@ -152,6 +167,8 @@ class Certificate:
         if inexact:
             facts.append(f"In floating point, with a bound on its error in the noise: {', '.join(inexact)}.")
         facts += self._narrowed()
+        facts += [_SAMPLE.format(share=event.rate) for event in self.events if isinstance(event, SampledEvent)]
+        facts += [_PUBLIC for event in self.events if isinstance(event, PublicOutcomesEvent)]
         if self.rows is not None:
             facts.append(f"The number of rows was declared as {self.rows}; it was not read from the data.")
         return facts
@@ -180,6 +197,14 @@ _NEIGHBORS = {
     "replace-one": "Two tables of the same size are compared that differ in the content of one row; one row is one "
     "person, and the number of rows is not hidden.",
 }
+_SAMPLE = (
+    "X'X was computed from a secret random sample of about {share:g} of the rows, which is counted exactly: whoever "
+    "learns which rows are in it is promised less."
+)
+_PUBLIC = (
+    "The outcomes were declared PUBLIC, and with them the number of rows and which row has which outcomes: nothing "
+    "about them is protected. The promise covers the features only."
+)
 _LIMITS = "The promise is about what the release adds; it does not hide what is true of people in general."
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from discreet.errors import FileFormatError
 from discreet.privacy import gdp
 from discreet.privacy.objective import ObjectiveEvent
+from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
 
 Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts"]
 Layout = Literal["weighted", "uniform"]
@@ -107,6 +108,7 @@ class GaussianEvent:
     blocks: tuple[Block, ...]
 
     law = None
+    scale = 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -120,9 +122,17 @@ class GaussianEvent:
         return cls(float(facts["mu"]), tuple(Block.from_dict(block) for block in facts["blocks"]))
 
 
-Event = GaussianEvent | ObjectiveEvent
+BlockEvent = GaussianEvent | SampledEvent | PublicOutcomesEvent
+"""Events that released statistics with noise on them."""
 
-_MECHANISMS: dict[str, type[Event]] = {"gaussian": GaussianEvent, "objective perturbation": ObjectiveEvent}
+Event = BlockEvent | ObjectiveEvent
+
+_MECHANISMS: dict[str, type[Event]] = {
+    "gaussian": GaussianEvent,
+    "objective perturbation": ObjectiveEvent,
+    "sampled gaussian": SampledEvent,
+    "gaussian, public outcomes": PublicOutcomesEvent,
+}
 
 
 def event_from_dict(facts: dict[str, Any]) -> Event:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import erfcx, ndtr
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +99,31 @@ class Point:
         return _Cells(low, masses, self.failure)
 
 
-Law = Tail | Point
+@dataclass(frozen=True)
+class Profile:
+    """A release whose curve delta(epsilon) is known at every epsilon, also below 0: one curve a direction.
+
+    The direction says which of two neighbours is the actual table; all releases about the two share it, so each
+    direction is composed by itself and the worse one counts.
+
+    Examples
+    --------
+    >>> Profile((lambda epsilon: gaussian_curve(1.0, epsilon),)).delta(1.0) > 0.1269
+    True
+    """
+
+    ways: tuple[Callable[[Floats], Floats], ...]
+
+    def delta(self, epsilon: float) -> float:
+        """The worse direction."""
+        return min(1.0, max(float(way(np.array([epsilon]))[0]) for way in self.ways) * _UP)
+
+    def way(self, i: int) -> Callable[[Floats], Floats]:
+        """The curve of a direction; one that is the same in both stands for both."""
+        return self.ways[i % len(self.ways)]
+
+
+Law = Tail | Point | Profile
 
 
 @dataclass(frozen=True)
@@ -124,11 +148,84 @@ def together(laws: Sequence[Law], mu: float) -> Callable[[float], float]:
     """The curve delta(epsilon) of several releases and of a mu-GDP part."""
     if len(laws) == 1 and mu == 0:
         return laws[0].delta
-    step = (sum(law.span() for law in laws) + 9 * mu) / _CELLS
+    profiles = [law for law in laws if isinstance(law, Profile)]
+    rest = [law for law in laws if not isinstance(law, Profile)]
+    if profiles:
+        ways = [_with_profiles([law.way(i) for law in profiles], rest, mu) for i in range(2)]
+        return lambda epsilon: max(way(epsilon) for way in ways)
+    step = (sum(law.span() for law in rest) + 9 * mu) / _CELLS
     total = _gaussian(mu, step) if mu else _Cells(0, np.ones(1), 0.0)
-    for law in laws:
+    for law in rest:
         total = total + law.cells(step)
     return lambda epsilon: total.delta(epsilon, step)
+
+
+def _with_profiles(
+    ways: Sequence[Callable[[Floats], Floats]], rest: Sequence[Tail | Point], mu: float
+) -> Callable[[float], float]:
+    """One direction of releases with known curves, and of others.
+
+    The hockey stick of a product is the mean of the first one's over the loss of the others (docs 9.4), so the first
+    curve is used as it is, and the others on a grid.
+    """
+    first, *others = ways
+    spans = [law.span() for law in rest] + [_reach(way) for way in others] + ([mu * mu / 2 + 9 * mu] if mu else [])
+    step = sum(spans) / (_CELLS // 4)
+    total = _Cells(0, np.ones(1), 0.0)
+    if mu:
+        total = total + _connected(lambda epsilon: gaussian_curve(mu, epsilon), mu * mu / 2 + 9 * mu, step)
+    for law in rest:
+        total = total + law.cells(step)
+    for way in others:
+        total = total + _connected(way, _reach(way), step)
+    losses: Floats = np.asarray(step * (total.start + np.arange(len(total.masses))), dtype=np.float64)
+
+    def curve(epsilon: float) -> float:
+        return min(1.0, (float(np.dot(total.masses, first(epsilon - losses))) + total.infinite) * _UP)
+
+    return curve
+
+
+def _reach(way: Callable[[Floats], Floats]) -> float:
+    """A loss that is exceeded with a probability below `_BEYOND`."""
+    high = 1.0
+    while float(way(np.array([high]))[0]) > _BEYOND:
+        high *= 2
+    return high
+
+
+def _connected(way: Callable[[Floats], Floats], reach: float, step: float) -> _Cells:
+    """Losses on a grid whose curve, in terms of e^epsilon, joins points of a given convex one: never below it.
+
+    With a_i = e^(epsilon_i), the masses q_i under the other law are the changes of slope there, and p_i = a_i q_i.
+    """
+    top = math.ceil(reach / step)
+    epsilon: Floats = np.asarray(step * np.arange(-top, top + 1), dtype=np.float64)
+    a, delta = np.exp(epsilon), np.concatenate([[1.0], way(epsilon)])
+    slope = np.concatenate([(delta[:-1] - delta[1:]) / np.diff(a, prepend=0.0), [0.0]])
+    return _Cells(-top, np.maximum(slope[:-1] - slope[1:], 0.0) * a, float(delta[-1]))
+
+
+def gaussian_curve(mu: float, epsilon: Floats) -> Floats:
+    """delta(epsilon) of a mu-GDP release in float64, to a relative 1e-10 or so; any epsilon.
+
+    With a, b = epsilon/mu -+ mu/2 it is phi(a) (M(a) - M(b)), M the Mills ratio; below 0 by the symmetry of the curve.
+
+    Examples
+    --------
+    >>> gaussian_curve(1.0, np.array([1.0, -1.0])).round(4)
+    array([0.1269, 0.6788])
+    """
+    size = np.abs(epsilon)
+    a, b = size / mu - mu / 2, size / mu + mu / 2
+    far = np.maximum(a, 0.0)
+    tail = np.exp(-(far**2) / 2) / 2 * (erfcx(far / math.sqrt(2)) - erfcx(b / math.sqrt(2)))
+    with np.errstate(over="ignore"):
+        near = ndtr(-a) - np.exp(np.minimum(size, 700.0)) * ndtr(-b)
+    delta = np.where(a > 0, tail, near)
+    shrink = np.exp(np.minimum(epsilon, 0.0))
+    curve: Floats = np.where(epsilon < 0, 1 - shrink + shrink * delta, delta)
+    return curve
 
 
 def _gaussian(mu: float, step: float) -> _Cells:

@@ -11,7 +11,8 @@ from discreet.columns import Categorical, Column
 from discreet.domain import CONSTANT
 from discreet.effects import brief, effects
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import Block, GaussianEvent
+from discreet.privacy.events import Block
+from discreet.privacy.objective import ObjectiveEvent
 from discreet.summary import number
 from discreet.unavailable import Unavailable
 from discreet.units import column_of
@@ -175,11 +176,11 @@ def blocks(certificate: Certificate) -> list[tuple[str, ...]]:
     """One row a released statistic."""
     rows: list[tuple[str, ...]] = []
     for event in certificate.events:
-        if isinstance(event, GaussianEvent):
-            cost = f"{event.mu:.6g}"
-            rows += [(block.name, _of(block), _sd(block), _arithmetic(block.exact), cost) for block in event.blocks]
+        cost = "not Gaussian" if event.law is not None else f"{event.mu:.6g}"
+        if isinstance(event, ObjectiveEvent):
+            rows.append((event.name, ", ".join(event.design), f"{event.scale:.6g}", _arithmetic(False), cost))
         else:
-            rows.append((event.name, ", ".join(event.design), f"{event.scale:.6g}", _arithmetic(False), "not Gaussian"))
+            rows += [(block.name, _of(block), _sd(block), _arithmetic(block.exact), cost) for block in event.blocks]
     return rows
 
 

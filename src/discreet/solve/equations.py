@@ -54,3 +54,54 @@ class NormalEquations:
     def d(self) -> int:
         """Number of regressors."""
         return len(self.v)
+
+
+@dataclass(frozen=True, eq=False)
+class ManyEquations:
+    """S = X'X + N1 and V = X'Y + N2 of many outcomes, which share S.
+
+    Parameters
+    ----------
+    names, targets : tuple of str
+        The regressors; the constant comes first where the model has an intercept. The outcomes.
+    S, V : array
+        Noisy X'X, and noisy X'Y with a column for each outcome.
+    yy : array or None
+        Noisy y'y of each outcome, where it was released.
+    s_xx : float
+        Noise sd of the diagonal of S (s_xx/sqrt(2) off it).
+    s_xy : array
+        Noise sd of each outcome's column of V.
+    s_yy : float or None
+        Noise sd of yy.
+    n : float
+        The number of rows: declared, or a released noisy one.
+    variances : array
+        Those of the noise in each entry of S.
+    """
+
+    names: tuple[str, ...]
+    targets: tuple[str, ...]
+    S: Floats
+    V: Floats
+    yy: Floats | None
+    s_xx: float
+    s_xy: Floats
+    s_yy: float | None
+    n: float
+    variances: Floats
+
+    def one(self, j: int) -> NormalEquations:
+        """The equations of one outcome."""
+        return NormalEquations(
+            self.names,
+            self.targets[j],
+            self.S,
+            self.V[:, j],
+            None if self.yy is None else float(self.yy[j]),
+            self.s_xx,
+            float(self.s_xy[j]),
+            self.s_yy,
+            self.n,
+            self.variances,
+        )

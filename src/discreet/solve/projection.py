@@ -1,0 +1,98 @@
+"""The projection of noisy associations with public outcomes: paper 004, algorithm 2, by one secular equation.
+
+G = X'Y/n + noise, a matrix of d x l. Whatever X is, as long as its rows have a norm of at most B, X'Y/n lies in
+K = {Z'Y/n : |Z|_F <= sqrt(n) B}, and Y is public; so G is replaced by the nearest point of K. With Y'Y = V L^2 V',
+
+    Z'Y/n = p diag(L/n) V',    |p|_F <= sqrt(n) B,        p_k = (L_k/n) (G V)_k/(L_k^2/n^2 + nu)
+
+where nu >= 0 makes |p|_F = sqrt(n) B, or is 0 where p is shorter already; directions with L_k = 0 are left out. So each
+direction k of the outcomes is multiplied by h_k = L_k^2/(L_k^2 + n^2 nu). Nothing larger than d x l or l x l is formed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+Floats = NDArray[np.float64]
+
+NEGLIGIBLE = 1e-13
+"""Squared singular values of Y below this share of the largest count as 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Y'Y = V diag(squares) V', without directions in which the outcomes do not vary."""
+
+    squares: Floats
+    V: Floats
+
+    @classmethod
+    def of_gram(cls, YY: Floats) -> Spectrum:
+        """From Y'Y."""
+        squares, V = np.linalg.eigh(YY)
+        kept = squares > NEGLIGIBLE * squares[-1]
+        return cls(squares[kept], V[:, kept])
+
+    @classmethod
+    def of_rows(cls, Y: Floats) -> Spectrum:
+        """From fewer rows than outcomes, by way of the smaller matrix YY'."""
+        squares, W = np.linalg.eigh(Y @ Y.T)
+        kept = squares > NEGLIGIBLE * squares[-1]
+        return cls(squares[kept], Y.T @ (W[:, kept] / np.sqrt(squares[kept])))
+
+
+@dataclass(frozen=True, eq=False)
+class Projected:
+    """The nearest point of K.
+
+    Parameters
+    ----------
+    G : array
+        The projected associations.
+    noise : array
+        For each outcome, what is left of a noise sd of 1.
+    nu : float
+        The multiplier; 0 where only directions without variation were left out.
+    """
+
+    G: Floats
+    noise: Floats
+    nu: float
+
+
+def project(G: Floats, spectrum: Spectrum, n: float, B: float) -> Projected:
+    """Project associations onto K.
+
+    Parameters
+    ----------
+    G : array
+        Noisy X'Y/n.
+    spectrum : Spectrum
+        Of the public outcomes.
+    n, B : float
+        The number of rows, and the bound on the norm of a row of X.
+
+    Examples
+    --------
+    >>> outcomes = Spectrum.of_gram(np.diag([4.0, 4.0]))
+    >>> project(np.array([[3.0, 4.0]]), outcomes, n=4, B=0.5).G.round(6)
+    array([[0.3, 0.4]])
+    """
+    c = spectrum.squares / n**2
+    GV = G @ spectrum.V
+    e = np.sum(GV**2, axis=0)
+    radius2 = n * B * B
+    nu = 0.0
+    if float(np.sum(e / c)) > radius2:
+
+        def gap(nu: float) -> float:
+            return 1 / math.sqrt(float(np.sum(c * e / (c + nu) ** 2))) - 1 / math.sqrt(radius2)
+
+        nu = float(brentq(gap, 0.0, math.sqrt(float(c @ e) / radius2), xtol=1e-300, rtol=1e-14))
+    h = c / (c + nu)
+    return Projected((GV * h) @ spectrum.V.T, np.sqrt(spectrum.V**2 @ h**2), nu)
