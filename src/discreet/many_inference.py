@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from discreet.inference import LARGEST_NOISE, NO_SQUARES, SAMPLED, _plain, _read, infer
+from discreet.inference import NO_SQUARES, SAMPLED, _plain, _read
 from discreet.released import PrivateMoments
 from discreet.solve.debiased import resolvent, through_noise
 from discreet.solve.equations import ManyEquations
@@ -24,6 +24,10 @@ from discreet.unavailable import Unavailable
 from discreet.units import column_of, user_units
 
 Floats = NDArray[np.float64]
+
+LARGEST_NOISE = 0.1
+"""Intervals are given where the noise of X'X is at most this share of the features' least variation. They extend
+equally to both sides, which holds up to here; those of a single outcome allow for more noise (`discreet.inference`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,21 +95,21 @@ def infer_many(released: PrivateMoments, e: ManyEquations) -> ManyInference | Un
     W, G = e.variances, resolvent(e.S, e.variances)
     noise = float(np.linalg.eigvalsh(through_noise(W, G @ G))[-1]) ** 0.5
     if noise > LARGEST_NOISE:
-        reason = infer(released, e.one(0))
-        return reason if isinstance(reason, Unavailable) else Unavailable("not available", "X'X is too noisy.")
+        return Unavailable(
+            "not available",
+            f"The noise of X'X is {noise:.2g} of the least variation of the features, and intervals for many outcomes at "
+            f"once keep their level up to {LARGEST_NOISE:g} only. Single outcomes allow for more: fit(outcome). Fewer "
+            "features, tighter bounds, more rows or a larger epsilon help.",
+        )
     theta, df = G @ e.V, max(e.n - len(e.S), 1.0)
     unit = G + G @ through_noise(W, G) @ G
     sigma2 = None
     if e.yy is not None and e.s_yy is not None:
         rest = e.yy - np.sum(e.V * theta, axis=0) + e.s_xy**2 * np.trace(G)
         sigma2 = np.maximum(rest / df, e.s_yy / max(e.n, 1.0))
-    size = np.sum(theta**2, axis=0)
-    known = e.s_xy**2 * np.sum(G**2) + (0.0 if sigma2 is None else sigma2 * np.trace(unit))
-    total = size + _of_s(W, G, theta).sum(axis=0)
-    share = np.divide(np.maximum(size - known, 0.0), total, out=np.zeros_like(size), where=size > 0)
     T, h, t = many_units(released, e)
     K = T @ G
-    privacy = e.s_xy**2 * np.sum(K**2, axis=1)[:, None] + share * _of_s(W, K, theta)
+    privacy = e.s_xy**2 * np.sum(K**2, axis=1)[:, None] + _of_s(W, K, theta)
     sampling = None if sigma2 is None else sigma2 * np.einsum("ij,jk,ik->i", T, unit, T)[:, None]
     return ManyInference(
         estimate=(h * (T @ theta)).T + t,
