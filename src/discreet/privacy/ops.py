@@ -59,7 +59,7 @@ def delta(epsilon: ArrayLike, leverage: ArrayLike, residual: ArrayLike, gamma: A
     Examples
     --------
     >>> round(delta(epsilon=1, leverage=0.05, residual=1, gamma=1), 7)
-    6.29e-05
+    5.07e-05
     >>> delta(epsilon=[0, 1], leverage=1e-12, residual=1, gamma=1e8).round(6)
     array([0.003989, 0.      ])
     """
@@ -99,6 +99,21 @@ def epsilon(delta: ArrayLike, leverage: ArrayLike, residual: ArrayLike, gamma: A
             return _upper(e, m, rho) * (1 + MARGIN) <= target
 
     return _shaped(np.where(safe(np.zeros_like(m)), 0.0, least(safe, np.ones_like(m))))
+
+
+def gaussian_delta(epsilon: ArrayLike, mu: float) -> tuple[Floats, Floats]:
+    """The Gaussian curve D(mu, epsilon) of `gdp.delta` in floating point, and its slope in e^epsilon.
+
+    Examples
+    --------
+    >>> value, slope = gaussian_delta([0.0, 1.0], mu=1.0)
+    >>> value.round(4), slope.round(4)
+    (array([0.3829, 0.1269]), array([-0.3085, -0.0668]))
+    """
+    e = np.asarray(epsilon, dtype=np.float64)
+    a, gap = e / mu - mu / 2, np.full_like(e, mu)
+    with np.errstate(under="ignore", over="ignore"):
+        return _tail(a, gap, e, np.zeros_like(e)), -np.exp(log_ndtr(-a - gap))
 
 
 def out_of_data(leverage: ArrayLike, residual: ArrayLike) -> tuple[Any, Any]:
