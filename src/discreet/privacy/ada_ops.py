@@ -36,6 +36,7 @@ EIGENVALUE_FAILURE, NORM_FAILURE, DRAW_FAILURE = 0.05, 0.05, 0.1
 """Shares of delta: that lt is too large, that R is too small, and what the draw may exceed its Gaussian curve by."""
 
 _LOSS = 2.0  # rho sqrt(m) is close to mu_o - 2 m (seen: 1.6 to 1.9); steers lambda only
+_RIDGE = 1e-9  # lambda is at least this share of lt, so that H is never singular, not even where lt is too large
 _GRID = np.concatenate([[0.0], np.geomspace(1e-2, 1e8, 801)])
 
 
@@ -184,6 +185,7 @@ def penalty(plan: Plan, eigenvalue: float) -> Penalty:
         lambda_ = max(0.0, plan.n_max * plan.B**2 / (plan.kappa * plan.d) - lt)
     else:
         lambda_ = _least_bound(plan, lt)
+    lambda_ = max(lambda_, _RIDGE * lt)
     h = lambda_ + lt
     m = plan.B**2 / h
     s = math.log1p(m)

@@ -220,8 +220,9 @@ def _lower(e: Floats, m: Floats, rho: Floats) -> Floats:
     sd, scaled = np.sqrt(m) / s, (rho / s) ** 2
     u2 = log1p + scaled - 2 * e
     u = np.sqrt(np.maximum(u2, 0))
-    b = (2 * e - log1p - scaled * m / (1 + m)) / (rho / (s * s) + u) / sd  # (rho/s^2 - u)/sd
-    a = (2 * e - log1p + scaled * m) / (rho + u) / np.sqrt(m)  # (rho - u)/sqrt(m)
+    some = np.where(u2 > 0, u, 1.0)
+    b = (2 * e - log1p - scaled * m / (1 + m)) / (rho / (s * s) + some) / sd  # (rho/s^2 - u)/sd
+    a = (2 * e - log1p + scaled * m) / (rho + some) / np.sqrt(m)  # (rho - u)/sqrt(m)
     whole = 2 * u / sd
     a2, b2 = a + 2 * u / np.sqrt(m), b + whole
     closed = _between(b, b2) - np.exp(e + _log_between(a, a2))

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 GOLDEN = (1 + math.sqrt(5)) / 2
 """The curve grows with the leverage up to here; so h = B^2/m must be at least 0.618 B^2."""
 
-_STEPS = 64  # of bisection, and of the split of epsilon in replace-one
+_STEPS = 48  # of bisection, and of the split of epsilon in replace-one
 _GRID = 384  # epsilons at which a GDP promise is compared; between them convexity bounds the difference
 
 
@@ -142,7 +142,7 @@ def largest(holds: Callable[[float], bool], top: float) -> float:
     if holds(top):
         return top
     low, high = 0.0, top
-    for _ in range(_STEPS - 8):
+    for _ in range(_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
