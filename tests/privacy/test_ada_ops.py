@@ -111,8 +111,8 @@ def test_the_integral_sees_a_broken_promise():
 
 def test_the_integral_is_exact_for_gaussians():
     """With a draw that tells next to nothing, the integral is the Gaussian curve of the releases."""
-    plan = ada_ops.plan(1.0, 1e-6, B=1.0, Y=1.0, d=1, n_max=100)
-    X, y, x = np.full((90, 1), 1e-4), np.zeros(90), np.array([1.0])
+    plan = ada_ops.plan(1.0, 1e-6, B=1.0, Y=1.0, d=1)
+    X, y, x = np.full((30_000, 1), 1.0), np.zeros(30_000), np.array([1.0])
     found = whole_divergence(plan, X, y, x, 0.0, 0.02, without=True, count=400)
     lone = ops.gaussian_delta([0.02], plan.mu1)[0][0]  # y = 0: the norm stays 0 and only the eigenvalue speaks
     assert found == pytest.approx(lone, rel=2e-3)
