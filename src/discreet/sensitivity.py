@@ -51,12 +51,12 @@ def mu(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> float:
     """The mu of blocks released together with independent noise, rounded up."""
     costs = [(sensitivity(block, domain, neighbors) / block.sd) ** 2 for block in blocks]
     if neighbors == "replace-one":
-        for i, j in _pairs(blocks):
+        for i, j in pairs(blocks):
             costs[i], costs[j] = 0.0, _joint(blocks[i], blocks[j], domain)
     return math.sqrt(math.fsum(costs)) * _ROUND_UP
 
 
-def _pairs(blocks: Sequence[Block]) -> list[tuple[int, int]]:
+def pairs(blocks: Sequence[Block]) -> list[tuple[int, int]]:
     """Places of X'X and X'Y on the same X, each block in one pair at most."""
     crosses = [j for j, block in enumerate(blocks) if block.statistic == "cross"]
     pairs = []

@@ -101,7 +101,7 @@ def epsilon(delta: ArrayLike, leverage: ArrayLike, residual: ArrayLike, gamma: A
     return _shaped(np.where(safe(np.zeros_like(m)), 0.0, least(safe, np.ones_like(m))))
 
 
-def gaussian_delta(epsilon: ArrayLike, mu: float) -> tuple[Floats, Floats]:
+def gaussian_delta(epsilon: ArrayLike, mu: Any) -> tuple[Floats, Floats]:
     """The Gaussian curve D(mu, epsilon) of `gdp.delta` in floating point, and its slope in e^epsilon.
 
     Examples

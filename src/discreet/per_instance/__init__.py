@@ -1,0 +1,7 @@
+"""What one release cost each person: per-instance privacy (001). Everything here is **confidential**."""
+
+from discreet.per_instance.compute import losses
+from discreet.per_instance.distribution import Distribution, over
+from discreet.per_instance.result import Losses
+
+__all__ = ["Distribution", "Losses", "losses", "over"]
