@@ -16,9 +16,9 @@ LEVELS = {
     "base": r"errors|unavailable|grid|checks|columns|arrow_columns|contrasts|derived|domain|encoding|formula|parsing"
     r"|schema|losses|sensitivity|files|progress|randomness|privacy(\..*)?",
     "public": r"released|results|penalised|selection|design|inference|reading|summary|units|solve(\..*)?",
-    "private": r"moments|histogram|sources(\..*)?",
+    "private": r"moments|histogram|per_instance(\..*)?|sources(\..*)?",
     "gate": r"release",
-    "top": r"|__main__|arguments|linear(\..*)?|registry|cli|console|demo",
+    "top": r"|__main__|arguments|commands_pdp|linear(\..*)?|registry|cli|console|demo",
 }
 ALLOWED = {
     "base": {"base"},

@@ -2,6 +2,7 @@
 
 __version__ = "0.1.0"
 
+from discreet import per_instance
 from discreet.domain import Domain
 from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
 from discreet.formula import formula
@@ -41,5 +42,6 @@ __all__ = [
     "Selection",
     "TrivialRegressor",
     "formula",
+    "per_instance",
     "release",
 ]

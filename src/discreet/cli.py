@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from discreet import __version__, console
+from discreet import __version__, commands_pdp, console
 from discreet.arguments import chosen, free, outcome_of, split, stem
 from discreet.checks import neighbors as relation
 from discreet.domain import Domain
@@ -36,6 +36,7 @@ app = typer.Typer(
 )
 schemas = typer.Typer(no_args_is_help=True, help="Write and check schemas: the public facts about a table.")
 app.add_typer(schemas, name="schema")
+app.command(epilog=commands_pdp.EPILOG)(commands_pdp.pdp)
 
 Data = Annotated[Path, typer.Argument(help="Parquet or CSV file, or a folder of them.", show_default=False)]
 SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML or JSON schema.", show_default=False)]

@@ -2,6 +2,8 @@
 
 from discreet.per_instance.compute import losses
 from discreet.per_instance.distribution import Distribution, over
+from discreet.per_instance.group import compose, group, household
+from discreet.per_instance.leverage import LeaveOneOut, leave_one_out
 from discreet.per_instance.result import Losses
 
-__all__ = ["Distribution", "Losses", "losses", "over"]
+__all__ = ["Distribution", "LeaveOneOut", "Losses", "compose", "group", "household", "leave_one_out", "losses", "over"]

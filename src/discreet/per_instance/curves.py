@@ -34,7 +34,7 @@ def epsilon(mu: ArrayLike, delta: float) -> Floats:
     Examples
     --------
     >>> epsilon([0.0, 0.2367, 1.0], delta=1e-6).round(3)
-    array([0.   , 1.   , 4.884])
+    array([0.   , 1.   , 4.887])
     """
     delta = checks.fraction("delta", delta)
     mu = _mus(mu)

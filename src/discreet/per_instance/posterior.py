@@ -12,7 +12,7 @@ a double integral over Z1 and Z2 of the exact curve, done by Gauss-Legendre pane
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,8 +73,8 @@ class Neighbour:
         return "Neighbour(confidential)"
 
 
-def ada_ops_delta(plan: ada_ops.Plan, pair: Neighbour, epsilon: float, *, panels: int = 6) -> tuple[float, float]:
-    """delta_i(epsilon) of one row under AdaOPS: without against with, and with against without.
+class AdaOpsCurve:
+    """delta_i(epsilon) of one row under AdaOPS, in and out of the table; **confidential**.
 
     Parameters
     ----------
@@ -82,42 +82,49 @@ def ada_ops_delta(plan: ada_ops.Plan, pair: Neighbour, epsilon: float, *, panels
         The stages, as fixed before the data.
     pair : Neighbour
         The two tables.
-    epsilon : float
-        At least 0.
     panels : int
-        Of 16 points each, for Z1 and for Z2.
+        Of 16 points each, for Z1 and for Z2. Lambda jumps between the points of a grid, so the integral over Z1 is
+        good to three digits or so, not more.
     """
-    return _direction(plan, pair, epsilon, panels, without=True), _direction(plan, pair, epsilon, panels, without=False)
+
+    def __init__(self, plan: ada_ops.Plan, pair: Neighbour, *, panels: int = 4) -> None:
+        self._stages = [list(_stages(plan, pair, panels, without=without)) for without in (True, False)]
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Without against with the row, and with against without."""
+        forth, back = (
+            sum(
+                weight * float(weights @ two_sided(epsilon - ratio, row.leverage, row.residual, gamma, without=without))
+                for weight, weights, ratio, row, gamma in stages
+            )
+            for stages, without in zip(self._stages, (True, False), strict=True)
+        )
+        return min(1.0, forth), min(1.0, back)
+
+    def __repr__(self) -> str:
+        return "AdaOpsCurve(confidential)"
 
 
-def _direction(plan: ada_ops.Plan, pair: Neighbour, epsilon: float, panels: int, *, without: bool) -> float:
+def _stages(
+    plan: ada_ops.Plan, pair: Neighbour, panels: int, *, without: bool
+) -> Iterator[tuple[float, Floats, Floats, LeaveOneOut, Floats]]:
+    """For each Z1: its weight; and for each Z2 a weight, the log-ratio so far, and gamma."""
     z, weights = _normal(panels)
     first, second = (pair.least_without, pair.least_with) if without else (pair.least_with, pair.least_without)
     shift = (first - second) / plan.s1
-    total = 0.0
     for z1, weight in zip(z, weights, strict=True):
         penalty = ada_ops.penalty(plan, first + plan.s1 * z1)
         row = pair.rows(penalty.lambda_)
-        ratio = shift * z1 + shift**2 / 2
-        gamma, more = _precisions(plan, penalty, row, z, without)
-        curve = two_sided(epsilon - ratio - more, row.leverage, row.residual, gamma, without=without)
-        total += weight * float(weights @ curve) if plan.mu2 else weight * float(curve[0])
-    return min(1.0, total)
-
-
-def _precisions(
-    plan: ada_ops.Plan, penalty: ada_ops.Penalty, row: LeaveOneOut, z: Floats, without: bool
-) -> tuple[Floats, Floats]:
-    """Gamma for each Z2, and the log-ratio of the densities of D there."""
-    if not plan.mu2:
-        gamma = ada_ops.precision(plan, penalty, ada_ops.residual_bound(plan, penalty))
-        return np.array([gamma]), np.zeros(1)
-    logs = [math.log(plan.Y + plan.B * float(x[0])) for x in (row.coef_norm_without, row.coef_norm_with)]
-    here, there = logs if without else logs[::-1]
-    unit = ada_ops.precision(plan, penalty, 1.0)
-    bounds = np.array([ada_ops.residual_bound(plan, penalty, here + penalty.s2 * z2) for z2 in z])
-    shift = (here - there) / penalty.s2
-    return unit / bounds**2, shift * z + shift**2 / 2
+        unit = ada_ops.precision(plan, penalty, 1.0)
+        ratio = np.atleast_1d(shift * z1 + shift**2 / 2)
+        if not plan.mu2:
+            yield weight, np.ones(1), ratio, row, np.atleast_1d(unit / ada_ops.residual_bound(plan, penalty) ** 2)
+            continue
+        logs = [math.log(plan.Y + plan.B * float(x[0])) for x in (row.coef_norm_without, row.coef_norm_with)]
+        here, there = logs if without else logs[::-1]
+        bounds = np.array([ada_ops.residual_bound(plan, penalty, here + penalty.s2 * z2) for z2 in z])
+        gap = (here - there) / penalty.s2
+        yield weight, weights, ratio + gap * z + gap**2 / 2, row, unit / bounds**2
 
 
 def _normal(panels: int) -> tuple[Floats, Floats]:

@@ -66,7 +66,7 @@ class Losses:
 
     def __init__(self, certificate: Certificate, parts: Sequence[Measured], about: str) -> None:
         self.certificate, self.about = certificate, about
-        self._parts = list(parts)
+        self.measured = list(parts)
 
     @property
     def exact(self) -> bool:
@@ -76,7 +76,7 @@ class Losses:
     @property
     def notes(self) -> list[str]:
         """Which parts are bounds, and why."""
-        return [f"{part.name}: {part.note}" for part in self._parts if part.note]
+        return [f"{part.name}: {part.note}" for part in self.measured if part.note]
 
     def mu(self) -> Floats:
         """The Gaussian part of every row's loss, root of the sum of squares over blocks and stages."""
@@ -85,7 +85,7 @@ class Losses:
     def parts(self) -> dict[str, Floats]:
         """mu_i^2 of every row, by the Gaussian part it comes from."""
         found: dict[str, Floats] = {}
-        for part in self._parts:
+        for part in self.measured:
             if not part.laws:
                 found[part.name] = found.get(part.name, 0.0) + part.values
         return found
@@ -123,7 +123,7 @@ class Losses:
     def for_all(self, delta: float | None = None) -> float:
         """pDP for all: a bound on epsilon for every row of the domain, in or out of the table, given this table."""
         delta = self._delta(delta)
-        mu = float(np.sqrt(sum(part.everyone for part in self._parts)))
+        mu = float(np.sqrt(sum(part.everyone for part in self.measured)))
         bills = [_Bill(mu), *(_Bill(0.0, part.laws[-1]) for part in self._laws())]
         worst = curves.epsilon(mu, delta) if not self._laws() else accounting.epsilon(bills, delta)  # type: ignore[arg-type]
         return max(float(worst), float(self.epsilon(delta).max()))
@@ -138,7 +138,7 @@ class Losses:
             mu^2 by part.
         """
         path = place(path, ".parquet")
-        columns: dict[str, Any] = {"row": np.arange(len(self._parts[0].values)), "epsilon": self.epsilon()}
+        columns: dict[str, Any] = {"row": np.arange(len(self.measured[0].values)), "epsilon": self.epsilon()}
         columns |= {"mu": self.mu()} | {f"mu^2 of {name}": values for name, values in self.parts().items()}
         facts = {"note": NOTE, "about": self.about, "bounds": self.notes, "delta": self.certificate.guarantee.delta}
         metadata = {"discreet": json.dumps(facts), "confidential": "true"}
@@ -164,11 +164,11 @@ class Losses:
         return checks.fraction("delta", self.certificate.guarantee.delta if delta is None else delta)
 
     def _squares(self) -> Floats:
-        found = [part.values for part in self._parts if not part.laws]
-        return np.sum(found, axis=0) if found else np.zeros(len(self._parts[0].values))
+        found = [part.values for part in self.measured if not part.laws]
+        return np.sum(found, axis=0) if found else np.zeros(len(self.measured[0].values))
 
     def _laws(self) -> list[Measured]:
-        return [part for part in self._parts if part.laws]
+        return [part for part in self.measured if part.laws]
 
     def _each(self, price: Callable[[Any], float]) -> Floats:
         """A price for every row, computed once for those that share their laws and, rounded up, their mu."""

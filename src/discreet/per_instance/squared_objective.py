@@ -46,7 +46,7 @@ def delta(rows: LeaveOneOut, sigma: float, epsilon: float) -> tuple[Floats, Floa
     >>> one = np.ones(1)
     >>> rows = LeaveOneOut(0.1 * one, one, 0.01 * one, one, 0 * one, 0 * one, 0 * one)
     >>> [float(d[0].round(4)) for d in delta(rows, sigma=3.0, epsilon=0.5)]
-    [0.0132, 0.0127]
+    [0.0345, 0.0]
     """
     sigma = checks.positive("sigma", sigma)
     if not checks.is_real(epsilon) or not 0 <= epsilon < np.inf:
