@@ -12,9 +12,9 @@ from discreet.errors import ParameterError
 from discreet.files import read_document
 from discreet.histogram import only
 from discreet.moments import Moments
-from discreet.per_instance.exact import Facts, Pair, Part, needs_moments, parts
+from discreet.per_instance.exact import Facts, Pair, needs_moments, parts
 from discreet.per_instance.result import Losses, Measured
-from discreet.per_instance.stream import Floats, each_row, one_row, open_ordered
+from discreet.per_instance.stream import Floats, Rows, each_row, one_row, open_ordered
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import GaussianEvent
 from discreet.progress import Progress, as_progress
@@ -66,27 +66,34 @@ def losses(
     """
     certificate = certificate_of(release)
     _check(certificate, targets, replacement)
-    domain, rows = certificate.domain, source if targets is None else targets
-    pair = None if replacement is None else _pair(replacement, certificate)
+    if moments is None and needs_moments(certificate):
+        _refuse_stream(source, certificate)
+    facts = Facts(
+        certificate,
+        lambda: _moments(source, moments, certificate, n_jobs),
+        adding=targets is not None,
+        pair=None if replacement is None else _pair(replacement, certificate),
+    )
     with as_progress(progress) as report:
-        facts = Facts(
-            certificate, lambda: _moments(source, moments, certificate, n_jobs), adding=targets is not None, pair=pair
-        )
-        if moments is None and needs_moments(certificate):
-            _refuse_stream(source, certificate)
-        wanted = parts(facts)
-        values: dict[int, Floats] = {}
-        for column in dict.fromkeys([None, *(part.column for part in wanted)]):
-            own = domain if column is None else _declared(certificate).select([column])
-            chosen = [i for i, part in enumerate(wanted) if part.column == column]
-            if not chosen:
-                continue
-            at = rows if column is None else only(rows, _declared(certificate), column)
-            found = each_row(
-                at, own, lambda r, c=chosen: np.stack([wanted[i].cost(r) for i in c]), n_jobs=n_jobs, progress=report
-            )
-            values |= dict(zip(chosen, found, strict=True))
-    return Losses(certificate, [_measured(part, values[i]) for i, part in enumerate(wanted)], _about(facts, targets))
+        measured = _measure(source if targets is None else targets, facts, n_jobs, report)
+    return Losses(certificate, measured, _about(facts, targets))
+
+
+def _measure(rows: Any, facts: Facts, n_jobs: int | None, report: Progress) -> list[Measured]:
+    """One pass for all parts that share a domain: that of the release, or of a column that was counted before."""
+    wanted, values = parts(facts), {}
+    declared = _declared(facts.certificate)
+    for column in dict.fromkeys(part.column for part in wanted):
+        chosen = [i for i, part in enumerate(wanted) if part.column == column]
+        domain = facts.domain if column is None else declared.select([column])
+        source = rows if column is None else only(rows, declared, column)
+
+        def work(batch: Rows, chosen: list[int] = chosen) -> Floats:
+            return np.stack([wanted[i].cost(batch) for i in chosen])
+
+        found = each_row(source, domain, work, n_jobs=n_jobs, progress=report)
+        values |= dict(zip(chosen, found, strict=True))
+    return [Measured(p.name, p.note, values[i], p.everyone, p.laws) for i, p in enumerate(wanted)]
 
 
 def certificate_of(release: Any) -> Certificate:
@@ -139,10 +146,6 @@ def _pair(replacement: Any, certificate: Certificate) -> Pair:
     return Pair(
         used, {c: one_row(only(replacement, declared, c), declared.select([c]), "replacement") for c in columns}
     )
-
-
-def _measured(part: Part, values: Floats) -> Measured:
-    return Measured(part.name, part.note, values, part.everyone, part.laws)
 
 
 def _about(facts: Facts, targets: Any) -> str:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+_TINY = 1e-200
+
 
 class Spectrum:
     """Eigenvalues and eigenvectors of a Gram matrix; **confidential**.
@@ -42,23 +44,38 @@ class Spectrum:
 
     def fall(self, Z: Floats) -> Floats:
         """How far lambda_min falls without each row of Z, which is one of the rows of A."""
-        c2 = (Z @ self.vectors) ** 2
-        delta = c2[:, 0].copy()
-        active = np.flatnonzero(np.any(c2 > 0, axis=1))
+        c2 = Z @ self.vectors
+        np.square(c2, out=c2)
+        found = np.maximum(self._start(c2), _TINY)
+        at, places = found, np.arange(len(Z))
         for _ in range(200):
-            if not len(active):
+            D = at[:, None] + self.gaps
+            terms = c2 / D
+            h = terms.sum(axis=1)
+            np.divide(terms, D, out=terms)
+            slope = terms.sum(axis=1)
+            step = np.where(h > 1, h * (h - 1) / np.maximum(slope, _TINY), 0.0)  # h <= 1: at the root, or none above 0
+            at = at + step
+            found[places] = at
+            left = step > 1e-8 * at  # the step after that would be its square
+            if not left.any():
                 break
-            part, at = c2[active], delta[active]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                inverse = 1 / (at[:, None] + self.gaps)
-                terms = np.where(part > 0, part * inverse, 0.0)
-                h = terms.sum(axis=1)
-                slope = np.where(part > 0, terms * inverse, 0.0).sum(axis=1)
-                step = np.where(h > 1, h * (h - 1) / slope, 0.0)  # where delta = 0 is no pole and h <= 1, it stays
-            step = np.where(np.isfinite(step), step, 0.0)
-            delta[active] = at + step
-            active = active[step > 1e-14 * (at + step)]
-        return delta
+            c2, at, places = c2[left], at[left], places[left]
+        return np.where(found <= _TINY, 0.0, found)
+
+    def _start(self, c2: Floats) -> Floats:
+        """A point at or below the root: c_1^2, or better where the gaps are wide.
+
+        With T = sum_{j>1} c_j^2/g_j < 1 and U = sum_{j>1} c_j^2/g_j^2, the root is at most top = c_1^2/(1 - T), and the tangent
+        of the other terms at 0 says that it is at least c_1^2/(1 - T + U top).
+        """
+        first = c2[:, 0]
+        if len(self.gaps) == 1 or not self.gaps[1] > 1e-9 * self.gaps[-1]:
+            return first.copy()
+        T, U = (c2[:, 1:] @ np.stack([1 / self.gaps[1:], 1 / self.gaps[1:] ** 2], axis=1)).T
+        room = np.maximum(1 - T, 1e-3)
+        better: Floats = first / (room + U * first / room)
+        return np.where(T < 0.999, np.maximum(better * (1 - 1e-12), first), first)
 
     def rise(self, Z: Floats) -> Floats:
         """How far lambda_min rises with each row of Z added."""

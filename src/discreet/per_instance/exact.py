@@ -161,7 +161,7 @@ def _block(block: Block, facts: Facts) -> Part:
     everyone = (sensitivity.sensitivity(block, facts.domain) / block.sd) ** 2
     if block.statistic == "eigenvalue":
         spectrum = facts.spectrum(block)
-        X, gap = facts.domain.indices(block.rows), spectrum.gaps[1] if len(spectrum.gaps) > 1 else np.inf
+        X, gap = span(facts.domain.indices(block.rows)), spectrum.gaps[1] if len(spectrum.gaps) > 1 else np.inf
         move = spectrum.rise if facts.adding else spectrum.fall
         most = min(everyone, float((gap + spectrum.error) / block.sd) ** 2)  # a row that is added: at most g_2
         return Part(
@@ -171,6 +171,12 @@ def _block(block: Block, facts: Facts) -> Part:
     if block.statistic == "counts" and facts.domain.missing == "drop":
         column = block.columns[0]
     return Part(block.name, lambda rows: change(block, facts.domain, rows) / block.sd**2, everyone, column=column)
+
+
+def span(indices: list[int]) -> slice | list[int]:
+    """Coordinates as a slice where they are neighbours, which needs no copy."""
+    together = indices == list(range(indices[0], indices[0] + len(indices)))
+    return slice(indices[0], indices[-1] + 1) if together else indices
 
 
 def change(block: Block, domain: Domain, rows: Rows) -> Floats:
