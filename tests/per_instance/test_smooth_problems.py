@@ -100,7 +100,8 @@ def test_the_estimate_without_refits_is_close(name):
     exact = sensitivities(PROBLEMS[name], X, y, 0.5, rows=np.arange(30))
     estimate = one_step(PROBLEMS[name], X, y, 0.5)[:30]
     assert estimate == pytest.approx(exact, rel=0.1)
-    assert not np.allclose(estimate, exact, rtol=1e-8)  # and no more than an estimate
+    if name == "logistic":
+        assert not np.allclose(estimate, exact, rtol=1e-5)  # and no more than an estimate
 
 
 def test_e7_the_printed_epsilon_of_a_fixed_covariance_is_too_small():

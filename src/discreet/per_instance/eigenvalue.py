@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _TINY = 1e-200
+_TERMS = 8
 
 
 class Spectrum:
@@ -46,14 +47,20 @@ class Spectrum:
         """How far lambda_min falls without each row of Z, which is one of the rows of A."""
         c2 = Z @ self.vectors
         np.square(c2, out=c2)
-        found = np.maximum(self._start(c2), _TINY)
-        at, places = found, np.arange(len(Z))
+        found, left = self._series(c2)
+        if left.any():
+            found[left] = self._newton(c2[left])
+        return found
+
+    def _newton(self, c2: Floats) -> Floats:
+        """By Newton steps on 1/h."""
+        at = np.maximum((c2 - self.gaps).max(axis=1), _TINY)  # below the root: one term alone is 1 there, or none
+        found, places = at.copy(), np.arange(len(c2))
         for _ in range(200):
             D = at[:, None] + self.gaps
             terms = c2 / D
             h = terms.sum(axis=1)
-            np.divide(terms, D, out=terms)
-            slope = terms.sum(axis=1)
+            slope = (terms / D).sum(axis=1)
             step = np.where(h > 1, h * (h - 1) / np.maximum(slope, _TINY), 0.0)  # h <= 1: at the root, or none above 0
             at = at + step
             found[places] = at
@@ -63,19 +70,30 @@ class Spectrum:
             c2, at, places = c2[left], at[left], places[left]
         return np.where(found <= _TINY, 0.0, found)
 
-    def _start(self, c2: Floats) -> Floats:
-        """A point at or below the root: c_1^2, or better where the gaps are wide.
+    def _series(self, c2: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """For rows that are short beside the gaps, without a pass over all coordinates a step; and which rows are left.
 
-        With T = sum_{j>1} c_j^2/g_j < 1 and U = sum_{j>1} c_j^2/g_j^2, the root is at most top = c_1^2/(1 - T), and the tangent
-        of the other terms at 0 says that it is at least c_1^2/(1 - T + U top).
+        delta (1 - T(delta)) = c_1^2 with T(delta) = sum_{j>1} c_j^2/(g_j + delta) = sum_k (-1)^k C_k (delta/g_2)^k, an alternating
+        series cut where its next term is below 1e-16.
         """
-        first = c2[:, 0]
-        if len(self.gaps) == 1 or not self.gaps[1] > 1e-9 * self.gaps[-1]:
-            return first.copy()
-        T, U = (c2[:, 1:] @ np.stack([1 / self.gaps[1:], 1 / self.gaps[1:] ** 2], axis=1)).T
-        room = np.maximum(1 - T, 1e-3)
-        better: Floats = first / (room + U * first / room)
-        return np.where(T < 0.999, np.maximum(better * (1 - 1e-12), first), first)
+        first, gap = c2[:, 0].copy(), self.gaps[1] if len(self.gaps) > 1 else np.inf
+        if len(self.gaps) == 1:
+            return first, np.zeros(len(c2), dtype=bool)
+        if not gap > 1e-9 * self.gaps[-1]:
+            return first, np.ones(len(c2), dtype=bool)
+        powers = (gap / self.gaps[1:, None]) ** np.arange(_TERMS + 1) / self.gaps[1:, None]
+        C = (c2[:, 1:] @ powers).T
+        left = (C[0] > 0.5) | (first > 0.1 * gap)
+        C[:, left], first[left] = 0.0, 0.0
+        delta = first / (1 - C[0])
+        for _ in range(4):
+            q, T, slope = delta / gap, np.zeros_like(delta), np.zeros_like(delta)
+            for k in reversed(range(_TERMS)):
+                slope = slope * -q - T
+                T = T * -q + C[k]
+            delta = delta - (delta * (1 - T) - first) / (1 - T - q * slope)
+        left |= C[_TERMS] * (delta / gap) ** _TERMS > 1e-16
+        return delta, left
 
     def rise(self, Z: Floats) -> Floats:
         """How far lambda_min rises with each row of Z added."""
