@@ -1,15 +1,15 @@
 """Figures 1 and 2 of paper 001, per-instance privacy losses beside DP: ``python -m experiments.per_instance_001``.
 
-* Rows have norm 1 (normal, scaled), y = x'theta0 + N(0, 0.25^2) clipped to [-1, 1], theta0 of norm 0.8; delta = 1e-6. The paper
-  prints neither n nor d: d = 10, and n from 50, where its two ratios come out as printed, to 10,000.
-* Figures 1 and 2, left: ridge coefficients with lambda = 1 and Gaussian noise of sd 4 in every coordinate. Losses are exact:
-  mu = |theta_hat - theta_hat'|/4 (erratum E7 concerns the printed formula).
-* DP is the largest loss over all tables of at most n rows. `dp` is attained by a table that we give, so the true one is at least
-  this large; `dp_proven` is an upper bound. Without a bound on n there is no DP guarantee at all.
+* Rows have norm 1 (normal, scaled), y = x'theta0 + N(0, 0.25^2) clipped to [-1, 1], theta0 of norm 0.8; delta = 1e-6.
+  The paper prints neither n nor d: d = 10, and n from 50, where its two ratios come out as printed, to 10,000.
+* Figures 1 and 2, left: ridge coefficients with lambda = 1 and Gaussian noise of sd 4 in every coordinate. Losses are
+  exact: mu = |theta_hat - theta_hat'|/4 (erratum E7 concerns the printed formula).
+* DP is the largest loss over all tables of at most n rows. `dp` is attained by a table that we give, so the true one
+  is at least this large; `dp_proven` is an upper bound. Without a bound on n there is no DP guarantee at all.
 * pDP for all: the worst target for the table at hand, found by ascent from many starts (`for_all`), and a bound.
-* Figure 2, right: one sample from the posterior with precision gamma. pDP by the exact curve (E1, E2 concern the printed one); DP by the
-  exponential mechanism needs the sample restricted to |theta| <= R, here the least R that holds theta_hat, in the paper's favour:
-  epsilon = gamma (1 + R)^2/2. The excess risk of the sample is d/(2 gamma).
+* Figure 2, right: one sample from the posterior with precision gamma. pDP by the exact curve (E1, E2 concern the
+  printed one); DP by the exponential mechanism needs the sample restricted to |theta| <= R, here the least R that
+  holds theta_hat, in the paper's favour: epsilon = gamma (1 + R)^2/2. The excess risk of the sample is d/(2 gamma).
 * These tables are made up. Of real data such figures would be confidential.
 """
 
@@ -53,9 +53,10 @@ def epsilon(change: Any) -> Floats:
 
 
 def attained(n: int) -> float:
-    """A change of the coefficients that two tables of norm-1 rows have: along one axis X'X is s, and all outcomes align.
+    """A change of the coefficients that two tables of norm-1 rows have.
 
-    theta is sqrt(n s)/(s + lambda) there; the new row lies on the axis and disagrees.
+    Along one axis X'X is s and all outcomes align, so theta is sqrt(n s)/(s + lambda); the new row lies on the axis and
+    disagrees.
     """
 
     def change(s: float) -> float:

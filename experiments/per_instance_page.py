@@ -12,19 +12,20 @@ Lines = list[dict[str, Any]]
 
 PAGE = """# Paper 001's figures 1 and 2: the loss of each person beside DP
 
-Written by `python -m experiments.per_instance_001`; figures in `experiments/results/per_instance_001.json`. The tables are made
-up, so that their losses may be shown. Rows have norm 1, outcomes lie in [-1, 1], d = 10, delta = 1e-6; means over the seeds.
-The paper prints neither n nor d. All losses are exact, by the curves of [mathematics](mathematics.md), sections 3, 8 and 10; the
-paper's own formulas are too small in places ([errata](errata.md)).
+Written by `python -m experiments.per_instance_001`; figures in `experiments/results/per_instance_001.json`. The tables
+are made up, so that their losses may be shown. Rows have norm 1, outcomes lie in [-1, 1], d = 10, delta = 1e-6; means
+over the seeds. The paper prints neither n nor d. All losses are exact, by the curves of [mathematics](mathematics.md),
+sections 3, 8 and 10; the paper's own formulas are too small in places ([errata](errata.md)).
 
 ## Figure 1: noise of sd 4 on ridge coefficients, lambda = 1, n = 50
 
 ![epsilon of each row, pDP for all, and DP](per_instance_001_fig1.png)
 
-The paper: "more than an order of magnitude stronger privacy protection for all users in the data set, and six times better for all
-users in the entire universe". Here, worst-case epsilon over the median of the table: **{ratio:,.0f}**; over the largest of the
-table: **{ratio_max:,.0f}**; over the worst target anybody could be (pDP for all): **{ratio_all:.1f}**. So n = 50 and d = 10 give
-the paper's two statements; with more rows the ratios are far larger (below).
+The paper: "more than an order of magnitude stronger privacy protection for all users in the data set, and six times
+better for all users in the entire universe". Here, worst-case epsilon over the median of the table: **{ratio:,.0f}**;
+over the largest of the table: **{ratio_max:,.0f}**; over the worst target anybody could be (pDP for all):
+**{ratio_all:.1f}**. So n = 50 and d = 10 give the paper's two statements; with more rows the ratios are far larger
+(below).
 
 ## Figure 2, left: the same for other sizes
 
@@ -34,8 +35,8 @@ the paper's two statements; with more rows the ratios are far larger (below).
 |---|---|---|---|---|---|---|---|
 {left}
 
-DP is the worst case over all tables of at most n rows and grows with n, because a table can be made whose coefficients are of size
-sqrt(n)/2; the losses of the people in an ordinary table fall as 1/n.
+DP is the worst case over all tables of at most n rows and grows with n, because a table can be made whose coefficients
+are of size sqrt(n)/2; the losses of the people in an ordinary table fall as 1/n.
 
 ## Figure 2, right: one posterior sample, n = 1000
 
@@ -45,8 +46,9 @@ sqrt(n)/2; the losses of the people in an ordinary table fall as 1/n.
 |---|---|---|---|---|---|---|
 {right}
 
-The DP column has delta = 0 and needs the sample restricted to a ball; its radius is taken from the data here, in favour of DP.
-"""
+The DP column has delta = 0 and needs the sample restricted to a ball; its radius is taken from the data here, in
+favour of DP.
+"""  # noqa: E501
 
 
 def write(docs: Path, first: Lines, second: Lines, losses: list[float]) -> None:

@@ -133,8 +133,8 @@ def test_errors_quote_no_data(column):
     assert str(ROWS) not in full_text(caught.value).replace("line", "")
     with pytest.raises(ValueError, match="no row"):
         losses(frame[:0], public)
+    swapped = release(Moments.from_source(frame, DOMAIN), epsilon=1, delta=1e-6, neighbors="replace-one")
     with pytest.raises(ValueError, match="one complete row"):
-        swapped = release(Moments.from_source(frame, DOMAIN), epsilon=1, delta=1e-6, neighbors="replace-one")
         losses(frame, swapped, replacement=frame)
 
 
@@ -197,7 +197,10 @@ def test_the_command_refuses(case, run, folder):
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
-    [("high = 90", "high = 91", "'age' has other bounds"), ("hours  =", "weeks  =", "'hours' of the release is not in")],
+    [
+        ("high = 90", "high = 91", "'age' has other bounds"),
+        ("hours  =", "weeks  =", "'hours' of the release is not in"),
+    ],
 )
 def test_the_command_refuses_another_schema(old, new, words, run, folder):
     (folder / "people.toml").write_text(SCHEMA.replace(old, new))

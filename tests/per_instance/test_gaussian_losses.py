@@ -1,4 +1,4 @@
-"""Losses under Gaussian releases: against refits, Monte Carlo likelihood ratios of the releases themselves, and the promise."""
+"""Losses under Gaussian releases: against refits, Monte Carlo likelihood ratios of the releases, and the promise."""
 
 import numpy as np
 import pandas as pd
@@ -40,9 +40,7 @@ def small(rows, seed=0):
 def certificate(blocks, domain=SMALL, neighbors="add-remove", declared=None):
     from discreet import sensitivity
 
-    events = tuple(
-        GaussianEvent(sensitivity.mu(part, domain, neighbors), tuple(part)) for part in blocks
-    )
+    events = tuple(GaussianEvent(sensitivity.mu(part, domain, neighbors), tuple(part)) for part in blocks)
     promise = Guarantee(gdp.epsilon(gdp.compose(e.mu for e in events), 1e-6), 1e-6, neighbors, "verified")
     return Certificate(promise, "test", domain, events, declared=declared)
 

@@ -1,6 +1,7 @@
 """Groups, composition, post-processing, distributions and generalisation, with E20's counterexamples."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -48,14 +49,16 @@ LAWS = st.lists(st.floats(0.01, 1), min_size=4, max_size=4).map(lambda p: np.arr
 @settings(max_examples=200, deadline=None)
 @given(st.lists(LAWS, min_size=2, max_size=5), st.floats(0, 1.5))
 def test_group_losses_cover_both_directions(laws, epsilon):
-    steps = [both(p, q, epsilon) for p, q in zip(laws, laws[1:], strict=False)]
+    steps = [both(p, q, epsilon) for p, q in pairwise(laws)]
     E, forth, back = group([epsilon] * len(steps), steps)
     assert stick(laws[0], laws[-1], E) <= forth + 1e-12
     assert stick(laws[-1], laws[0], E) <= back + 1e-12
 
 
 @settings(max_examples=200, deadline=None)
-@given(LAWS, LAWS, st.lists(st.lists(st.floats(0.01, 1), min_size=2, max_size=2), min_size=4, max_size=4), st.floats(0, 2))
+@given(
+    LAWS, LAWS, st.lists(st.lists(st.floats(0.01, 1), min_size=2, max_size=2), min_size=4, max_size=4), st.floats(0, 2)
+)
 def test_post_processing_never_costs(P, Q, channel, epsilon):
     K = np.array(channel)
     K /= K.sum(axis=1)[:, None]
@@ -163,7 +166,7 @@ def test_bad_distributions_are_refused():
 def test_e20_the_printed_proposition_11_fails():
     """One row, a with probability 0.1, else b; theta = 1 with probability 1/2 + d for a, 1/2 - d for b.
 
-    Without the row theta is fair, so epsilon = 0 and delta = d. The target population is a alone; the loss is [theta = 1].
+    Without the row theta is fair, so epsilon = 0 and delta = d. The target population is a; the loss is [theta = 1].
     """
     p, d = 0.1, 0.01
     weighted_train = p * (1 / p) * (0.5 + d)

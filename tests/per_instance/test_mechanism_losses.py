@@ -1,4 +1,4 @@
-"""Posterior samples, perturbed objectives and output perturbation: closed forms against likelihood ratios of real draws."""
+"""Posterior samples, perturbed objectives, output perturbation: closed forms against likelihood ratios of draws."""
 
 import math
 
@@ -102,7 +102,9 @@ def test_objective_perturbation_in_one_dimension_against_integration():
         q = norm(c1[0], sigma / H1[0, 0]).logpdf
         for epsilon in (0.0, 0.5, 2.0):
             exact = [
-                quad(lambda t, a=a, b=b: max(0.0, math.exp(a(t)) - math.exp(epsilon + b(t))), -15, 15, limit=2000)[0]
+                quad(lambda t, a=a, b=b, e=epsilon: max(0.0, math.exp(a(t)) - math.exp(e + b(t))), -15, 15, limit=2000)[
+                    0
+                ]
                 for a, b in ((p, q), (q, p))
             ]
             found = [float(way[i]) for way in squared_objective.delta(rows, sigma, epsilon)]
@@ -114,7 +116,9 @@ def test_epsilons_of_objective_perturbation_meet_their_delta():
     rows = Ridge(X.T @ X, X.T @ y, 0.6).without(X, y)
     found = squared_objective.epsilon(rows, 2.0, 1e-4)
     for i in (0, 7, 19):
-        assert max(way[i] for way in squared_objective.delta(rows, 2.0, float(found[i]))) == pytest.approx(1e-4, rel=1e-5)
+        assert max(way[i] for way in squared_objective.delta(rows, 2.0, float(found[i]))) == pytest.approx(
+            1e-4, rel=1e-5
+        )
 
 
 @pytest.mark.parametrize("shape", [np.eye(2), np.array([[3.0, 1.0], [1.0, 2.0]])])
@@ -172,9 +176,7 @@ def test_ada_ops_against_draws_of_the_whole_algorithm(kappa, quick):
     S, v = X.T @ X, X.T @ y
     S1, v1 = S + np.outer(x, x), v + x * t
     least, least1 = (float(np.linalg.eigvalsh(A)[0]) for A in (S, S1))
-    pair = posterior.Neighbour(
-        least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([t]))
-    )
+    pair = posterior.Neighbour(least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([t])))
     curve, rng = posterior.AdaOpsCurve(plan, pair), np.random.default_rng(0)
     tables = [(S, v, least), (S1, v1, least1)]
     for way, (here, there) in enumerate((tables, tables[::-1])):
@@ -191,9 +193,7 @@ def test_ada_ops_keeps_its_plan():
     plan = ada_ops.plan(1.0, 1e-4, B=1, Y=1, d=2, n_max=100, kappa=3.0)
     x, S, v = np.array([1.0, 0.0]), X.T @ X, X.T @ y
     least, least1 = (float(np.linalg.eigvalsh(A)[0]) for A in (S, S + np.outer(x, x)))
-    pair = posterior.Neighbour(
-        least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([-1.0]))
-    )
+    pair = posterior.Neighbour(least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([-1.0])))
     curve = posterior.AdaOpsCurve(plan, pair, panels=2)
     for epsilon in (0.0, 0.3, 1.0):
         assert 0 <= max(curve.delta(epsilon)) <= plan.delta(epsilon) * (1 + 1e-6)

@@ -1,4 +1,4 @@
-"""Events that are not Gaussian: bounds from the norm of a row, the certificate's own curve, and a mechanism added later."""
+"""Events that are not Gaussian: bounds from the norm of a row, the certificate's own curve, mechanisms to come."""
 
 import math
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ def test_the_bound_by_the_norm_covers_real_minimisers():
     assert P.sum() * step == pytest.approx(1, rel=1e-6)
     for epsilon in (0.0, 0.2, 0.6):
         true = max(np.maximum(p - math.exp(epsilon) * q, 0).sum() * step for p, q in ((P, Q), (Q, P)))
-        assert 0 < true or epsilon > 0.5
+        assert true > 0 or epsilon > 0.5
         assert true <= found.delta(epsilon)[0] * (1 + 1e-6)
         assert found.delta(epsilon)[0] < accounting.delta([made], epsilon)
 

@@ -30,7 +30,7 @@ def losses(
     n_jobs: int | None = None,
     progress: bool | Progress = False,
 ) -> Losses:
-    """What a release cost each person: epsilon_i(delta) and delta_i(epsilon) of every row. **Confidential.**
+    """What a release cost each person: epsilon_i(delta) and delta_i(epsilon) of every row; **confidential**.
 
     For a row in the table this compares the release with the one that would have been drawn without the row. Rows are
     clipped and rounded exactly as for the release, so Gaussian parts are exact. The data are read once more; twice
@@ -81,7 +81,8 @@ def losses(
 
 def _measure(rows: Any, facts: Facts, n_jobs: int | None, report: Progress) -> list[Measured]:
     """One pass for all parts that share a domain: that of the release, or of a column that was counted before."""
-    wanted, values = parts(facts), {}
+    wanted = parts(facts)
+    values: dict[int, Floats] = {}
     declared = _declared(facts.certificate)
     for column in dict.fromkeys(part.column for part in wanted):
         chosen = [i for i, part in enumerate(wanted) if part.column == column]

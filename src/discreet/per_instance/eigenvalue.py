@@ -5,7 +5,8 @@ With A = V diag(l) V', l ascending, g_j = l_j - l_1 and c = V'z, the least eigen
     h(delta) = sum_j c_j^2/(delta + g_j) = 1,
 
 or by 0 where h(0+) <= 1. 1/h is increasing and concave, so Newton steps on it from delta = c_1^2, where h >= 1, rise to
-the root and never pass it. With one more row it rises by the s in [0, g_2] with c_1^2/s = 1 + sum_{j>1} c_j^2/(g_j - s).
+the root and never pass it. With one more row it rises by the s in [0, g_2] with c_1^2/s = 1 + sum_{j>1} c_j^2/(g_j -
+s).
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class Spectrum:
     def _series(self, c2: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """For rows that are short beside the gaps, without a pass over all coordinates a step; and which rows are left.
 
-        delta (1 - T(delta)) = c_1^2 with T(delta) = sum_{j>1} c_j^2/(g_j + delta) = sum_k (-1)^k C_k (delta/g_2)^k, an alternating
-        series cut where its next term is below 1e-16.
+        delta (1 - T(delta)) = c_1^2 with T(delta) = sum_{j>1} c_j^2/(g_j + delta) = sum_k (-1)^k C_k (delta/g_2)^k, an
+        alternating series cut where its next term is below 1e-16.
         """
         first, gap = c2[:, 0].copy(), self.gaps[1] if len(self.gaps) > 1 else np.inf
         if len(self.gaps) == 1:
@@ -97,9 +98,9 @@ class Spectrum:
 
     def rise(self, Z: Floats) -> Floats:
         """How far lambda_min rises with each row of Z added."""
-        c2 = (Z @ self.vectors) ** 2
+        c2: Floats = (Z @ self.vectors) ** 2
         if len(self.values) == 1:
-            return c2[:, 0]
+            return np.asarray(c2[:, 0])
         norms = c2.sum(axis=1)
         low, high = np.zeros(len(Z)), np.minimum(norms, self.gaps[1])
         for _ in range(120):
@@ -108,7 +109,7 @@ class Spectrum:
                 others = np.where(c2[:, 1:] > 0, c2[:, 1:] / (self.gaps[1:] - middle[:, None]), 0.0).sum(axis=1)
                 over = 1 + others > c2[:, 0] / middle
             low, high = np.where(over, low, middle), np.where(over, middle, high)
-        return high
+        return np.asarray(high)
 
     def __repr__(self) -> str:
         return "Spectrum(confidential)"

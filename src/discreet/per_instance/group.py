@@ -1,8 +1,8 @@
 r"""Several releases and several people: composition, groups, post-processing, identification (001, facts 5 and 6).
 
-*Composition.* Gaussian parts add up as mu_i^2, exactly; see `compose`. *Post-processing* costs nothing: a function of a release
-has at most its losses. *Groups.* For people z_1, ..., z_k added one after the other, with (epsilon_i, delta_i) the loss of z_i given
-those before it, and E = sum epsilon_i,
+*Composition.* Gaussian parts add up as mu_i^2, exactly; see `compose`. *Post-processing* costs nothing: a function of
+a release has at most its losses. *Groups.* For people z_1, ..., z_k added one after the other, with (epsilon_i,
+delta_i) the loss of z_i given those before it, and E = sum epsilon_i,
 
     P_without <= e^E P_with + sum_i delta_i prod_{j<i} e^epsilon_j
     P_with    <= e^E P_without + sum_i delta_i prod_{j>i} e^epsilon_j                        (E20: not the same sum)
@@ -67,7 +67,7 @@ def group(epsilons: ArrayLike, deltas: ArrayLike) -> tuple[float, float, float]:
 
 
 def household(members: Any, release: Any, delta: float | None = None) -> float:
-    """epsilon of the presence of a whole group of rows, exact for Gaussian sums.
+    """The epsilon of the presence of a whole group of rows, exact for Gaussian sums.
 
     Parameters
     ----------
@@ -116,9 +116,10 @@ def _change(block: Block, domain: Domain, Z: Floats) -> float:
 
 
 def identification(epsilon: float, delta: float) -> tuple[float, float]:
-    """Fact 5: for events of probability at least delta/epsilon under both tables, the log-odds change by at most 2 epsilon.
+    """Fact 5: the least probability of an event, and how far its log-odds can change then.
 
-    Returns that least probability and the bound. P <= e^epsilon Q + delta <= (e^epsilon + epsilon) Q <= e^(2 epsilon) Q.
+    For events of probability at least delta/epsilon under both tables the change is at most 2 epsilon:
+    P <= e^epsilon Q + delta <= (e^epsilon + epsilon) Q <= e^(2 epsilon) Q.
 
     Examples
     --------

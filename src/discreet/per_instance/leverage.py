@@ -136,7 +136,7 @@ def leave_one_out(
     n_jobs: int | None = None,
     progress: bool | Progress = False,
 ) -> LeaveOneOut:
-    """Leverages and residuals of every row without it, in one more pass over the table. **Confidential.**
+    """Leverages and residuals of every row without it, in one more pass over the table; **confidential**.
 
     Parameters
     ----------

@@ -30,12 +30,12 @@ Floats = NDArray[np.float64]
 
 def against(event: GaussianEvent, facts: Facts, pair: Pair) -> list[Part]:
     """Exact costs of a given replacement."""
-    everyone = event.mu**2 / len(event.blocks)
-    return [
-        Part(block.name, lambda rows, block=block: _swap(block, facts, pair, rows) / block.sd**2, everyone, column=at)
-        for block in event.blocks
-        for at in [block.columns[0] if block.statistic == "counts" else None]
-    ]
+    return [_against(block, facts, pair, event.mu**2 / len(event.blocks)) for block in event.blocks]
+
+
+def _against(block: Block, facts: Facts, pair: Pair, everyone: float) -> Part:
+    column = block.columns[0] if block.statistic == "counts" else None
+    return Part(block.name, lambda rows: _swap(block, facts, pair, rows) / block.sd**2, everyone, column=column)
 
 
 def _swap(block: Block, facts: Facts, pair: Pair, rows: Rows) -> Floats:
@@ -109,6 +109,6 @@ def _most(block: Block, domain: Domain, rows: Rows, spectrum: Spectrum | None) -
         square = p**2 + R2**2
         return square if block.layout == "weighted" else (square + rows.norm4(X) + R2) / 2
     if block.statistic == "cross":
-        return (np.sqrt(p * rows.norm2(Y)) + np.sqrt(R2 * T2)) ** 2
+        return np.asarray((np.sqrt(p * rows.norm2(Y)) + np.sqrt(R2 * T2)) ** 2)
     u = rows.squares[:, Y]
-    return np.minimum((np.maximum(u, 1 - u) ** 2).sum(axis=1), (u**2).sum(axis=1) + T2)
+    return np.asarray(np.minimum((np.maximum(u, 1 - u) ** 2).sum(axis=1), (u**2).sum(axis=1) + T2))

@@ -121,7 +121,7 @@ class Losses:
         return [(int(row), float(losses[row])) for row in order]
 
     def for_all(self, delta: float | None = None) -> float:
-        """pDP for all: a bound on epsilon for every row of the domain, in or out of the table, given this table."""
+        """A bound on epsilon for every row of the domain, in or out of the table, given this table (pDP for all)."""
         delta = self._delta(delta)
         mu = float(np.sqrt(sum(part.everyone for part in self.measured)))
         bills = [_Bill(mu), *(_Bill(0.0, part.laws[-1]) for part in self._laws())]

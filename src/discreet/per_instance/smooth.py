@@ -1,9 +1,10 @@
 r"""Per-instance sensitivity of smooth learning problems (001 section 3), in any norm.
 
-theta_hat minimises sum_i f(x_i'theta, y_i) + lambda |theta|^2/2. Let theta_hat be the fit without z = (x, y) and theta_hat'
-that with it. Lemma 13, with its second sign mended (E19):
+theta_hat minimises sum_i f(x_i'theta, y_i) + lambda |theta|^2/2. Let theta_hat be the fit without z = (x, y) and
+theta_hat' that with it. Lemma 13, with its second sign mended (E19):
 
-    theta_hat - theta_hat' = [average Hessian **with** z]^-1 grad(theta_hat) = [average Hessian **without** z]^-1 grad(theta_hat'),
+    theta_hat - theta_hat' = [average Hessian **with** z]^-1 grad(theta_hat)
+                           = [average Hessian **without** z]^-1 grad(theta_hat'),
 
 grad(theta) = f'(x'theta, y) x, Hessians averaged along the segment between the two fits. Noise of covariance A^-1/gamma
 on the coefficients, A public and fixed, costs the row mu = sqrt(gamma) |theta_hat - theta_hat'|_A exactly (E7).
@@ -11,15 +12,16 @@ on the coefficients, A public and fixed, costs the row mu = sqrt(gamma) |theta_h
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import checks
 from discreet.errors import ParameterError
-from discreet.losses import Logistic, Loss
+from discreet.losses import Logistic
 from discreet.per_instance import curves
 from discreet.privacy.output_perturbation import SHAPES, Shape
 
@@ -28,19 +30,15 @@ Floats = NDArray[np.float64]
 _T, _W = np.polynomial.legendre.leggauss(32)
 
 
-@dataclass(frozen=True)
-class LeastSquares(Loss):
-    """(eta - y)^2/2 without bounds, for ridge regression."""
+class Smooth(Protocol):
+    """A loss f(eta, y), eta = x'theta, twice differentiable almost everywhere; those of `discreet.losses` are such."""
 
-    name: ClassVar[str] = "least squares"
-    slope: ClassVar[float] = np.inf
-    one_signed: ClassVar[bool] = False
-    bell: ClassVar[bool] = False
+    def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """f, f' and f'' of every row."""
 
-    @property
-    def curvature(self) -> float:
-        """1."""
-        return 1.0
+
+class LeastSquares:
+    """(eta - y)^2/2, for ridge regression."""
 
     def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
         """f, f' and f''."""
@@ -48,24 +46,10 @@ class LeastSquares(Loss):
 
 
 @dataclass(frozen=True)
-class Huber(Loss):
-    """(eta - y)^2/2 near y, linear beyond `width`; twice differentiable almost everywhere."""
+class Huber:
+    """(eta - y)^2/2 near y, linear beyond `width`."""
 
     width: float = 1.0
-
-    name: ClassVar[str] = "Huber"
-    one_signed: ClassVar[bool] = False
-    bell: ClassVar[bool] = False
-
-    @property
-    def slope(self) -> float:  # type: ignore[override]
-        """The width."""
-        return self.width
-
-    @property
-    def curvature(self) -> float:
-        """1."""
-        return 1.0
 
     def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
         """f, f' and f''."""
@@ -74,10 +58,10 @@ class Huber(Loss):
         return inner * (r - inner / 2), inner, (np.abs(r) < self.width).astype(float)
 
 
-PROBLEMS = {"ridge": LeastSquares(), "logistic": Logistic(), "huber": Huber()}
+PROBLEMS: dict[str, Smooth] = {"ridge": LeastSquares(), "logistic": Logistic(), "huber": Huber()}  # type: ignore[call-arg]
 
 
-def minimise(loss: Loss, X: Floats, y: Floats, penalty: float, start: Floats | None = None) -> Floats:
+def minimise(loss: Smooth, X: Floats, y: Floats, penalty: float, start: Floats | None = None) -> Floats:
     """The minimiser, by Newton steps with halving, up to a gradient of norm 1e-12 per unit of the data.
 
     Examples
@@ -101,13 +85,13 @@ def minimise(loss: Loss, X: Floats, y: Floats, penalty: float, start: Floats | N
 
 
 def sensitivities(
-    loss: Loss, X: Floats, y: Floats, penalty: float, A: Floats | None = None, rows: NDArray[np.intp] | None = None
+    loss: Smooth, X: Floats, y: Floats, penalty: float, A: Floats | None = None, rows: NDArray[np.intp] | None = None
 ) -> Floats:
     """|theta_hat - theta_hat'|_A of rows of the table, by a fit without each, started from the whole one.
 
     Parameters
     ----------
-    loss : Loss
+    loss : Smooth
         f; see `PROBLEMS`.
     X, y : array
         The table.
@@ -132,7 +116,7 @@ def sensitivities(
     return np.array(found)
 
 
-def one_step(loss: Loss, X: Floats, y: Floats, penalty: float, A: Floats | None = None) -> Floats:
+def one_step(loss: Smooth, X: Floats, y: Floats, penalty: float, A: Floats | None = None) -> Floats:
     """The paper's estimate, with the Hessian of the whole fit less the row's own: no fit a row; not a bound.
 
     Exact for squared loss; for others close where one row moves the fit little.
@@ -143,10 +127,11 @@ def one_step(loss: Loss, X: Floats, y: Floats, penalty: float, A: Floats | None 
     U = np.linalg.solve(H, X.T).T
     m = bend * np.einsum("ij,ij->i", U, X)
     norms = np.sqrt(np.einsum("ij,ij->i", U, U if A is None else U @ A))
-    return np.abs(slope) / (1 - m) * norms
+    found: Floats = np.abs(slope) / (1 - m) * norms
+    return found
 
 
-def lemma13(loss: Loss, X: Floats, y: Floats, penalty: float, x: Floats, outcome: float) -> tuple[Floats, ...]:
+def lemma13(loss: Smooth, X: Floats, y: Floats, penalty: float, x: Floats, outcome: float) -> tuple[Floats, ...]:
     """theta_hat - theta_hat' for a row outside (X, y): as fitted, by the first identity, by the second."""
     X1, y1 = np.vstack([X, x]), np.append(y, outcome)
     without, with_row = minimise(loss, X, y, penalty), minimise(loss, X1, y1, penalty)
@@ -157,18 +142,19 @@ def lemma13(loss: Loss, X: Floats, y: Floats, penalty: float, x: Floats, outcome
         large += weight * _objective(loss, X1, y1, penalty, at)[2]
 
     def score(theta: Floats) -> Floats:
-        return loss.parts(np.array([x @ theta]), np.array([outcome]))[1][0] * x
+        slope = loss.parts(np.array([x @ theta]), np.array([outcome]))[1]
+        return np.asarray(slope[0] * x)
 
-    first, second = np.linalg.solve(large, score(without)), np.linalg.solve(small, score(with_row))
-    return without - with_row, first, second
+    first, second = (np.linalg.solve(H, score(at)) for H, at in ((large, without), (small, with_row)))
+    return without - with_row, np.asarray(first), np.asarray(second)
 
 
 def kernel_ridge(K: Floats, y: Floats, penalty: float, shape: Shape = "isotropic") -> Floats:
     """|f - f_-i| of kernel ridge regression for each row, in the norm of A, without a fit a row.
 
     With G = (K + lambda I)^-1 and alpha = G y, leaving out row i changes the coefficients by
-    beta = G e_i alpha_i/G_ii, so |f - f_-i|_A^2 = beta'K (K + lambda I)^k beta = (alpha_i/G_ii)^2 (G K G^(1-k))_ii: k = 0 is
-    the norm of the function space (isotropic), 1 that of the Fisher shape, 2 the democratic one.
+    beta = G e_i alpha_i/G_ii, so |f - f_-i|_A^2 = beta'K (K + lambda I)^k beta = (alpha_i/G_ii)^2 (K G^(2-k))_ii: k = 0
+    is the norm of the function space (isotropic), 1 that of the Fisher shape, 2 the democratic one.
 
     Examples
     --------
@@ -206,10 +192,10 @@ def a_norm(v: Floats, A: Floats | None = None) -> float:
     square = float(v @ v if A is None else v @ A @ v)
     if square < 0:
         raise ParameterError("A must be positive definite.")
-    return square**0.5
+    return math.sqrt(square)
 
 
-def _objective(loss: Loss, X: Floats, y: Floats, penalty: float, theta: Floats) -> tuple[float, Floats, Floats]:
+def _objective(loss: Smooth, X: Floats, y: Floats, penalty: float, theta: Floats) -> tuple[float, Floats, Floats]:
     value, slope, bend = loss.parts(X @ theta, y)
     total = float(value.sum() + penalty * theta @ theta / 2)
     return total, X.T @ slope + penalty * theta, (X.T * bend) @ X + penalty * np.eye(len(theta))

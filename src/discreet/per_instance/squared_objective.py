@@ -1,17 +1,19 @@
 r"""Objective perturbation with squared loss: the exact loss of a row (``docs/mathematics.md``, section 10.5).
 
-theta minimises sum_i (y_i - x_i'theta)^2/2 + lambda |theta|^2/2 + b'theta, b ~ N(0, sigma^2 I), without constraint: theta
-is Gaussian, N(theta_hat, sigma^2 H^-2). With R = y - x'theta and u = x'b,
+theta minimises sum_i (y_i - x_i'theta)^2/2 + lambda |theta|^2/2 + b'theta, b ~ N(0, sigma^2 I), without constraint:
+theta is Gaussian, N(theta_hat, sigma^2 H^-2). With R = y - x'theta and u = x'b,
 
     log p/q = (2 R u + |x|^2 R^2)/(2 sigma^2) - log(1 + m),
 
 p without the row and q with it. R and u are jointly normal; given R the ratio is linear in u, so its
-hockey-stick divergence is a normal probability, and one integral over R is left (Gauss-Legendre between the points where
-the mean of the ratio crosses epsilon). This is the limit in which the loss of `privacy.objective` is never made linear;
-releases with an `ObjectiveEvent` get the bound that `exact.objective` gives.
+hockey-stick divergence is a normal probability, and one integral over R is left (Gauss-Legendre between the points
+where the mean of the ratio crosses epsilon). This is the limit in which the loss of `privacy.objective` is never made
+linear; releases with an `ObjectiveEvent` get the bound that `exact.objective` gives.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,14 +72,10 @@ def _both(rows: LeaveOneOut, sigma: float, e: Floats) -> tuple[Floats, Floats]:
     m, s, r, x2 = rows.leverage, rows.second, rows.residual, rows.norm2
     grown = 1 + m
     log = np.log1p(m)
-    return _stick(1.0, -log, r, m, s, x2, sigma, e), _stick(
-        -1.0, log, r / grown, m / grown, s / grown**2, x2, sigma, e
-    )
+    return _stick(1.0, -log, r, m, s, x2, sigma, e), _stick(-1.0, log, r / grown, m / grown, s / grown**2, x2, sigma, e)
 
 
-def _stick(
-    sign: float, log: Floats, r: Floats, m: Floats, s: Floats, x2: Floats, sigma: float, e: Floats
-) -> Floats:
+def _stick(sign: float, log: Floats, r: Floats, m: Floats, s: Floats, x2: Floats, sigma: float, e: Floats) -> Floats:
     """Of l = (2 sign R u + |x|^2 R^2)/(2 sigma^2) + log, R = r + v, v ~ N(0, sigma^2 s), Cov(u, v) = sigma^2 m sign."""
     sd = sigma * np.sqrt(s)
     slope = m / s  # of E[u | v] in v, for theta = theta_hat - H^-1 b in both tables
@@ -86,7 +84,7 @@ def _stick(
     b, c = r * (sign * slope + x2), x2 * r**2 / 2
     points = _breaks(a, b, c + (log - e) * sigma**2, sd)
     total = np.zeros_like(r)
-    for left, right in zip(points[:-1], points[1:], strict=True):
+    for left, right in pairwise(points):
         for panel in range(_PANELS):
             width = (right - left) / _PANELS
             v = left + width * (panel + (_X[:, None] + 1) / 2)

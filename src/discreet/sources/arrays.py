@@ -53,7 +53,7 @@ class ArraySource(Source):
         if self.domain.missing != "drop":
             return None
         blocks = [block[batch[0] : batch[1]] for block in self._blocks]
-        return ~np.any([np.isnan(block).any(axis=1) for block in blocks], axis=0)
+        return np.asarray(~np.any([np.isnan(block).any(axis=1) for block in blocks], axis=0))
 
     def fill(self, batch: tuple[int, int], A: Floats, encoder: Encoder) -> int:
         """Write x - c."""
