@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicHermiteSpline
 from scipy.special import erfinv, log_ndtr, ndtri
 
 from discreet import checks
@@ -44,6 +43,8 @@ def epsilon(mu: ArrayLike, delta: float) -> Floats:
     if above.sum() <= _FEW:
         found[above] = _solve(mu[above], delta)[0]
     else:
+        from scipy.interpolate import CubicHermiteSpline  # slow to import, and seldom needed
+
         top = float(mu.max())
         nodes = np.linspace(np.log(least), np.log(top), int(np.log(top / least) / _STEP) + 8)
         values, slopes = _solve(np.exp(nodes), delta)

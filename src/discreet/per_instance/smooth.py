@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from discreet import checks
 from discreet.errors import ParameterError
-from discreet.losses import Logistic
+from discreet.losses import loss_from_dict
 from discreet.per_instance import curves
 from discreet.privacy.output_perturbation import SHAPES, Shape
 
@@ -58,7 +58,11 @@ class Huber:
         return inner * (r - inner / 2), inner, (np.abs(r) < self.width).astype(float)
 
 
-PROBLEMS: dict[str, Smooth] = {"ridge": LeastSquares(), "logistic": Logistic(), "huber": Huber()}  # type: ignore[call-arg]
+PROBLEMS: dict[str, Smooth] = {
+    "ridge": LeastSquares(),
+    "logistic": loss_from_dict({"name": "logistic"}),
+    "huber": Huber(),
+}
 
 
 def minimise(loss: Smooth, X: Floats, y: Floats, penalty: float, start: Floats | None = None) -> Floats:
