@@ -18,9 +18,10 @@ LEVELS = {
     "public": r"released|results|models|penalised|selection|design|inference|reading|summary|units|solve(\..*)?"
     r"|effects|drawing|plots|report(\..*)?|comparison|pairs|fitted|glm\.results"
     r"|many_results|many_inference|many_reading",
-    "private": r"moments|summing|histogram|public_outcomes|rows|sources(\..*)?",
+    "private": r"moments|summing|histogram|public_outcomes|rows|per_instance(\..*)?|sources(\..*)?",
     "gate": r"release|release_many|perturbed",
-    "top": r"|__main__|arguments|linear(\..*)?|glm(\.(?!results).*)?|multi(\..*)?|registry|cli|console|demo",
+    "top": r"|__main__|arguments|commands_pdp|linear(\..*)?|glm(\.(?!results).*)?|multi(\..*)?|registry|cli|console"
+    r"|demo",
 }
 ALLOWED = {
     "base": {"base"},

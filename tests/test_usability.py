@@ -52,7 +52,19 @@ def shell(*arguments, cwd, **options):
 # -------------------------------------------------------------------- help
 
 
-COMMANDS = ["fit", "release", "model", "compare", "select", "check", "methods", "demo", "schema init", "schema check"]
+COMMANDS = [
+    "fit",
+    "release",
+    "model",
+    "compare",
+    "select",
+    "check",
+    "methods",
+    "pdp",
+    "demo",
+    "schema init",
+    "schema check",
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -2,6 +2,7 @@
 
 __version__ = "0.1.0"
 
+from discreet import per_instance
 from discreet.comparison import Comparison, compare
 from discreet.domain import Domain
 from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
@@ -53,5 +54,6 @@ __all__ = [
     "TrivialRegressor",
     "compare",
     "formula",
+    "per_instance",
     "release",
 ]

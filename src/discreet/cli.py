@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet import __version__, console
+from discreet import __version__, commands_pdp, console
 from discreet.arguments import (
     Data,
     Delta,
@@ -61,6 +61,7 @@ app = typer.Typer(
 )
 schemas = typer.Typer(no_args_is_help=True, help="Write and check schemas: the public facts about a table.")
 app.add_typer(schemas, name="schema")
+app.command(epilog=commands_pdp.EPILOG)(commands_pdp.pdp)
 
 
 @app.command(

@@ -44,7 +44,7 @@ class Histogram:
                 "A stream can be read only once, and this method reads the outcome first and everything then. "
                 "Give a table or a file, or choose narrow=False."
             )
-        opened = open_source(_only(source, domain, column), own)
+        opened = open_source(only(source, domain, column), own)
         encoder, counts = Encoder(own), np.zeros(BINS, dtype=np.int64)
         with contextlib.closing(opened):
             for batch in itertools.chain.from_iterable(opened.parts(_ROWS)):
@@ -70,7 +70,7 @@ def bin_of(z: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.minimum(((z + 1) * (BINS / 2)).astype(np.intp), BINS - 1)
 
 
-def _only(source: Any, domain: Domain, column: str) -> Any:
+def only(source: Any, domain: Domain, column: str) -> Any:
     """The part of a source that holds one column, where columns have no names."""
     if isinstance(source, tuple) and not is_frame(source[0]) and column == list(domain.columns)[-1]:
         y = as_array("y", source[1])

@@ -98,8 +98,8 @@ def infer_many(released: PrivateMoments, e: ManyEquations) -> ManyInference | Un
         return Unavailable(
             "not available",
             f"The noise of X'X is {noise:.2g} of the least variation of the features, and intervals for many outcomes "
-            f"at once keep their level up to {LARGEST_NOISE:g} only. Single outcomes allow for more: fit(outcome). Fewer "
-            "features, tighter bounds, more rows or a larger epsilon help.",
+            f"at once keep their level up to {LARGEST_NOISE:g} only. Single outcomes allow for more: fit(outcome). "
+            "Fewer features, tighter bounds, more rows or a larger epsilon help.",
         )
     theta, df = G @ e.V, max(e.n - len(e.S), 1.0)
     unit = G + G @ through_noise(W, G) @ G

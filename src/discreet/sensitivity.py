@@ -52,9 +52,9 @@ def costs(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> list
     alone = [((block,), (sensitivity(block, domain, neighbors) / block.sd) ** 2) for block in blocks]
     if neighbors == "add-remove":
         return alone  # type: ignore[return-value]
-    pairs = _pairs(blocks)
-    paired = {i for pair in pairs for i in pair}
-    together = [((blocks[i], blocks[j]), _joint(blocks[i], blocks[j], domain)) for i, j in pairs]
+    joined = pairs(blocks)
+    paired = {i for pair in joined for i in pair}
+    together = [((blocks[i], blocks[j]), _joint(blocks[i], blocks[j], domain)) for i, j in joined]
     return [*together, *(cost for i, cost in enumerate(alone) if i not in paired)]
 
 
@@ -63,7 +63,7 @@ def mu(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> float:
     return math.sqrt(math.fsum(cost for _, cost in costs(blocks, domain, neighbors))) * _ROUND_UP
 
 
-def _pairs(blocks: Sequence[Block]) -> list[tuple[int, int]]:
+def pairs(blocks: Sequence[Block]) -> list[tuple[int, int]]:
     """Places of X'X and X'Y on the same X, each block in one pair at most."""
     crosses = [j for j, block in enumerate(blocks) if block.statistic == "cross"]
     pairs = []

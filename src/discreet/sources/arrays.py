@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from discreet.domain import Domain, Numeric
@@ -47,11 +48,17 @@ class ArraySource(Source):
         """Number of rows of a range."""
         return batch[1] - batch[0]
 
+    def kept(self, batch: tuple[int, int]) -> NDArray[np.bool_] | None:
+        """Which rows of a range lack no value, where others are dropped."""
+        if self.domain.missing != "drop":
+            return None
+        blocks = [block[batch[0] : batch[1]] for block in self._blocks]
+        return np.asarray(~np.any([np.isnan(block).any(axis=1) for block in blocks], axis=0))
+
     def fill(self, batch: tuple[int, int], A: Floats, encoder: Encoder) -> int:
         """Write x - c."""
         blocks = [block[batch[0] : batch[1]] for block in self._blocks]
-        if self.domain.missing == "drop":
-            kept = ~np.any([np.isnan(block).any(axis=1) for block in blocks], axis=0)
+        if (kept := self.kept(batch)) is not None:
             blocks = [block[kept] for block in blocks]
         rows, left = len(blocks[0]), 1
         for block in blocks:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from discreet.arrow_columns import check_type, plain, read_column
 from discreet.domain import Domain
@@ -32,10 +33,17 @@ class ArrowSource(Source):
         """Number of rows of a batch."""
         return int(batch.num_rows)
 
+    def kept(self, batch: pa.RecordBatch) -> NDArray[np.bool_] | None:
+        """Which rows of a batch lack no value, where others are dropped."""
+        if self.domain.missing != "drop":
+            return None
+        return np.asarray(_without_missing(batch, self.domain)[1].to_numpy(zero_copy_only=False))
+
     def fill(self, batch: pa.RecordBatch, A: Floats, encoder: Encoder) -> int:
         """Write x - c and the one-hot levels."""
         if self.domain.missing == "drop":
-            batch = _without_missing(batch, self.domain)
+            arrays, kept = _without_missing(batch, self.domain)
+            batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)).filter(kept)
         rows = int(batch.num_rows)
         values = {name: read_column(batch.column(name), name, column) for name, column in self.domain.inputs.items()}
         for name in self.domain.columns:
@@ -112,10 +120,11 @@ def with_outcome(table: pa.Table, y: Any, name: str) -> pa.Table:
     return table.append_column(name, values)
 
 
-def _without_missing(batch: pa.RecordBatch, domain: Domain) -> pa.RecordBatch:
+def _without_missing(batch: pa.RecordBatch, domain: Domain) -> tuple[dict[str, pa.Array], pa.Array]:
+    """The declared columns of a batch, and which of its rows lack no value."""
     arrays = {name: plain(batch.column(name), column) for name, column in domain.inputs.items()}
     kept: Any = None
     for array in arrays.values():
         valid = pc.invert(pc.is_null(array, nan_is_null=pa.types.is_floating(array.type)))
         kept = valid if kept is None else pc.and_(kept, valid)
-    return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)).filter(kept)
+    return arrays, kept

@@ -8,6 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from discreet.domain import Domain
 from discreet.encoding import Encoder, Floats
 from discreet.errors import DataError
@@ -26,12 +29,15 @@ class Source(ABC):
         Number of rows where it is known beforehand: for the progress fraction only, never shown.
     once : bool
         Whether the rows can be read only once.
+    ordered : bool
+        Whether the rows come in the same order each time, so that they can be numbered.
     """
 
     domain: Domain
     columnar: bool
     total: int | None = None
     once: bool = False
+    ordered: bool = True
 
     @abstractmethod
     def parts(self, rows: int) -> Iterator[Iterable[Any]]:
@@ -44,6 +50,10 @@ class Source(ABC):
     @abstractmethod
     def fill(self, batch: Any, A: Floats, encoder: Encoder) -> int:
         """Write x - c and the one-hot levels of a batch into A; return how many rows were written."""
+
+    def kept(self, batch: Any) -> NDArray[np.bool_] | None:
+        """Which rows of a batch `fill` writes; None for all of them."""
+        return None
 
     def close(self) -> None:
         """Let go of what reading holds open, after all rows or after a failure."""

@@ -24,6 +24,8 @@ def is_relation(value: Any) -> bool:
 class RelationSource(BatchSource):
     """The rows of a relation; its query runs each time they are read."""
 
+    ordered = False
+
     def __init__(self, relation: Any, domain: Domain) -> None:
         self._errors = (_import().Error, pa.ArrowException, OSError)
         names = list(relation.columns)

@@ -28,6 +28,8 @@ def is_lazy(value: Any) -> bool:
 class LazySource(BatchSource):
     """The rows of a lazy frame; its query runs each time they are read."""
 
+    ordered = False
+
     def __init__(self, lazy: Any, domain: Domain) -> None:
         polars = _import()
         self._lazy, self._errors = lazy, (polars.exceptions.PolarsError, pa.ArrowException, OSError)

@@ -1,0 +1,90 @@
+"""Losses of every row of a Parquet folder, beside the pass over its moments: ``python -m benchmarks.per_instance``."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.common import options, report, seconds
+from benchmarks.parquet import domain, write
+from discreet import DiscreetWarning, Moments, PrivateMoments
+from discreet.linear import AdaSSP, DPLinearRegression
+from discreet.per_instance import leave_one_out, losses
+
+METHODS = {"DPLinearRegression": DPLinearRegression, "AdaSSP": AdaSSP}
+
+
+def release(folder: Path, columns: int) -> None:
+    """Write the data's releases beside them."""
+    target = f"x{columns - 1}"
+    for name, method in METHODS.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DiscreetWarning)
+            model = method(epsilon=1, delta=1e-6, domain=domain(columns)).fit_source(folder / "data", target)
+        model.release_.save(folder / f"{name}.json")
+
+
+def epsilons(folder: Path, name: str) -> None:
+    """All losses; the moments that a least eigenvalue needs are given, for they are the other pass."""
+    certificate = PrivateMoments.load(folder / f"{name}.json").certificate
+    moments = Moments.load(folder / "moments.npz") if name == "AdaSSP" else None
+    losses(folder / "data", certificate, moments=moments).quantiles()
+
+
+def leverages(folder: Path, columns: int) -> None:
+    leave_one_out(folder / "data", Moments.load(folder / "moments.npz"), f"x{columns - 1}", penalty=1.0)
+
+
+JOBS: dict[str, Callable[[Path, int, int], object]] = {
+    "write": lambda folder, rows, columns: write(folder / "data", rows, columns),
+    "release": lambda folder, rows, columns: release(folder, columns),
+    "save": lambda folder, rows, columns: Moments.from_source(folder / "data", domain(columns)).save(
+        folder / "moments.npz"
+    ),
+    "moments": lambda folder, rows, columns: Moments.from_source(folder / "data", domain(columns)),
+    "losses, DPLinearRegression": lambda folder, rows, columns: epsilons(folder, "DPLinearRegression"),
+    "losses, AdaSSP (least eigenvalue)": lambda folder, rows, columns: epsilons(folder, "AdaSSP"),
+    "leverages and residuals": lambda folder, rows, columns: leverages(folder, columns),
+}
+
+
+def in_process(job: str, folder: Path, rows: int, columns: int) -> tuple[float, float]:
+    """Seconds and peak memory in MB of a job in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.per_instance", "--job", job, str(folder), str(rows), str(columns)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    elapsed, peak = map(float, done.stdout.split())
+    return elapsed, peak
+
+
+def main() -> None:
+    if len(sys.argv) == 6 and sys.argv[1] == "--job":
+        job, folder, n, columns = JOBS[sys.argv[2]], Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+        print(seconds(lambda: job(folder, n, columns), 1), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        return
+    given = options("per_instance", __doc__, rows=1_000_000, columns=50, repeats=3)
+    folder = Path(tempfile.mkdtemp(prefix="discreet-pdp-"))
+    rows = []
+    try:
+        (folder / "data").mkdir()
+        for job in ("write", "release", "save"):
+            in_process(job, folder, given.rows, given.columns)
+        for job in list(JOBS)[3:]:
+            runs = [in_process(job, folder, given.rows, given.columns) for _ in range(given.repeats)]
+            facts = {"pass": job, "rows": given.rows, "columns": given.columns}
+            rows.append(facts | {"seconds": min(run[0] for run in runs), "peak_MB": max(run[1] for run in runs)})
+    finally:
+        shutil.rmtree(folder)
+    for row in rows:
+        row["ratio"] = row["seconds"] / rows[0]["seconds"]
+    columns = ("pass", "rows", "columns", "seconds", "ratio", "peak_MB")
+    report("One more pass for every person's loss, from Parquet", columns, rows, given.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""The main entry: the loss of every row of a table under a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet import derived
+from discreet.errors import ParameterError
+from discreet.files import read_document
+from discreet.histogram import only
+from discreet.moments import Moments
+from discreet.per_instance.exact import Facts, Pair, needs_moments, parts
+from discreet.per_instance.result import Losses, Measured
+from discreet.per_instance.stream import Floats, Rows, each_row, one_row, open_ordered
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.events import GaussianEvent
+from discreet.progress import Progress, as_progress
+
+
+def losses(
+    source: Any,
+    release: Any,
+    *,
+    targets: Any = None,
+    replacement: Any = None,
+    moments: Moments | None = None,
+    n_jobs: int | None = None,
+    progress: bool | Progress = False,
+) -> Losses:
+    """What a release cost each person: epsilon_i(delta) and delta_i(epsilon) of every row; **confidential**.
+
+    For a row in the table this compares the release with the one that would have been drawn without the row. Rows are
+    clipped and rounded exactly as for the release, so Gaussian parts are exact. The data are read once more; twice
+    where a least eigenvalue was released and `moments` are not given.
+
+    Parameters
+    ----------
+    source : path, list of paths, frame, Arrow table, array, or pair (X, y)
+        The private rows that the release was computed from.
+    release : PrivateMoments, fitted estimator, Certificate, or path of a release file
+        The release.
+    targets : like `source`, optional
+        People who are not in the table: their losses are given instead, as if each were added to it.
+    replacement : like `source`, with one row, optional
+        For replace-one releases: the row that takes each row's place. Without it the loss is a bound over every
+        possible one.
+    moments : Moments, optional
+        Exact moments of the same rows in the domain of the release, where they are known already.
+    n_jobs : int, optional
+        Threads; all cores by default.
+    progress : bool or callable
+        Show a progress bar, or call this with the fraction done.
+
+    Examples
+    --------
+    >>> from discreet import DPLinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 1, (1000, 2))
+    >>> model = DPLinearRegression(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 2)).fit(X, X.sum(axis=1))
+    >>> found = losses((X, X.sum(axis=1)), model)
+    >>> found, found.exact, bool(found.epsilon().max() <= 1)
+    (Losses(confidential), True, True)
+    """
+    certificate = certificate_of(release)
+    _check(certificate, targets, replacement)
+    if moments is None and needs_moments(certificate):
+        _refuse_stream(source, certificate)
+    facts = Facts(
+        certificate,
+        lambda: _moments(source, moments, certificate, n_jobs),
+        adding=targets is not None,
+        pair=None if replacement is None else _pair(replacement, certificate),
+    )
+    with as_progress(progress) as report:
+        measured = _measure(source if targets is None else targets, facts, n_jobs, report)
+    return Losses(certificate, measured, _about(facts, targets))
+
+
+def _measure(rows: Any, facts: Facts, n_jobs: int | None, report: Progress) -> list[Measured]:
+    """One pass for all parts that share a domain: that of the release, or of a column that was counted before."""
+    wanted = parts(facts)
+    values: dict[int, Floats] = {}
+    declared = _declared(facts.certificate)
+    for column in dict.fromkeys(part.column for part in wanted):
+        chosen = [i for i, part in enumerate(wanted) if part.column == column]
+        domain = facts.domain if column is None else declared.select([column])
+        source = rows if column is None else only(rows, declared, column)
+
+        def work(batch: Rows, chosen: list[int] = chosen) -> Floats:
+            return np.stack([wanted[i].cost(batch) for i in chosen])
+
+        found = each_row(source, domain, work, n_jobs=n_jobs, progress=report)
+        values |= dict(zip(chosen, found, strict=True))
+    return [Measured(p.name, p.note, values[i], p.everyone, p.laws) for i, p in enumerate(wanted)]
+
+
+def certificate_of(release: Any) -> Certificate:
+    """The certificate of a release, of a fitted estimator or of a file, or the one given."""
+    if isinstance(release, Certificate):
+        found = release
+    elif isinstance(release, (str, Path)):
+        found = Certificate.from_dict(read_document(release, "release", derived.VERSIONS).get("certificate", {}))
+    else:
+        found = getattr(release, "certificate", None) or getattr(release, "certificate_", None)  # type: ignore[assignment]
+    if not isinstance(found, Certificate):
+        raise ParameterError("release must be a PrivateMoments, a fitted estimator, a Certificate or a release file.")
+    if not found.events:
+        raise ParameterError("This release was computed from no data, so it costs nobody anything.")
+    return found
+
+
+def _check(certificate: Certificate, targets: Any, replacement: Any) -> None:
+    replaces = certificate.guarantee.neighbors == "replace-one"
+    if replaces and targets is not None:
+        raise ParameterError("targets= are added to the table, but this release is about rows that are replaced.")
+    if not replaces and replacement is not None:
+        raise ParameterError("replacement= is for replace-one releases; this one is about rows that come or go.")
+
+
+def _declared(certificate: Certificate) -> Any:
+    return certificate.domain if certificate.declared is None else certificate.declared
+
+
+def _moments(source: Any, given: Moments | None, certificate: Certificate, n_jobs: int | None) -> Moments:
+    if given is None:
+        return Moments.from_source(source, certificate.domain, n_jobs=n_jobs)
+    if not isinstance(given, Moments) or given.domain != certificate.domain:
+        raise ParameterError("moments must be those of the same rows, in the domain of the release.")
+    return given
+
+
+def _refuse_stream(source: Any, certificate: Certificate) -> None:
+    opened = open_ordered(source, certificate.domain)
+    opened.close()
+    if opened.once:
+        raise ParameterError("A stream can be read only once, and this release needs two passes. Give a table or file.")
+
+
+def _pair(replacement: Any, certificate: Certificate) -> Pair:
+    declared = _declared(certificate)
+    gaussian = [event for event in certificate.events if isinstance(event, GaussianEvent)]
+    columns = {b.columns[0] for event in gaussian for b in event.blocks if b.statistic == "counts"}
+    used = one_row(replacement, certificate.domain, "replacement")
+    return Pair(
+        used, {c: one_row(only(replacement, declared, c), declared.select([c]), "replacement") for c in columns}
+    )
+
+
+def _about(facts: Facts, targets: Any) -> str:
+    if facts.replaces:
+        return "each row replaced by another" + (", the worst" if facts.pair is None else " that was given")
+    return "each row of the table, with and without it" if targets is None else "each target, added to the table"

@@ -1,0 +1,141 @@
+r"""Several releases and several people: composition, groups, post-processing, identification (001, facts 5 and 6).
+
+*Composition.* Gaussian parts add up as mu_i^2, exactly; see `compose`. *Post-processing* costs nothing: a function of
+a release has at most its losses. *Groups.* For people z_1, ..., z_k added one after the other, with (epsilon_i,
+delta_i) the loss of z_i given those before it, and E = sum epsilon_i,
+
+    P_without <= e^E P_with + sum_i delta_i prod_{j<i} e^epsilon_j
+    P_with    <= e^E P_without + sum_i delta_i prod_{j>i} e^epsilon_j                        (E20: not the same sum)
+
+`household` gives the exact loss of a group under Gaussian noise, which is what to use where it can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet import checks
+from discreet.domain import Domain
+from discreet.errors import ParameterError
+from discreet.histogram import bin_of, only
+from discreet.per_instance import curves
+from discreet.per_instance.compute import certificate_of
+from discreet.per_instance.result import Losses
+from discreet.per_instance.stream import each_row
+from discreet.privacy.events import BINS, Block, GaussianEvent
+
+Floats = NDArray[np.float64]
+
+
+def compose(*losses: Losses) -> Losses:
+    """The losses of several releases from the same rows together; ask it for an epsilon at a delta of your choice.
+
+    Its certificate is that of the first release with the events of all, so that `for_all` covers all of them.
+    """
+    if not losses:
+        raise ParameterError("Give the losses of at least one release.")
+    first = losses[0]
+    sizes = {len(found.measured[0].values) for found in losses}
+    if len(sizes) > 1 or {found.about for found in losses} != {first.about}:
+        raise ParameterError("Only losses of the same rows, about the same change, add up.")
+    events = tuple(event for found in losses for event in found.certificate.events)
+    return Losses(
+        replace(first.certificate, events=events), [part for found in losses for part in found.measured], first.about
+    )
+
+
+def group(epsilons: ArrayLike, deltas: ArrayLike) -> tuple[float, float, float]:
+    """(E, delta without against with, delta with against without) of a group, from the losses of its members in turn.
+
+    Examples
+    --------
+    >>> E, forth, back = group([0.0, 1.0], [1e-6, 0.0])
+    >>> E, forth, round(back, 9)
+    (1.0, 1e-06, 2.718e-06)
+    """
+    e, d = (np.asarray(a, dtype=np.float64) for a in (epsilons, deltas))
+    if e.shape != d.shape or e.ndim != 1 or not len(e) or np.any(e < 0) or np.any((d < 0) | (d > 1)):
+        raise ParameterError("epsilons and deltas must be lists of the same length: from 0, and from 0 to 1.")
+    before = np.exp(np.cumsum(e) - e)
+    after = np.exp(e.sum() - np.cumsum(e))
+    return float(e.sum()), min(1.0, float(d @ before)), min(1.0, float(d @ after))
+
+
+def household(members: Any, release: Any, delta: float | None = None) -> float:
+    """The epsilon of the presence of a whole group of rows, exact for Gaussian sums.
+
+    Parameters
+    ----------
+    members : frame, Arrow table, array or pair (X, y)
+        The group's rows.
+    release : PrivateMoments, fitted estimator, Certificate, or path of a release file
+        An add-remove release of Gaussian sums. A least eigenvalue, if there is one, is bounded by Weyl's inequality.
+    delta : float, optional
+        The certificate's by default.
+    """
+    certificate = certificate_of(release)
+    gaussian = [event for event in certificate.events if isinstance(event, GaussianEvent)]
+    if certificate.guarantee.neighbors != "add-remove" or len(gaussian) < len(certificate.events):
+        raise ParameterError("The exact loss of a group is known for add-remove releases of Gaussian sums only.")
+    declared = certificate.domain if certificate.declared is None else certificate.declared
+    Z = _rows(members, certificate.domain)
+    squares = []
+    for block in (block for event in gaussian for block in event.blocks):
+        if block.statistic == "counts":
+            own = _rows(only(members, declared, block.columns[0]), declared.select(block.columns))
+            counts = np.bincount(bin_of(own[own[:, 0] > 0, 1]), minlength=BINS)
+            squares.append(float(counts @ counts) / block.sd**2)
+        else:
+            squares.append(_change(block, certificate.domain, Z) / block.sd**2)
+    delta = checks.fraction("delta", certificate.guarantee.delta if delta is None else delta)
+    return float(curves.epsilon(np.sqrt(sum(squares)), delta))
+
+
+def _rows(source: Any, domain: Domain) -> Floats:
+    found: Floats = each_row(source, domain, lambda rows: rows.Z.T.copy(), n_jobs=1).T
+    return found
+
+
+def _change(block: Block, domain: Domain, Z: Floats) -> float:
+    """Squared change of a statistic when all rows of Z go."""
+    X, Y = Z[:, domain.indices(block.rows)], Z[:, domain.indices(block.columns)]
+    if block.statistic == "cross":
+        return float(np.sum((X.T @ Y) ** 2))
+    if block.statistic == "squares":
+        return float(np.sum((Y**2).sum(axis=0) ** 2))
+    S = X.T @ X
+    if block.statistic == "eigenvalue":
+        return float(np.linalg.eigvalsh(S)[-1] * (1 + 1e-9)) ** 2
+    full = float(np.sum(S**2))
+    return full if block.layout == "weighted" else (full + float(np.sum(np.diag(S) ** 2))) / 2
+
+
+def identification(epsilon: float, delta: float) -> tuple[float, float]:
+    """Fact 5: the least probability of an event, and how far its log-odds can change then.
+
+    For events of probability at least delta/epsilon under both tables the change is at most 2 epsilon:
+    P <= e^epsilon Q + delta <= (e^epsilon + epsilon) Q <= e^(2 epsilon) Q.
+
+    Examples
+    --------
+    >>> identification(0.5, 1e-6)
+    (2e-06, 1.0)
+    """
+    epsilon = checks.positive("epsilon", epsilon)
+    return checks.fraction("delta", delta) / epsilon, 2 * epsilon
+
+
+def simple(epsilons: Sequence[float], deltas: Sequence[float]) -> tuple[float, float]:
+    """Simple composition (fact 6.1) of releases of which only (epsilon, delta) is known: both add up.
+
+    Examples
+    --------
+    >>> simple([0.5, 1.0], [1e-6, 1e-6])
+    (1.5, 2e-06)
+    """
+    return float(np.sum(epsilons)), min(1.0, float(np.sum(deltas)))

@@ -1,0 +1,182 @@
+r"""Leave-one-out quantities of ridge regression, for every row in one pass after the moments.
+
+With H = X'X + lambda I and theta = H^-1 X'y of all rows, a row (x, y) of the table has
+
+    m' = x'H^-1 x    s' = x'H^-2 x    r' = y - x'theta                  as fitted, the row included,
+    m = m'/(1 - m')  s = s'/(1 - m')^2  r = r'/(1 - m')                 without it,
+    theta - theta_-i = H^-1 x r,      |theta_-i|^2 = |theta|^2 - 2 r x'H^-1 theta + r^2 s'.
+
+A row outside has m, s, r of the fit, and m' = m/(1 + m), and so on. Everything is in units of the mapped columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import checks, derived
+from discreet.errors import ParameterError
+from discreet.moments import Moments
+from discreet.per_instance.stream import Rows, each_row
+from discreet.progress import Progress, as_progress
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class LeaveOneOut:
+    """Leverages and residuals of every row, **without** it; confidential.
+
+    Parameters
+    ----------
+    leverage, residual : array
+        m and r.
+    second : array
+        s = x'H_-^-2 x of the fit without the row.
+    norm2 : array
+        |x|^2.
+    shift : array
+        |theta_with - theta_without|_A, for the A that was asked for; I by default.
+    coef_norm_without, coef_norm_with : array
+        |theta| of both fits.
+    """
+
+    leverage: Floats
+    residual: Floats
+    second: Floats
+    norm2: Floats
+    shift: Floats
+    coef_norm_without: Floats
+    coef_norm_with: Floats
+
+    def __repr__(self) -> str:
+        return "LeaveOneOut(confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Leave-one-out quantities are confidential and are not pickled.")
+
+
+class Ridge:
+    """The exact ridge fit of one outcome; **confidential**.
+
+    Parameters
+    ----------
+    S, v : array
+        X'X and X'y.
+    penalty : float
+        lambda.
+
+    Examples
+    --------
+    >>> fit = Ridge(np.eye(2) * 3, np.array([3.0, 0.0]), penalty=1.0)
+    >>> fit.theta
+    array([0.75, 0.  ])
+    >>> fit.without(np.array([[1.0, 0.0]]), np.array([1.0])).residual
+    array([0.33333333])
+    """
+
+    def __init__(self, S: Floats, v: Floats, penalty: float) -> None:
+        self.values, self.vectors = np.linalg.eigh(S)
+        self.penalty = penalty
+        if self.values[0] + penalty <= 0:
+            raise ParameterError("X'X + penalty I is singular: leverages need a penalty above 0 here.")
+        self.H = S + penalty * np.eye(len(S))
+        self.inverse = (self.vectors / (self.values + penalty)) @ self.vectors.T
+        self.theta = self.inverse @ v
+
+    def without(self, X: Floats, y: Floats, A: Floats | None = None) -> LeaveOneOut:
+        """For rows of the table: what they would be without each."""
+        U, m, s, r = self._parts(X, y)
+        left = 1 - m
+        if np.any(left <= 0):
+            raise ParameterError("Without one of the rows X'X + penalty I is singular: leverages need a penalty.")
+        r = r / left
+        inner = float(self.theta @ self.theta)
+        without = np.sqrt(np.maximum(inner - 2 * r * (U @ self.theta) + r**2 * s, 0.0))
+        shift = np.abs(r) * self._norm(U, A)
+        whole = np.full(len(X), np.sqrt(inner))
+        return LeaveOneOut(m / left, r, s / left**2, np.einsum("ij,ij->i", X, X), shift, without, whole)
+
+    def adding(self, X: Floats, y: Floats, A: Floats | None = None) -> LeaveOneOut:
+        """For rows outside the table: what they would be if each were added."""
+        U, m, s, r = self._parts(X, y)
+        grown = r / (1 + m)
+        inner = float(self.theta @ self.theta)
+        with_row = np.sqrt(np.maximum(inner + 2 * grown * (U @ self.theta) + grown**2 * s, 0.0))
+        shift = np.abs(grown) * self._norm(U, A)
+        whole = np.full(len(X), np.sqrt(inner))
+        return LeaveOneOut(m, r, s, np.einsum("ij,ij->i", X, X), shift, whole, with_row)
+
+    def _parts(self, X: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        U = X @ self.inverse
+        return U, np.einsum("ij,ij->i", U, X), np.einsum("ij,ij->i", U, U), y - X @ self.theta
+
+    @staticmethod
+    def _norm(U: Floats, A: Floats | None) -> Floats:
+        squares: Floats = np.einsum("ij,ij->i", U, U if A is None else U @ A)
+        return np.sqrt(np.maximum(squares, 0.0))
+
+    def __repr__(self) -> str:
+        return "Ridge(confidential)"
+
+
+def leave_one_out(
+    source: Any,
+    moments: Moments,
+    target: str,
+    features: Sequence[str] | None = None,
+    *,
+    penalty: float = 0.0,
+    A: Floats | None = None,
+    targets: Any = None,
+    n_jobs: int | None = None,
+    progress: bool | Progress = False,
+) -> LeaveOneOut:
+    """Leverages and residuals of every row without it, in one more pass over the table; **confidential**.
+
+    Parameters
+    ----------
+    source, moments
+        The rows and their moments.
+    target, features
+        The outcome, and the regressors; all other columns by default.
+    penalty : float
+        lambda, in units of the mapped columns.
+    A : array, optional
+        The norm of `LeaveOneOut.shift`.
+    targets : like `source`, optional
+        Rows outside the table, to be added to it, instead of those of the table.
+    n_jobs, progress
+        As for `losses`.
+
+    Examples
+    --------
+    >>> from discreet import Domain
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 1))
+    >>> rows = leave_one_out((X, X[:, 0]), Moments.from_source((X, X), domain), "y")
+    >>> rows, bool(np.abs(rows.residual).max() < 1e-5)
+    (LeaveOneOut(confidential), True)
+    """
+    if penalty != 0:
+        checks.positive("penalty", penalty)
+    domain = moments.domain
+    y = domain.target(target)
+    names = derived.features_for(domain, domain.entries[y].column) if features is None else list(features)
+    derived.refuse_outcome(domain, domain.entries[y].column, names)
+    X = domain.design(names)
+    gram = moments.floats([*X, y])
+    fit = Ridge(gram[:-1, :-1], gram[:-1, -1], penalty)
+    ask = fit.without if targets is None else fit.adding
+
+    def work(rows: Rows) -> Floats:
+        found = ask(rows.Z[:, X], rows.Z[:, y], A)
+        return np.stack([getattr(found, name) for name in LeaveOneOut.__dataclass_fields__])
+
+    with as_progress(progress) as report:
+        columns = each_row(source if targets is None else targets, domain, work, n_jobs=n_jobs, progress=report)
+    return LeaveOneOut(*columns)

@@ -1,0 +1,136 @@
+r"""OPS and AdaOPS: exact losses of rows from their leverages and residuals (``docs/mathematics.md``, 8.1 and 10.4).
+
+One posterior sample has the curve of `privacy.ops`, with m and r of the fit without the row. AdaOPS draws
+l = lambda_min + s1 Z1, then D = log(Y + B|theta|) + s2 Z2, then the sample, whose lambda and gamma depend on l and D.
+With P and Q the laws of everything without and with the row, and L(l, D) the log-ratio of the densities of (l, D),
+
+    HS_epsilon(P, Q) = E_{(l, D) ~ P} HS_{epsilon - L(l, D)}(sample without, sample with),
+
+a double integral over Z1 and Z2 of the exact curve, done by Gauss-Legendre panels over [-9, 9].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.per_instance.leverage import LeaveOneOut
+from discreet.privacy import ada_ops, ops
+
+Floats = NDArray[np.float64]
+
+_X, _W = np.polynomial.legendre.leggauss(16)
+
+
+def ops_delta(rows: LeaveOneOut, gamma: float, epsilon: float) -> Floats:
+    """delta_i(epsilon) of each row under one posterior sample."""
+    return np.asarray(ops.delta(epsilon, rows.leverage, rows.residual, gamma))
+
+
+def ops_epsilon(rows: LeaveOneOut, gamma: float, delta: float) -> Floats:
+    """epsilon_i(delta) of each row under one posterior sample; exact, and never too small."""
+    return np.concatenate(
+        [
+            np.atleast_1d(ops.epsilon(delta, rows.leverage[i : i + 4096], rows.residual[i : i + 4096], gamma))
+            for i in range(0, len(rows.leverage), 4096)
+        ]
+    )
+
+
+def two_sided(epsilon: ArrayLike, m: ArrayLike, r: ArrayLike, gamma: ArrayLike, *, without: bool) -> Floats:
+    """HS of the sample without the row against that with it, or the other way round, for any sign of epsilon.
+
+    HS_e(P, Q) = 1 - e^e + e^e HS_-e(Q, P).
+    """
+    e = np.asarray(epsilon, dtype=np.float64)
+    ahead, back = (ops.delta_without, ops.delta_with) if without else (ops.delta_with, ops.delta_without)
+    size = np.abs(e)
+    below = -np.expm1(-size) + np.exp(-size) * np.asarray(back(size, m, r, gamma))
+    return np.where(e >= 0, np.asarray(ahead(size, m, r, gamma)), below)
+
+
+@dataclass(frozen=True, repr=False)
+class Neighbour:
+    """What AdaOPS sees of the table with and without one row, as functions of lambda; **confidential**.
+
+    Parameters
+    ----------
+    least_without, least_with : float
+        lambda_min of X'X.
+    rows : callable
+        From lambda to the row's `LeaveOneOut`, as arrays of one entry.
+    """
+
+    least_without: float
+    least_with: float
+    rows: Callable[[float], LeaveOneOut]
+
+    def __repr__(self) -> str:
+        return "Neighbour(confidential)"
+
+
+class AdaOpsCurve:
+    """delta_i(epsilon) of one row under AdaOPS, in and out of the table; **confidential**.
+
+    Parameters
+    ----------
+    plan : Plan
+        The stages, as fixed before the data.
+    pair : Neighbour
+        The two tables.
+    panels : int
+        Of 16 points each, for Z1 and for Z2. Lambda jumps between the points of a grid, so the integral over Z1 is
+        good to three digits or so, not more.
+    """
+
+    def __init__(self, plan: ada_ops.Plan, pair: Neighbour, *, panels: int = 4) -> None:
+        self._stages = [list(_stages(plan, pair, panels, without=without)) for without in (True, False)]
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Without against with the row, and with against without."""
+        forth, back = (
+            sum(
+                weight * float(weights @ two_sided(epsilon - ratio, row.leverage, row.residual, gamma, without=without))
+                for weight, weights, ratio, row, gamma in stages
+            )
+            for stages, without in zip(self._stages, (True, False), strict=True)
+        )
+        return min(1.0, forth), min(1.0, back)
+
+    def __repr__(self) -> str:
+        return "AdaOpsCurve(confidential)"
+
+
+def _stages(
+    plan: ada_ops.Plan, pair: Neighbour, panels: int, *, without: bool
+) -> Iterator[tuple[float, Floats, Floats, LeaveOneOut, Floats]]:
+    """For each Z1: its weight; and for each Z2 a weight, the log-ratio so far, and gamma."""
+    z, weights = _normal(panels)
+    first, second = (pair.least_without, pair.least_with) if without else (pair.least_with, pair.least_without)
+    shift = (first - second) / plan.s1
+    for z1, weight in zip(z, weights, strict=True):
+        penalty = ada_ops.penalty(plan, first + plan.s1 * z1)
+        row = pair.rows(penalty.lambda_)
+        unit = ada_ops.precision(plan, penalty, 1.0)
+        ratio = np.atleast_1d(shift * z1 + shift**2 / 2)
+        if not plan.mu2:
+            yield weight, np.ones(1), ratio, row, np.atleast_1d(unit / ada_ops.residual_bound(plan, penalty) ** 2)
+            continue
+        logs = [math.log(plan.Y + plan.B * float(x[0])) for x in (row.coef_norm_without, row.coef_norm_with)]
+        here, there = logs if without else logs[::-1]
+        bounds = np.array([ada_ops.residual_bound(plan, penalty, here + penalty.s2 * z2) for z2 in z])
+        gap = (here - there) / penalty.s2
+        yield weight, weights, ratio + gap * z + gap**2 / 2, row, unit / bounds**2
+
+
+def _normal(panels: int) -> tuple[Floats, Floats]:
+    """Points and weights for integrals against the normal density over [-9, 9]."""
+    edges = np.linspace(-9, 9, panels + 1)
+    half = (edges[1:] - edges[:-1])[:, None] / 2
+    z = (half * (_X + 1) + edges[:-1, None]).ravel()
+    weights = (half * _W).ravel() * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return z, weights / weights.sum()

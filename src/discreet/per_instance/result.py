@@ -1,0 +1,210 @@
+"""The loss of every row: **confidential**, hidden wherever it could be shown by accident."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from discreet import checks
+from discreet.errors import ParameterError
+from discreet.files import atomic_write
+from discreet.per_instance import curves
+from discreet.per_instance.distribution import Distribution
+from discreet.privacy import accounting
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.laws import Law, Point
+
+Floats = NDArray[np.float64]
+
+NOTE = "CONFIDENTIAL: per-instance privacy losses, computed from private data. Not a release; do not publish or share."
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
+
+_ROUND = 16  # where laws are convolved, mu is rounded up to the next 2^(k/16)
+
+
+class Measured(NamedTuple):
+    """One part of a release: mu_i^2 of every row, or the place of each row's law."""
+
+    name: str
+    note: str
+    values: Floats
+    everyone: float
+    laws: tuple[Law, ...]
+
+
+@dataclass(frozen=True)
+class _Bill:
+    """What an accountant takes for an event."""
+
+    mu: float
+    law: Law | None = None
+
+
+class Losses:
+    """What one release cost every person it was computed from: **confidential**.
+
+    The numbers depend on all rows of the table, so they are themselves private, and so is every summary of them. They
+    are meant for the curator: `save` marks its file, and nothing here is pickled or shown by its representation.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the release.
+    parts : sequence of Measured
+        What each of its parts costs every row.
+    about : str
+        What a row's loss is about, in words.
+    """
+
+    def __init__(self, certificate: Certificate, parts: Sequence[Measured], about: str) -> None:
+        self.certificate, self.about = certificate, about
+        self.measured = list(parts)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every part has a closed form; otherwise `notes` say what is a bound."""
+        return not self.notes
+
+    @property
+    def notes(self) -> list[str]:
+        """Which parts are bounds, and why."""
+        return [f"{part.name}: {part.note}" for part in self.measured if part.note]
+
+    def mu(self) -> Floats:
+        """The Gaussian part of every row's loss, root of the sum of squares over blocks and stages."""
+        return np.sqrt(self._squares())
+
+    def parts(self) -> dict[str, Floats]:
+        """mu_i^2 of every row, by the Gaussian part it comes from."""
+        found: dict[str, Floats] = {}
+        for part in self.measured:
+            if not part.laws:
+                found[part.name] = found.get(part.name, 0.0) + part.values
+        return found
+
+    def epsilon(self, delta: float | None = None) -> Floats:
+        """epsilon_i(delta) of every row, in the order of the rows; the certificate's delta by default."""
+        delta = self._delta(delta)
+        if not self._laws():
+            return curves.epsilon(self.mu(), delta)
+        return self._each(lambda bills: accounting.epsilon(bills, delta))
+
+    def delta(self, epsilon: float) -> Floats:
+        """delta_i(epsilon) of every row, in the order of the rows."""
+        if not self._laws():
+            return curves.delta(self.mu(), epsilon)
+        return self._each(lambda bills: accounting.delta(bills, epsilon))
+
+    def distribution(self, delta: float | None = None) -> Distribution:
+        """The distribution of epsilon_i over the rows: moments, quantiles, tails."""
+        return Distribution(self.epsilon(delta))
+
+    def quantiles(self, levels: Sequence[float] = QUANTILES, delta: float | None = None) -> dict[float, float]:
+        """Quantiles of epsilon_i over the rows, by level."""
+        found = self.distribution(delta).quantiles(levels)
+        return dict(zip(map(float, levels), found.tolist(), strict=True))
+
+    def largest(self, k: int = 10, delta: float | None = None) -> list[tuple[int, float]]:
+        """The k rows with the largest epsilon_i: their numbers, from 0 on in the order of the table, and the losses."""
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise ParameterError(f"k must be a whole number of at least 1, got {k!r}.")
+        losses = self.epsilon(delta)
+        order = np.argsort(-losses, kind="stable")[:k]
+        return [(int(row), float(losses[row])) for row in order]
+
+    def for_all(self, delta: float | None = None) -> float:
+        """A bound on epsilon for every row of the domain, in or out of the table, given this table (pDP for all)."""
+        delta = self._delta(delta)
+        mu = float(np.sqrt(sum(part.everyone for part in self.measured)))
+        bills = [_Bill(mu), *(_Bill(0.0, part.laws[-1]) for part in self._laws())]
+        worst = curves.epsilon(mu, delta) if not self._laws() else accounting.epsilon(bills, delta)  # type: ignore[arg-type]
+        return max(float(worst), float(self.epsilon(delta).max()))
+
+    def save(self, path: str | Path) -> None:
+        """Write a Parquet file that only its owner may read, marked confidential; never over another file.
+
+        Parameters
+        ----------
+        path : path
+            Must end in ``.parquet``. Columns: the number of the row, epsilon at the certificate's delta, mu, and
+            mu^2 by part.
+        """
+        path = place(path, ".parquet")
+        columns: dict[str, Any] = {"row": np.arange(len(self.measured[0].values)), "epsilon": self.epsilon()}
+        columns |= {"mu": self.mu()} | {f"mu^2 of {name}": values for name, values in self.parts().items()}
+        facts = {"note": NOTE, "about": self.about, "bounds": self.notes, "delta": self.certificate.guarantee.delta}
+        metadata = {"discreet": json.dumps(facts), "confidential": "true"}
+        table = pa.table(columns).replace_schema_metadata(metadata)
+        with atomic_write(path, confidential=True) as file:
+            pq.write_table(table, file)
+
+    def plot(self, path: str | Path | None = None, delta: float | None = None) -> Any:
+        """Draw the distribution of epsilon_i beside the DP epsilon and pDP for all; confidential as well.
+
+        Parameters
+        ----------
+        path : path, optional
+            A PNG or SVG file to write, which only its owner may read; otherwise the figure is returned.
+        delta : float, optional
+            The certificate's by default.
+        """
+        from discreet.per_instance.picture import draw
+
+        return draw(self, path, self._delta(delta))
+
+    def _delta(self, delta: float | None) -> float:
+        return checks.fraction("delta", self.certificate.guarantee.delta if delta is None else delta)
+
+    def _squares(self) -> Floats:
+        found = [part.values for part in self.measured if not part.laws]
+        return np.sum(found, axis=0) if found else np.zeros(len(self.measured[0].values))
+
+    def _laws(self) -> list[Measured]:
+        return [part for part in self.measured if part.laws]
+
+    def _each(self, price: Callable[[Any], float]) -> Floats:
+        """A price for every row, computed once for those that share their laws and, rounded up, their mu."""
+        others = self._laws()
+        with np.errstate(divide="ignore"):
+            level = np.ceil(_ROUND * np.log2(self.mu()))
+        keys = np.stack([np.maximum(level, -1e6), *(part.values for part in others)])
+        unique, inverse = np.unique(keys, axis=1, return_inverse=True)
+        top = float(self.mu().max())
+        prices = []
+        for key in unique.T:
+            laws = [part.laws[int(place)] for part, place in zip(others, key[1:], strict=True)]
+            mu = min(2.0 ** (key[0] / _ROUND), top) if key[0] > -1e6 else 0.0
+            prices.append(price([_Bill(mu), *(_Bill(0.0, law) for law in laws if law != Point(0.0))]))
+        return np.asarray(prices)[inverse.ravel()]
+
+    def __repr__(self) -> str:
+        return "Losses(confidential)"
+
+    def _repr_html_(self) -> str:
+        return "<p>Losses: confidential, not shown</p>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Losses are confidential and are not pickled. Use save(), which marks the file as such.")
+
+
+def place(path: str | Path, *endings: str) -> Path:
+    """A path where a confidential file may be written: of its own kind, so that no report is one, and not taken."""
+    path = Path(path)
+    if path.suffix.lower() not in endings:
+        raise ParameterError(
+            f"{path.name} cannot hold confidential losses: its name must end in {' or '.join(endings)}. They are no "
+            "part of a report or of a release."
+        )
+    if path.exists():
+        raise ParameterError(f"{path.name} exists already and is not replaced. Name another file.")
+    if not path.parent.is_dir():
+        raise ParameterError(f"Cannot write {path.name}: its folder does not exist.")
+    return path

@@ -1,0 +1,114 @@
+r"""Objective perturbation with squared loss: the exact loss of a row (``docs/mathematics.md``, section 10.5).
+
+theta minimises sum_i (y_i - x_i'theta)^2/2 + lambda |theta|^2/2 + b'theta, b ~ N(0, sigma^2 I), without constraint:
+theta is Gaussian, N(theta_hat, sigma^2 H^-2). With R = y - x'theta and u = x'b,
+
+    log p/q = (2 R u + |x|^2 R^2)/(2 sigma^2) - log(1 + m),
+
+p without the row and q with it. R and u are jointly normal; given R the ratio is linear in u, so its
+hockey-stick divergence is a normal probability, and one integral over R is left (Gauss-Legendre between the points
+where the mean of the ratio crosses epsilon). This is the limit in which the loss of `privacy.objective` is never made
+linear; releases with an `ObjectiveEvent` get the bound that `exact.objective` gives.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr
+
+from discreet import checks
+from discreet.errors import ParameterError
+from discreet.per_instance.leverage import LeaveOneOut
+from discreet.privacy.ops import least
+
+Floats = NDArray[np.float64]
+
+_X, _W = np.polynomial.legendre.leggauss(24)
+_PANELS = 8
+_REACH = 12.0
+
+
+def delta(rows: LeaveOneOut, sigma: float, epsilon: float) -> tuple[Floats, Floats]:
+    """delta_i(epsilon) of each row: without against with, and with against without.
+
+    Parameters
+    ----------
+    rows : LeaveOneOut
+        From `leave_one_out` with penalty lambda.
+    sigma : float
+        Standard deviation of each coordinate of b.
+    epsilon : float
+        At least 0.
+
+    Examples
+    --------
+    >>> one = np.ones(1)
+    >>> rows = LeaveOneOut(0.1 * one, one, 0.01 * one, one, 0 * one, 0 * one, 0 * one)
+    >>> [float(d[0].round(4)) for d in delta(rows, sigma=3.0, epsilon=0.5)]
+    [0.0345, 0.0]
+    """
+    sigma = checks.positive("sigma", sigma)
+    if not checks.is_real(epsilon) or not 0 <= epsilon < np.inf:
+        raise ParameterError(f"epsilon must be a finite number from 0, got {epsilon!r}.")
+    e = np.full(len(rows.leverage), float(epsilon))
+    return _both(rows, sigma, e)
+
+
+def epsilon(rows: LeaveOneOut, sigma: float, delta: float) -> Floats:
+    """epsilon_i(delta) of each row, for the worse direction, from the safe side."""
+    sigma, target = checks.positive("sigma", sigma), checks.fraction("delta", delta)
+
+    def safe(e: Floats) -> NDArray[np.bool_]:
+        return np.asarray(np.maximum(*_both(rows, sigma, e)) * (1 + 1e-8) <= target)
+
+    zero = np.zeros(len(rows.leverage))
+    return np.where(safe(zero), 0.0, least(safe, np.ones_like(zero)))
+
+
+def _both(rows: LeaveOneOut, sigma: float, e: Floats) -> tuple[Floats, Floats]:
+    m, s, r, x2 = rows.leverage, rows.second, rows.residual, rows.norm2
+    grown = 1 + m
+    log = np.log1p(m)
+    return _stick(1.0, -log, r, m, s, x2, sigma, e), _stick(-1.0, log, r / grown, m / grown, s / grown**2, x2, sigma, e)
+
+
+def _stick(sign: float, log: Floats, r: Floats, m: Floats, s: Floats, x2: Floats, sigma: float, e: Floats) -> Floats:
+    """Of l = (2 sign R u + |x|^2 R^2)/(2 sigma^2) + log, R = r + v, v ~ N(0, sigma^2 s), Cov(u, v) = sigma^2 m sign."""
+    sd = sigma * np.sqrt(s)
+    slope = m / s  # of E[u | v] in v, for theta = theta_hat - H^-1 b in both tables
+    spread = np.sqrt(np.maximum(x2 - m * slope, 0.0)) / sigma
+    a = sign * slope + x2 / 2  # mean of l: (a v^2 + b v + c)/sigma^2 + log
+    b, c = r * (sign * slope + x2), x2 * r**2 / 2
+    points = _breaks(a, b, c + (log - e) * sigma**2, sd)
+    total = np.zeros_like(r)
+    for left, right in pairwise(points):
+        for panel in range(_PANELS):
+            width = (right - left) / _PANELS
+            v = left + width * (panel + (_X[:, None] + 1) / 2)
+            mean = (a * v**2 + b * v + c) / sigma**2 + log
+            density = np.exp(-((v / sd) ** 2) / 2) / (np.sqrt(2 * np.pi) * sd)
+            total += (_W[:, None] * density * _above(mean, np.abs(r + v) * spread, e)).sum(axis=0) * width / 2
+    return np.clip(total, 0.0, 1.0)
+
+
+def _breaks(a: Floats, b: Floats, c: Floats, sd: Floats) -> list[Floats]:
+    """The ends of the range and, inside it, the roots of a v^2 + b v + c and its vertex."""
+    ends = _REACH * sd
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))
+        inner = [(-b - root) / (2 * a), -b / (2 * a), (-b + root) / (2 * a)]
+    clipped = [np.clip(np.where(np.isfinite(point), point, 0.0), -ends, ends) for point in inner]
+    return list(np.sort(np.stack([-ends, *clipped, ends]), axis=0))
+
+
+def _above(mean: Floats, sd: Floats, e: Floats) -> Floats:
+    """E (1 - e^(epsilon - l))+ for l ~ N(mean, sd^2)."""
+    over = mean - e
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        z = over / sd
+        spread = ndtr(z) - np.exp(np.minimum(sd**2 / 2 - over + log_ndtr(z - sd), 700.0))
+        sharp = np.where(over > 0, -np.expm1(-np.maximum(over, 0.0)), 0.0)
+    return np.clip(np.where(sd > 1e-9, spread, sharp), 0.0, 1.0)

@@ -1,0 +1,194 @@
+"""One pass over the rows of a source, in order: a few numbers for every row, computed in threads."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from discreet.domain import Domain
+from discreet.encoding import ONE, Encoder
+from discreet.errors import DataError, ParameterError
+from discreet.moments import threads
+from discreet.progress import Progress
+from discreet.sources import Source, open_source
+
+Floats = NDArray[np.float64]
+
+_BATCH = 1 << 18
+
+
+class Rows:
+    """Encoded rows z, one a line, exactly as the moments sum them up; a row that was dropped is all 0.
+
+    Examples
+    --------
+    >>> Rows(np.array([[1.0, 0.5, 0.0]])).norm2([0, 1])
+    array([1.25])
+    """
+
+    def __init__(self, Z: Floats) -> None:
+        self.Z = Z
+
+    @cached_property
+    def squares(self) -> Floats:
+        """The squares of all coordinates."""
+        return self.Z * self.Z
+
+    @property
+    def present(self) -> Floats:
+        """1 for a row that counts, 0 for one that was dropped."""
+        return self.Z[:, 0]
+
+    def norm2(self, indices: Iterable[int]) -> Floats:
+        """Squared norms of some coordinates."""
+        return self.squares @ self._indicator(indices)
+
+    def norm4(self, indices: Iterable[int]) -> Floats:
+        """Sums of fourth powers of some coordinates."""
+        return (self.squares * self.squares) @ self._indicator(indices)
+
+    def _indicator(self, indices: Iterable[int]) -> Floats:
+        weights = np.zeros(self.Z.shape[1])
+        weights[list(indices)] = 1.0
+        return weights
+
+    def __repr__(self) -> str:
+        return "Rows(confidential)"
+
+
+def open_ordered(source: Any, domain: Domain) -> Source:
+    """A source whose rows can be numbered."""
+    opened = open_source(source, domain)
+    if not opened.ordered:
+        opened.close()
+        raise DataError(
+            "The rows of a query have no fixed order, so they cannot be numbered. Collect the query into a table or a "
+            "file first."
+        )
+    return opened
+
+
+def each_row(
+    source: Any,
+    domain: Domain,
+    work: Callable[[Rows], Floats],
+    *,
+    n_jobs: int | None = None,
+    progress: Progress = lambda _: None,
+) -> Floats:
+    """Numbers for every row of a source, a line a number, in the order of the rows.
+
+    Parameters
+    ----------
+    source : see `Moments.from_source`
+        The private rows, in a fixed order.
+    domain : Domain
+        How rows are encoded.
+    work : callable
+        From `Rows` to an array with one column a row.
+    n_jobs : int, optional
+        Threads; all cores by default.
+    progress : callable
+        Called with the fraction done.
+
+    Examples
+    --------
+    >>> domain = Domain({"x": (0, 4)})
+    >>> each_row(np.array([[0.0], [3.0]]), domain, lambda rows: rows.Z.T)
+    array([[ 1. ,  1. ],
+           [-1. ,  0.5]])
+    """
+    jobs = threads(n_jobs)
+    opened = open_ordered(source, domain)
+    encoder = Encoder(domain)
+    size = min(8192, max(1024, _BATCH // len(domain.entries)))
+    parts = _Numbered(opened.parts(size), opened.total, opened.size, progress)
+    found: dict[tuple[int, int], Floats] = {}
+
+    def run() -> None:
+        buffer = encoder.empty(size, columnar=opened.columnar)
+        with parts:
+            for place, batch in parts:
+                found[place] = work(_encoded(opened, batch, buffer, encoder))
+
+    with contextlib.closing(opened), threadpool_limits(1, "blas"), ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(run) for _ in range(jobs)]
+        try:
+            for future in futures:
+                future.result()
+        finally:
+            parts.stop()
+    if not found:
+        raise DataError("There is no row to look at.")
+    progress(1.0)
+    return np.concatenate([found[place] for place in sorted(found)], axis=1)
+
+
+def one_row(source: Any, domain: Domain, what: str) -> Floats:
+    """The encoded row of a source that holds exactly one."""
+    Z = each_row(source, domain, lambda rows: rows.Z.T.copy(), n_jobs=1).T
+    if len(Z) != 1 or Z[0, 0] == 0:
+        raise ParameterError(f"{what} must be one complete row: a table with one line and the declared columns.")
+    return np.asarray(Z[0])
+
+
+def _encoded(source: Source, batch: Any, buffer: Floats, encoder: Encoder) -> Rows:
+    A = buffer[: source.fill(batch, buffer, encoder)]
+    encoder.finish(A)
+    kept = source.kept(batch)
+    if kept is None:
+        return Rows(A / ONE)
+    Z = np.zeros((source.size(batch), A.shape[1]))
+    Z[kept] = A / ONE
+    return Rows(Z)
+
+
+class _Numbered:
+    """Batches with their places, drawn by threads in turn; they end for all once one thread stops or fails."""
+
+    def __init__(
+        self, parts: Iterator[Iterable[Any]], total: int | None, size: Callable[[Any], int], progress: Progress
+    ) -> None:
+        self._parts, self._total, self._size, self._progress = enumerate(parts), total, size, progress
+        self._lock, self._stopped = threading.Lock(), False
+        self._rows, self._shown = 0, 0.0
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        if failure:
+            self.stop()
+
+    def __iter__(self) -> Iterator[tuple[tuple[int, int], Any]]:
+        while (part := self._next()) is not None:
+            for i, batch in enumerate(part[1]):
+                if self._stopped:
+                    return
+                yield (part[0], i), batch
+                self._tell(self._size(batch))
+
+    def _next(self) -> tuple[int, Iterable[Any]] | None:
+        with self._lock:
+            return None if self._stopped else next(self._parts, None)
+
+    def _tell(self, rows: int) -> None:
+        if not self._total:
+            return
+        with self._lock:
+            self._rows += rows
+            fraction = min(self._rows * 100 // self._total, 99) / 100
+            if fraction > self._shown:
+                self._shown = fraction
+                self._progress(fraction)
