@@ -207,7 +207,9 @@ def errors(name, epsilons, count=3):
             if epsilon not in plans:
                 plans[epsilon] = ada_ops.plan(epsilon, delta, B=1.0, Y=1.0, d=d, n_max=len(t))
             for z1, z2 in rng.standard_normal((2, 2)):
-                drawn = ada_ops.run(plans[epsilon], values[0], lambda v: np.linalg.norm(b / (values + v)), z1, z2)
+                drawn = ada_ops.run(
+                    plans[epsilon], values[0], lambda v, b=b, w=values: np.linalg.norm(b / (w + v)), z1, z2
+                )
                 lt, lambda_ = published_ops.ada_ops_penalty(epsilon, delta, 1.0, d, values[0], z1)
                 norm = np.linalg.norm(b / (values + lambda_))
                 _, gamma = published_ops.ada_ops_gamma(epsilon, delta, 1.0, 1.0, lambda_ + lt, norm, z2)

@@ -38,7 +38,7 @@ def test_e1_the_exact_curve_holds_by_simulation(m, gamma, r):
 
 @pytest.mark.parametrize("name", ["diffuse", "concentrated", "balanced", "conservative"])
 def test_e1_the_calibrations_of_appendix_f_are_private_by_slack_only(name):
-    """At epsilon 1 a row at 000's own bounds costs 1.08 to 1.10. But no data reach both bounds: the worst row costs less.
+    """At epsilon 1 a row at 000's own bounds costs 1.08 to 1.10. But no data reach both: the worst row costs less.
 
     Whoever sharpens the bound on the residuals, and keeps remark 11, breaks the promise.
     """

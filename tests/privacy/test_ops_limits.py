@@ -57,7 +57,9 @@ def slopes(epsilon, m, rho):
     return by_rho, by_m
 
 
-@pytest.mark.parametrize(("epsilon", "m", "rho"), [(0.0, 0.3, 1.0), (1.0, 0.1, 2.0), (2.0, 1.5, 4.0), (10.0, 20.0, 10.0)])
+@pytest.mark.parametrize(
+    ("epsilon", "m", "rho"), [(0.0, 0.3, 1.0), (1.0, 0.1, 2.0), (2.0, 1.5, 4.0), (10.0, 20.0, 10.0)]
+)
 def test_the_derivatives_of_the_proof(epsilon, m, rho):
     by_rho, by_m = slopes(epsilon, m, rho)
     step = 1e-5
@@ -88,7 +90,9 @@ def test_where_nothing_is_feasible_the_limit_is_0():
     assert ops_limits.gaussian_residual_limit(0.02, 1e-8, 1.0) == 0
 
 
-@pytest.mark.parametrize(("mu", "delta", "m"), [(0.2, 1e-7, 0.05), (0.02, 1e-9, 1e-3), (1.0, 1e-4, 0.2), (0.3, 1e-15, 1e-2)])
+@pytest.mark.parametrize(
+    ("mu", "delta", "m"), [(0.2, 1e-7, 0.05), (0.02, 1e-9, 1e-3), (1.0, 1e-4, 0.2), (0.3, 1e-15, 1e-2)]
+)
 def test_gaussian_limits_hold_at_every_epsilon(mu, delta, m):
     rho = ops_limits.gaussian_residual_limit(mu, delta, m)
     assert 0 < rho * math.sqrt(m) < mu
@@ -196,7 +200,11 @@ def test_coefficients_stay_within_their_bound_and_reach_it():
         norm = brute_norm(X, rng.choice([-1, 1], n), lambda_)
         for bound in (0.0, float(least)):
             assert norm <= ops_calibration.coefficient_bound(lambda_, n, 1.0, 1.0, bound) * (1 + 1e-9)
-    for n, lambda_, size in ((100, 4.0, 0.2), (100, 100.0, 1.0), (100, 400.0, 1.0)):  # sigma^2 = lambda, or as large as may be
+    for n, lambda_, size in (
+        (100, 4.0, 0.2),
+        (100, 100.0, 1.0),
+        (100, 400.0, 1.0),
+    ):
         X = np.full((n, 1), size)
         reached = ops_calibration.coefficient_bound(lambda_, n, 1.0, 1.0)
         assert brute_norm(X, np.ones(n), lambda_) == pytest.approx(reached)

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, log_ndtr
 
-from discreet import checks
 from discreet.errors import ParameterError
 
 Floats = NDArray[np.float64]

@@ -191,9 +191,7 @@ def conservative(facts: PublicFacts) -> Calibration:
     return _minimise(facts, lambda lambda_, rho: spread(facts.d) * (facts.B / rho) ** 2 + lambda_)
 
 
-def pure(
-    epsilon: float, B: float, Y: float, radius: float, neighbors: Neighbors = "add-remove"
-) -> Calibration:
+def pure(epsilon: float, B: float, Y: float, radius: float, neighbors: Neighbors = "add-remove") -> Calibration:
     """The gamma of a posterior sample **restricted to norm(theta) <= radius** that is epsilon-private, delta = 0.
 
     By the exponential mechanism: gamma (y - x'theta)^2/2 lies between 0 and c = gamma (Y + B radius)^2/2. One row
