@@ -145,7 +145,8 @@ def plan(
     B, Y = checks.positive("B", B), checks.positive("Y", Y)
     size = math.inf if n_max is None else n_max
     moves = B**2 if eigenvalue_sensitivity is None else eigenvalue_sensitivity
-    made = _split(epsilon, delta, dict(B=B, Y=Y, d=d, n_max=size, kappa=kappa, eigenvalue_sensitivity=moves))
+    facts = {"B": B, "Y": Y, "d": d, "n_max": size, "kappa": kappa, "eigenvalue_sensitivity": moves}
+    made = _split(epsilon, delta, facts)
     if kappa is not None:
         _check_kappa(made)
     return made
