@@ -183,6 +183,26 @@ def test_choosing_what_is_left_afterwards_is_unsound():
     assert 0.3 * delta < weight @ np.max(fixed, axis=0) <= delta
 
 
+@pytest.mark.parametrize(("share", "gain"), [(0.05, 1.25), (0.15, 1.50), (0.3, 1.84)])
+def test_a_gaussian_promise_allows_a_more_precise_draw(share, gain):
+    """The best of each kind, with a tenth of delta kept for failures, beside releases with a share of mu^2."""
+    epsilon, delta, m = 1.0, 1e-6, 1 / 200
+    mu = gdp.mu(epsilon, delta) * math.sqrt(share)
+    best = [0.0, 0.0]
+    for part in np.arange(0.1, 0.9, 0.1):
+        epsilon_o = ops_limits.largest(
+            lambda e, part=part: declared.composed_delta(epsilon, e, part * delta, mu) <= 0.9 * delta, epsilon
+        )
+        if epsilon_o:
+            best[0] = max(best[0], float(ops_limits.residual_limit(epsilon_o, part * delta, m)))
+    for part in (0.01, 0.03, 0.1, 0.3):
+        mu_o = math.sqrt(gdp.mu(epsilon, (0.9 - part) * delta) ** 2 - mu**2)
+        rho = ops_limits.gaussian_residual_limit(mu_o, part * delta, m)
+        assert rho * math.sqrt(m) == pytest.approx(mu_o - 2 * m, rel=0.02)  # what ada_ops expects
+        best[1] = max(best[1], rho)
+    assert best[1] / best[0] == pytest.approx(gain, abs=0.01)
+
+
 # Calibrations (8.3)
 
 

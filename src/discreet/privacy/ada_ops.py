@@ -31,12 +31,12 @@ from discreet.privacy.ops_calibration import coefficient_bound
 from discreet.privacy.ops_limits import GOLDEN, gaussian_leverage_limit, gaussian_residual_limit
 
 EIGENVALUE_SHARE, NORM_SHARE = 0.05, 0.15
-"""Shares of mu^2 for steps 1 and 3; the rest is the draw's. Accuracy hardly changes between half and twice of them."""
+"""Shares of mu^2 for steps 1 and 3; the rest is the draw's."""
 
 EIGENVALUE_FAILURE, NORM_FAILURE, DRAW_FAILURE = 0.05, 0.05, 0.1
 """Shares of delta: that lt is too large, that R is too small, and what the draw may exceed its Gaussian curve by."""
 
-_LOSS = 2.0  # rho sqrt(m) is close to mu_o - 2 m (seen: 1.6 to 1.9); steers lambda only
+_LOSS = 2.0  # rho sqrt(m) is close to mu_o - 2 m; steers lambda only
 _RIDGE = 1e-9  # lambda is at least this share of lt, so that H is never singular, not even where lt is too large
 _GRID = np.concatenate([[0.0], np.geomspace(1e-2, 1e8, 801)])
 
