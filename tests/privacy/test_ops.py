@@ -85,8 +85,9 @@ def test_quadrature(m, gamma, r):
         q = partial(mpmath.npdf, mu=rho / (1 + m), sigma=math.sqrt(m / (1 + m)))
         ends = [rho - 40 * math.sqrt(m), *cuts, rho, rho + 40 * math.sqrt(m)]
         ends = sorted({*ends, *np.linspace(ends[0], ends[-1], 60)})
-        forth = mpmath.quad(lambda w, p=p, q=q, k=mpmath.exp(epsilon): max(p(w) - k * q(w), 0), ends)
-        back = mpmath.quad(lambda w, p=p, q=q, k=mpmath.exp(epsilon): max(q(w) - k * p(w), 0), ends)
+        k = math.exp(epsilon)
+        forth = mpmath.quad(lambda w, p=p, q=q, k=k: max(p(w) - k * q(w), 0), ends)
+        back = mpmath.quad(lambda w, p=p, q=q, k=k: max(q(w) - k * p(w), 0), ends)
         assert ops.delta_without(epsilon, m, r, gamma) == pytest.approx(float(forth), rel=1e-9, abs=1e-14)
         assert ops.delta_with(epsilon, m, r, gamma) == pytest.approx(float(back), rel=1e-9, abs=1e-14)
 

@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 from discreet.domain import Domain
 from discreet.encoding import ONE, Encoder
 from discreet.errors import DataError, ParameterError
-from discreet.moments import threads
 from discreet.progress import Progress
 from discreet.sources import Source, open_source
+from discreet.summing import threads
 
 Floats = NDArray[np.float64]
 

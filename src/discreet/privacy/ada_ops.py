@@ -5,7 +5,7 @@ r"""AdaOPS (000 algorithm 1; 001 algorithm 1 with kappa), verified: ``docs/mathe
     2  lambda from lt and public facts; h = lambda + lt;   leverages are at most m = B^2/h
     3  D  = log(Y + B norm(theta_lambda)) + s2 Z2          mu2 = s/s2, s = log(1 + m)
        R  = exp(D + s2 q(delta_b) + s), or a public bound  at least abs(r) of every row, in the data and in neighbours
-    4  theta ~ N(theta_lambda, H^-1/gamma)                 gamma = (rho/R)^2, rho such that the draw is mu_o-GDP up to delta_o
+    4  theta ~ N(theta_lambda, H^-1/gamma)                 gamma = (rho/R)^2 such that it is mu_o-GDP up to delta_o
 
 Here q(p) is the normal quantile with P(Z > q) = p. mu1, mu2, mu_o and the deltas are fixed beforehand, from public
 facts, so that D(mu, epsilon) + delta_a + delta_b + delta_o <= delta with mu^2 = mu1^2 + mu2^2 + mu_o^2. With kappa
@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -30,12 +31,12 @@ from discreet.privacy.ops_calibration import coefficient_bound
 from discreet.privacy.ops_limits import GOLDEN, gaussian_leverage_limit, gaussian_residual_limit
 
 EIGENVALUE_SHARE, NORM_SHARE = 0.05, 0.15
-"""Shares of mu^2 for steps 1 and 3; the rest is the draw's. Accuracy hardly changes between half and twice of them."""
+"""Shares of mu^2 for steps 1 and 3; the rest is the draw's."""
 
 EIGENVALUE_FAILURE, NORM_FAILURE, DRAW_FAILURE = 0.05, 0.05, 0.1
 """Shares of delta: that lt is too large, that R is too small, and what the draw may exceed its Gaussian curve by."""
 
-_LOSS = 2.0  # rho sqrt(m) is close to mu_o - 2 m (seen: 1.6 to 1.9); steers lambda only
+_LOSS = 2.0  # rho sqrt(m) is close to mu_o - 2 m; steers lambda only
 _RIDGE = 1e-9  # lambda is at least this share of lt, so that H is never singular, not even where lt is too large
 _GRID = np.concatenate([[0.0], np.geomspace(1e-2, 1e8, 801)])
 
@@ -142,26 +143,10 @@ def plan(
         epsilon, delta = replace_one(epsilon, delta)
     epsilon, delta = checks.positive("epsilon", epsilon), checks.fraction("delta", delta)
     B, Y = checks.positive("B", B), checks.positive("Y", Y)
-    norm_share, norm_failure = (NORM_SHARE, NORM_FAILURE) if kappa is None else (0.0, 0.0)
-    deltas = [share * delta for share in (EIGENVALUE_FAILURE, norm_failure, DRAW_FAILURE)]
-    mu = gdp.mu(epsilon, (delta - sum(deltas)) * (1 - 2.0**-40)) * (1 - 2.0**-40)
-    mu_o = mu * math.sqrt(1 - EIGENVALUE_SHARE - norm_share)
-    h_min = B**2 / gaussian_leverage_limit(mu_o, deltas[2])
-    made = Plan(
-        B=B,
-        Y=Y,
-        d=d,
-        n_max=math.inf if n_max is None else n_max,
-        kappa=kappa,
-        mu1=mu * math.sqrt(EIGENVALUE_SHARE),
-        mu2=mu * math.sqrt(norm_share),
-        mu_o=mu_o,
-        delta_a=deltas[0],
-        delta_b=deltas[1],
-        delta_o=deltas[2],
-        eigenvalue_sensitivity=B**2 if eigenvalue_sensitivity is None else eigenvalue_sensitivity,
-        h_min=h_min,
-    )
+    size = math.inf if n_max is None else n_max
+    moves = B**2 if eigenvalue_sensitivity is None else eigenvalue_sensitivity
+    facts = {"B": B, "Y": Y, "d": d, "n_max": size, "kappa": kappa, "eigenvalue_sensitivity": moves}
+    made = _split(epsilon, delta, facts)
     if kappa is not None:
         _check_kappa(made)
     return made
@@ -234,6 +219,24 @@ def run(plan: Plan, lambda_min: float, norm: Callable[[float], float], z1: float
         log_norm = math.log(plan.Y + plan.B * norm(chosen.lambda_)) + chosen.s2 * z2
     R = residual_bound(plan, chosen, log_norm)
     return Draw(chosen, R, precision(plan, chosen, R))
+
+
+def _split(epsilon: float, delta: float, facts: dict[str, Any]) -> Plan:
+    """The shares above; with kappa the norm's go to the draw."""
+    norm_share, norm_failure = (NORM_SHARE, NORM_FAILURE) if facts["kappa"] is None else (0.0, 0.0)
+    delta_a, delta_b, delta_o = (share * delta for share in (EIGENVALUE_FAILURE, norm_failure, DRAW_FAILURE))
+    mu = gdp.mu(epsilon, (delta - delta_a - delta_b - delta_o) * (1 - 2.0**-40)) * (1 - 2.0**-40)
+    mu_o = mu * math.sqrt(1 - EIGENVALUE_SHARE - norm_share)
+    return Plan(
+        mu1=mu * math.sqrt(EIGENVALUE_SHARE),
+        mu2=mu * math.sqrt(norm_share),
+        mu_o=mu_o,
+        delta_a=delta_a,
+        delta_b=delta_b,
+        delta_o=delta_o,
+        h_min=facts["B"] ** 2 / gaussian_leverage_limit(mu_o, delta_o),
+        **facts,
+    )
 
 
 def _least_bound(plan: Plan, lt: float) -> float:

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import checks
-from discreet.checks import Neighbors
 from discreet.errors import ParameterError
 from discreet.privacy import ops
 
@@ -29,32 +28,25 @@ Floats = NDArray[np.float64]
 GOLDEN = (1 + math.sqrt(5)) / 2
 """The curve grows with the leverage up to here; so h = B^2/m must be at least 0.618 B^2."""
 
-_STEPS = 48  # of bisection, and of the split of epsilon in replace-one
+_STEPS = 48  # of bisection
 _GRID = 384  # epsilons at which a GDP promise is compared; between them convexity bounds the difference
 
 
-def worst_delta(epsilon: float, leverage: ArrayLike, rho: ArrayLike, neighbors: Neighbors = "add-remove") -> Floats:
-    """The delta of any row with at most this leverage and scaled residual rho = sqrt(gamma) R.
-
-    Replace-one: the least over e of D(e) + e^e D(epsilon - e), D the add-remove curve: one row goes, one comes.
+def worst_delta(epsilon: float, leverage: ArrayLike, rho: ArrayLike) -> Floats:
+    """The delta of any row with at most this leverage and scaled residual rho = sqrt(gamma) R, enlarged by the margin.
 
     Examples
     --------
-    >>> print(worst_delta(1.0, 0.05, 1.0).round(7), worst_delta(1.0, 0.05, 1.0, "replace-one").round(4))
-    5.07e-05 0.0093
+    >>> print(worst_delta(1.0, 0.05, 1.0).round(7))
+    5.07e-05
     """
-    m, rho = np.broadcast_arrays(np.asarray(leverage, dtype=np.float64), np.asarray(rho, dtype=np.float64))
+    m = np.asarray(leverage, dtype=np.float64)
     if np.any(m > GOLDEN):
         raise ParameterError("The leverage must be at most (1 + sqrt 5)/2: beyond it the worst row is not the largest.")
-    if neighbors == "add-remove":
-        return np.asarray(ops.delta(epsilon, m, rho, 1.0)) * (1 + ops.MARGIN)
-    e = np.linspace(0.0, epsilon, _STEPS + 1).reshape(-1, *[1] * m.ndim)
-    curve = ops.delta(e, m, rho, 1.0)
-    both: Floats = np.min(curve + np.exp(e) * curve[::-1], axis=0) * (1 + ops.MARGIN)
-    return both
+    return np.asarray(ops.delta(epsilon, m, rho, 1.0)) * (1 + ops.MARGIN)
 
 
-def leverage_limit(epsilon: float, delta: float, neighbors: Neighbors = "add-remove") -> float:
+def leverage_limit(epsilon: float, delta: float) -> float:
     """The largest leverage, at most `GOLDEN`, for which a row with residual 0 keeps the promise.
 
     Below h = B^2 / this, no gamma will do, for the draw's covariance alone gives the row away.
@@ -65,12 +57,10 @@ def leverage_limit(epsilon: float, delta: float, neighbors: Neighbors = "add-rem
     19.2
     """
     epsilon, delta = checks.positive("epsilon", epsilon), checks.fraction("delta", delta)
-    return largest(lambda m: float(worst_delta(epsilon, m, 0.0, neighbors)) <= delta, GOLDEN)
+    return largest(lambda m: float(worst_delta(epsilon, m, 0.0)) <= delta, GOLDEN)
 
 
-def residual_limit(
-    epsilon: float, delta: float, leverage: ArrayLike, neighbors: Neighbors = "add-remove"
-) -> NDArray[np.float64]:
+def residual_limit(epsilon: float, delta: float, leverage: ArrayLike) -> Floats:
     """The largest rho = sqrt(gamma) R for which the promise holds up to this leverage; 0 where none does.
 
     Examples
@@ -83,9 +73,9 @@ def residual_limit(
     low, high = np.zeros_like(m), (epsilon + 10 * math.sqrt(epsilon) + 10) / np.sqrt(m)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        good = worst_delta(epsilon, m, middle, neighbors) <= delta
+        good = worst_delta(epsilon, m, middle) <= delta
         low, high = np.where(good, middle, low), np.where(good, high, middle)
-    return np.where(worst_delta(epsilon, m, low, neighbors) <= delta, low, 0.0)
+    return np.where(worst_delta(epsilon, m, low) <= delta, low, 0.0)
 
 
 def gaussian_excess(mu: float, delta: float, leverage: float, rho: float) -> float:

@@ -10,8 +10,8 @@ isotropic   A = I                                       Delta = R g
 fisher      A = S, a public matrix near H               Delta = R sqrt(B^2/(h + B^2) + 2 tau g^2)
 democratic  A = S^2                                     Delta = R (B + 2 tau g)
 
-S is a release of H plus tau I, where tau bounds the spectral norm of the release's noise (`spectral_bound`), so
-that H <= S <= H + 2 tau I, for both data sets except with a declared probability.
+S is a release of H plus tau I, where tau bounds the spectral norm of the release's noise (`spectral_bound`), except
+with a declared probability, and is at least B^2/2.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def sensitivity(shape: Shape, *, h: float, B: float, residual: float, tau: float
     residual : float
         R, bound on abs(y - x'theta_hat) for a row outside the data.
     tau : float
-        H <= S <= H + 2 tau I in both data sets; needed for shapes other than isotropic.
+        S is H plus tau I plus noise of spectral norm at most tau, tau >= B^2/2; for shapes other than isotropic.
 
     Examples
     --------
@@ -67,8 +67,8 @@ def sensitivity(shape: Shape, *, h: float, B: float, residual: float, tau: float
     """
     checks.choice("shape", shape, SHAPES)
     R, g = checks.positive("residual", residual), shift_bound(h, B)
-    if not checks.is_real(tau) or not 0 <= tau < math.inf:
-        raise ParameterError(f"tau must be a finite number from 0, got {tau!r}.")
+    if shape != "isotropic" and not (checks.is_real(tau) and B**2 / 2 <= tau < math.inf):
+        raise ParameterError(f"tau must be a finite number of at least B^2/2 for shape={shape!r}, got {tau!r}.")
     if shape == "isotropic":
         change = g
     elif shape == "fisher":
