@@ -14,7 +14,7 @@ import discreet
 ROOT = Path(discreet.__file__).parent
 LEVELS = {
     "base": r"errors|unavailable|grid|checks|laplace|losses|columns|arrow_columns|contrasts|derived|domain|encoding"
-    r"|formula|parsing|schema|sensitivity|split|files|progress|randomness|sampling|privacy(\..*)?",
+    r"|formula|parsing|schema|sensitivity|split|files|progress|randomness|samplers|privacy(\..*)?",
     "public": r"released|results|models|penalised|selection|design|inference|reading|summary|units|solve(\..*)?"
     r"|effects|drawing|plots|report(\..*)?|comparison|pairs|fitted|glm\.results"
     r"|many_results|many_inference|many_reading",
@@ -110,7 +110,7 @@ def test_the_public_side_never_reaches_the_private_side(name):
 @pytest.mark.parametrize("name", [name for name in FILES if re.fullmatch(LEVELS["private"], name)])
 def test_the_private_side_reaches_neither_noise_nor_releases(name):
     reached = closure(name)
-    assert not {"randomness", "laplace", "sampling"} & reached
+    assert not {"randomness", "laplace", "samplers"} & reached
     assert not {"public", "gate", "top"} & {level(other) for other in reached}
 
 
@@ -125,7 +125,7 @@ def test_the_closure_sees_what_it_must():
 
 def test_only_the_gates_see_exact_statistics_or_rows_and_noise():
     private = {name for name in FILES if re.fullmatch(LEVELS["private"], name)}
-    both = [n for n in FILES if {"randomness", "laplace", "sampling"} & imports(n)[0] and private & imports(n)[0]]
+    both = [n for n in FILES if {"randomness", "laplace", "samplers"} & imports(n)[0] and private & imports(n)[0]]
     assert both == ["perturbed", "release", "release_many"]
 
 

@@ -21,7 +21,7 @@ from discreet.progress import Progress
 from discreet.randomness import NO_NOISE, Entropy, entropy
 from discreet.release import Want, _check_rows, _check_sds, _exact, _noisy, _sds, _simulated, calibrate
 from discreet.released import PrivateMoments
-from discreet.sampling import sampler
+from discreet.samplers import sampler
 
 
 @dataclass(eq=False, repr=False)

@@ -13,7 +13,7 @@ from discreet.privacy.events import Block, GaussianEvent, event_from_dict
 from discreet.privacy.laws import Point, Profile, Tail, gaussian_curve, together
 from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent, largest_mu, sampled
 from discreet.randomness import OSEntropy, SeededEntropy
-from discreet.sampling import FixedSampler, IndependentSampler, sampler
+from discreet.samplers import FixedSampler, IndependentSampler, sampler
 from discreet.sensitivity import mu as cost
 from discreet.sensitivity import public_mu
 
