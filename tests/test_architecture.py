@@ -13,9 +13,9 @@ import discreet
 
 ROOT = Path(discreet.__file__).parent
 LEVELS = {
-    "base": r"errors|checks|laplace|losses|columns|contrasts|derived|domain|encoding|formula|parsing|schema|sensitivity"
-    r"|files|progress|randomness|privacy(\..*)?",
-    "public": r"released|results|penalised|selection|glm\.results|solve(\..*)?",
+    "base": r"errors|unavailable|grid|checks|laplace|losses|columns|arrow_columns|contrasts|derived|domain|encoding"
+    r"|formula|parsing|schema|sensitivity|files|progress|randomness|privacy(\..*)?",
+    "public": r"released|results|penalised|selection|design|inference|reading|summary|units|glm\.results|solve(\..*)?",
     "private": r"moments|histogram|rows|sources(\..*)?",
     "gate": r"release|perturbed",
     "top": r"|__main__|arguments|linear(\..*)?|glm(\.(?!results).*)?|registry|cli|console|demo",

@@ -148,7 +148,7 @@ def public_faces(public, target, features):
     yield repr(public.equations(target, features))
     for model in ("ridge", "ols"):
         fitted = public.fit(target, features, model=model)
-        yield from (repr(fitted), str(fitted), fitted.summary(), json.dumps(fitted.to_dict()), repr(fitted.params))
+        yield from (repr(fitted), str(fitted), fitted._repr_html_(), fitted.to_json(), repr(fitted.params))
 
 
 @pytest.mark.parametrize("model", list(estimators()), ids=lambda m: f"{type(m).__name__} {m.published} {m.neighbors}")

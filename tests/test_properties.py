@@ -134,7 +134,12 @@ def test_every_method_certifies_and_tells_nothing(method, domain, rows, promise,
     assert_certified(model.release_, folder)
     assert np.isfinite(model.coef_).all()
     assert math.isfinite(model.intercept_)
-    said = [model.results_.summary(), json.dumps(model.results_.to_dict()), model.certificate_.words(), repr(model)]
+    said = [
+        str(model.results_.summary()),
+        json.dumps(model.results_.to_dict()),
+        model.certificate_.words(),
+        repr(model),
+    ]
     assert not planted(table).search("\n".join([*said, (folder / "release.json").read_text()]))
     assert model.predict(table).shape == (rows,)
 

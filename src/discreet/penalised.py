@@ -18,6 +18,8 @@ from discreet.solve.equations import NormalEquations
 from discreet.solve.lasso import penalty_grid, solve_path
 from discreet.solve.noise_aware import posterior
 from discreet.solve.psd import made_up_rows
+from discreet.summary import Summary
+from discreet.units import column_of, user_units
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +53,7 @@ class RegularisationPath:
     excess_error: Floats
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PenalisedResults(Results):
     """A fitted ridge, lasso or elastic-net model.
 
@@ -79,10 +81,10 @@ class PenalisedResults(Results):
         """A JSON-ready description."""
         return super().to_dict() | {"penalty": self.penalty, "l1_ratio": self.l1_ratio, "chosen": self.chosen}
 
-    def summary(self) -> str:
-        """A table of the coefficients, with the guarantee on top and the penalty below."""
+    def summary(self, level: float = 0.95) -> Summary:
+        """A table of the coefficients, with the guarantee and the penalty on top."""
         how = "chosen on the release" if self.chosen else "as given"
-        return f"{super().summary()}\n\npenalty = {self.penalty:.4g} ({how}), l1_ratio = {self.l1_ratio:g}"
+        return super().summary(level).with_fact("Penalty", f"{self.penalty:.4g} ({how}), l1_ratio {self.l1_ratio:g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +114,10 @@ class Problem:
     def path(self, names: tuple[str, ...]) -> RegularisationPath:
         """The whole path in the user's units."""
         penalties, thetas = self.solve(None)
-        models = [results(self.released, self.equations, theta, "") for theta in thetas]
+        units = user_units(self.released, self.equations)
         errors = posterior(self.equations).excess_error(thetas) / max(self.equations.n, 1.0)
-        coef, intercept = np.array([m.coef for m in models]), np.array([m.intercept for m in models])
-        return RegularisationPath(names, penalties, coef, intercept, errors)
+        params = thetas @ units.T.T + units.t
+        return RegularisationPath(names, penalties, params[:, 1:], params[:, 0], errors)
 
 
 def fit_penalised(
@@ -159,5 +161,5 @@ def _outcome_scale(released: PrivateMoments, target: str) -> float:
     declared, domain = released.certificate.declared, released.domain
     if declared is None:
         return 1.0
-    column = domain.entries[domain.indices([target])[0]].column
+    column = column_of(domain, target)
     return declared.map(column)[1] / domain.map(column)[1]

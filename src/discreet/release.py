@@ -13,6 +13,7 @@ from discreet import __version__, checks, sensitivity
 from discreet.checks import Neighbors
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.errors import DataError, GuaranteeError, ParameterError
+from discreet.grid import GridValues
 from discreet.histogram import Histogram
 from discreet.moments import Moments
 from discreet.privacy import gdp
@@ -21,7 +22,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block, GaussianEvent, Statistic
 from discreet.privacy.guarantee import Guarantee
 from discreet.randomness import NO_NOISE, Entropy, OSEntropy, add_rounded_normal, entropy, grid_exponent
-from discreet.released import GridValues, PrivateMoments
+from discreet.released import PrivateMoments
 
 DEFAULT_SHARES = {"gram": 0.4, "cross": 0.55, "squares": 0.05}
 """How mu^2 is split between X'X, X'y and y'y when outcomes are named."""

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from discreet import derived
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric
 from discreet.errors import FileFormatError, GuaranteeError, NotReleasedError, ParameterError
-from discreet.files import read_document, write_document
+from discreet.files import digest, read_document, write_document
 from discreet.formula import released as released_formula
+from discreet.grid import GridValues, statistic
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import BINS, Block
+from discreet.privacy.events import Block
 from discreet.randomness import grid_exponent
 from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import Unclip, unclip
@@ -28,19 +29,6 @@ if TYPE_CHECKING:
     from discreet.selection import Selection
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class GridValues:
-    """Integers q that stand for the values q 2^exponent, in units of 2^-40."""
-
-    exponent: int
-    integers: tuple[int, ...]
-
-    def floats(self) -> Floats:
-        """The values in units of the mapped columns."""
-        shift = self.exponent - 2 * LATTICE_BITS
-        return np.array([math.ldexp(float(q), shift) for q in self.integers])
 
 
 @dataclass(frozen=True)
@@ -71,7 +59,7 @@ class PrivateMoments:
     @cached_property
     def arrays(self) -> dict[Block, Floats]:
         """The released statistics in units of the mapped columns."""
-        return {block: _array(block, parts) for block, parts in zip(self.blocks, self.values, strict=True)}
+        return {block: statistic(block, parts) for block, parts in zip(self.blocks, self.values, strict=True)}
 
     def value(self, statistic: str) -> Floats:
         """The released values of one kind of statistic."""
@@ -104,17 +92,19 @@ class PrivateMoments:
         design = [domain.entries[i].name for i in places]
         gram = self._find("gram", design)
         cross = self._find("cross", design, [y.name])
-        yy = self._find_square(y.name)
+        yy, known = self._find_square(y.name), domain.exclusive(places)
+        diagonal, upper = gram.sds
         return NormalEquations(
             names=tuple(design),
             target=y.name,
-            S=np.where(domain.exclusive(places), 0.0, self._pick(gram, design, design)),
+            S=np.where(known, 0.0, self._pick(gram, design, design)),
             v=self._pick(cross, design, [y.name])[:, 0],
             yy=None if yy is None else float(self._pick(yy, [y.name], [y.name])[0, 0]),
             s_xx=gram.sd,
             s_xy=cross.sd if cross.statistic == "cross" or cross.layout == "uniform" else cross.sd / math.sqrt(2),
             s_yy=None if yy is None else yy.sd,
             n=self.rows(),
+            variances=np.where(known, 0.0, np.where(np.eye(len(design)), diagonal**2, upper**2)),
         )
 
     def rows(self) -> float:
@@ -189,16 +179,7 @@ class PrivateMoments:
                 "This release is a simulation: its noise came from a seed or was left out, so it hides nobody. "
                 "Release again without random_state, or save it with simulation=True for a study on public data."
             )
-        values = [
-            [{"exponent": p.exponent, "integers": [str(q) for q in p.integers]} for p in parts] for parts in self.values
-        ]
-        body = {
-            "kind": "release",
-            "format_version": derived.format_version(self.domain),
-            "certificate": self.certificate.to_dict(),
-            "values": values,
-        }
-        write_document(path, body)
+        write_document(path, self._document())
 
     @classmethod
     def load(cls, path: str | Path) -> PrivateMoments:
@@ -215,6 +196,22 @@ class PrivateMoments:
         except (KeyError, TypeError, ValueError, OverflowError):
             raise FileFormatError(f"{Path(path).name} is damaged: its values do not fit its certificate.") from None
         return released
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 that a saved release carries: one name for one release, to cite it by."""
+        return digest(self._document())
+
+    def _document(self) -> dict[str, Any]:
+        return {
+            "kind": "release",
+            "format_version": derived.format_version(self.domain),
+            "certificate": self.certificate.to_dict(),
+            "values": [
+                [{"exponent": p.exponent, "integers": [str(q) for q in p.integers]} for p in parts]
+                for parts in self.values
+            ],
+        }
 
     def __repr__(self) -> str:
         g = self.certificate.guarantee
@@ -273,23 +270,3 @@ class PrivateMoments:
 def _describe(block: Block) -> str:
     names = ", ".join(dict.fromkeys(block.rows[:6] + block.columns[:6]))
     return f"{block.name} of {names}{', ...' if len(block.rows) > 6 else ''}"
-
-
-def _array(block: Block, parts: Sequence[GridValues]) -> Floats:
-    if block.statistic == "gram":
-        diagonal, upper = (part.floats() for part in parts)
-        at = np.triu_indices(len(block.rows), k=1)
-        if len(diagonal) != len(block.rows) or len(upper) != len(at[0]):
-            raise ValueError("a Gram matrix of another size")
-        G = np.diag(diagonal)
-        G[at] = upper
-        G.T[at] = upper
-        return G
-    (values,) = (part.floats() for part in parts)
-    shape = {
-        "cross": (len(block.rows), len(block.columns)),
-        "squares": (len(block.columns),),
-        "eigenvalue": (),
-        "counts": (BINS,),
-    }
-    return values.reshape(shape[block.statistic])

@@ -1,8 +1,9 @@
-"""Fitted models: coefficients in the user's units, with the guarantee they carry."""
+"""Fitted models: coefficients in the user's units, how sure they are, and the guarantee they carry."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import checks
-from discreet.derived import VERSIONS, format_version, unit_of
-from discreet.domain import CONSTANT, Domain
-from discreet.errors import DataError, FileFormatError, GuaranteeError, ParameterError
+from discreet.derived import VERSIONS, format_version
+from discreet.design import design_matrix
+from discreet.domain import CONSTANT
+from discreet.errors import FileFormatError, GuaranteeError, ParameterError
 from discreet.files import read_document, write_document
+from discreet.inference import OLD_FILE, Inference, Test, infer
 from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
 from discreet.solve.equations import NormalEquations
 from discreet.solve.noise_aware import noise_aware
 from discreet.solve.ridge import ridge
+from discreet.summary import Summary
+from discreet.unavailable import Unavailable
+from discreet.units import coefficient_unit, user_units
 
 Floats = NDArray[np.float64]
 
@@ -42,6 +48,12 @@ class Results:
         How the equations were solved.
     certificate : Certificate
         The guarantee of the release behind it.
+    inference : Inference or Unavailable
+        How sure the release is of the coefficients, or why that is not known.
+    rows : float
+        The number of rows: declared, or a released noisy one.
+    release : str
+        The digest of the release behind it, by which it can be cited.
     """
 
     target: str
@@ -50,41 +62,156 @@ class Results:
     intercept: float
     model: str
     certificate: Certificate
+    inference: Inference | Unavailable = OLD_FILE
+    rows: float | None = None
+    release: str = ""
+
+    # ---------------------------------------------------------------- numbers by name
 
     @property
     def params(self) -> dict[str, float]:
         """All coefficients by name, the intercept first."""
-        head = {CONSTANT: self.intercept} if self.certificate.domain.intercept else {}
-        return head | dict(zip(self.names, self.coef.tolist(), strict=True))
+        return self._named(np.concatenate([[self.intercept], self.coef]))
 
-    def predict(self, X: Floats) -> Floats:
-        """Predict from a matrix with one column for each of `names`."""
-        try:
-            matrix = np.asarray(X, dtype=float)
-        except (TypeError, ValueError):
-            raise DataError("X cannot be read as a matrix of numbers.") from None
-        if matrix.ndim != 2 or matrix.shape[1] != len(self.names):
-            raise DataError(f"X must be a matrix with {len(self.names)} columns: {', '.join(self.names)}.")
-        predicted: Floats = matrix @ self.coef + self.intercept
-        return predicted
+    @property
+    def debiased(self) -> dict[str, float] | Unavailable:
+        """The coefficients without the shrinkage that helps a model to predict: the centres of the intervals."""
+        found = self.inference
+        return found if isinstance(found, Unavailable) else self._named(found.estimate)
+
+    @property
+    def std_err(self) -> dict[str, float] | Unavailable:
+        """Standard errors of the debiased coefficients: sampling error and privacy noise."""
+        return self._named_or_why("std_err")
+
+    @property
+    def privacy_noise(self) -> dict[str, float] | Unavailable:
+        """What the standard errors would be if privacy noise were all there is."""
+        return self._named_or_why("privacy_noise")
+
+    @property
+    def pvalues(self) -> dict[str, float] | Unavailable:
+        """p-values of the tests that each coefficient is zero."""
+        return self._named_or_why("p_values")
+
+    def conf_int(self, level: float = 0.95) -> dict[str, tuple[float, float]] | Unavailable:
+        """Confidence intervals (low, high) by name.
+
+        Parameters
+        ----------
+        level : float
+            The share of samples and noises for which the interval holds the true coefficient.
+        """
+        level = checks.fraction("level", level)
+        found = self.inference
+        pairs = found if isinstance(found, Unavailable) else found.interval(level)
+        if isinstance(pairs, Unavailable):
+            return pairs
+        return {name: (low, high) for name, (low, high) in self._named(pairs).items()}
+
+    def wald_test(self, names: Sequence[str]) -> Test | Unavailable:
+        """The test that several coefficients are all zero, for example those of all levels of a category."""
+        known = list(self.params)
+        unknown = [name for name in names if name not in known]
+        if isinstance(names, str) or not names or unknown:
+            raise ParameterError(f"names must be a list of coefficients among {', '.join(known)}.")
+        shift = 0 if CONSTANT in known else 1
+        found = self.inference
+        places = [known.index(name) + shift for name in dict.fromkeys(names)]
+        return found if isinstance(found, Unavailable) else found.test(places)
 
     def unit(self, name: str) -> str:
         """The unit of a coefficient, as far as the schema gives units."""
-        domain = self.certificate.domain
-        outcome = _unit(domain, self.target) or "1"
-        below = _unit(domain, name)
-        below = f"({below})" if below and "*" in below else below
-        text = f"{outcome}/{below}" if below else outcome
-        return "" if text == "1" else text
+        return coefficient_unit(self.certificate.domain, self.target, name)
+
+    def _named(self, values: Floats) -> dict[str, Any]:
+        """Values of (intercept, coef) by name; without an intercept the first is left out."""
+        names = [CONSTANT, *self.names] if self.certificate.domain.intercept else list(self.names)
+        return dict(zip(names, values[-len(names) :].tolist() if names else [], strict=True))
+
+    def _named_or_why(self, what: str) -> dict[str, float] | Unavailable:
+        if isinstance(self.inference, Unavailable):
+            return self.inference
+        values = getattr(self.inference, what)
+        return values if isinstance(values, Unavailable) else self._named(values)
+
+    # ---------------------------------------------------------------- predictions
+
+    def predict(self, X: Any) -> Floats:
+        """Predict the outcome; X is not clipped to the bounds.
+
+        Parameters
+        ----------
+        X : frame, Arrow table, mapping of columns, or matrix
+            The features by name; or a matrix with one column for each of `names`.
+        """
+        predicted: Floats = self._design(X) @ self.coef + self.intercept
+        return predicted
+
+    def predict_interval(
+        self, X: Any, level: float = 0.95, *, of: str = "outcome"
+    ) -> tuple[Floats, Floats] | Unavailable:
+        """Intervals (low, high) around the debiased line.
+
+        Parameters
+        ----------
+        X : frame, Arrow table, mapping of columns, or matrix
+            As for `predict`.
+        level : float
+            The share of outcomes, or of samples and noises, for which the interval holds.
+        of : {"outcome", "mean"}
+            Where a new outcome lies, if outcomes are normal around the line; or where the line itself lies.
+        """
+        checks.choice("of", of, ("outcome", "mean"))
+        level = checks.fraction("level", level)
+        Z = np.column_stack([np.ones(len(D := self._design(X))), D])
+        found = self.inference
+        if isinstance(found, Unavailable):
+            return found
+        C = found.covariance
+        if isinstance(C, Unavailable) or isinstance(found.sigma, Unavailable):
+            return C if isinstance(C, Unavailable) else found.sigma  # type: ignore[return-value]
+        variance = np.einsum("ij,jk,ik->i", Z, C, Z) + (found.sigma**2 if of == "outcome" else 0.0)
+        centre, half = Z @ found.estimate, found.quantile(level) * np.sqrt(variance)
+        return centre - half, centre + half
+
+    def _design(self, X: Any) -> Floats:
+        return design_matrix(X, self.certificate.domain, self.names)
+
+    # ---------------------------------------------------------------- tables and files
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """A table of the coefficients with their standard errors and intervals, the guarantee on top."""
+        from discreet.reading import read_results
+
+        return read_results(self, checks.fraction("level", level))
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """A pandas frame: one row a coefficient; what is not available is missing."""
+        from discreet.reading import results_frame
+
+        return results_frame(self, checks.fraction("level", level))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
+        numbers = {
+            "debiased": self.debiased,
+            "std_err": self.std_err,
+            "privacy_noise": self.privacy_noise,
+            "conf_int": self.conf_int(),
+        }
         return {
             "target": self.target,
             "model": self.model,
             "params": self.params,
+            **{key: v.to_dict() if isinstance(v, Unavailable) else v for key, v in numbers.items()},
             "guarantee": self.certificate.guarantee.to_dict(),
+            "release": self.release,
         }
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     def save(self, path: str | Path) -> None:
         """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery."""
@@ -93,7 +220,8 @@ class Results:
         version = format_version(self.certificate.domain)
         body = {"kind": "results", "format_version": version, "certificate": self.certificate.to_dict()}
         facts = {"target": self.target, "model": self.model, "names": list(self.names)}
-        write_document(path, body | facts | {"coef": self.coef.tolist(), "intercept": self.intercept})
+        numbers = {"coef": self.coef.tolist(), "intercept": self.intercept, "rows": self.rows, "release": self.release}
+        write_document(path, body | facts | numbers | {"inference": self.inference.to_dict()})
 
     @classmethod
     def load(cls, path: str | Path) -> Results:
@@ -104,60 +232,36 @@ class Results:
             names, coef = tuple(map(str, body["names"])), np.array(body["coef"], dtype=float)
             if coef.shape != (len(names),):
                 raise ValueError("coefficients do not fit their names")
-            return cls(str(body["target"]), names, coef, float(body["intercept"]), str(body["model"]), certificate)
+            rows = None if body.get("rows") is None else float(body["rows"])
+            return cls(
+                str(body["target"]), names, coef, float(body["intercept"]), str(body["model"]), certificate,
+                _inference(body.get("inference"), len(names) + 1), rows, str(body.get("release", "")),
+            )  # fmt: skip
         except (KeyError, TypeError, ValueError):
             raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
 
-    def summary(self) -> str:
-        """A table of the coefficients, with the guarantee on top."""
-        g = self.certificate.guarantee
-        width = max(len(name) for name in [*self.params, "coefficient"])
-        lines = [
-            f"{self.target} ~ {' + '.join(self.names) or '1'}",
-            f"{self.model}; epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}",
-            "",
-            f"{'':<{width}}  {'coef':>14}  unit",
-        ]
-        lines += [f"{name:<{width}}  {value:>14.6g}  {self.unit(name)}".rstrip() for name, value in self.params.items()]
-        return "\n".join(lines)
-
     def __str__(self) -> str:
-        return self.summary()
+        return str(self.summary())
 
     __repr__ = __str__
 
-
-def _unit(domain: Domain, name: str) -> str | None:
-    place = domain.indices([name])[0]
-    return unit_of(domain.columns[domain.entries[place].column]) if place else None
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
 
-def in_user_units(domain: Domain, names: tuple[str, ...], target: str, theta: Floats) -> tuple[Floats, float]:
-    """Coefficients and intercept for y = intercept + x'coef, from those of the mapped columns.
-
-    With y = c_y + h_y z_y and z_j = (x_j - c_j)/h_j: coef_j = h_y theta_j/h_j, and the centres go to the intercept.
-    """
-    columns = [domain.entries[i].column for i in domain.indices(names)]
-    maps = np.array([domain.map(column) for column in columns]).reshape(-1, 2)
-    c_y, h_y = domain.map(domain.entries[domain.indices([target])[0]].column)
-    coef = h_y * theta / maps[:, 1]
-    constant = float(coef[0]) if names[0] == CONSTANT else 0.0
-    slopes = coef[1:] if names[0] == CONSTANT else coef
-    centres = maps[1:, 0] if names[0] == CONSTANT else maps[:, 0]
-    return slopes, float(c_y + constant - centres @ slopes)
+def _inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailable:
+    if facts is None:
+        return OLD_FILE
+    return Inference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
 
 
-def results(released: PrivateMoments, equations: NormalEquations, theta: Floats, model: str) -> Results:
+def results(released: PrivateMoments, e: NormalEquations, theta: Floats, model: str) -> Results:
     """Package a solution in the user's units."""
-    coef, intercept = in_user_units(released.domain, equations.names, equations.target, theta)
-    declared, line = released.certificate.declared, released.unclip(equations.target)
-    if declared is not None and line is not None:
-        c, h = declared.map(equations.target)
-        coef = line.factor * coef
-        if declared.intercept:
-            intercept = c + h * line.mean_y + line.factor * (intercept - c - h * line.mean_g)
-    names = tuple(name for name in equations.names if name != CONSTANT)
-    return Results(equations.target, names, coef, intercept, model, released.certificate)
+    coef, intercept = user_units(released, e).params(theta)
+    names = tuple(name for name in e.names if name != CONSTANT)
+    return Results(
+        e.target, names, coef, intercept, model, released.certificate, infer(released, e), e.n, released.digest
+    )
 
 
 def fit_equations(released: PrivateMoments, e: NormalEquations, model: str, options: Mapping[str, Any]) -> Results:

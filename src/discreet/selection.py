@@ -12,9 +12,9 @@ from discreet import checks
 from discreet.domain import CONSTANT
 from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
-from discreet.results import results
 from discreet.solve.equations import NormalEquations
 from discreet.solve.inclusion import inclusion
+from discreet.units import user_units
 
 Floats = NDArray[np.float64]
 
@@ -94,5 +94,6 @@ def select_variables(released: PrivateMoments, e: NormalEquations) -> Selection:
     """Inclusion probabilities of the regressors of released normal equations, the intercept always in the model."""
     constant = np.array([name == CONSTANT for name in e.names])
     probability, theta = inclusion(e, constant)
-    fitted = results(released, e, theta, "selection")
-    return Selection(fitted.target, fitted.names, probability[~constant], fitted.coef, released.certificate)
+    coef, _ = user_units(released, e).params(theta)
+    names = tuple(name for name in e.names if name != CONSTANT)
+    return Selection(e.target, names, probability[~constant], coef, released.certificate)

@@ -28,6 +28,8 @@ class NormalEquations:
         Noise sds: of the diagonal of S (s_xx/sqrt(2) off it), of v, of yy.
     n : float
         The number of rows: declared, or a released noisy one.
+    variances : array, optional
+        Those of the noise in each entry of S; by default s_xx^2 on the diagonal and half of it off it.
     """
 
     names: tuple[str, ...]
@@ -39,6 +41,14 @@ class NormalEquations:
     s_xy: float
     s_yy: float | None
     n: float
+    variances: Floats | None = None
+
+    @property
+    def noise_variances(self) -> Floats:
+        """Variances of the noise in S; 0 where an entry is known."""
+        if self.variances is not None:
+            return self.variances
+        return self.s_xx**2 * (np.eye(self.d) + 1) / 2
 
     @property
     def d(self) -> int:

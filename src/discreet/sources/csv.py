@@ -13,10 +13,11 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.csv
 
+from discreet.arrow_columns import level_type
 from discreet.columns import Categorical, Column, Numeric
 from discreet.domain import Domain
 from discreet.errors import DataError, FileFormatError
-from discreet.sources.arrow import BatchSource, level_type
+from discreet.sources.arrow import BatchSource
 from discreet.sources.base import check_names
 
 

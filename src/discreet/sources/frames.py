@@ -9,10 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet.arrow_columns import check_type, level_type
 from discreet.columns import Column, Numeric
 from discreet.domain import Domain
 from discreet.errors import DataError
-from discreet.sources.arrow import ArrowSource, check_type, level_type
+from discreet.sources.arrow import ArrowSource
 from discreet.sources.base import check_lengths, check_names, comes_from, spans
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from discreet.arrow_columns import kind
 from discreet.domain import Domain
 from discreet.errors import DataError
-from discreet.sources.arrow import kind
 from discreet.sources.base import Source
 from discreet.sources.csv import CsvSource, header
 from discreet.sources.parquet import ParquetSource, open_parquet

@@ -1,0 +1,181 @@
+"""How sure a release is of its coefficients: standard errors, intervals and tests, from released values only.
+
+The estimand is the best linear fit to the population, clipped to the bounds that were used. All numbers here belong to
+the debiased coefficients (`discreet.solve.debiased`), whatever model was fitted: a penalty or a prior moves a model's
+coefficients towards zero, which helps it to predict but leaves no honest interval around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from discreet.domain import CONSTANT
+from discreet.released import PrivateMoments
+from discreet.solve.debiased import Debiased, debiased
+from discreet.solve.equations import NormalEquations
+from discreet.unavailable import Unavailable
+from discreet.units import column_of, user_units
+
+Floats = NDArray[np.float64]
+
+LARGEST_NOISE = 0.25
+"""Intervals are given where the noise of X'X is at most this share of the features' least variation."""
+
+NO_SQUARES = Unavailable(
+    "not released",
+    "Sampling error needs y'y, which this release does not hold. DPLinearRegression and release() include it.",
+)
+OLD_FILE = Unavailable("not released", "This file was saved by an older version of discreet, without standard errors.")
+
+
+class Test(NamedTuple):
+    """A test that coefficients are zero: F statistic, degrees of freedom, p-value."""
+
+    statistic: float
+    df: tuple[int, float]
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """Debiased (intercept, coefficients) in the user's units, with their covariance.
+
+    Parameters
+    ----------
+    estimate : array
+        The debiased intercept and coefficients.
+    sampling, privacy : array, or Unavailable
+        The parts of their covariance: what another sample of people would change, and what other noise would.
+    sigma : float, or Unavailable
+        Standard deviation of outcomes around the line.
+    explained : float, or Unavailable
+        R^2.
+    df : float
+        Rows less coefficients.
+    noise : float
+        The noise of X'X, relative to the features' least variation.
+    """
+
+    estimate: Floats
+    sampling: Floats | Unavailable
+    privacy: Floats
+    sigma: float | Unavailable
+    explained: float | Unavailable
+    df: float
+    noise: float
+
+    @property
+    def covariance(self) -> Floats | Unavailable:
+        """Of the debiased intercept and coefficients."""
+        return self.sampling if isinstance(self.sampling, Unavailable) else self.sampling + self.privacy
+
+    @property
+    def std_err(self) -> Floats | Unavailable:
+        """Standard errors."""
+        C = self.covariance
+        return C if isinstance(C, Unavailable) else np.sqrt(np.diag(C))
+
+    @property
+    def privacy_noise(self) -> Floats:
+        """What the standard errors would be if there were no sampling error."""
+        noise: Floats = np.sqrt(np.diag(self.privacy))
+        return noise
+
+    def quantile(self, level: float) -> float:
+        """How many standard errors an interval extends to each side."""
+        return float(stats.t.ppf((1 + level) / 2, self.df))
+
+    def interval(self, level: float) -> Floats | Unavailable:
+        """Confidence intervals, a row (low, high) for the intercept and for each coefficient."""
+        se = self.std_err
+        if isinstance(se, Unavailable):
+            return se
+        return self.estimate[:, None] + self.quantile(level) * np.outer(se, [-1.0, 1.0])
+
+    @property
+    def p_values(self) -> Floats | Unavailable:
+        """Of the tests that each coefficient is zero."""
+        se = self.std_err
+        if isinstance(se, Unavailable):
+            return se
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p: Floats = 2 * stats.t.sf(np.abs(self.estimate / se), self.df)
+        return p
+
+    def test(self, places: Sequence[int]) -> Test | Unavailable:
+        """The test that some coefficients are all zero."""
+        C = self.covariance
+        if isinstance(C, Unavailable):
+            return C
+        b, k = self.estimate[list(places)], len(places)
+        F = float(b @ np.linalg.solve(C[np.ix_(places, places)], b)) / k
+        return Test(F, (k, self.df), float(stats.f.sf(F, k, self.df)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any], size: int) -> Inference:
+        """Rebuild from `to_dict`, for an intercept and size - 1 coefficients."""
+        read = {field.name: _read(facts[field.name]) for field in fields(cls)}
+        shapes = {"estimate": (size,), "sampling": (size, size), "privacy": (size, size)}
+        for name, shape in shapes.items():
+            if not isinstance(read[name], Unavailable) and np.shape(read[name]) != shape:
+                raise ValueError(f"{name} has another size")
+        return cls(**read)
+
+
+def infer(released: PrivateMoments, e: NormalEquations) -> Inference | Unavailable:
+    """What released normal equations tell of the coefficients, or why they tell too little."""
+    fit = debiased(e)
+    if fit.noise > LARGEST_NOISE:
+        return Unavailable(
+            "not available",
+            f"The noise of X'X is {fit.noise:.2g} of the least variation of the features, and intervals keep their "
+            f"level up to {LARGEST_NOISE:g} only. Fewer features, tighter bounds, more rows or a larger epsilon help.",
+        )
+    units = user_units(released, e, unclip=False)
+    sampling: Floats | Unavailable = NO_SQUARES
+    sigma: float | Unavailable = NO_SQUARES
+    if fit.sigma2 is not None:
+        sampling = units.covariance(fit.sigma2 * fit.unit_sampling)
+        sigma = released.domain.map(column_of(released.domain, e.target))[1] * fit.sigma2**0.5
+    intercept, coef = units.params(fit.theta)[::-1]
+    return Inference(
+        estimate=np.concatenate([[intercept], coef]),
+        sampling=sampling,
+        privacy=units.covariance(fit.privacy),
+        sigma=sigma,
+        explained=_explained(e, fit),
+        df=max(e.n - e.d, 1.0),
+        noise=fit.noise,
+    )
+
+
+def _explained(e: NormalEquations, fit: Debiased) -> float | Unavailable:
+    """R^2 = 1 - RSS/TSS, around the mean where the model has an intercept."""
+    if fit.sigma2 is None or e.yy is None or e.s_yy is None:
+        return NO_SQUARES
+    total = e.yy - (e.v[0] ** 2 / max(e.S[0, 0], 1.0) if e.names[0] == CONSTANT else 0.0)
+    if e.s_yy > LARGEST_NOISE * total:
+        return Unavailable("not available", "The noise of y'y hides how much the outcome varies.")
+    return float(np.clip(1 - fit.sigma2 * max(e.n - e.d, 1.0) / total, 0.0, 1.0))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Unavailable):
+        return value.to_dict()
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Unavailable.from_dict(value)
+    return np.array(value, dtype=float) if isinstance(value, list) else float(value)

@@ -1,0 +1,127 @@
+"""A result as people read it: one description, as text and as HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from html import escape
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A title, facts, one table and notes. `str` shows it as text, Jupyter as HTML; both hold the same words.
+
+    Parameters
+    ----------
+    title : str
+        What it is.
+    facts : tuple of (label, text)
+        What holds for the whole.
+    columns : tuple of str
+        Headings; the first is that of the names.
+    rows : tuple of tuples of str
+        One cell a column.
+    notes : tuple of str
+        What must be known to read it.
+
+    Examples
+    --------
+    >>> print(Summary("income ~ age", (("Rows", "1000"),), ("", "coef"), (("age", "2.5"),), ("A note.",)))
+    income ~ age
+    ============
+    Rows  1000
+    ------------
+         coef
+    age   2.5
+    ------------
+    A note.
+    """
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def with_fact(self, name: str, text: str) -> Summary:
+        """The same with one more fact."""
+        return replace(self, facts=(*self.facts, (name, text)))
+
+    def with_column(self, heading: str, cells: Sequence[str], at: int) -> Summary:
+        """The same with one more column."""
+        rows = [(*row[:at], cell, *row[at:]) for row, cell in zip(self.rows, cells, strict=True)]
+        columns = (*self.columns[:at], heading, *self.columns[at:])
+        return replace(self, columns=columns, rows=tuple(rows))
+
+    def __str__(self) -> str:
+        table = self._table()
+        label = max((len(name) for name, _ in self.facts), default=0)
+        width = max(len(self.title), *(len(line) for line in table))
+        facts = [
+            line
+            for name, text in self.facts
+            for line in textwrap.wrap(
+                f"{name:<{label}}  {text}", max(width, 72), subsequent_indent=" " * (label + 2), break_on_hyphens=False
+            )
+        ]
+        notes = [line for note in self.notes for line in textwrap.wrap(note, max(width, 72), break_on_hyphens=False)]
+        parts = [[self.title, "=" * width], [*facts, "-" * width] if facts else [], table]
+        parts.append(["-" * width, *notes] if notes else [])
+        return "\n".join(line for part in parts for line in part)
+
+    __repr__ = __str__
+
+    def _table(self) -> list[str]:
+        lines = [self.columns, *self.rows]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
+        numeric = [self._is_numeric(i) for i in range(len(self.columns))]
+        return [
+            "  ".join(
+                cell.rjust(width) if right else cell.ljust(width)
+                for cell, right, width in zip(line, numeric, widths, strict=True)
+            ).rstrip()
+            for line in lines
+        ]
+
+    def _is_numeric(self, i: int) -> bool:
+        return i > 0 and any(row[i][:1].isdigit() or row[i][:1] in "-+." for row in self.rows if row[i])
+
+    def _repr_html_(self) -> str:
+        return f'<div class="discreet">{self.html()}</div>'
+
+    def html(self) -> str:
+        """The title, the facts, the table and the notes as HTML, without a page around them."""
+        facts = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self.facts)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return (
+            f"<h3>{escape(self.title)}</h3>"
+            f'<table class="facts">{facts}</table>{self.html_table()}<div class="notes">{notes}</div>'
+        )
+
+    def html_table(self) -> str:
+        """The table alone."""
+        numeric = [self._is_numeric(i) for i in range(len(self.columns))]
+
+        def cells(line: Sequence[str], tag: str) -> str:
+            row = ""
+            for i, cell in enumerate(line):
+                kind, side = "th" if i == 0 else tag, "right" if numeric[i] else "left"
+                row += f'<{kind} style="text-align:{side}">{escape(cell)}</{kind}>'
+            return f"<tr>{row}</tr>"
+
+        body = "".join(cells(row, "td") for row in self.rows)
+        return f'<table class="values"><thead>{cells(self.columns, "th")}</thead><tbody>{body}</tbody></table>'
+
+
+def number(value: float) -> str:
+    """Five significant digits, as people write them.
+
+    Examples
+    --------
+    >>> number(1234567.0), number(0.05071234), number(-0.0)
+    ('1,234,567', '0.050712', '0')
+    """
+    if 1e4 <= abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value + 0.0:.5g}"
