@@ -21,10 +21,13 @@ from discreet.privacy.budget import Budget
 from discreet.release import release
 from discreet.released import PrivateMoments
 from discreet.results import Results
+from discreet.sampling import OPS, AdaOPS, NoisyGradientDescent, NoisySGD, OutputPerturbation, SubsampleAggregate
 from discreet.selection import Selection
 
 __all__ = [
+    "OPS",
     "SSP",
+    "AdaOPS",
     "AdaSSP",
     "Budget",
     "BudgetError",
@@ -40,10 +43,14 @@ __all__ = [
     "DiscreetWarning",
     "Domain",
     "Moments",
+    "NoisyGradientDescent",
+    "NoisySGD",
     "ObjectivePerturbation",
+    "OutputPerturbation",
     "PrivateMoments",
     "Results",
     "Selection",
+    "SubsampleAggregate",
     "TrivialRegressor",
     "formula",
     "release",

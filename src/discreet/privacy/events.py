@@ -13,7 +13,11 @@ from typing import Any, Literal, get_args
 
 from discreet.errors import FileFormatError
 from discreet.privacy import gdp
+from discreet.privacy.coefficients import CoefficientEvent, PrintedEvent
+from discreet.privacy.iterates import AggregateEvent, GradientEvent, SampledEvent
 from discreet.privacy.objective import ObjectiveEvent
+from discreet.privacy.posterior import PosteriorEvent
+from discreet.privacy.staged import AdaptiveEvent, OutputEvent
 
 Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts"]
 Layout = Literal["weighted", "uniform"]
@@ -120,9 +124,22 @@ class GaussianEvent:
         return cls(float(facts["mu"]), tuple(Block.from_dict(block) for block in facts["blocks"]))
 
 
-Event = GaussianEvent | ObjectiveEvent
+Event = GaussianEvent | ObjectiveEvent | CoefficientEvent
 
-_MECHANISMS: dict[str, type[Event]] = {"gaussian": GaussianEvent, "objective perturbation": ObjectiveEvent}
+_COEFFICIENTS: tuple[type[CoefficientEvent], ...] = (
+    PosteriorEvent,
+    AdaptiveEvent,
+    PrintedEvent,
+    OutputEvent,
+    GradientEvent,
+    SampledEvent,
+    AggregateEvent,
+)
+_MECHANISMS: dict[str, type[Event]] = {
+    "gaussian": GaussianEvent,
+    "objective perturbation": ObjectiveEvent,
+    **{kind.mechanism: kind for kind in _COEFFICIENTS},
+}
 
 
 def event_from_dict(facts: dict[str, Any]) -> Event:

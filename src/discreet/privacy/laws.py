@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from discreet.privacy import gdp
+
 Floats = NDArray[np.float64]
 
 _UP = 1 + 1e-9
@@ -99,7 +101,39 @@ class Point:
         return _Cells(low, masses, self.failure)
 
 
-Law = Tail | Point
+@dataclass(frozen=True)
+class Profile:
+    """A release of which only its curve delta(epsilon) is known; it is not composed with others.
+
+    Examples
+    --------
+    >>> Profile(lambda epsilon: 1e-6).delta(1.0)
+    1e-06
+    """
+
+    curve: Callable[[float], float]
+
+    def delta(self, epsilon: float) -> float:
+        """The curve."""
+        return min(1.0, self.curve(epsilon))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An event on the output, of at most this probability under either table, that counts as if all were told.
+
+    It is added to delta once, whatever else there is: P(S) <= P(failure) + P(S without it).
+
+    Examples
+    --------
+    >>> Failure(1e-7).probability
+    1e-07
+    """
+
+    probability: float
+
+
+Law = Tail | Point | Profile | Failure
 
 
 @dataclass(frozen=True)
@@ -122,11 +156,21 @@ class _Cells:
 
 def together(laws: Sequence[Law], mu: float) -> Callable[[float], float]:
     """The curve delta(epsilon) of several releases and of a mu-GDP part."""
+    failure = math.fsum(law.probability for law in laws if isinstance(law, Failure))
+    laws = [law for law in laws if not isinstance(law, Failure)]
+    if failure:
+        rest = together(laws, mu)
+        return lambda epsilon: min(1.0, (failure + rest(epsilon)) * (1 + 2.0**-48))
+    if not laws:
+        return lambda epsilon: gdp.delta(mu, epsilon)
     if len(laws) == 1 and mu == 0:
-        return laws[0].delta
-    step = (sum(law.span() for law in laws) + 9 * mu) / _CELLS
+        return laws[0].delta  # type: ignore[union-attr]
+    others = [law for law in laws if isinstance(law, (Tail, Point))]
+    if len(others) < len(laws):
+        return lambda epsilon: 1.0
+    step = (sum(law.span() for law in others) + 9 * mu) / _CELLS
     total = _gaussian(mu, step) if mu else _Cells(0, np.ones(1), 0.0)
-    for law in laws:
+    for law in others:
         total = total + law.cells(step)
     return lambda epsilon: total.delta(epsilon, step)
 
