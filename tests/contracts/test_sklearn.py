@@ -29,6 +29,7 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegression,
     Moments,
+    NoisySGD,
     ObjectivePerturbation,
     TrivialRegressor,
     registry,
@@ -66,7 +67,8 @@ DRAWN = [m.estimator for m in registry.METHODS if issubclass(m.estimator, Coeffi
 ESTIMATORS = [
     *(cls(**GIVEN, random_state=0) for cls in CLASSES),
     *PERTURBED,
-    *(cls(**GIVEN, rows=500, random_state=0) for cls in DRAWN),
+    *(cls(**GIVEN, rows=500, random_state=0) for cls in DRAWN if cls is not NoisySGD),
+    NoisySGD(**GIVEN, rows=500, steps=8, random_state=0),
     TrivialRegressor(bounds_y=(-4, 4)),
 ]
 
@@ -125,7 +127,7 @@ def test_tags_say_what_is_true(cls):
     assert not tags.non_deterministic
     assert tags.regressor_tags.poor_score
     assert get_tags(model(cls, random_state=None)).non_deterministic
-    assert not get_tags(model(cls, epsilon=1000)).regressor_tags.poor_score
+    assert get_tags(model(cls, epsilon=1000)).regressor_tags.poor_score == (cls in DRAWN)
     for epsilon in (None, "1", np.nan):
         assert get_tags(cls(epsilon=epsilon)).regressor_tags.poor_score
 

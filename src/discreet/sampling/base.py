@@ -33,6 +33,10 @@ class CoefficientsRegressor(TableRegressor):
 
     needs_rows: ClassVar[bool] = True
 
+    def _poor_score(self) -> bool:
+        """These methods are for comparison: no epsilon makes them all good on scikit-learn's small tables."""
+        return True
+
     def _check(self) -> Guarantee:
         promise = super()._check()
         if self.needs_rows and self.rows is None:

@@ -24,6 +24,7 @@ RADIUS = 16.0
 """Iterates stay within this many times Y/B, so that noise, which grows with them, has an end."""
 
 _TIMES = np.geomspace(1e-2, 1e3, 500)
+_CURVATURES = np.geomspace(1 / 64, 1, 7)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -103,9 +104,11 @@ def check_steps(steps: int | None) -> None:
 def best_time(mu: float, d: int, B: float, Y: float, rows: float) -> float:
     """The time, in units of 1/v with v = rows B^2/d, that minimises a bound on the error of predictions.
 
-    After a time t of many small steps the noise has variance (t B (Y + B norm))^2/mu^2 at most in each of d directions
-    of curvature v, and what is still missing of the signal, rows Y^2 at most, has fallen by e^(-2 t v).
+    After a time t of many small steps the noise has a variance of at most (t B (Y + B norm))^2/mu^2 in each of d
+    directions, and the signal that is still missing has fallen by e^(-2 t c) in one of curvature c. The signal is taken
+    as rows Y^2/10, its curvature as anything from v/64 to v.
     """
     t = _TIMES / (rows * B**2 / d)
     noise = rows * B**2 * (t * 2 * B * Y / mu) ** 2
-    return float(_TIMES[np.argmin(noise + rows * Y**2 * np.exp(-2 * _TIMES))])
+    missing = np.exp(-2 * np.outer(_TIMES, _CURVATURES)).mean(axis=1)
+    return float(_TIMES[np.argmin(noise + rows * Y**2 / 10 * missing)])

@@ -61,7 +61,7 @@ class NoisySGD(CoefficientsRegressor):
     )
 
     rate: float = 0.125
-    steps: int = 64
+    steps: int = 128
     clip: float | None = None
 
     def _check(self) -> Guarantee:
