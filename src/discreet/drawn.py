@@ -169,13 +169,15 @@ class Printed:
     """The stages of AdaOPS as a paper prints them, as functions of what was released before.
 
     `penalty` gives lambda and h from the released eigenvalue; `norm_sd` the noise on log(Y + B norm(theta)) from h, or
-    None; `gamma` the precision from h and that release.
+    None; `gamma` the precision from h and that release. With `code` the stages are those of 000's code: X'X + I stands
+    for X'X, and the draw has covariance (R R')^-1/gamma, H = R'R, for H^-1/gamma (E25).
     """
 
     eigenvalue_sd: float
     penalty: Callable[[float], tuple[float, float]]
     norm_sd: Callable[[float], float] | None
     gamma: Callable[[float, float], float]
+    code: bool = False
 
 
 def release_printed(
@@ -184,8 +186,10 @@ def release_printed(
     """AdaOPS with a paper's constants: a draw in floating point, of which nothing is promised."""
     ridge, source = Ridge(moments, subject.design, subject.target, subject.rows), release.source
     release.charge(epsilon=math.inf)
-    eigenvalue = float(add_normal(ridge.least_eigenvalue(), stages.eigenvalue_sd, source))
+    extra = 1.0 if stages.code else 0.0
+    eigenvalue = float(add_normal(ridge.least_eigenvalue() + extra, stages.eigenvalue_sd, source))
     lambda_, h = stages.penalty(eigenvalue)
+    lambda_ += extra
     floor = max(lambda_ + max(ridge.least_eigenvalue(), 0.0), 1e-9)
     log_norm, sd = 0.0, None
     if stages.norm_sd is not None:
@@ -196,6 +200,10 @@ def release_printed(
     facts = {name: value for name, value in subject.facts().items() if name != "rows"}
     event = PrintedEvent(**facts, eigenvalue_sd=stages.eigenvalue_sd, norm_sd=sd, penalty=lambda_, gamma=gamma)
     certificate = release.certify(moments.domain, event)
+    if stages.code:
+        theta = ridge.coefficients(lambda_, subject.norm, floor)
+        L = np.linalg.cholesky(ridge.S + lambda_ * np.eye(ridge.d))
+        return certificate, theta + np.linalg.solve(L, normals(ridge.d, source)) / math.sqrt(gamma)
     return certificate, ridge.draw(lambda_, subject.norm, floor, gamma, math.inf, source)
 
 

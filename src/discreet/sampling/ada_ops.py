@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from discreet import checks
 from discreet.drawn import Printed, Subject, release_adaptive, release_printed
 from discreet.errors import ParameterError
@@ -13,6 +15,7 @@ from discreet.linear.base import MomentsEstimator
 from discreet.moments import Moments
 from discreet.privacy import ada_ops, published_ops
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.ops_calibration import coefficient_bound
 from discreet.privacy.staged import eigenvalue_change
 from discreet.release import Counts
 from discreet.sampling.base import CoefficientsRegressor
@@ -21,7 +24,7 @@ RESERVE = 1 / 512
 """The share of mu^2 that hides rounding errors."""
 
 KAPPA = 2.0
-"""kappa d is n B^2 over the least eigenvalue: 2 says that directions differ by a factor of 2 at most."""
+"""The default of the published variant."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -39,10 +42,10 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
         Paper 000's algorithm, or 001's.
     kappa : float, optional
         For ``variant="kappa"``: H is made to have eigenvalues of at least rows B^2/(kappa d), B^2 being the bound on
-        the squared norm of a row. 2 by default, or the largest that the promise allows.
-    published : {None, "000", "001"}
-        Use the constants printed in that paper, 000 for its algorithm, 001 for ``variant="kappa"``; the guarantee is
-        then `claimed`.
+        the squared norm of a row. By default chosen from public facts, to make a bound on the error small; 2 if published.
+    published : {None, "000", "000-code", "001"}
+        Use the constants printed in that paper, 000 for its algorithm, 001 for ``variant="kappa"``; or what 000's
+        authors' code does, for data with norms and outcomes of at most 1. The guarantee is then `claimed`.
 
     Notes
     -----
@@ -58,7 +61,7 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
     ((2,), 'verified')
     """
 
-    papers: ClassVar[tuple[str, ...]] = ("000", "001")
+    papers: ClassVar[tuple[str, ...]] = ("000", "000-code", "001")
     needs_rows: ClassVar[bool] = False
     why_no_inference: ClassVar[str] = (
         "A posterior sample is the coefficients plus noise of covariance H^-1/gamma, and of H only the least "
@@ -78,8 +81,10 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
                 raise ParameterError('kappa= is of variant="kappa" only.')
         if self.variant == "kappa" and self.rows is None:
             raise ParameterError('variant="kappa" needs rows=, the largest number of rows there can be.')
-        if self.published is not None and self.published != {"000": "000", "kappa": "001"}[self.variant]:
-            raise ParameterError('published="000" is of variant="000", published="001" of variant="kappa".')
+        if self.published is not None and (self.published == "001") != (self.variant == "kappa"):
+            raise ParameterError('published="001" is of variant="kappa", the others are of variant="000".')
+        if self.published == "000-code" and self.rows is None:
+            raise ParameterError('published="000-code" needs rows=, as the code uses the number of rows.')
         return promise
 
     def _fit(
@@ -99,7 +104,7 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
             certificate, theta = release_adaptive(moments, subject, plan, mu_out, self._release(promise))
         else:
             stages = self._printed(subject, promise)
-            reason = E5 if self.published == "000" else E6
+            reason = E6 if self.published == "001" else E5
             certificate, theta = release_printed(moments, subject, stages, self._release(promise, reason))
         self._set(certificate, theta, subject, target, features, named)
         return self
@@ -115,18 +120,16 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
         }
         facts |= {"eigenvalue_sensitivity": eigenvalue_change(d, B), "reserve": RESERVE}
         if self.variant == "kappa":
-            facts["kappa"] = self.kappa or self._largest_kappa(ada_ops.plan(promise.epsilon, promise.delta, **facts))
+            facts["kappa"] = self.kappa or default_kappa(ada_ops.plan(promise.epsilon, promise.delta, **facts))
         return ada_ops.plan(promise.epsilon, promise.delta, **facts)
-
-    def _largest_kappa(self, plan: ada_ops.Plan) -> float:
-        """2, or what the promise allows: the plan without kappa has a little less for the draw."""
-        return min(KAPPA, 0.9 * plan.n_max * plan.B**2 / (plan.d * plan.h_min))
 
     def _printed(self, subject: Subject, promise: Guarantee) -> Printed:
         """The stages of the paper; noise on the eigenvalue as printed, which lacks B^2 in 000 (E5)."""
         e, delta, d, B, Y = promise.epsilon, promise.delta, len(subject.design), subject.norm, subject.outcome
         if self.published == "001":
             return self._printed_kappa(subject, promise)
+        if self.published == "000-code":
+            return self._code(promise, d)
         log = math.log(6 / delta)
         sd = math.sqrt(log) / (e / 4)
 
@@ -143,6 +146,21 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
 
         return Printed(sd, penalty, norm_sd, gamma)
 
+    def _code(self, promise: Guarantee, d: int) -> Printed:
+        e, delta, log = promise.epsilon, promise.delta, math.log(6 / promise.delta)
+
+        def penalty(eigenvalue: float) -> tuple[float, float]:
+            lt, lambda_ = published_ops.ada_ops_code_penalty(e, delta, d, eigenvalue)
+            return lambda_, lambda_ + lt
+
+        def norm_sd(h: float) -> float:
+            return math.log1p(1 / h) / (e / 4) * math.sqrt(log)
+
+        def gamma(h: float, log_norm: float) -> float:
+            return published_ops.ada_ops_code_gamma(e, delta, h, float(self.rows or 0), log_norm)
+
+        return Printed(math.sqrt(log) / (e / 4), penalty, norm_sd, gamma, code=True)
+
     def _printed_kappa(self, subject: Subject, promise: Guarantee) -> Printed:
         e, delta, d, B = promise.epsilon, promise.delta, len(subject.design), subject.norm
         rows, kappa = int(subject.rows or 0), self.kappa or KAPPA
@@ -156,6 +174,19 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
             return lambda_, rows * B**2 / (d * kappa)
 
         return Printed(sd * B**2, penalty, None, lambda h, log_norm: printed(0.0)[1] / subject.outcome**2)
+
+
+def default_kappa(plan: ada_ops.Plan) -> float:
+    """The kappa with the least bound on the error, as `privacy.ada_ops.penalty` bounds it, if all of h is penalty.
+
+    The plan without kappa has a little less for the draw; so every kappa here is possible.
+    """
+    v = plan.n_max * plan.B**2 / plan.d
+    h = np.geomspace(1.1 * plan.h_min, 1e6 * plan.h_min + v, 400)
+    m = plan.B**2 / h
+    R = np.array([plan.Y + plan.B * coefficient_bound(x, plan.n_max, plan.B, plan.Y) for x in h.tolist()])
+    noise = plan.d * R**2 * m / np.maximum(plan.mu_o - 2 * m, 1e-9) ** 2
+    return float(v / h[np.argmin((noise + h * (plan.Y / plan.B) ** 2) / (1 + h / v))])
 
 
 E5 = (

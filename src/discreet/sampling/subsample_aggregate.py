@@ -16,7 +16,7 @@ from discreet.progress import Progress, as_progress
 from discreet.rows import Rows
 from discreet.sampling.base import CoefficientsRegressor
 
-ROWS_PER_COEFFICIENT = 8
+ROWS_PER_COEFFICIENT = 2
 MAX_BLOCKS = 1 << 16
 
 
@@ -31,7 +31,7 @@ class SubsampleAggregate(CoefficientsRegressor):
     ----------
     {parameters}
     blocks : int, optional
-        How many blocks. By default rows/(8 d), d being the number of coefficients; at least 1.
+        How many blocks. By default rows/(2 d), d being the number of coefficients; at least 1.
     radius : float
         The largest norm of a block's coefficients, for columns and outcome mapped to [-1, 1].
 
