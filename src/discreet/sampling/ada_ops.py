@@ -42,7 +42,7 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
         Paper 000's algorithm, or 001's.
     kappa : float, optional
         For ``variant="kappa"``: H is made to have eigenvalues of at least rows B^2/(kappa d), B^2 being the bound on
-        the squared norm of a row. By default chosen from public facts, to make a bound on the error small; 2 if published.
+        the squared norm of a row. By default chosen from public facts, for a small error; 2 where published.
     published : {None, "000", "000-code", "001"}
         Use the constants printed in that paper, 000 for its algorithm, 001 for ``variant="kappa"``; or what 000's
         authors' code does, for data with norms and outcomes of at most 1. The guarantee is then `claimed`.
