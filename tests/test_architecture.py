@@ -14,20 +14,20 @@ import discreet
 ROOT = Path(discreet.__file__).parent
 LEVELS = {
     "base": r"errors|unavailable|grid|checks|laplace|losses|columns|arrow_columns|contrasts|derived|domain|encoding"
-    r"|formula|parsing|schema|sensitivity|split|files|progress|randomness|samplers|privacy(\..*)?",
+    r"|formula|parsing|schema|sensitivity|split|files|progress|randomness|samplers|noise|issuing|privacy(\..*)?",
     "public": r"released|results|models|penalised|selection|design|inference|reading|summary|units|solve(\..*)?"
     r"|effects|drawing|plots|report(\..*)?|comparison|pairs|fitted|glm\.results"
     r"|many_results|many_inference|many_reading",
     "private": r"moments|summing|histogram|public_outcomes|rows|per_instance(\..*)?|sources(\..*)?",
-    "gate": r"release|release_many|perturbed",
-    "top": r"|__main__|arguments|commands_pdp|linear(\..*)?|glm(\.(?!results).*)?|multi(\..*)?|registry|cli|console"
-    r"|demo",
+    "gate": r"release|release_many|perturbed|drawn|descent|shaped|batches",
+    "top": r"|__main__|arguments|commands_pdp|linear(\..*)?|glm(\.(?!results).*)?|multi(\..*)?|sampling(\..*)?"
+    r"|registry|cli|console|demo",
 }
 ALLOWED = {
     "base": {"base"},
     "public": {"base", "public"},
     "private": {"base", "private"},
-    "gate": {"base", "moments", "histogram", "rows", "released", "release", "solve.newton"},
+    "gate": {"base", "moments", "histogram", "rows", "released", "release", "solve.newton", "drawn"},
     "top": set(LEVELS),
 }
 LINES, FUNCTION_LINES = 300, 60
@@ -110,7 +110,7 @@ def test_the_public_side_never_reaches_the_private_side(name):
 @pytest.mark.parametrize("name", [name for name in FILES if re.fullmatch(LEVELS["private"], name)])
 def test_the_private_side_reaches_neither_noise_nor_releases(name):
     reached = closure(name)
-    assert not {"randomness", "laplace", "samplers"} & reached
+    assert not {"randomness", "laplace", "samplers", "noise", "issuing"} & reached
     assert not {"public", "gate", "top"} & {level(other) for other in reached}
 
 
@@ -125,11 +125,18 @@ def test_the_closure_sees_what_it_must():
 
 def test_only_the_gates_see_exact_statistics_or_rows_and_noise():
     private = {name for name in FILES if re.fullmatch(LEVELS["private"], name)}
-    both = [n for n in FILES if {"randomness", "laplace", "samplers"} & imports(n)[0] and private & imports(n)[0]]
-    assert both == ["perturbed", "release", "release_many"]
+    noise = {"randomness", "laplace", "samplers", "noise", "issuing"}
+    both = [n for n in FILES if noise & imports(n)[0] and private & imports(n)[0]]
+    assert both == ["batches", "descent", "drawn", "perturbed", "release", "release_many", "shaped"]
 
 
-OPTIONAL = {"pandas": [], "opendp": [], "polars": ["sources.polars"], "duckdb": ["sources.duckdb"]}
+OPTIONAL = {
+    "pandas": [],
+    "opendp": [],
+    "polars": ["sources.polars"],
+    "duckdb": ["sources.duckdb"],
+    "dp_accounting": ["privacy.iterates"],
+}
 
 
 @pytest.mark.parametrize("package", OPTIONAL)
@@ -139,7 +146,9 @@ def test_packages_of_users_are_imported_by_one_file_at_most(package):
 
 def test_packages_of_users_are_imported_only_when_used():
     """Scikit-learn may import pandas."""
-    code = "import sys, discreet.cli; sys.exit(bool({'polars', 'duckdb', 'opendp'} & set(sys.modules)))"
+    code = (
+        "import sys, discreet.cli; sys.exit(bool({'polars', 'duckdb', 'opendp', 'dp_accounting'} & set(sys.modules)))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

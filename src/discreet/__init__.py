@@ -25,10 +25,13 @@ from discreet.privacy.budget import Budget
 from discreet.release import release
 from discreet.released import PrivateMoments
 from discreet.results import Results
+from discreet.sampling import OPS, AdaOPS, NoisyGradientDescent, NoisySGD, OutputPerturbation, SubsampleAggregate
 from discreet.selection import Selection
 
 __all__ = [
+    "OPS",
     "SSP",
+    "AdaOPS",
     "AdaSSP",
     "Budget",
     "BudgetError",
@@ -46,11 +49,15 @@ __all__ = [
     "Domain",
     "ManyResults",
     "Moments",
+    "NoisyGradientDescent",
+    "NoisySGD",
     "ObjectivePerturbation",
+    "OutputPerturbation",
     "PrivateMoments",
     "Results",
     "ReuseCov",
     "Selection",
+    "SubsampleAggregate",
     "TrivialRegressor",
     "compare",
     "formula",

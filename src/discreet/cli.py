@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -77,7 +78,7 @@ def fit(
     formula: Formula = None,
     rows: Rows = None,
     method: Annotated[str, typer.Option(help="See `discreet methods`.")] = DEFAULT,
-    published: Annotated[str | None, typer.Option(help="Use a paper's printed constants: 000 or 003.")] = None,
+    published: Annotated[str | None, typer.Option(help="Use a paper's printed constants: 000, 001 or 003.")] = None,
     neighbors: Relation = "add-remove",
     out: Out = None,
     report: Report = None,
@@ -224,7 +225,8 @@ def check(release: ReleaseFile, json: Json = False) -> None:
         facts = [{"what": f.what, "ok": f.ok, "detail": f.detail} for f in found]
         promise = certificate.guarantee.to_dict()
         ok = all(f.ok for f in found)
-        console.print_json({"ok": ok, "guarantee": promise, "epsilon": certificate.epsilon, "findings": facts})
+        epsilon = certificate.epsilon if math.isfinite(certificate.epsilon) else None
+        console.print_json({"ok": ok, "guarantee": promise, "epsilon": epsilon, "findings": facts})
     else:
         console.findings(found)
         console.certificate(certificate)

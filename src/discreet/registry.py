@@ -8,15 +8,16 @@ from discreet.errors import ParameterError
 from discreet.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression, ObjectivePerturbation
 from discreet.glm.base import PerturbedModel
 from discreet.linear import SSP, AdaSSP, ConstSSP, DPElasticNet, DPLasso, DPLinearRegression, DPRidge
-from discreet.linear.base import MomentsRegressor
+from discreet.linear.table import TableRegressor
 from discreet.multi import ReuseCov
+from discreet.sampling import OPS, AdaOPS, NoisyGradientDescent, NoisySGD, OutputPerturbation, SubsampleAggregate
 
 
 @dataclass(frozen=True)
 class Method:
     """One estimator as people choose it."""
 
-    estimator: type[MomentsRegressor] | type[PerturbedModel]
+    estimator: type[TableRegressor] | type[PerturbedModel]
     source: str
     summary: str
 
@@ -45,6 +46,12 @@ METHODS = (
     Method(DPPoissonRegression, "ours; 002", "counts by Poisson regression, objective perturbation"),
     Method(DPLinearSVC, "ours; 002", "classes by a linear support-vector machine, objective perturbation"),
     Method(ObjectivePerturbation, "000 section 3.2", "least squares by objective perturbation; for comparison"),
+    Method(AdaOPS, "000 algorithm 1; 001 algorithm 1", "a posterior sample that adapts to private figures"),
+    Method(OPS, "000 appendix F", "a posterior sample, calibrated from public facts; for comparison"),
+    Method(OutputPerturbation, "001 section 4", "ridge coefficients with noise of one of three shapes; for comparison"),
+    Method(NoisyGradientDescent, "000 section 3.2", "gradient descent with noise, stopped early; for comparison"),
+    Method(NoisySGD, "000 section 3.2", "the same on sampled batches of rows; for comparison"),
+    Method(SubsampleAggregate, "000 section 3.2", "mean of fits to disjoint random blocks; for comparison"),
 )
 DEFAULT = METHODS[0].name
 

@@ -29,6 +29,7 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegression,
     Moments,
+    NoisySGD,
     ObjectivePerturbation,
     TrivialRegressor,
     registry,
@@ -36,6 +37,7 @@ from discreet import (
 from discreet.errors import DataError, DataTypeError, ParameterError
 from discreet.linear.base import MomentsRegressor
 from discreet.randomness import NO_NOISE
+from discreet.sampling.base import CoefficientsRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 
@@ -61,9 +63,12 @@ PERTURBED = [
     DPPoissonRegression(**GLM, bounds_y=(0, 9), random_state=0),
     ObjectivePerturbation(**GIVEN, random_state=0),
 ]
+DRAWN = [m.estimator for m in registry.METHODS if issubclass(m.estimator, CoefficientsRegressor)]
 ESTIMATORS = [
     *(cls(**GIVEN, random_state=0) for cls in CLASSES),
     *PERTURBED,
+    *(cls(**GIVEN, rows=500, random_state=0) for cls in DRAWN if cls is not NoisySGD),
+    NoisySGD(**GIVEN, rows=500, steps=8, random_state=0),
     TrivialRegressor(bounds_y=(-4, 4)),
 ]
 
@@ -103,6 +108,8 @@ DOMAIN = Domain({"age": (18, 90), "region": ["north", "south", "west"], "income"
 
 def model(cls=SSP, **options):
     given = {"epsilon": 1, "delta": 1e-6, "bounds_X": (-1, 1), "bounds_y": (-2, 2), "random_state": 0, "n_jobs": 1}
+    if cls in DRAWN:
+        given["rows"] = 2000
     return cls(**given | options)
 
 
@@ -110,7 +117,7 @@ def unbounded(cls=SSP, **options):
     return model(cls, bounds_X=None, bounds_y=None, **options)
 
 
-@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("cls", [*CLASSES, *DRAWN])
 def test_tags_say_what_is_true(cls):
     tags = get_tags(model(cls))
     assert is_regressor(model(cls))
@@ -120,7 +127,7 @@ def test_tags_say_what_is_true(cls):
     assert not tags.non_deterministic
     assert tags.regressor_tags.poor_score
     assert get_tags(model(cls, random_state=None)).non_deterministic
-    assert not get_tags(model(cls, epsilon=1000)).regressor_tags.poor_score
+    assert get_tags(model(cls, epsilon=1000)).regressor_tags.poor_score == (cls in DRAWN)
     for epsilon in (None, "1", np.nan):
         assert get_tags(cls(epsilon=epsilon)).regressor_tags.poor_score
 
@@ -131,7 +138,7 @@ def test_the_tags_of_the_baseline_say_what_is_true():
     assert tags.regressor_tags.poor_score
 
 
-@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("cls", [*CLASSES, *DRAWN])
 def test_clones_files_and_scores(cls, tmp_path):
     fitted = unbounded(cls, domain=DOMAIN).fit(FRAME, INCOME)
     joblib.dump(fitted, tmp_path / "model.joblib")
@@ -157,7 +164,7 @@ def test_pages_of_fitted_pipelines_hold_no_data():
 # -------------------------------------------------------------------- names of coefficients
 
 
-@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("cls", [*CLASSES, *DRAWN])
 def test_coefficients_have_names(cls):
     named = unbounded(cls, domain=DOMAIN).fit(FRAME, INCOME)
     names = ["age", "region[south]", "region[west]"]
@@ -181,7 +188,7 @@ def test_the_baseline_has_names_too():
 # -------------------------------------------------------------------- pipelines
 
 
-@pytest.mark.parametrize("cls", [*CLASSES, TrivialRegressor])
+@pytest.mark.parametrize("cls", [*CLASSES, *DRAWN, TrivialRegressor])
 def test_behind_a_scaler(cls):
     last = TrivialRegressor(bounds_y=(-2, 2)) if cls is TrivialRegressor else model(cls, bounds_X=(-2, 2))
     pipeline = make_pipeline(StandardScaler(), last)
@@ -252,7 +259,7 @@ def test_weights_are_refused_with_metadata_routing():
 # -------------------------------------------------------------------- what X and y may be
 
 
-@pytest.mark.parametrize("cls", [*CLASSES, TrivialRegressor])
+@pytest.mark.parametrize("cls", [*CLASSES, *DRAWN, TrivialRegressor])
 def test_numbers_in_any_array(cls):
     def fitted(features, outcome):
         last = TrivialRegressor(bounds_y=(-2, 2)) if cls is TrivialRegressor else model(cls)

@@ -55,9 +55,9 @@ class ObjectivePerturbation(PerturbedRegressor):
     {penalties}
     radius : float, optional
         The largest norm of theta, in units of the mapped columns: a public choice, for the noise grows with it.
-    published : {None, "000"}
-        Use the constants of the theorem that paper 000 cites; the guarantee is then `claimed`. `radius` is then 1 by
-        default.
+    published : {None, "000", "000-code"}
+        Use the constants of the theorem that paper 000 cites, or what its authors' code does, halved coefficients
+        included; the guarantee is then `claimed`. `radius` is then 1 by default.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class ObjectivePerturbation(PerturbedRegressor):
     ((2,), 'verified')
     """
 
-    papers: ClassVar[tuple[str, ...]] = ("000",)
+    papers: ClassVar[tuple[str, ...]] = ("000", "000-code")
     link: ClassVar[Link] = "identity"
 
     radius: float | None = None
@@ -107,9 +107,17 @@ class ObjectivePerturbation(PerturbedRegressor):
             return one_stage(calibration, self._wish(), labels, self._radius)
         L, b = calibration.norm * calibration.loss.slope, calibration.norm**2 * calibration.loss.curvature
         e, d = calibration.epsilon, calibration.delta
+        if self.published == "000-code":
+            return self._code(calibration)
         event = calibration.event(2 * b / e, L * math.sqrt(8 * math.log(2 / d) + 4 * e) / e)
         zero = np.zeros(len(calibration.design))
         return [Task(label, Penalty(zero + event.modulus, zero), event, self._radius) for label in labels]
+
+    def _code(self, calibration: Calibration) -> list[Task]:
+        """(X'X + 2/e^2 I) theta = (X'y - b)/2, b of sd 2 sqrt(4 log(2/delta) + 2 e)/e^2, |theta| <= radius (E25)."""
+        e, zero = calibration.epsilon, np.zeros(len(calibration.design))
+        event = calibration.event(2 / e**2, math.sqrt(4 * math.log(2 / calibration.delta) + 2 * e) / e**2)
+        return [Task(lambda y: y / 2, Penalty(zero + event.modulus, zero), event, self._radius)]
 
     @property
     def _method(self) -> str:

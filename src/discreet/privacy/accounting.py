@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from discreet.privacy import gdp
 from discreet.privacy.events import Event
-from discreet.privacy.laws import Law, Point, together
+from discreet.privacy.laws import Failure, Law, Point, together
 
 
 def mu(events: Iterable[Event]) -> float:
@@ -28,13 +28,18 @@ def delta(events: Iterable[Event], epsilon: float) -> float:
     """A delta that all events together keep at epsilon; exact for Gaussian ones."""
     events = list(events)
     others = laws(events)
-    return together(others, mu(events))(epsilon) if others else gdp.delta(mu=mu(events), epsilon=epsilon)
+    return together(others, mu(events))(epsilon)
 
 
 def epsilon(events: Iterable[Event], delta: float) -> float:
     """The least epsilon that all events together keep at delta, rounded up; exact for Gaussian ones."""
     events = list(events)
-    others = laws(events)
+    failure = math.fsum(law.probability for law in laws(events) if isinstance(law, Failure))
+    others = [law for law in laws(events) if not isinstance(law, Failure)]
+    if failure:
+        delta = (delta - failure) * (1 - 2.0**-44) - delta * 2.0**-44
+        if delta <= 0:
+            return math.inf
     if not others:
         return gdp.epsilon(mu=mu(events), delta=delta)
     points = [law for law in others if isinstance(law, Point) and law.failure <= delta]

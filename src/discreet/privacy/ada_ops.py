@@ -111,6 +111,7 @@ def plan(
     kappa: float | None = None,
     neighbors: Neighbors = "add-remove",
     eigenvalue_sensitivity: float | None = None,
+    reserve: float = 0.0,
 ) -> Plan:
     """Divide a promise among the stages, from public facts.
 
@@ -130,6 +131,8 @@ def plan(
         Replace-one plans for `declared.replace_one`.
     eigenvalue_sensitivity : float, optional
         B^2, or more to cover the rounding errors of the eigenvalue.
+    reserve : float
+        Share of mu^2 that is left for other releases.
 
     Examples
     --------
@@ -146,7 +149,7 @@ def plan(
     size = math.inf if n_max is None else n_max
     moves = B**2 if eigenvalue_sensitivity is None else eigenvalue_sensitivity
     facts = {"B": B, "Y": Y, "d": d, "n_max": size, "kappa": kappa, "eigenvalue_sensitivity": moves}
-    made = _split(epsilon, delta, facts)
+    made = _split(epsilon, delta, facts, reserve)
     if kappa is not None:
         _check_kappa(made)
     return made
@@ -221,11 +224,12 @@ def run(plan: Plan, lambda_min: float, norm: Callable[[float], float], z1: float
     return Draw(chosen, R, precision(plan, chosen, R))
 
 
-def _split(epsilon: float, delta: float, facts: dict[str, Any]) -> Plan:
+def _split(epsilon: float, delta: float, facts: dict[str, Any], reserve: float) -> Plan:
     """The shares above; with kappa the norm's go to the draw."""
     norm_share, norm_failure = (NORM_SHARE, NORM_FAILURE) if facts["kappa"] is None else (0.0, 0.0)
     delta_a, delta_b, delta_o = (share * delta for share in (EIGENVALUE_FAILURE, norm_failure, DRAW_FAILURE))
     mu = gdp.mu(epsilon, (delta - delta_a - delta_b - delta_o) * (1 - 2.0**-40)) * (1 - 2.0**-40)
+    mu *= math.sqrt(1 - reserve)
     mu_o = mu * math.sqrt(1 - EIGENVALUE_SHARE - norm_share)
     return Plan(
         mu1=mu * math.sqrt(EIGENVALUE_SHARE),

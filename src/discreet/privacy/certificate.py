@@ -10,9 +10,9 @@ from discreet import checks, sensitivity
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, FileFormatError
 from discreet.privacy import accounting
-from discreet.privacy.events import Block, Event, GaussianEvent, event_from_dict
+from discreet.privacy.coefficients import CoefficientEvent, PrintedEvent
+from discreet.privacy.events import Block, BlockEvent, Event, GaussianEvent, event_from_dict
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.objective import ObjectiveEvent
 from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
 
 
@@ -85,6 +85,11 @@ class Certificate:
         if isinstance(event, SampledEvent | PublicOutcomesEvent):
             return self._examine_outcomes(event)
         norm = sensitivity.norm(event.design, self.domain)
+        if isinstance(event, CoefficientEvent):
+            outcome = sensitivity.norm((event.target,), self.domain)
+            fits = norm <= event.norm and outcome <= event.outcome and event.neighbors == neighbors
+            detail = f"norm of a row {norm:.6g}, listed {event.norm:.6g}"
+            return Finding(f"noise on {event.name}", fits and event.keeps(), detail)
         ok = norm <= event.norm and event.neighbors == neighbors and event.keeps_declared()
         stage = "" if event.declared is None else f", held to epsilon {event.declared[0]:.6g} declared beforehand"
         detail = f"norm of a row {norm:.6g}, listed {event.norm:.6g}{stage}"
@@ -105,7 +110,7 @@ class Certificate:
     @property
     def blocks(self) -> list[Block]:
         """The statistics that were released with Gaussian noise."""
-        return [block for event in self.events if not isinstance(event, ObjectiveEvent) for block in event.blocks]
+        return [block for event in self.events if isinstance(event, BlockEvent) for block in event.blocks]
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -137,7 +142,8 @@ class Certificate:
             for block in certificate.blocks:
                 certificate.domain.indices([*block.rows, *block.columns])
             for event in certificate.events:
-                certificate.domain.indices(event.design if isinstance(event, ObjectiveEvent) else ())
+                certificate.domain.indices(() if isinstance(event, BlockEvent) else event.design)
+                certificate.domain.indices([event.target] if isinstance(event, CoefficientEvent) else ())
             declared = certificate.domain if certificate.declared is None else certificate.declared
             if list(declared.columns) != list(certificate.domain.columns):
                 raise FileFormatError("The certificate contradicts itself.")
@@ -157,13 +163,17 @@ class Certificate:
 
     def _facts(self) -> list[str]:
         facts = [_NEIGHBORS[self.guarantee.neighbors]]
-        minimisers = list(dict.fromkeys(e.name for e in self.events if isinstance(e, ObjectiveEvent)))
+        others = [event for event in self.events if not isinstance(event, BlockEvent)]
         if self.events:
-            names = ", ".join([*(block.name for block in self.blocks), *minimisers])
-            facts.append(f"Released with noise: {names}. Recomputed from that noise, epsilon is {self.epsilon:.4g}.")
+            names = ", ".join([*(block.name for block in self.blocks), *dict.fromkeys(e.name for e in others)])
+            known = f"Recomputed from that noise, epsilon is {self.epsilon:.4g}."
+            known = known if math.isfinite(self.epsilon) else "That noise does not bound epsilon."
+            facts.append(f"Released with noise: {names}. {known}")
         else:
             facts.append("Nothing was computed from the data.")
-        inexact = [*(block.name for block in self.blocks if not block.exact), *minimisers]
+        inexact = [block.name for block in self.blocks if not block.exact]
+        bounded = (event for event in others if not event.exact and not isinstance(event, PrintedEvent))
+        inexact += list(dict.fromkeys(event.name for event in bounded))
         if inexact:
             facts.append(f"In floating point, with a bound on its error in the noise: {', '.join(inexact)}.")
         facts += self._narrowed()

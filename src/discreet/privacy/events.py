@@ -13,8 +13,12 @@ from typing import Any, Literal, get_args
 
 from discreet.errors import FileFormatError
 from discreet.privacy import gdp
+from discreet.privacy.coefficients import CoefficientEvent, PrintedEvent
+from discreet.privacy.iterates import AggregateEvent, BatchesEvent, GradientEvent
 from discreet.privacy.objective import ObjectiveEvent
+from discreet.privacy.posterior import PosteriorEvent
 from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
+from discreet.privacy.staged import AdaptiveEvent, OutputEvent
 
 Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts"]
 Layout = Literal["weighted", "uniform"]
@@ -125,13 +129,23 @@ class GaussianEvent:
 BlockEvent = GaussianEvent | SampledEvent | PublicOutcomesEvent
 """Events that released statistics with noise on them."""
 
-Event = BlockEvent | ObjectiveEvent
+Event = BlockEvent | ObjectiveEvent | CoefficientEvent
 
+_COEFFICIENTS: tuple[type[CoefficientEvent], ...] = (
+    PosteriorEvent,
+    AdaptiveEvent,
+    PrintedEvent,
+    OutputEvent,
+    GradientEvent,
+    BatchesEvent,
+    AggregateEvent,
+)
 _MECHANISMS: dict[str, type[Event]] = {
     "gaussian": GaussianEvent,
     "objective perturbation": ObjectiveEvent,
     "sampled gaussian": SampledEvent,
     "gaussian, public outcomes": PublicOutcomesEvent,
+    **{kind.mechanism: kind for kind in _COEFFICIENTS},
 }
 
 

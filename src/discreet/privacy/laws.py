@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
+from discreet.privacy import gdp
+
 Floats = NDArray[np.float64]
 
 _UP = 1 + 1e-9
@@ -123,7 +125,39 @@ class Profile:
         return self.ways[i % len(self.ways)]
 
 
-Law = Tail | Point | Profile
+@dataclass(frozen=True)
+class Alone:
+    """A release of which only its curve delta(epsilon) is known; it is not composed with others.
+
+    Examples
+    --------
+    >>> Alone(lambda epsilon: 1e-6).delta(1.0)
+    1e-06
+    """
+
+    curve: Callable[[float], float]
+
+    def delta(self, epsilon: float) -> float:
+        """The curve."""
+        return min(1.0, self.curve(epsilon))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An event on the output, of at most this probability under either table, that counts as if all were told.
+
+    It is added to delta once, whatever else there is: P(S) <= P(failure) + P(S without it).
+
+    Examples
+    --------
+    >>> Failure(1e-7).probability
+    1e-07
+    """
+
+    probability: float
+
+
+Law = Tail | Point | Profile | Alone | Failure
 
 
 @dataclass(frozen=True)
@@ -146,16 +180,25 @@ class _Cells:
 
 def together(laws: Sequence[Law], mu: float) -> Callable[[float], float]:
     """The curve delta(epsilon) of several releases and of a mu-GDP part."""
+    failure = math.fsum(law.probability for law in laws if isinstance(law, Failure))
+    laws = [law for law in laws if not isinstance(law, Failure)]
+    if failure:
+        rest = together(laws, mu)
+        return lambda epsilon: min(1.0, (failure + rest(epsilon)) * (1 + 2.0**-48))
+    if not laws:
+        return lambda epsilon: gdp.delta(mu, epsilon)
     if len(laws) == 1 and mu == 0:
-        return laws[0].delta
+        return laws[0].delta  # type: ignore[union-attr]
+    if any(isinstance(law, Alone) for law in laws):
+        return lambda epsilon: 1.0
     profiles = [law for law in laws if isinstance(law, Profile)]
-    rest = [law for law in laws if not isinstance(law, Profile)]
+    others = [law for law in laws if isinstance(law, (Tail, Point))]
     if profiles:
-        ways = [_with_profiles([law.way(i) for law in profiles], rest, mu) for i in range(2)]
+        ways = [_with_profiles([law.way(i) for law in profiles], others, mu) for i in range(2)]
         return lambda epsilon: max(way(epsilon) for way in ways)
-    step = (sum(law.span() for law in rest) + 9 * mu) / _CELLS
+    step = (sum(law.span() for law in others) + 9 * mu) / _CELLS
     total = _gaussian(mu, step) if mu else _Cells(0, np.ones(1), 0.0)
-    for law in rest:
+    for law in others:
         total = total + law.cells(step)
     return lambda epsilon: total.delta(epsilon, step)
 

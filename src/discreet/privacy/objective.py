@@ -69,6 +69,7 @@ class ObjectiveEvent:
     declared: tuple[float, float] | None = None
 
     name = "perturbed minimiser"
+    exact = False
 
     @property
     def gradient(self) -> float:

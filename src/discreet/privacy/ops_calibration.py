@@ -95,11 +95,18 @@ def residual_at(m: Floats, lambda_: float, n_max: float, B: float, Y: float) -> 
     return reach
 
 
-def calibrate(facts: PublicFacts, lambda_: float) -> Calibration:
-    """The largest gamma for a given lambda.
+def boxes(lambda_: float, n_max: float, B: float, Y: float) -> tuple[Floats, Floats]:
+    """Leverages and residuals that between them cover every row, for tables of at most n_max rows.
 
     R(m) grows up to m = B^2/(2 lambda) and falls after it, so only the second half matters. It is cut into boxes,
     each held to its largest leverage and its largest residual.
+    """
+    edges = B**2 / lambda_ * np.linspace(0.5, 1.0, _BOXES + 1)
+    return edges[1:], residual_at(edges[:-1], lambda_, n_max, B, Y)
+
+
+def calibrate(facts: PublicFacts, lambda_: float) -> Calibration:
+    """The largest gamma for a given lambda: every box must keep the promise.
 
     Examples
     --------
@@ -110,17 +117,16 @@ def calibrate(facts: PublicFacts, lambda_: float) -> Calibration:
     """
     lambda_ = checks.positive("lambda_", lambda_)
     top = facts.B**2 / lambda_
-    edges = top * np.linspace(0.5, 1.0, _BOXES + 1)
+    m, R = boxes(lambda_, facts.n_max, facts.B, facts.Y)
     rho = np.zeros(1)
     if top <= GOLDEN:
-        rho = residual_limit(*facts.promise, edges[1:])
+        rho = residual_limit(*facts.promise, m)
     if rho.min() <= 0:
         needed = facts.B**2 / leverage_limit(*facts.promise)
         raise ParameterError(
             f"lambda_={lambda_:g} is too small for this promise: even a flat draw (gamma near 0) tells too much. "
             f"Take it above {needed:.4g}."
         )
-    R = residual_at(edges[:-1], lambda_, facts.n_max, facts.B, facts.Y)
     return Calibration(lambda_, float(np.min(rho / R)) ** 2 * (1 - 2.0**-40), top, float(R.max()))
 
 

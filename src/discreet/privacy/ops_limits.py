@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr
 
 from discreet import checks
 from discreet.errors import ParameterError
@@ -86,15 +87,16 @@ def gaussian_excess(mu: float, delta: float, leverage: float, rho: float) -> flo
     or where the tangents meet. Beyond the grid the curve itself must be below delta.
     """
     e = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, _GRID)]) * (mu * mu / 2 + 10 * mu)
-    k = np.exp(e)
     curve = np.asarray(ops.delta(e, leverage, rho, 1.0)) * (1 + ops.MARGIN)
-    gauss, slope = ops.gaussian_delta(e, mu)
-    gauss, slope = gauss * (1 - delta) * (1 - ops.MARGIN), slope * (1 - delta)
-    step, gap = np.diff(k), np.diff(slope)
-    fall = gauss[:-1] - gauss[1:] + slope[1:] * step
+    gauss = ops.gaussian_delta(e, mu)[0] * (1 - delta) * (1 - ops.MARGIN)
+    log_slope = log_ndtr(-e / mu - mu / 2)
+    step = np.expm1(np.diff(e))  # in each interval k is taken in units of its value at the left end
+    left, right = (-np.exp(log_slope[i] + e[:-1]) * (1 - delta) for i in (slice(None, -1), slice(1, None)))
+    gap = right - left
+    fall = gauss[:-1] - gauss[1:] + right * step
     shift = np.clip(np.divide(fall, gap, out=np.zeros_like(gap), where=gap > 0), 0.0, step)  # where the tangents meet
     chord = curve[:-1] + np.diff(curve) * (shift / step)
-    tangents = np.maximum(gauss[:-1] + slope[:-1] * shift, gauss[1:] - slope[1:] * (step - shift))
+    tangents = np.maximum(gauss[:-1] + left * shift, gauss[1:] - right * (step - shift))
     excess = max(np.max(curve - gauss), np.max(chord - tangents), curve[-1])
     return float(excess) - delta * (1 - ops.MARGIN)
 

@@ -100,7 +100,26 @@ def spectral_bound(d: int, sd: float, failure: float) -> float:
     7.39
     """
     sd, failure = checks.positive("sd", sd), checks.fraction("failure", failure)
-    return sd * (math.sqrt(2 * d) + math.sqrt(2 * math.log(2 / failure)))
+    rounding = 1 + d * 2.0**-28  # of the noise to its grid
+    return sd * (math.sqrt(2 * d) + math.sqrt(2 * math.log(2 / failure))) * rounding
+
+
+def root(shape: Shape, S: Floats | None, d: int) -> Floats:
+    """C with C'C = A: the identity, the square root of S, or S.
+
+    Examples
+    --------
+    >>> root("fisher", np.diag([4.0, 9.0]), 2)
+    array([[2., 0.],
+           [0., 3.]])
+    """
+    if shape == "isotropic" or S is None:
+        return np.eye(d)
+    values, vectors = np.linalg.eigh(S)
+    if values[0] <= 0:
+        raise ParameterError("S must be positive definite.")
+    drawn: Floats = (vectors * values ** (_POWERS[shape] / 2)) @ vectors.T
+    return drawn
 
 
 def noise(shape: Shape, S: Floats | None, gamma: float, normal: Floats) -> Floats:

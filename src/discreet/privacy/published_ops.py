@@ -110,6 +110,36 @@ def ada_ops_gamma(
     return L, h * tilde**2 / (log * L**2)
 
 
+def ada_ops_code_penalty(epsilon: float, delta: float, d: int, eigenvalue: float) -> tuple[float, float]:
+    """The released least eigenvalue of X'X + I, less its offset, and lambda, as 000's code has them (E25); B = Y = 1.
+
+    Examples
+    --------
+    >>> released, lambda_ = ada_ops_code_penalty(1.0, 1e-6, 10, eigenvalue=0.0)
+    >>> released, round(lambda_, 1)
+    (0.0, 200.0)
+    """
+    log = math.log(6 / delta)
+    lt = max(eigenvalue - log / (epsilon / 4), 0.0)
+    bar = _positive_root(log / 2, epsilon / 4)
+    C1, C2 = spread(d) * log / bar**2, log / (epsilon / 4)
+    least = max((1 + log) / (2 * (epsilon / 4)) - lt, 0.0)
+
+    def rule(t: float) -> float:
+        return math.log(C1 / (t + lt)) + 2 * C2 * math.log1p(1 / (t + lt))
+
+    return lt, _argmin(lambda t: math.exp(rule(t)) + t, least)
+
+
+def ada_ops_code_gamma(epsilon: float, delta: float, h: float, n: float, log_norm: float) -> float:
+    """Gamma as 000's code has it, its cap on L included (E25), from the released log(1 + norm)."""
+    log, s = math.log(6 / delta), math.log1p(1 / h)
+    L = min(math.exp(log_norm + s / (epsilon / 4) * log), 1 + math.sqrt(2 * math.sqrt(n) / h))
+    a, b = L**2 / (2 * (h + 1)), L * math.sqrt(log / h)
+    c = epsilon / 2 - (1 + log) / (2 * h)
+    return (2 * c / (b + math.sqrt(b * b + 4 * a * c))) ** 2
+
+
 def kappa_ada_ops(
     epsilon: float, delta: float, n: int, d: int, kappa: float, eigenvalue: float, z: float
 ) -> tuple[float, float]:

@@ -11,8 +11,7 @@ from discreet.columns import Categorical, Column
 from discreet.domain import CONSTANT
 from discreet.effects import brief, effects
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import Block
-from discreet.privacy.objective import ObjectiveEvent
+from discreet.privacy.events import Block, BlockEvent, Event
 from discreet.summary import number
 from discreet.unavailable import Unavailable
 from discreet.units import column_of
@@ -177,11 +176,18 @@ def blocks(certificate: Certificate) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for event in certificate.events:
         cost = "not Gaussian" if event.law is not None else f"{event.mu:.6g}"
-        if isinstance(event, ObjectiveEvent):
-            rows.append((event.name, ", ".join(event.design), f"{event.scale:.6g}", _arithmetic(False), cost))
-        else:
+        if isinstance(event, BlockEvent):
             rows += [(block.name, _of(block), _sd(block), _arithmetic(block.exact), cost) for block in event.blocks]
+        else:
+            rows.append((event.name, ", ".join(event.design), _scale(event), _arithmetic(event.exact), cost))
     return rows
+
+
+def _scale(event: Event) -> str:
+    """The numbers behind the noise of released coefficients."""
+    facts = event.to_dict()
+    known = {name: facts[name] for name in ("scale", "sd", "gamma", "penalty", "steps", "rate") if facts.get(name)}
+    return ", ".join(f"{name} {value:.6g}" for name, value in known.items())
 
 
 def _arithmetic(exact: bool) -> str:

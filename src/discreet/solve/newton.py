@@ -75,7 +75,7 @@ def _on_sphere(
     The norm of the minimiser falls as nu grows, and 1/norm is nearly linear in it.
     """
     low, nu, slope = 0.0, 0.0, float("nan")
-    high = float("inf")
+    high, fine = float("inf"), tolerance / 4
     for _ in range(_STEPS):
         norm = float(np.linalg.norm(theta))
         low, high = (nu, high) if norm > radius else (low, nu)
@@ -88,9 +88,12 @@ def _on_sphere(
         guess = nu + (1 / radius - inverse) / slope if slope > 0 else 2 * nu + penalty.modulus
         inside = low < guess < high
         nu = guess if inside else (low + high) / 2 if np.isfinite(high) else 2 * nu + penalty.modulus
+        if abs(nu - before) <= 2.0**-50 * nu:  # minimisers too rough to tell on which side of the sphere they lie
+            low, high, fine, slope = 0.0, float("inf"), fine / 16, float("nan")
         more = Penalty(penalty.quadratic + nu, penalty.l1)
-        theta, _ = _minimise(smooth, b, more, theta, tolerance / 4)
-        slope = (1 / float(np.linalg.norm(theta)) - inverse) / (nu - before)
+        theta, _ = _minimise(smooth, b, more, theta, fine)
+        if nu != before:
+            slope = (1 / float(np.linalg.norm(theta)) - inverse) / (nu - before)
     raise DiscreetError("The solver did not reach its tolerance. Nothing was released.")
 
 

@@ -1,0 +1,152 @@
+"""The sixth gate: methods that sample rows. It sees rows and randomness together; mathematics.md, 8.9 and 8.10.
+
+Rows are lattice points, and so are iterates; what a row contributes depends on that row and the iterate alone, bit for
+bit, and contributions are added up as integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.encoding import ONE
+from discreet.issuing import Release, check_rows
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.iterates import AggregateEvent, BatchesEvent
+from discreet.randomness import NO_NOISE, Entropy, add_rounded_normal
+from discreet.rows import Rows
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+GRADIENT_BITS = 20
+THETA_BITS = 16
+BLOCK_BITS = 24
+"""Clipped gradients are rounded to multiples of 2^-20, iterates to 2^-16, coefficients of blocks to 2^-24."""
+
+_RIDGE = 2.0**-20
+
+
+def release_batches(
+    rows: Rows, event: BatchesEvent, step: float, radius: float, release: Release
+) -> tuple[Certificate, Floats]:
+    """Stochastic gradient descent; the last iterate."""
+    check_rows(rows.count, None)
+    certificate = release.certify(rows.domain, event)
+    release.charge()
+    d = len(event.design)
+    theta = np.zeros(d)
+    for _ in range(event.steps):
+        total = _batch(rows, event, theta, release.source)
+        noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, GRADIENT_BITS + 20), release.source)
+        theta = theta - step / event.rate * np.ldexp(noisy.astype(float), exponent - GRADIENT_BITS - 20)
+        theta = theta * min(1.0, radius / max(float(np.linalg.norm(theta)), 1e-300))
+        theta = np.ldexp(np.rint(np.ldexp(theta, THETA_BITS)), -THETA_BITS)
+    return certificate, theta
+
+
+def clipped_gradients(X: Floats, y: Floats, theta: Floats, clip: float) -> Ints:
+    """Gradients x (x'theta - y) of the rows, clipped to a norm of `clip` and rounded to integers in units of 2^-20.
+
+    x'theta is exact: the products are multiples of 2^-36 that add up to less than 2^17. So the result for a row does
+    not depend on the rows beside it, and its norm is at most clip + sqrt(d) 2^-21.
+
+    Examples
+    --------
+    >>> clipped_gradients(np.array([[1.0], [0.5]]), np.array([-1.0, 0.0]), np.zeros(1), 0.25) / 2**20
+    array([[0.25],
+           [0.  ]])
+    """
+    slope = X @ theta - y
+    norm = np.sqrt(np.rint(X * ONE).astype(np.int64).__pow__(2).sum(axis=1).astype(float)) / ONE
+    size = np.abs(slope) * norm
+    slope = slope * np.minimum(1.0, clip * (1 - 2.0**-40) / np.maximum(size, 1e-300))
+    rounded: Ints = np.rint(np.ldexp(X * slope[:, None], GRADIENT_BITS)).astype(np.int64)
+    return rounded
+
+
+def _batch(rows: Rows, event: BatchesEvent, theta: Floats, source: Entropy) -> NDArray[Any]:
+    """The sum of the clipped gradients of a sample, in units of 2^-40: every row is in it with probability rate."""
+    clip = event.clip - math.sqrt(len(event.design)) * 2.0 ** -(GRADIENT_BITS + 1)
+
+    def work(X: Floats, y: Floats) -> Ints:
+        kept = _coins(len(X), event.rate, source)
+        total: Ints = clipped_gradients(X[kept], y[kept], theta, clip).sum(axis=0)
+        return total
+
+    total = np.sum([part.astype(object) for part in rows.each(work)], axis=0)
+    return np.asarray(total * (1 << 20), dtype=object)
+
+
+def _coins(size: int, rate: float, source: Entropy) -> NDArray[np.bool_]:
+    """Independent coins that are heads with a probability of exactly `rate`, a multiple of 2^-32."""
+    if source is NO_NOISE or rate == 1:
+        return np.ones(size, dtype=bool)
+    high: NDArray[np.uint64] = source.words(size) >> np.uint64(32)
+    return np.asarray(high < np.uint64(round(rate * 2**32)))
+
+
+def release_blocks_mean(rows: Rows, event: AggregateEvent, release: Release) -> tuple[Certificate, Floats]:
+    """The mean of the clipped least-squares coefficients of disjoint blocks of rows."""
+    certificate = release.certify(rows.domain, event)
+    release.charge(mu=event.mu)
+    sums = _block_sums(rows, event.blocks, release.source)
+    clip = event.radius - math.sqrt(len(event.design)) * 2.0 ** -(BLOCK_BITS + 1)
+    with ThreadPoolExecutor(1) as pool:
+        parts = list(pool.map(lambda S: block_coefficients(S, clip), sums))
+    total = np.sum([part.astype(object) for part in parts], axis=0) * (1 << 20)
+    noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, BLOCK_BITS + 20), release.source)
+    return certificate, np.ldexp(noisy.astype(float), exponent - BLOCK_BITS - 20) / event.blocks
+
+
+def block_coefficients(S: NDArray[Any], clip: float) -> Ints:
+    """Least-squares coefficients from the integer moments of (x, y), clipped to a ball, in units of 2^-24.
+
+    Where X'X is singular, or nearly, a ridge of 2^-20 of its trace makes the solution one.
+    """
+    G = np.ldexp(S.astype(float), -40)
+    d = len(G) - 1
+    ridge = _RIDGE * max(float(np.trace(G[:d, :d])), 1.0)
+    theta = np.linalg.solve(G[:d, :d] + ridge * np.eye(d), G[:d, d])
+    theta = theta * min(1.0, clip * (1 - 2.0**-40) / max(float(np.linalg.norm(theta)), 1e-300))
+    rounded: Ints = np.rint(np.ldexp(theta, BLOCK_BITS)).astype(np.int64)
+    return rounded
+
+
+def _block_sums(rows: Rows, blocks: int, source: Entropy) -> list[NDArray[Any]]:
+    """Exact moments of (x, y) of each block; every row goes to a block at random, whatever its place."""
+    choose = _chooser(blocks, source)
+
+    def work(X: Floats, y: Floats) -> dict[int, Ints]:
+        A, found = np.rint(np.column_stack([X, y]) * ONE), choose(len(X))
+        order = np.argsort(found, kind="stable")
+        edges = np.flatnonzero(np.diff(found[order])) + 1
+        groups = np.split(order, edges) if len(order) else []
+        return {int(found[group[0]]): (A[group].T @ A[group]).astype(np.int64) for group in groups}
+
+    width = len(rows.design) + 1
+    totals = [np.zeros((width, width), dtype=object) for _ in range(blocks)]
+    for part in rows.each(work):
+        for block, S in part.items():
+            totals[block] = totals[block] + S
+    return totals
+
+
+def _chooser(blocks: int, source: Entropy) -> Callable[[int], Ints]:
+    """Independent choices among so many blocks, each equally likely: words above the last multiple are redrawn."""
+    if source is NO_NOISE:
+        return lambda size: np.arange(size) % blocks
+    limit = (2**64 // blocks) * blocks
+
+    def choose(size: int) -> Ints:
+        words = np.array(source.words(size))
+        while limit < 2**64 and (late := words >= np.uint64(limit)).any():
+            words[late] = source.words(int(late.sum()))
+        return (words % np.uint64(blocks)).astype(np.int64)
+
+    return choose

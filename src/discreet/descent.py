@@ -1,0 +1,65 @@
+"""The fourth gate: gradient descent on exact moments; it sees them and noise together. Proofs: mathematics.md, 8.8."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain import LATTICE_BITS
+from discreet.issuing import Release, check_rows
+from discreet.moments import Moments
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.iterates import GradientEvent, gradient_change
+from discreet.randomness import Entropy, add_rounded_normal
+
+Floats = NDArray[np.float64]
+
+THETA_BITS = 16
+"""Iterates are multiples of 2^-16, so that their gradients are exact."""
+
+
+def release_descent(
+    moments: Moments, event: GradientEvent, mus: list[float], step: float, radius: float, release: Release
+) -> tuple[Certificate, Floats]:
+    """Descend with noise that costs `mus`, step by step, and certify; the last iterate."""
+    check_rows(int(moments.integers([0], [0])[0]) >> (2 * LATTICE_BITS), None)
+    release.charge(mu=math.sqrt(math.fsum(mu * mu for mu in mus)) * (1 + 2.0**-30))
+    thetas, done = descend(moments, event, mus, step, radius, release.source)
+    certificate = release.certify(moments.domain, done)
+    return certificate, thetas[-1]
+
+
+def descend(
+    moments: Moments, event: GradientEvent, mus: list[float], step: float, radius: float, source: Entropy
+) -> tuple[list[Floats], GradientEvent]:
+    """Noisy gradient descent from 0, exact: the iterates, and the event with the norm and the sd of every step.
+
+    The gradient X'X theta - X'y of an iterate on the lattice is a vector of integers in units of 2^-56.
+    """
+    d = len(event.design)
+    X, y = np.array(moments.domain.indices(event.design)), moments.domain.indices([event.target])[0]
+    S = moments.integers(np.repeat(X, d), np.tile(X, d)).astype(object).reshape(d, d)
+    v = moments.integers(X, np.full(d, y)).astype(object) * (1 << THETA_BITS)
+    units = 2 * LATTICE_BITS + THETA_BITS
+    theta = np.zeros(d)
+    thetas: list[Floats] = []
+    sizes: list[float] = []
+    sds: list[float] = []
+    for mu in mus:
+        size = float(np.linalg.norm(theta)) * (1 + 2.0**-40)
+        sd = gradient_change(event, size) / mu * (1 + 2.0**-40)
+        whole = np.array([int(value) for value in np.ldexp(theta, THETA_BITS)], dtype=object)
+        noisy, exponent = add_rounded_normal(S @ whole - v, math.ldexp(sd, units), source)
+        theta = theta - step * np.ldexp(noisy.astype(float), exponent - units)
+        theta = on_lattice(theta * min(1.0, radius / max(float(np.linalg.norm(theta)), 1e-300)))
+        thetas, sizes, sds = [*thetas, theta], [*sizes, size], [*sds, sd]
+    return thetas, replace(event, sizes=tuple(sizes), sds=tuple(sds))
+
+
+def on_lattice(theta: Floats) -> Floats:
+    """Multiples of 2^-16 near theta."""
+    rounded: Floats = np.ldexp(np.rint(np.ldexp(theta, THETA_BITS)), -THETA_BITS)
+    return rounded

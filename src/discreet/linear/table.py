@@ -1,0 +1,214 @@
+"""What all linear estimators share: parameters, what is fitted, and predictions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import checks, derived
+from discreet.checks import Neighbors
+from discreet.domain import Domain
+from discreet.errors import DomainError, ParameterError
+from discreet.formula import formula as read_formula
+from discreet.linear.contract import Regressor
+from discreet.linear.inputs import (
+    as_features,
+    as_outcome,
+    column_names,
+    declared_for,
+    design_matrix,
+    feature_names,
+    is_table,
+    join,
+)
+from discreet.privacy.guarantee import Guarantee
+from discreet.progress import Progress
+from discreet.release import promised
+from discreet.sources import outcome_name
+from discreet.summing import threads
+
+Floats = NDArray[np.float64]
+
+PARAMETERS = """epsilon, delta : float
+        The promise. `epsilon` is required; `delta` is required, or 1/rows^2 when `rows` is given.
+    domain : Domain, optional
+        Public bounds and levels of the columns, for frames; or give
+    bounds_X, bounds_y : (low, high), optional
+        public bounds of arrays, each a number or one number a column, and
+    data_norm : float, optional
+        a public bound on the Euclidean norm of a row of X.
+    fit_intercept : bool
+        Whether the model has an intercept.
+    rows : int, optional
+        The public, rounded number of rows, declared by you.
+    neighbors : {"add-remove", "replace-one"}
+        Whether one person's presence or one person's content is hidden.
+    n_jobs : int, optional
+        Threads; all cores by default.
+    random_state : None
+        For simulation only: a release made with a seed promises nothing."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TableRegressor(Regressor, ABC):
+    """A linear model of a table's columns.
+
+    Parameters
+    ----------
+    {parameters}
+    """
+
+    papers: ClassVar[tuple[str, ...]] = ()
+    """The papers whose printed constants `published` can name."""
+
+    paper_neighbors: ClassVar[Neighbors] = "add-remove"
+    """The relation that those papers are about."""
+
+    epsilon: float | None = None
+    delta: float | None = None
+    domain: Domain | None = None
+    bounds_X: Any = None
+    bounds_y: Any = None
+    data_norm: float | None = None
+    fit_intercept: bool = True
+    rows: int | None = None
+    neighbors: Neighbors = "add-remove"
+    n_jobs: int | None = None
+    random_state: Any = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__doc__ = (cls.__doc__ or "").replace("{parameters}", PARAMETERS)
+
+    # ---------------------------------------------------------------- scikit-learn's interface
+
+    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
+        """Fit the model to (X, y), privately.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features.
+        y : array or pandas series
+            The outcome.
+        sample_weight : None
+            Not supported: a weight would let one person count for more than the noise hides.
+        """
+        if sample_weight is not None:
+            raise ParameterError(
+                "sample_weight is not supported, whether its weights are zero, one or more: a weight would let one "
+                "person move the result by more than the noise hides."
+            )
+        promise = self._check()
+        name = outcome_name(y)
+        X, y = as_features(X), as_outcome(y)
+        domain, features, target = self._describe(X, name or outcome_name(y))
+        return self._fit_rows(join(X, y, target), domain, target, features, promise, named=is_table(X))
+
+    def fit_source(
+        self, source: Any, target: str, features: Sequence[str] | None = None, *, progress: bool | Progress = False
+    ) -> Self:
+        """Read rows from a file, a frame or a table, release, and fit the model.
+
+        Parameters
+        ----------
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
+            The private rows; `domain` must be given.
+        target : str
+            The outcome.
+        features : sequence of str, optional
+            The features; all other declared columns by default.
+        progress : bool or callable
+            Show a progress bar, or call this with the fraction done.
+        """
+        promise = self._check()
+        declared = declared_for(source, self.domain, "fit_source")
+        names = feature_names(declared, target, features)
+        outcome = declared.entries[declared.target(target)].column
+        domain = self._with_intercept(declared.select([*names, outcome]))
+        return self._fit_rows(source, domain, target, names, promise, named=True, progress=progress)
+
+    def fit_formula(self, formula: str, source: Any, *, progress: bool | Progress = False) -> Self:
+        """Read rows from a file, a frame or a table, release, and fit the model that a formula describes.
+
+        Parameters
+        ----------
+        formula : str
+            For example ``"income ~ age + C(region) + age:hours"``; see `discreet.formula`.
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
+            The private rows; `domain` must be given.
+        progress : bool or callable
+            Show a progress bar, or call this with the fraction done.
+        """
+        promise = self._check()
+        declared = declared_for(source, self.domain, "fit_formula")
+        domain, target, features = read_formula(formula, self._with_intercept(declared))
+        if target is None:
+            raise ParameterError(f"{formula}: name the outcome left of '~'.")
+        return self._fit_rows(source, domain, target, features, promise, named=True, progress=progress)
+
+    def predict(self, X: Any) -> Floats:
+        """Predict the outcome; X is not clipped to the bounds."""
+        X = self._to_predict(X)
+        if not self._features:
+            return np.full(X.shape[0], self.intercept_)
+        facts = self.certificate_.domain.select(self._features).to_dict()
+        domain = Domain.from_dict(facts | {"missing": "error"})
+        predicted: Floats = design_matrix(X, domain) @ self.coef_.T + self.intercept_
+        return predicted
+
+    # ---------------------------------------------------------------- wiring
+
+    def _check(self) -> Guarantee:
+        promise = promised(self.epsilon, self.delta, self.rows, self.neighbors)
+        checks.choice("fit_intercept", self.fit_intercept, (True, False))
+        threads(self.n_jobs)
+        published = getattr(self, "published", None)
+        if published is not None:
+            checks.choice("published", published, (None, *self.papers))
+            if promise.neighbors != self.paper_neighbors:
+                raise ParameterError(f"published= follows papers that are about {self.paper_neighbors} neighbours.")
+        return promise
+
+    def _describe(self, X: Any, target: str | None) -> tuple[Domain, list[str], str]:
+        names = column_names(X)
+        if self.domain is None:
+            target = target or "y"
+            options = {"bounds_X": self.bounds_X, "bounds_y": self.bounds_y, "data_norm": self.data_norm}
+            return Domain.from_bounds(names, [target], intercept=self.fit_intercept, **options), names, target
+        if not isinstance(self.domain, Domain):
+            raise DomainError("domain must be a Domain, for example Domain({'age': (18, 90), 'income': (0, 200_000)}).")
+        if not (self.bounds_X is None and self.bounds_y is None and self.data_norm is None):
+            raise DomainError("Give either domain= or bounds_X=, bounds_y= and data_norm=, not both.")
+        declared = list(self.domain.columns)
+        if not is_table(X):
+            target = target or declared[-1]
+            names = [name for name in declared if name != target]
+        target = target or next((name for name in reversed(declared) if name not in names), declared[-1])
+        if is_table(X):
+            names = derived.features_from(self.domain, names, target)
+        return self._with_intercept(self.domain.select([*names, target])), names, target
+
+    def _with_intercept(self, domain: Domain) -> Domain:
+        if domain.intercept == self.fit_intercept:
+            return domain
+        return Domain.from_dict(domain.to_dict() | {"intercept": bool(self.fit_intercept)})
+
+    @abstractmethod
+    def _fit_rows(
+        self,
+        source: Any,
+        domain: Domain,
+        target: str,
+        features: list[str],
+        promise: Guarantee,
+        *,
+        named: bool,
+        progress: bool | Progress = False,
+    ) -> Self:
+        """Fit the model to the rows of a source."""
