@@ -101,6 +101,10 @@ def test_what_is_printed_is_what_is_saved(run, folder):
         (["--method", "AdaSSP", "--published", "000"], "claimed"),
         (["--method", "SSP", "--neighbors", "replace-one"], "verified"),
         (["--rows", 2000], "verified"),
+        (["--method", "OPS", "--rows", 2000], "verified"),
+        (["--method", "adaops"], "verified"),
+        (["--method", "AdaOPS", "--published", "000"], "claimed"),
+        (["--method", "NoisyGradientDescent", "--rows", 2000, "--neighbors", "replace-one"], "verified"),
     ],
 )
 def test_options_reach_the_certificate(options, status, run, folder):
@@ -108,6 +112,21 @@ def test_options_reach_the_certificate(options, status, run, folder):
     assert certificate["guarantee"]["status"] == status
     assert certificate["guarantee"]["neighbors"] == ("replace-one" if "replace-one" in options else "add-remove")
     assert certificate["rows"] == (2000 if "--rows" in options else None)
+
+
+@pytest.mark.parametrize(("method", "code"), [("AdaOPS", 0), ("OutputPerturbation", 0), ("SubsampleAggregate", 0)])
+def test_released_coefficients_are_checked_like_any_release(method, code, run, folder):
+    assert run(*FIT, "--method", method, "--rows", 2000, "--out", "model.json").code == 0
+    checked = run("check", "model.json", "--json")
+    assert checked.code == code
+    assert json.loads(checked.out)["epsilon"] <= 1
+
+
+def test_printed_constants_that_bound_nothing_fail_the_check(run, folder):
+    assert run(*FIT, "--method", "AdaOPS", "--published", "000", "--out", "model.json").code == 0
+    checked = run("check", "model.json", "--json")
+    assert checked.code == 1
+    assert json.loads(checked.out)["epsilon"] is None
 
 
 def test_delta_follows_from_declared_rows(run, folder):

@@ -34,13 +34,16 @@ from discreet import (
     PrivateMoments,
     ReuseCov,
     compare,
+    registry,
     release,
     results,
 )
+from discreet.drawn import Ridge
 from discreet.errors import DataError, DiscreetError, DiscreetWarning
 from discreet.randomness import OSEntropy, SeededEntropy
 from discreet.report import report
 from discreet.rows import Rows
+from discreet.sampling.base import CoefficientsRegressor
 
 ROWS = 1049
 SECRETS = [47.31618033988, 0.57721566490153, 23_456.789012345]
@@ -548,3 +551,42 @@ def test_rows_cannot_slip_into_a_pickle():
         pickle.dumps(Rows(WITH_MORE, PERTURBED, ["(intercept)", "age"], "bought"))
     assert_clean_error(caught)
     assert_clean(repr(Rows(WITH_MORE, PERTURBED, ["(intercept)", "age"], "bought")))
+
+
+# -------------------------------------------------------------------- coefficients that are released themselves
+
+DRAWN = [m.estimator for m in registry.METHODS if issubclass(m.estimator, CoefficientsRegressor)]
+
+
+@pytest.mark.parametrize("cls", DRAWN)
+def test_released_coefficients_hold_no_data(cls, tmp_path, capfd):
+    model = cls(epsilon=1, delta=1e-6, domain=DOMAIN, rows=2000, n_jobs=1).fit(X, Y)
+    path = tmp_path / "model.json"
+    model.release_.save(path)
+    printed = capfd.readouterr()
+    r, c = model.results_, model.certificate_
+    faces = [repr(model), model._repr_html_(), repr(vars(model)), path.read_text(), printed.out, printed.err]
+    faces += [repr(r), str(r.summary()), json.dumps(r.to_dict()), repr(r.params), repr(model.release_)]
+    faces += [repr(c), c.words(), json.dumps(c.to_dict()), *map(repr, c.check())]
+    for face in faces:
+        assert_clean(face)
+    assert_clean_pickle(pickle.dumps(model))
+
+
+@pytest.mark.parametrize("cls", DRAWN)
+def test_their_errors_quote_no_data(cls):
+    bad = FRAME.astype({"region": object})
+    bad.loc[17, "region"] = WORD
+    for table, rows in ((bad, 2000), (FRAME, 1000)):
+        model = cls(epsilon=1, delta=1e-6, domain=DOMAIN, rows=rows, n_jobs=1)
+        if table is FRAME and cls.__name__ not in ("OPS", "AdaOPS", "OutputPerturbation"):
+            continue  # rows is no bound for these
+        with pytest.raises(DataError) as caught:
+            model.fit(table[FEATURES], table["income"])
+        assert_clean_error(caught)
+
+
+def test_a_ridge_fit_under_way_shows_nothing():
+    private = Ridge(Moments.from_source(FRAME, DOMAIN), ("(intercept)", "age", "share"), "income", 2000.0)
+    assert_clean(repr(private))
+    assert repr(private) == "Ridge(3 coordinates, confidential)"

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from discreet.encoding import ONE
 from discreet.issuing import Release, check_rows
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.iterates import AggregateEvent, BatchesEvent
 from discreet.randomness import NO_NOISE, Entropy, add_rounded_normal
-from discreet.rows import Rows
+from discreet.rows import BLOCK, Rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,6 +30,7 @@ BLOCK_BITS = 24
 """Clipped gradients are rounded to multiples of 2^-20, iterates to 2^-16, coefficients of blocks to 2^-24."""
 
 _RIDGE = 2.0**-20
+_AT_ONCE = 16
 
 
 def release_batches(
@@ -97,8 +98,8 @@ def release_blocks_mean(rows: Rows, event: AggregateEvent, release: Release) -> 
     release.charge(mu=event.mu)
     sums = _block_sums(rows, event.blocks, release.source)
     clip = event.radius - math.sqrt(len(event.design)) * 2.0 ** -(BLOCK_BITS + 1)
-    with ThreadPoolExecutor(1) as pool:
-        parts = list(pool.map(lambda S: block_coefficients(S, clip), sums))
+    with threadpool_limits(1, "blas"):  # so that equal moments give equal coefficients, bit for bit
+        parts = [block_coefficients(S, clip) for S in sums]
     total = np.sum([part.astype(object) for part in parts], axis=0) * (1 << 20)
     noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, BLOCK_BITS + 20), release.source)
     return certificate, np.ldexp(noisy.astype(float), exponent - BLOCK_BITS - 20) / event.blocks
@@ -118,23 +119,45 @@ def block_coefficients(S: NDArray[Any], clip: float) -> Ints:
     return rounded
 
 
-def _block_sums(rows: Rows, blocks: int, source: Entropy) -> list[NDArray[Any]]:
+class _BlockSums:
     """Exact moments of (x, y) of each block; every row goes to a block at random, whatever its place."""
-    choose = _chooser(blocks, source)
 
-    def work(X: Floats, y: Floats) -> dict[int, Ints]:
-        A, found = np.rint(np.column_stack([X, y]) * ONE), choose(len(X))
-        order = np.argsort(found, kind="stable")
-        edges = np.flatnonzero(np.diff(found[order])) + 1
-        groups = np.split(order, edges) if len(order) else []
-        return {int(found[group[0]]): (A[group].T @ A[group]).astype(np.int64) for group in groups}
+    def __init__(self, width: int, blocks: int, count: int, source: Entropy) -> None:
+        kind = np.int64 if count < 1 << 22 else object  # 2^22 rows add up to 2^62
+        self.totals: list[NDArray[Any]] = [np.zeros((width, width), dtype=kind) for _ in range(blocks)]
+        self._choose = _chooser(blocks, source)
+        self._waiting: list[Floats] = []
 
-    width = len(rows.design) + 1
-    totals = [np.zeros((width, width), dtype=object) for _ in range(blocks)]
-    for part in rows.each(work):
-        for block, S in part.items():
-            totals[block] = totals[block] + S
-    return totals
+    def add(self, X: Floats, y: Floats) -> None:
+        """Take some rows; many are put in order at a time."""
+        A = np.empty((len(X), X.shape[1] + 1))
+        np.multiply(X, ONE, out=A[:, :-1])
+        np.multiply(y, ONE, out=A[:, -1])
+        self._waiting.append(A)
+        if len(self._waiting) == _AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Add what is waiting to its blocks, in products of at most 8,192 rows, which are exact."""
+        if not self._waiting:
+            return
+        A = np.concatenate(self._waiting)
+        self._waiting = []
+        found = self._choose(len(A))
+        order = np.argsort(found.astype(np.uint16), kind="stable")
+        A, found = A[order], found[order]
+        starts = np.flatnonzero(np.diff(found, prepend=-1))
+        for start, end in zip(starts, [*starts[1:], len(A)], strict=True):
+            for at in range(start, end, BLOCK):
+                part = A[at : min(at + BLOCK, end)]
+                self.totals[found[start]] = self.totals[found[start]] + (part.T @ part).astype(np.int64)
+
+
+def _block_sums(rows: Rows, blocks: int, source: Entropy) -> list[NDArray[Any]]:
+    sums = _BlockSums(len(rows.design) + 1, blocks, rows.count, source)
+    rows.each(sums.add)
+    sums.flush()
+    return sums.totals
 
 
 def _chooser(blocks: int, source: Entropy) -> Callable[[int], Ints]:

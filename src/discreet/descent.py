@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from discreet.randomness import Entropy, add_rounded_normal
 
 Floats = NDArray[np.float64]
 
+_LIMB = 24
 THETA_BITS = 16
 """Iterates are multiples of 2^-16, so that their gradients are exact."""
 
@@ -43,6 +45,7 @@ def descend(
     X, y = np.array(moments.domain.indices(event.design)), moments.domain.indices([event.target])[0]
     S = moments.integers(np.repeat(X, d), np.tile(X, d)).astype(object).reshape(d, d)
     v = moments.integers(X, np.full(d, y)).astype(object) * (1 << THETA_BITS)
+    limbs = _limbs(S)
     units = 2 * LATTICE_BITS + THETA_BITS
     theta = np.zeros(d)
     thetas: list[Floats] = []
@@ -51,12 +54,27 @@ def descend(
     for mu in mus:
         size = float(np.linalg.norm(theta)) * (1 + 2.0**-40)
         sd = gradient_change(event, size) / mu * (1 + 2.0**-40)
-        whole = np.array([int(value) for value in np.ldexp(theta, THETA_BITS)], dtype=object)
-        noisy, exponent = add_rounded_normal(S @ whole - v, math.ldexp(sd, units), source)
+        whole = np.ldexp(theta, THETA_BITS).astype(np.int64)
+        noisy, exponent = add_rounded_normal(_product(limbs, whole) - v, math.ldexp(sd, units), source)
         theta = theta - step * np.ldexp(noisy.astype(float), exponent - units)
         theta = on_lattice(theta * min(1.0, radius / max(float(np.linalg.norm(theta)), 1e-300)))
         thetas, sizes, sds = [*thetas, theta], [*sizes, size], [*sds, sd]
     return thetas, replace(event, sizes=tuple(sizes), sds=tuple(sds))
+
+
+def _limbs(S: NDArray[Any]) -> list[NDArray[np.int64]]:
+    """Integers as limbs of 24 bits, the last of which has the sign."""
+    limbs = []
+    while any(abs(int(value)) >= 1 << (_LIMB - 1) for value in (S.min(), S.max())):
+        limbs.append((S & ((1 << _LIMB) - 1)).astype(np.int64))
+        S = S >> _LIMB
+    return [*limbs, S.astype(np.int64)]
+
+
+def _product(limbs: list[NDArray[np.int64]], whole: NDArray[np.int64]) -> NDArray[Any]:
+    """The exact product of a matrix and a vector: limbs times entries below 2^30 add up to less than 2^63."""
+    parts = [(limb @ whole).astype(object) * (1 << (_LIMB * i)) for i, limb in enumerate(limbs)]
+    return np.asarray(np.sum(parts, axis=0), dtype=object)
 
 
 def on_lattice(theta: Floats) -> Floats:

@@ -34,9 +34,12 @@ def add_normal(values: ArrayLike, sd: float, source: Entropy) -> FloatArray:
     >>> from discreet.randomness import NO_NOISE
     >>> bool(abs(add_normal([0.3], 1.0, NO_NOISE)[0] - 0.3) < 1e-8)
     True
+    >>> add_normal([-1e-30], 1.0, NO_NOISE)
+    array([0.])
     """
     grid = math.ldexp(1.0, math.frexp(sd)[1] - 31)
     scaled = np.asarray(values, dtype=float) / grid
     whole = np.floor(scaled)
-    noisy = (whole + rounded_normal(scaled - whole, sd / grid, source)) * grid
+    whole = np.where(scaled - whole < 1, whole, whole + 1)  # a tiny value below 0 is 0: the difference is rounded to 1
+    noisy = (whole + rounded_normal(np.maximum(scaled - whole, 0.0), sd / grid, source)) * grid
     return np.asarray(noisy, dtype=np.float64)

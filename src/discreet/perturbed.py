@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet import __version__, checks
 from discreet.errors import DataError, GuaranteeError
 from discreet.laplace import spherical_laplace
+from discreet.noise import add_normal
 from discreet.privacy.budget import Cost, charge
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
@@ -146,6 +147,4 @@ def _hidden(theta: Floats, event: ObjectiveEvent, source: Entropy) -> Floats:
     if event.noise == "laplace":
         released: Floats = np.rint((theta + event.output * spherical_laplace(len(theta), source)[0]) / grid) * grid
         return released
-    whole = np.floor(theta / grid)
-    noisy = whole + rounded_normal(theta / grid - whole, event.output / grid, source)
-    return np.asarray(noisy * grid, dtype=float)
+    return add_normal(theta, event.output, source)

@@ -371,3 +371,14 @@ def test_tables_larger_than_declared_are_refused():
         with pytest.raises(DataError, match="more rows than") as caught:
             fitted(cls, X, y)
         assert str(ROWS + 1) not in str(caught.value)
+
+
+def test_gradients_in_limbs_are_exact():
+    from discreet.descent import _limbs, _product
+
+    rng = np.random.default_rng(0)
+    for bits in (10, 30, 62, 80):
+        S = np.array([[int(v) for v in row] for row in rng.integers(-(2**62), 2**62, (5, 5))], dtype=object)
+        S = S * 2**20 >> (82 - bits)
+        whole = rng.integers(-(2**22), 2**22, 5)
+        assert (_product(_limbs(S), whole) == S @ whole.astype(object)).all()

@@ -18,6 +18,7 @@ from discreet.sampling.base import CoefficientsRegressor
 
 ROWS_PER_COEFFICIENT = 2
 MAX_BLOCKS = 1 << 16
+USUAL_BLOCKS = 256
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -31,7 +32,7 @@ class SubsampleAggregate(CoefficientsRegressor):
     ----------
     {parameters}
     blocks : int, optional
-        How many blocks. By default rows/(2 d), d being the number of coefficients; at least 1.
+        How many blocks. By default rows/(2 d), d being the number of coefficients, at least 1 and at most 256.
     radius : float
         The largest norm of a block's coefficients, for columns and outcome mapped to [-1, 1].
 
@@ -81,7 +82,7 @@ class SubsampleAggregate(CoefficientsRegressor):
         subject = self._subject(domain, target, features, promise)
         d = len(subject.design)
         rows = self.rows or 0
-        blocks = self.blocks or min(MAX_BLOCKS, max(1, rows // (ROWS_PER_COEFFICIENT * d)))
+        blocks = self.blocks or min(USUAL_BLOCKS, max(1, rows // (ROWS_PER_COEFFICIENT * d)))
         radius = (self.radius + d**0.5 * 2.0**-25) * (1 + 2.0**-40)
         sd = 2 * radius / gdp.mu(promise.epsilon, promise.delta) * (1 + 2.0**-30)
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
