@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet import derived
 from discreet.errors import ParameterError
-from discreet.files import read_document
+from discreet.files import read_document, read_json
 from discreet.histogram import only
 from discreet.moments import Moments
 from discreet.per_instance.exact import Facts, Pair, needs_moments, parts
@@ -18,6 +17,9 @@ from discreet.per_instance.stream import Floats, Rows, each_row, one_row, open_o
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import GaussianEvent
 from discreet.progress import Progress, as_progress
+
+VERSIONS = (1, 2, 3)
+"""Of files whose certificates can be read: 3 is that of models by other than Gaussian noise."""
 
 
 def losses(
@@ -102,7 +104,9 @@ def certificate_of(release: Any) -> Certificate:
     if isinstance(release, Certificate):
         found = release
     elif isinstance(release, (str, Path)):
-        found = Certificate.from_dict(read_document(release, "release", derived.VERSIONS).get("certificate", {}))
+        body = read_json(release)
+        kind = "model" if isinstance(body, dict) and body.get("kind") == "model" else "release"
+        found = Certificate.from_dict(read_document(release, kind, VERSIONS).get("certificate", {}))
     else:
         found = getattr(release, "certificate", None) or getattr(release, "certificate_", None)  # type: ignore[assignment]
     if not isinstance(found, Certificate):
