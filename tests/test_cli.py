@@ -129,6 +129,17 @@ def test_printed_constants_that_bound_nothing_fail_the_check(run, folder):
     assert json.loads(checked.out)["epsilon"] is None
 
 
+def test_parameters_of_a_method_are_set(run, folder):
+    found = run(*FIT, "--method", "DPRidge", "--set", "penalty=0.25", "--json")
+    assert json.loads(found.out)["penalty"] == 0.25
+    assert run(*FIT, "--method", "OPS", "--rows", 2000, "--set", "calibration=balanced", "--out", "b.json").code == 0
+    for wrong in ("penalty", "epsilon=9", "n_jobs=1", "alpha=1"):
+        refused = run(*FIT, "--method", "DPRidge", "--set", wrong, "--out", "never.json")
+        assert refused.code == 2
+        assert "NAME among narrow, penalty." in refused.said
+    assert not (folder / "never.json").exists()
+
+
 def test_delta_follows_from_declared_rows(run, folder):
     arguments = [*FIT[:-2], "--rows", 2000, "--json"]
     assert json.loads(run(*arguments).out)["guarantee"]["delta"] == 1 / 2000**2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +32,9 @@ Target = Annotated[str | None, typer.Option(help="The outcome, unless a formula 
 Formula = Annotated[str | None, typer.Option(help="Instead: 'income ~ age + C(region) + age:hours'.")]
 ReleaseFile = Annotated[Path, typer.Argument(help="A release file.", show_default=False)]
 Report = Annotated[Path | None, typer.Option("--report", help="Where to write a report: one HTML page.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="A parameter of the method, as penalty=l1; may be repeated.")
+]
 ModelName = Annotated[str, typer.Option("--model", help="noise-aware, ridge, lasso, elastic-net or ols.")]
 
 
@@ -42,6 +47,35 @@ def split(names: str | None) -> list[str]:
     ['age', 'sex']
     """
     return [name.strip() for name in names.split(",") if name.strip()] if names else []
+
+
+def method_settings(given: list[str] | None, estimator: type) -> dict[str, Any]:
+    """Parameters of a method from texts such as ``alpha=0.1``; only those that have no option of their own.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression
+    >>> method_settings(["penalty=l1", "adaptive=True"], DPLogisticRegression)
+    {'penalty': 'l1', 'adaptive': True}
+    """
+    own = {field.name for field in fields(estimator)} - COMMON
+    found: dict[str, Any] = {}
+    for text in given or []:
+        name, equals, value = text.partition("=")
+        if not equals or name not in own:
+            raise ParameterError(f"--set {text}: give NAME=VALUE with a NAME among {', '.join(sorted(own)) or 'none'}.")
+        try:
+            found[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            found[name] = value
+    return found
+
+
+COMMON = {
+    "epsilon", "delta", "domain", "bounds_X", "bounds_y", "data_norm", "fit_intercept", "rows", "neighbors",
+    "published", "n_jobs", "random_state", "classes",
+}  # fmt: skip
+"""Parameters that have options of their own, or that files have no use for."""
 
 
 def stem(data: Path) -> str:

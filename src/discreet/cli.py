@@ -26,12 +26,14 @@ from discreet.arguments import (
     Report,
     Rows,
     SchemaOption,
+    Settings,
     Target,
     all_outcomes,
     chosen,
     fit_release,
     free,
     free_report,
+    method_settings,
     open_models,
     outcome_of,
     split,
@@ -65,9 +67,7 @@ app.add_typer(schemas, name="schema")
 app.command(epilog=commands_pdp.EPILOG)(commands_pdp.pdp)
 
 
-@app.command(
-    epilog="Example: discreet fit people.parquet --schema people.toml --target income --epsilon 1 --delta 1e-6"
-)
+@app.command(epilog="Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6")
 def fit(
     data: Data,
     schema: SchemaOption,
@@ -79,6 +79,7 @@ def fit(
     rows: Rows = None,
     method: Annotated[str, typer.Option(help="See `discreet methods`.")] = DEFAULT,
     published: Annotated[str | None, typer.Option(help="Use a paper's printed constants: 000, 001 or 003.")] = None,
+    settings: Settings = None,
     neighbors: Relation = "add-remove",
     out: Out = None,
     report: Report = None,
@@ -88,7 +89,7 @@ def fit(
 ) -> None:
     """Fit a private model to a table and save its certified release."""
     estimator = find(method).estimator
-    options: dict[str, Any] = {} if published is None else {"published": published}
+    options = method_settings(settings, estimator) | ({} if published is None else {"published": published})
     if published is not None and not estimator.papers:
         raise ParameterError(f"{estimator.__name__} is not from a paper: leave out --published.")
     asked = chosen(Domain.from_file(schema), target, split(features), formula)
