@@ -7,9 +7,11 @@ import importlib.metadata
 import json
 import os
 import platform
+import resource
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,26 @@ def seconds(call: Callable[[], object], repeats: int) -> float:
         call()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+Job = Callable[[Path, int, int], object]
+
+
+def in_process(benchmark: str, job: str, folder: Path, rows: int, columns: int) -> tuple[float, float]:
+    """Seconds and peak memory in MB of a job of a benchmark, in a process of its own."""
+    command = [sys.executable, "-m", f"benchmarks.{benchmark}", "--job", job, str(folder), str(rows), str(columns)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    elapsed, peak = map(float, done.stdout.split())
+    return elapsed, peak
+
+
+def ran_job(jobs: Mapping[str, Job]) -> bool:
+    """Whether this process was started by `in_process`; then the job is done and its figures printed."""
+    if len(sys.argv) != 6 or sys.argv[1] != "--job":
+        return False
+    job, folder, n, columns = jobs[sys.argv[2]], Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+    print(seconds(lambda: job(folder, n, columns), 1), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return True
 
 
 def version(package: str) -> str | None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.common import options, report, seconds
+from benchmarks.common import in_process, options, ran_job, report
 from discreet import Domain, Moments
 from discreet.sources.paths import open_files
 
@@ -50,26 +47,16 @@ JOBS: dict[str, Callable[[Path, int, int], object]] = {
 }
 
 
-def in_process(job: str, folder: Path, rows: int, columns: int) -> tuple[float, float]:
-    """Seconds and peak memory in MB of a job in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.parquet", "--job", job, str(folder), str(rows), str(columns)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    elapsed, peak = map(float, done.stdout.split())
-    return elapsed, peak
-
-
 def main() -> None:
-    if len(sys.argv) == 6 and sys.argv[1] == "--job":
-        job, folder, n, columns = JOBS[sys.argv[2]], Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
-        print(seconds(lambda: job(folder, n, columns), 1), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    if ran_job(JOBS):
         return
     given = options("parquet", __doc__, rows=10_000_000, columns=50, repeats=2)
     folder = Path(tempfile.mkdtemp(prefix="discreet-parquet-"))
     rows = []
     try:
-        in_process("write", folder, given.rows, given.columns)
+        in_process("parquet", "write", folder, given.rows, given.columns)
         for job in ("copy", "moments"):
-            runs = [in_process(job, folder, given.rows, given.columns) for _ in range(given.repeats)]
+            runs = [in_process("parquet", job, folder, given.rows, given.columns) for _ in range(given.repeats)]
             facts = {"method": job, "rows": given.rows, "columns": given.columns}
             rows.append(facts | {"seconds": min(run[0] for run in runs), "peak_MB": max(run[1] for run in runs)})
     finally:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
-import subprocess
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.common import options, report, seconds
+from benchmarks.common import in_process, options, ran_job, report
 from benchmarks.parquet import domain, write
 from discreet import DiscreetWarning, Moments, PrivateMoments
 from discreet.linear import AdaSSP, DPLinearRegression
@@ -54,18 +51,8 @@ JOBS: dict[str, Callable[[Path, int, int], object]] = {
 }
 
 
-def in_process(job: str, folder: Path, rows: int, columns: int) -> tuple[float, float]:
-    """Seconds and peak memory in MB of a job in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.per_instance", "--job", job, str(folder), str(rows), str(columns)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    elapsed, peak = map(float, done.stdout.split())
-    return elapsed, peak
-
-
 def main() -> None:
-    if len(sys.argv) == 6 and sys.argv[1] == "--job":
-        job, folder, n, columns = JOBS[sys.argv[2]], Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
-        print(seconds(lambda: job(folder, n, columns), 1), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    if ran_job(JOBS):
         return
     given = options("per_instance", __doc__, rows=1_000_000, columns=50, repeats=3)
     folder = Path(tempfile.mkdtemp(prefix="discreet-pdp-"))
@@ -73,9 +60,9 @@ def main() -> None:
     try:
         (folder / "data").mkdir()
         for job in ("write", "release", "save"):
-            in_process(job, folder, given.rows, given.columns)
+            in_process("per_instance", job, folder, given.rows, given.columns)
         for job in list(JOBS)[3:]:
-            runs = [in_process(job, folder, given.rows, given.columns) for _ in range(given.repeats)]
+            runs = [in_process("per_instance", job, folder, given.rows, given.columns) for _ in range(given.repeats)]
             facts = {"pass": job, "rows": given.rows, "columns": given.columns}
             rows.append(facts | {"seconds": min(run[0] for run in runs), "peak_MB": max(run[1] for run in runs)})
     finally:

@@ -1,4 +1,4 @@
-"""What every release of coefficients goes through: where noise comes from, budgets, and the checked certificate."""
+"""What every release goes through: where noise comes from, budgets, and the checked certificate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from discreet.domain import Domain
 from discreet.errors import DataError, GuaranteeError
 from discreet.privacy.budget import Cost, charge
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.coefficients import CoefficientEvent
+from discreet.privacy.events import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.randomness import NO_NOISE, Entropy, OSEntropy, entropy
 
@@ -26,8 +26,12 @@ class Release:
 
     @classmethod
     def begin(cls, promise: Guarantee, method: str, rows: Any, random_state: Any) -> Release:
-        """Find the source of noise; a promise of noise that can be repeated is a simulation."""
-        source = entropy(random_state)
+        """Find the source of noise."""
+        return cls.go_on(promise, method, rows, entropy(random_state))
+
+    @classmethod
+    def go_on(cls, promise: Guarantee, method: str, rows: Any, source: Entropy) -> Release:
+        """Draw from a source; only the operating system's words are unknown to all, others make it a simulation."""
         if type(source) is not OSEntropy:
             what = "No noise was added." if source is NO_NOISE else "The noise came from a seed or from the caller."
             promise = replace(promise, status="simulation", reason=what)
@@ -39,10 +43,10 @@ class Release:
             cost = Cost(self.promise.epsilon if epsilon is None else epsilon, self.promise.delta, mu)
             charge(cost, self.promise.neighbors, self.method)
 
-    def certify(self, domain: Domain, event: CoefficientEvent) -> Certificate:
+    def certify(self, domain: Domain, *events: Event, declared: Domain | None = None) -> Certificate:
         """The certificate, checked."""
         software = f"discreet {__version__}"
-        certificate = Certificate(self.promise, self.method, domain, (event,), self.rows, software)
+        certificate = Certificate(self.promise, self.method, domain, events, self.rows, software, declared)
         if self.promise.status == "verified" and not all(finding.ok for finding in certificate.check()):
             raise GuaranteeError(
                 "The calibrated noise does not keep the promise. This is a defect of discreet: please report it."
@@ -50,7 +54,7 @@ class Release:
         return certificate
 
 
-def check_rows(count: int, rows: float | None) -> None:
+def check_rows(count: int, rows: float | None = None) -> None:
     """Refuse an empty table, and one with more rows than were declared as the most there can be."""
     if count == 0:
         raise DataError("There is no row to release anything from. Nothing was released.")

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import __version__, checks
 from discreet.errors import DataError, GuaranteeError
+from discreet.issuing import Release
 from discreet.laplace import spherical_laplace
 from discreet.noise import add_normal
-from discreet.privacy.budget import Cost, charge
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.objective import ObjectiveEvent
-from discreet.randomness import NO_NOISE, Entropy, OSEntropy, entropy, rounded_normal
+from discreet.randomness import NO_NOISE, Entropy, rounded_normal
 from discreet.rows import Rows
 from discreet.solve.newton import Penalty, minimise
 
@@ -67,32 +66,17 @@ def release_minimisers(
     then, reserved : callable, sequence of ObjectiveEvent
         Further tasks that depend on the minimisers so far; each event must keep what that of `reserved` declares.
     """
-    source = entropy(random_state)
-    if type(source) is not OSEntropy:
-        what = "No noise was added." if source is NO_NOISE else "The noise came from a seed or from the caller."
-        promise = replace(promise, status="simulation", reason=what)
-
-    def certify(events: Sequence[ObjectiveEvent]) -> Certificate:
-        software = f"discreet {__version__}"
-        certificate = Certificate(promise, method, rows.domain, tuple(events), checks.rows(public_rows), software)
-        if promise.status == "verified" and not all(finding.ok for finding in certificate.check()):
-            raise GuaranteeError(
-                "The calibrated noise does not keep the promise. This is a defect of discreet: please report it."
-            )
-        return certificate
-
-    certificate = certify([*(task.event for task in tasks), *reserved])
-    if type(source) is OSEntropy:
-        cost = Cost(max(promise.epsilon, certificate.epsilon), promise.delta)
-        charge(cost, promise.neighbors, method)
-    thetas = [_release(rows, task, source) for task in tasks]
+    release = Release.begin(promise, method, public_rows, random_state)
+    certificate = release.certify(rows.domain, *(task.event for task in tasks), *reserved)
+    release.charge(epsilon=max(promise.epsilon, certificate.epsilon))
+    thetas = [_release(rows, task, release.source) for task in tasks]
     if then is None:
         return certificate, thetas
     more = list(then(thetas))
     if [task.event.declared for task in more] != [event.declared for event in reserved]:
         raise GuaranteeError("A later stage is not the one that was declared. This is a defect of discreet.")
-    certificate = certify([task.event for task in [*tasks, *more]])
-    return certificate, thetas + [_release(rows, task, source) for task in more]
+    certificate = release.certify(rows.domain, *(task.event for task in [*tasks, *more]))
+    return certificate, thetas + [_release(rows, task, release.source) for task in more]
 
 
 def _release(rows: Rows, task: Task, source: Entropy) -> Floats:

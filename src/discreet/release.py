@@ -9,19 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from discreet import __version__, checks, sensitivity
+from discreet import checks, sensitivity
 from discreet.checks import Neighbors
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
-from discreet.errors import DataError, GuaranteeError, ParameterError
+from discreet.errors import DataError, ParameterError
 from discreet.grid import GridValues
 from discreet.histogram import Histogram
+from discreet.issuing import Release, check_rows
 from discreet.moments import Moments, outcome_names
 from discreet.privacy import gdp
-from discreet.privacy.budget import Cost, charge
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block, GaussianEvent, Statistic
 from discreet.privacy.guarantee import Guarantee
-from discreet.randomness import NO_NOISE, Entropy, OSEntropy, add_rounded_normal, entropy, grid_exponent
+from discreet.randomness import Entropy, add_rounded_normal, entropy, grid_exponent
 from discreet.released import PrivateMoments
 from discreet.split import Sizes, shares_of
 
@@ -118,13 +117,11 @@ def release_counts(histogram: Histogram, share: float, promise: Guarantee, rando
     (block,) = calibrate([want], histogram.domain, promise.neighbors, mu)
     event = GaussianEvent(sensitivity.mu([block], histogram.domain, promise.neighbors), (block,))
     _check_sds([block])
-    _check_rows(histogram.integers().sum())
+    check_rows(histogram.integers().sum())
     exact = histogram.integers() * (1 << (2 * LATTICE_BITS))
-    source = entropy(random_state)
-    if not _simulated(source):
-        mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
-        charge(Cost(promise.epsilon, promise.delta, mu), promise.neighbors, "counts and moments")
-    return Counts(histogram.domain, event, _noisy(exact, _sds(block)[0], source), source)
+    release = Release.begin(promise, "counts and moments", None, random_state)
+    release.charge(mu=gdp.mu(epsilon=promise.epsilon, delta=promise.delta))
+    return Counts(histogram.domain, event, _noisy(exact, _sds(block)[0], release.source), release.source)
 
 
 def release_verified(
@@ -167,38 +164,21 @@ def release_blocks(
 ) -> PrivateMoments:
     """Draw noise of the given sds, once everything that can go wrong has been checked."""
     source = entropy(random_state) if before is None else before.source
-    if _simulated(source):
-        what = "No noise was added." if source is NO_NOISE else "The noise came from a seed or from the caller."
-        promise = replace(promise, status="simulation", reason=what)
+    release = Release.go_on(promise, method, rows, source)
     event = GaussianEvent(sensitivity.mu(blocks, moments.domain, promise.neighbors), tuple(blocks))
     events = (event,) if before is None else (before.event, event)
     declared = None if before is None or before.declared == moments.domain else before.declared
-    software = f"discreet {__version__}"
-    certificate = Certificate(promise, method, moments.domain, events, checks.rows(rows), software, declared)
-    if promise.status == "verified" and not all(finding.ok for finding in certificate.check()):
-        raise GuaranteeError(
-            "The calibrated noise does not keep the promise. This is a defect of discreet: please report it."
-        )
+    certificate = release.certify(moments.domain, *events, declared=declared)
     _check_sds(blocks)
-    _check_rows(moments.integers([0], [0])[0])
+    check_rows(moments.integers([0], [0])[0])
     exact = [_exact(moments, block) for block in blocks]
-    if before is None and not _simulated(source):
-        charge(Cost(certificate.epsilon, promise.delta, event.mu), promise.neighbors, method)
+    if before is None:
+        release.charge(mu=event.mu, epsilon=certificate.epsilon)
     values = tuple(
         tuple(_noisy(part, sd, source) for part, sd in zip(parts, _sds(block), strict=True))
         for block, parts in zip(blocks, exact, strict=True)
     )
     return PrivateMoments(certificate, values if before is None else ((before.values,), *values))
-
-
-def _check_rows(count: int) -> None:
-    if count == 0:
-        raise DataError("There is no row to release anything from. Nothing was released.")
-
-
-def _simulated(source: Entropy) -> bool:
-    """Whether anyone could know the random words: only the operating system's count as unknown."""
-    return type(source) is not OSEntropy
 
 
 def _check_sds(blocks: Sequence[Block]) -> None:

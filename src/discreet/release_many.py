@@ -7,19 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
-from discreet import __version__, checks, sensitivity
+from discreet import sensitivity
 from discreet.domain import Domain
 from discreet.errors import GuaranteeError
+from discreet.issuing import Release, check_rows
 from discreet.moments import Moments, summed
 from discreet.privacy import gdp
-from discreet.privacy.budget import Cost, charge
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block, Event, GaussianEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent, largest_mu
 from discreet.progress import Progress
-from discreet.randomness import NO_NOISE, Entropy, entropy
-from discreet.release import Want, _check_rows, _check_sds, _exact, _noisy, _sds, _simulated, calibrate
+from discreet.randomness import Entropy, entropy
+from discreet.release import Want, _check_sds, _exact, _noisy, _sds, calibrate
 from discreet.released import PrivateMoments
 from discreet.samplers import sampler
 
@@ -143,15 +142,8 @@ def release_events(
     """Draw the noise of some events, once everything that can go wrong has been checked."""
     exact = moments.moments if isinstance(moments, Sample) else moments
     source = moments.words if isinstance(moments, Sample) else entropy(random_state)
-    if _simulated(source):
-        what = "No noise was added." if source is NO_NOISE else "The noise came from a seed or from the caller."
-        promise = replace(promise, status="simulation", reason=what)
-    software = f"discreet {__version__}"
-    certificate = Certificate(promise, method, exact.domain, events, checks.rows(rows), software)
-    if promise.status == "verified" and not all(finding.ok for finding in certificate.check()):
-        raise GuaranteeError(
-            "The calibrated noise does not keep the promise. This is a defect of discreet: please report it."
-        )
+    release = Release.go_on(promise, method, rows, source)
+    certificate = release.certify(exact.domain, *events)
     blocks = certificate.blocks
     _check_sds(blocks)
     parts = [_exact(exact, block) for block in blocks]
@@ -160,10 +152,9 @@ def release_events(
             raise GuaranteeError("A sample is good for one release, for a second one would not be hidden by it.")
         moments.spent = True
     else:
-        _check_rows(exact.integers([0], [0])[0])
-    if not _simulated(source):
-        mu = None if any(event.law is not None for event in events) else gdp.compose(event.mu for event in events)
-        charge(Cost(certificate.epsilon, promise.delta, mu), promise.neighbors, method)
+        check_rows(exact.integers([0], [0])[0])
+    mu = None if any(event.law is not None for event in events) else gdp.compose(event.mu for event in events)
+    release.charge(mu=mu, epsilon=certificate.epsilon)
     values = tuple(
         tuple(_noisy(part, sd, source) for part, sd in zip(held, _sds(block), strict=True))
         for block, held in zip(blocks, parts, strict=True)

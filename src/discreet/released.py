@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet import derived
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric
-from discreet.errors import FileFormatError, GuaranteeError, NotReleasedError, ParameterError
+from discreet.errors import FileFormatError, NotReleasedError, ParameterError
 from discreet.files import digest, read_document, write_document
 from discreet.formula import released as released_formula
 from discreet.grid import GridValues, Table, statistic
@@ -192,11 +192,8 @@ class PrivateMoments:
         simulation : bool
             Must be True to save a release whose noise came from a seed.
         """
-        if self.certificate.simulation and not simulation:
-            raise GuaranteeError(
-                "This release is a simulation: its noise came from a seed or was left out, so it hides nobody. "
-                "Release again without random_state, or save it with simulation=True for a study on public data."
-            )
+        if not simulation:
+            self.certificate.refuse_simulation("release", "Release")
         write_document(path, self._document())
 
     @classmethod

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, NoReturn
@@ -18,7 +17,7 @@ from discreet.errors import DataError
 from discreet.losses import Loss
 from discreet.progress import Progress
 from discreet.sources import Source, open_source
-from discreet.summing import Done, threads
+from discreet.summing import Done, Shared, threads
 
 KEEP_BYTES = 1 << 31
 """Encoded rows that need no more than this are kept in memory; streams that can be read only once always are."""
@@ -142,19 +141,16 @@ class Rows:
             if self._kept is not None:
                 return list(pool.map(lambda block: work(*block), self._kept[::every]))
             with contextlib.closing(self._source):
-                shared = _Shared(self._source.parts(BLOCK))
+                shared = Shared(self._source.parts(BLOCK))
                 drawn = [pool.submit(self._draw, shared, work) for _ in range(self._jobs)]
                 try:
                     return [result for future in drawn for result in future.result()]
                 finally:
                     shared.stop()
 
-    def _draw(self, shared: _Shared, work: Callable[[Floats, Floats], Any]) -> list[Any]:
-        try:
-            return [work(*block) for part in shared for block in self._encode(part)]
-        except BaseException:
-            shared.stop()
-            raise
+    def _draw(self, shared: Shared, work: Callable[[Floats, Floats], Any]) -> list[Any]:
+        with shared:
+            return [work(*block) for block in self._encode(batch for _, batch in shared)]
 
     def _encode(self, part: Iterable[Any]) -> Iterator[tuple[Floats, Floats]]:
         buffer = self._encoder.empty(BLOCK, columnar=self._source.columnar)
@@ -195,24 +191,6 @@ def _joined(blocks: list[tuple[Floats, Floats]]) -> list[tuple[Floats, Floats]]:
         if block is not None:
             pending.append(block)
     return joined
-
-
-class _Shared:
-    """Parts that threads draw from in turn; they end for all once one thread stops."""
-
-    def __init__(self, parts: Iterator[Iterable[Any]]) -> None:
-        self._parts, self._lock, self._stopped = parts, threading.Lock(), False
-
-    def stop(self) -> None:
-        self._stopped = True
-
-    def __iter__(self) -> Iterator[Iterable[Any]]:
-        while True:
-            with self._lock:
-                part = None if self._stopped else next(self._parts, None)
-            if part is None:
-                return
-            yield part
 
 
 __all__ = ["BLOCK", "Rows", "Source", "Sums"]

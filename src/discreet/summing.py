@@ -157,14 +157,14 @@ def sum_up(source: Source, layout: Layout, jobs: int, progress: Progress, sample
     """Read all rows once, in several threads, each with a total of its own."""
     encoder = Encoder(source.domain)
     size = layout.batch(columnar=source.columnar)
-    parts = _Shared(source.parts(size))
+    parts = Shared(source.parts(size))
     done = Done(source.total, progress)
 
     def work() -> Total:
         total = Total(layout)
         buffer = encoder.empty(size, columnar=source.columnar)
         with parts:
-            for batch in parts:
+            for _, batch in parts:
                 A = buffer[: source.fill(batch, buffer, encoder)]
                 encoder.finish(A)
                 rows = source.size(batch)
@@ -182,15 +182,19 @@ def sum_up(source: Source, layout: Layout, jobs: int, progress: Progress, sample
     return totals
 
 
-class _Shared:
-    """Parts that threads draw from in turn, a batch at a time; they end for all once one thread stops or fails."""
+class Shared:
+    """Parts that threads draw from in turn, a batch at a time; they end for all once one thread stops or fails.
+
+    Each batch comes with its place in the table: which part it is of, and which batch of that part it is.
+    """
 
     def __init__(self, parts: Iterator[Iterable[Any]]) -> None:
-        self._parts = parts
+        self._parts = enumerate(parts)
         self._lock = threading.Lock()
         self._stopped = False
 
     def stop(self) -> None:
+        """Let no thread begin another batch."""
         self._stopped = True
 
     def __enter__(self) -> None:
@@ -200,14 +204,14 @@ class _Shared:
         if failure:
             self.stop()
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[tuple[tuple[int, int], Any]]:
         while (part := self._next()) is not None:
-            for batch in part:
+            for i, batch in enumerate(part[1]):
                 if self._stopped:
                     return
-                yield batch
+                yield (part[0], i), batch
 
-    def _next(self) -> Iterable[Any] | None:
+    def _next(self) -> tuple[int, Iterable[Any]] | None:
         with self._lock:
             return None if self._stopped else next(self._parts, None)
 

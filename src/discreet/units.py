@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,14 +51,7 @@ def user_units(released: PrivateMoments, e: NormalEquations, *, unclip: bool = T
         Whether to predict the outcome itself where its bounds were narrowed, rather than the clipped outcome.
     """
     domain = released.domain
-    columns = [domain.entries[i].column for i in domain.indices(e.names)]
-    c, h = np.array([domain.map(column) for column in columns]).T
-    c_y, h_y = domain.map(column_of(domain, e.target))
-    slopes = np.diag(h_y / h)
-    constant = e.names[0] == CONSTANT
-    T = np.vstack([-(c @ slopes), slopes[1:] if constant else slopes])
-    T[0, 0] += h_y if constant else 0.0
-    t = np.concatenate([[c_y], np.zeros(len(T) - 1)])
+    T, t = _line(domain, e.names, domain.map(column_of(domain, e.target)))
     declared, line = released.certificate.declared, released.unclip(e.target) if unclip else None
     if declared is not None and line is not None:
         T *= line.factor
@@ -65,6 +59,23 @@ def user_units(released: PrivateMoments, e: NormalEquations, *, unclip: bool = T
             centre, half = declared.map(e.target)
             t[0] = centre + half * line.mean_y + line.factor * (t[0] - centre - half * line.mean_g)
     return UserUnits(T, t)
+
+
+def in_user_units(
+    domain: Domain, design: Sequence[str], theta: Floats, outcome: tuple[float, float] = (0.0, 1.0)
+) -> tuple[Floats, float]:
+    """Coefficients and intercept from those of the mapped columns, for an outcome c_y + h_y eta."""
+    return UserUnits(*_line(domain, design, outcome)).params(theta)
+
+
+def _line(domain: Domain, design: Sequence[str], outcome: tuple[float, float]) -> tuple[Floats, Floats]:
+    c, h = np.array([domain.map(column_of(domain, name)) for name in design]).T
+    c_y, h_y = outcome
+    slopes = np.diag(h_y / h)
+    constant = design[0] == CONSTANT
+    T = np.vstack([-(c @ slopes), slopes[1:] if constant else slopes])
+    T[0, 0] += h_y if constant else 0.0
+    return T, np.concatenate([[c_y], np.zeros(len(T) - 1)])
 
 
 def column_of(domain: Domain, name: str) -> str:

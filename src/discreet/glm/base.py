@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from discreet import checks, derived, sensitivity
 from discreet.checks import Neighbors
@@ -17,7 +18,7 @@ from discreet.errors import DomainError, ParameterError
 from discreet.formula import formula as read_formula
 from discreet.glm.outcome import Outcome
 from discreet.glm.parameters import COMMON, PENALTY
-from discreet.glm.results import GLMResults, Link, against_first, every_level, in_user_units
+from discreet.glm.results import GLMResults, Link, against_first, every_level
 from discreet.glm.stages import TwoStages, Wish, one_stage
 from discreet.linear.contract import Estimator
 from discreet.linear.inputs import (
@@ -25,10 +26,12 @@ from discreet.linear.inputs import (
     as_outcome,
     column_names,
     declared_for,
-    design_matrix,
+    described,
     design_names,
     feature_names,
     is_table,
+    refuse_weights,
+    with_intercept,
 )
 from discreet.losses import Loss
 from discreet.perturbed import Task, release_minimisers
@@ -41,6 +44,7 @@ from discreet.release import promised
 from discreet.rows import Rows
 from discreet.sources import outcome_name
 from discreet.summing import threads
+from discreet.units import in_user_units
 
 Floats = NDArray[np.float64]
 
@@ -116,11 +120,7 @@ class PerturbedModel(Estimator, ABC):
         sample_weight : None
             Not supported: a weight would let one person count for more than the noise hides.
         """
-        if sample_weight is not None:
-            raise ParameterError(
-                "sample_weight is not supported, whether its weights are zero, one or more: a weight would let one "
-                "person move the result by more than the noise hides."
-            )
+        refuse_weights(sample_weight)
         promise = self._check()
         name = outcome_name(y)
         X, y = as_features(X), as_outcome(y)
@@ -148,7 +148,7 @@ class PerturbedModel(Estimator, ABC):
         declared = declared_for(source, self.domain, "fit_source")
         outcome = self._outcome(declared, target)
         names = feature_names(declared, declared.entries[declared.positions[outcome.column][-1]].name, features)
-        domain = self._with_intercept(declared.select([*names, outcome.column]))
+        domain = with_intercept(declared.select([*names, outcome.column]), self.fit_intercept)
         with as_progress(progress) as report:
             self._fit(source, domain, names, outcome, promise, named=True, progress=report)
             report(1.0)
@@ -168,7 +168,7 @@ class PerturbedModel(Estimator, ABC):
         """
         promise = self._check()
         declared = declared_for(source, self.domain, "fit_formula")
-        domain, target, features = read_formula(formula, self._with_intercept(declared))
+        domain, target, features = read_formula(formula, with_intercept(declared, self.fit_intercept))
         if target is None:
             raise ParameterError(f"{formula}: name the outcome left of '~'.")
         with as_progress(progress) as report:
@@ -201,8 +201,8 @@ class PerturbedModel(Estimator, ABC):
 
     def _declared(self, X: Any, target: str | None, bounds: dict[str, Any]) -> tuple[Domain, str]:
         """The domain of X and y, and the name of the outcome, as far as they are declared."""
-        names = column_names(X)
         if self.domain is None:
+            names = column_names(X)
             target = target or "y"
             options = {"bounds_X": self.bounds_X, "data_norm": self.data_norm, "intercept": self.fit_intercept}
             return Domain.from_bounds(names, [target], **options, **bounds), target
@@ -210,22 +210,11 @@ class PerturbedModel(Estimator, ABC):
             raise DomainError("domain must be a Domain, for example Domain({'age': (18, 90), 'bought': bool}).")
         if not (self.bounds_X is None and self.data_norm is None and not self._has_own_bounds()):
             raise DomainError(f"Give either domain= or {self.facts} and data_norm=, not both.")
-        declared = list(self.domain.columns)
-        if not is_table(X):
-            target = target or declared[-1]
-            names = [name for name in declared if name != target]
-        target = target or next((name for name in reversed(declared) if name not in names), declared[-1])
-        if is_table(X):
-            names = derived.features_from(self.domain, names, target)
-        return self._with_intercept(self.domain.select([*names, target])), target
+        names, target = described(self.domain, X, target)
+        return with_intercept(self.domain.select([*names, target]), self.fit_intercept), target
 
     def _has_own_bounds(self) -> bool:
         return getattr(self, "bounds_y", None) is not None or getattr(self, "classes", None) is not None
-
-    def _with_intercept(self, domain: Domain) -> Domain:
-        if domain.intercept == self.fit_intercept:
-            return domain
-        return Domain.from_dict(domain.to_dict() | {"intercept": bool(self.fit_intercept)})
 
     def _fit(
         self,
@@ -282,14 +271,8 @@ class PerturbedModel(Estimator, ABC):
 
     def _predictor(self, X: Any) -> Floats:
         """The linear predictors of the rows of X, which is not clipped to the bounds."""
-        X = self._to_predict(X)
-        r = self.results_
-        if not self._features:
-            return np.tile(r.intercept, (X.shape[0], 1))
-        facts = self.certificate_.domain.select(self._features).to_dict()
-        domain = Domain.from_dict(facts | {"missing": "error"})
-        eta: Floats = design_matrix(X, domain) @ r.coef.T + r.intercept
-        return eta
+        check_is_fitted(self)
+        return self._predictors(X, self.results_.coef, self.results_.intercept)
 
     def _coefficient_names(self) -> Sequence[str]:
         return self.results_.names

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.domain import CONSTANT, Categorical, Domain
-from discreet.errors import FileFormatError, GuaranteeError
+from discreet.errors import FileFormatError
 from discreet.files import digest, read_document, read_json, write_document
 from discreet.fitted import Fitted
 from discreet.privacy.certificate import Certificate
@@ -168,11 +168,8 @@ class GLMResults(Fitted):
         simulation : bool
             Must be True to save a model whose noise came from a seed.
         """
-        if self.certificate.simulation and not simulation:
-            raise GuaranteeError(
-                "This model is a simulation: its noise came from a seed or was left out, so it hides nobody. "
-                "Fit again without random_state, or save it with simulation=True for a study on public data."
-            )
+        if not simulation:
+            self.certificate.refuse_simulation("model", "Fit")
         write_document(path, self._document())
 
     def _document(self) -> dict[str, Any]:
@@ -204,22 +201,6 @@ class GLMResults(Fitted):
         except (KeyError, TypeError, ValueError):
             raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
         return loaded
-
-
-def in_user_units(
-    domain: Domain, design: Sequence[str], theta: Floats, outcome: tuple[float, float] = (0.0, 1.0)
-) -> tuple[Floats, float]:
-    """Coefficients and intercept of eta in the user's units, from those of the mapped columns.
-
-    With z_j = (x_j - c_j)/h_j and an outcome c_y + h_y eta: coef_j = h_y theta_j/h_j, centres go to the intercept.
-    """
-    columns = [domain.entries[i].column for i in domain.indices(design)]
-    maps = np.array([domain.map(column) for column in columns])
-    c_y, h_y = outcome
-    coef = h_y * theta / maps[:, 1]
-    first = int(design[0] == CONSTANT)
-    constant = float(coef[0]) if first else 0.0
-    return coef[first:], float(c_y + constant - maps[first:, 0] @ coef[first:])
 
 
 def every_level(domain: Domain, features: Sequence[str], design: tuple[str, ...]) -> tuple[str, ...]:

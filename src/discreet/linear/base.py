@@ -73,7 +73,6 @@ class MomentsEstimator(TableRegressor):
         promise: Guarantee,
         *,
         named: bool,
-        before: Counts | None = None,
     ) -> Self:
         """Release what the method needs of the moments, and fit the model."""
 

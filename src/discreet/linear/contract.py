@@ -11,8 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import checks
+from discreet.domain import Domain
 from discreet.errors import DataError, ParameterError
-from discreet.linear.inputs import as_features, is_table
+from discreet.linear.inputs import as_features, design_matrix, is_table
+
+Floats = NDArray[np.float64]
 
 GOOD_SCORE = 100.0
 """The epsilon from which every method has R^2 > 0.5 on scikit-learn's 200 rows of 10 features, in tight bounds."""
@@ -71,6 +74,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                 f"{self.n_features_in_} features as input, and one row a person."
             )
         return X
+
+    def _predictors(self, X: Any, coef: Floats, intercept: Any) -> Floats:
+        """Linear predictors of the rows of X, which is not clipped to the bounds."""
+        X = self._to_predict(X)
+        design = np.zeros((X.shape[0], 0))
+        if self._features:
+            facts = self.certificate_.domain.select(self._features).to_dict()
+            design = design_matrix(X, Domain.from_dict(facts | {"missing": "error"}))
+        predicted: Floats = design @ coef.T + intercept
+        return predicted
 
 
 class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]

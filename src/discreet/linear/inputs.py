@@ -76,6 +76,32 @@ def as_outcome(y: Any) -> Any:
     return np.ravel(y)
 
 
+def refuse_weights(sample_weight: Any) -> None:
+    """Refuse weights of rows."""
+    if sample_weight is not None:
+        raise ParameterError(
+            "sample_weight is not supported, whether its weights are zero, one or more: a weight would let one "
+            "person move the result by more than the noise hides."
+        )
+
+
+def with_intercept(domain: Domain, intercept: bool) -> Domain:
+    """The domain for models with or without an intercept."""
+    if domain.intercept == intercept:
+        return domain
+    return Domain.from_dict(domain.to_dict() | {"intercept": bool(intercept)})
+
+
+def described(domain: Domain, X: Any, target: str | None) -> tuple[list[str], str]:
+    """Features and outcome of a table or matrix X whose columns a domain declares; the outcome may be unnamed."""
+    declared, names = list(domain.columns), column_names(X)
+    if not is_table(X):
+        target = target or declared[-1]
+        names = [name for name in declared if name != target]
+    target = target or next((name for name in reversed(declared) if name not in names), declared[-1])
+    return (derived.features_from(domain, names, target) if is_table(X) else names), target
+
+
 def check_pair(X: Any, y: Any) -> None:
     """Refuse rows that no model could use, whatever its domain; what the columns of a table hold is not looked at."""
     if check_lengths([X.shape[0], len(y)]) == 0:

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from discreet import checks, derived
+from discreet import checks
 from discreet.checks import Neighbors
 from discreet.domain import Domain
 from discreet.errors import DomainError, ParameterError
@@ -21,10 +22,12 @@ from discreet.linear.inputs import (
     as_outcome,
     column_names,
     declared_for,
-    design_matrix,
+    described,
     feature_names,
     is_table,
     join,
+    refuse_weights,
+    with_intercept,
 )
 from discreet.privacy.guarantee import Guarantee
 from discreet.progress import Progress
@@ -99,11 +102,7 @@ class TableRegressor(Regressor, ABC):
         sample_weight : None
             Not supported: a weight would let one person count for more than the noise hides.
         """
-        if sample_weight is not None:
-            raise ParameterError(
-                "sample_weight is not supported, whether its weights are zero, one or more: a weight would let one "
-                "person move the result by more than the noise hides."
-            )
+        refuse_weights(sample_weight)
         promise = self._check()
         name = outcome_name(y)
         X, y = as_features(X), as_outcome(y)
@@ -130,7 +129,7 @@ class TableRegressor(Regressor, ABC):
         declared = declared_for(source, self.domain, "fit_source")
         names = feature_names(declared, target, features)
         outcome = declared.entries[declared.target(target)].column
-        domain = self._with_intercept(declared.select([*names, outcome]))
+        domain = with_intercept(declared.select([*names, outcome]), self.fit_intercept)
         return self._fit_rows(source, domain, target, names, promise, named=True, progress=progress)
 
     def fit_formula(self, formula: str, source: Any, *, progress: bool | Progress = False) -> Self:
@@ -147,20 +146,15 @@ class TableRegressor(Regressor, ABC):
         """
         promise = self._check()
         declared = declared_for(source, self.domain, "fit_formula")
-        domain, target, features = read_formula(formula, self._with_intercept(declared))
+        domain, target, features = read_formula(formula, with_intercept(declared, self.fit_intercept))
         if target is None:
             raise ParameterError(f"{formula}: name the outcome left of '~'.")
         return self._fit_rows(source, domain, target, features, promise, named=True, progress=progress)
 
     def predict(self, X: Any) -> Floats:
         """Predict the outcome; X is not clipped to the bounds."""
-        X = self._to_predict(X)
-        if not self._features:
-            return np.full(X.shape[0], self.intercept_)
-        facts = self.certificate_.domain.select(self._features).to_dict()
-        domain = Domain.from_dict(facts | {"missing": "error"})
-        predicted: Floats = design_matrix(X, domain) @ self.coef_.T + self.intercept_
-        return predicted
+        check_is_fitted(self)
+        return self._predictors(X, self.coef_, self.intercept_)
 
     # ---------------------------------------------------------------- wiring
 
@@ -176,8 +170,8 @@ class TableRegressor(Regressor, ABC):
         return promise
 
     def _describe(self, X: Any, target: str | None) -> tuple[Domain, list[str], str]:
-        names = column_names(X)
         if self.domain is None:
+            names = column_names(X)
             target = target or "y"
             options = {"bounds_X": self.bounds_X, "bounds_y": self.bounds_y, "data_norm": self.data_norm}
             return Domain.from_bounds(names, [target], intercept=self.fit_intercept, **options), names, target
@@ -185,19 +179,8 @@ class TableRegressor(Regressor, ABC):
             raise DomainError("domain must be a Domain, for example Domain({'age': (18, 90), 'income': (0, 200_000)}).")
         if not (self.bounds_X is None and self.bounds_y is None and self.data_norm is None):
             raise DomainError("Give either domain= or bounds_X=, bounds_y= and data_norm=, not both.")
-        declared = list(self.domain.columns)
-        if not is_table(X):
-            target = target or declared[-1]
-            names = [name for name in declared if name != target]
-        target = target or next((name for name in reversed(declared) if name not in names), declared[-1])
-        if is_table(X):
-            names = derived.features_from(self.domain, names, target)
-        return self._with_intercept(self.domain.select([*names, target])), names, target
-
-    def _with_intercept(self, domain: Domain) -> Domain:
-        if domain.intercept == self.fit_intercept:
-            return domain
-        return Domain.from_dict(domain.to_dict() | {"intercept": bool(self.fit_intercept)})
+        names, target = described(self.domain, X, target)
+        return with_intercept(self.domain.select([*names, target]), self.fit_intercept), names, target
 
     @abstractmethod
     def _fit_rows(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
@@ -18,7 +17,7 @@ from discreet.encoding import ONE, Encoder
 from discreet.errors import DataError, ParameterError
 from discreet.progress import Progress
 from discreet.sources import Source, open_source
-from discreet.summing import threads
+from discreet.summing import Done, Shared, threads
 
 Floats = NDArray[np.float64]
 
@@ -110,7 +109,7 @@ def each_row(
     opened = open_ordered(source, domain)
     encoder = Encoder(domain)
     size = min(8192, max(1024, _BATCH // len(domain.entries)))
-    parts = _Numbered(opened.parts(size), opened.total, opened.size, progress)
+    parts, done = Shared(opened.parts(size)), Done(opened.total, progress)
     found: dict[tuple[int, int], Floats] = {}
 
     def run() -> None:
@@ -118,6 +117,7 @@ def each_row(
         with parts:
             for place, batch in parts:
                 found[place] = work(_encoded(opened, batch, buffer, encoder))
+                done.add(opened.size(batch))
 
     with contextlib.closing(opened), threadpool_limits(1, "blas"), ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(run) for _ in range(jobs)]
@@ -149,46 +149,3 @@ def _encoded(source: Source, batch: Any, buffer: Floats, encoder: Encoder) -> Ro
     Z = np.zeros((source.size(batch), A.shape[1]))
     Z[kept] = A / ONE
     return Rows(Z)
-
-
-class _Numbered:
-    """Batches with their places, drawn by threads in turn; they end for all once one thread stops or fails."""
-
-    def __init__(
-        self, parts: Iterator[Iterable[Any]], total: int | None, size: Callable[[Any], int], progress: Progress
-    ) -> None:
-        self._parts, self._total, self._size, self._progress = enumerate(parts), total, size, progress
-        self._lock, self._stopped = threading.Lock(), False
-        self._rows, self._shown = 0, 0.0
-
-    def stop(self) -> None:
-        self._stopped = True
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        if failure:
-            self.stop()
-
-    def __iter__(self) -> Iterator[tuple[tuple[int, int], Any]]:
-        while (part := self._next()) is not None:
-            for i, batch in enumerate(part[1]):
-                if self._stopped:
-                    return
-                yield (part[0], i), batch
-                self._tell(self._size(batch))
-
-    def _next(self) -> tuple[int, Iterable[Any]] | None:
-        with self._lock:
-            return None if self._stopped else next(self._parts, None)
-
-    def _tell(self, rows: int) -> None:
-        if not self._total:
-            return
-        with self._lock:
-            self._rows += rows
-            fraction = min(self._rows * 100 // self._total, 99) / 100
-            if fraction > self._shown:
-                self._shown = fraction
-                self._progress(fraction)

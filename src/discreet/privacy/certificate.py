@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet import checks, sensitivity
 from discreet.domain import Domain
-from discreet.errors import DiscreetError, FileFormatError
+from discreet.errors import DiscreetError, FileFormatError, GuaranteeError
 from discreet.privacy import accounting
 from discreet.privacy.coefficients import CoefficientEvent, PrintedEvent
 from discreet.privacy.events import Block, BlockEvent, Event, GaussianEvent, event_from_dict
@@ -59,6 +59,14 @@ class Certificate:
     def simulation(self) -> bool:
         """Whether the noise came from a seed, so that nothing is promised."""
         return self.guarantee.status == "simulation"
+
+    def refuse_simulation(self, what: str, again: str) -> None:
+        """Refuse to save as a public release what hides nobody."""
+        if self.simulation:
+            raise GuaranteeError(
+                f"This {what} is a simulation: its noise came from a seed or was left out, so it hides nobody. "
+                f"{again} again without random_state, or save it with simulation=True for a study on public data."
+            )
 
     @property
     def epsilon(self) -> float:

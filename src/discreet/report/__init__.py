@@ -113,9 +113,7 @@ def _budget(results: Fitted) -> list[str]:
     if not results.certificate.events:
         return [paragraphs("Nothing was computed from the data, so nothing was spent.")]
     if not shares:
-        return [
-            paragraphs("All of it went to the release below, whose noise is not Gaussian: there is nothing to divide.")
-        ]
+        return [paragraphs("There are no shares of mu² to show: not everything below is Gaussian noise on sums.")]
     words = "Bar chart of shares of mu squared: " + ", ".join(f"{name} {100 * part:.3g} %" for name, part in shares)
     return [
         figure(

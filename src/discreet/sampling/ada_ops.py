@@ -17,7 +17,6 @@ from discreet.privacy import ada_ops, published_ops
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ops_calibration import coefficient_bound
 from discreet.privacy.staged import eigenvalue_change
-from discreet.release import Counts
 from discreet.sampling.base import CoefficientsRegressor
 
 RESERVE = 1 / 512
@@ -95,7 +94,6 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
         promise: Guarantee,
         *,
         named: bool,
-        before: Counts | None = None,
     ) -> Self:
         subject = self._subject(moments.domain, target, features, promise)
         if self.published is None:

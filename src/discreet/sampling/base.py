@@ -12,7 +12,7 @@ from discreet import derived, sensitivity
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.drawn import Subject
 from discreet.errors import ParameterError
-from discreet.glm.results import GLMResults, in_user_units
+from discreet.glm.results import GLMResults
 from discreet.issuing import Release
 from discreet.linear.inputs import design_names
 from discreet.linear.table import TableRegressor
@@ -20,6 +20,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
 from discreet.results import Results
 from discreet.unavailable import Unavailable
+from discreet.units import column_of, in_user_units
 
 Floats = NDArray[np.float64]
 
@@ -73,15 +74,15 @@ class CoefficientsRegressor(TableRegressor):
         self, certificate: Certificate, theta: Floats, subject: Subject, target: str, features: list[str], named: bool
     ) -> None:
         domain, design = certificate.domain, subject.design
-        column = domain.entries[domain.indices([subject.target])[0]].column
-        coef, intercept = in_user_units(domain, design, theta, domain.map(column))
+        outcome = domain.map(column_of(domain, subject.target))
+        coef, intercept = in_user_units(domain, design, theta, outcome)
         names = design[int(design[0] == CONSTANT) :]
         why = Unavailable("not available", self.why_no_inference)
         model = certificate.method
-        rows = subject.rows
-        self.results_ = Results(target, names, coef, intercept, model, certificate, why, rows)
         facts = (coef[None, :], np.array([intercept]), model, certificate, "identity")
         self.release_ = GLMResults(target, names, *facts)  # type: ignore[arg-type]
+        cited = self.release_.release
+        self.results_ = Results(target, names, coef, intercept, model, certificate, why, subject.rows, cited)
         self.certificate_ = certificate
         self._set_columns(list(derived.inputs({name: domain.columns[name] for name in features})), named=named)
         self._features = tuple(features)

@@ -16,7 +16,6 @@ from discreet.moments import Moments
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.iterates import GradientEvent
-from discreet.release import Counts
 from discreet.sampling.base import CoefficientsRegressor
 
 MAX_STEPS = 1000
@@ -77,7 +76,6 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
         promise: Guarantee,
         *,
         named: bool,
-        before: Counts | None = None,
     ) -> Self:
         subject = self._subject(moments.domain, target, features, promise)
         d, B, Y, rows = len(subject.design), subject.norm, subject.outcome, float(self.rows or 0)

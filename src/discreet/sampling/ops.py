@@ -17,7 +17,6 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ops_calibration import Calibration, PublicFacts, coefficient_bound
 from discreet.privacy.posterior import SPARE_DELTA, SPARE_EPSILON, PosteriorEvent
 from discreet.privacy.rounding import tolerance, trace_bound
-from discreet.release import Counts
 from discreet.sampling.base import CoefficientsRegressor
 
 CALIBRATIONS: dict[str, Callable[[PublicFacts], Calibration]] = {
@@ -82,7 +81,6 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         promise: Guarantee,
         *,
         named: bool,
-        before: Counts | None = None,
     ) -> Self:
         subject = self._subject(moments.domain, target, features, promise)
         release = self._release(promise, None if self.published is None else E1)

@@ -13,7 +13,6 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.output_perturbation import SHAPES, Shape
 from discreet.privacy.output_plan import plan
 from discreet.privacy.staged import eigenvalue_change
-from discreet.release import Counts
 from discreet.sampling.base import CoefficientsRegressor
 from discreet.shaped import release_shaped
 
@@ -65,7 +64,6 @@ class OutputPerturbation(CoefficientsRegressor, MomentsEstimator):
         promise: Guarantee,
         *,
         named: bool,
-        before: Counts | None = None,
     ) -> Self:
         subject = self._subject(moments.domain, target, features, promise)
         epsilon, delta = promise.epsilon, promise.delta
