@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.common import report
 
 from discreet import DiscreetWarning, Domain
-from discreet.many_results import many_equations, many_results
+from discreet.many_models import many_equations, many_results
 from discreet.multi import independent_runs
 from discreet.multi.wiring import projected, split_budget, with_squares
 from discreet.public_outcomes import PublicOutcomes
