@@ -54,16 +54,18 @@ def noise_aware_many(e: ManyEquations) -> Floats:
     sds = 2.0 ** (np.ceil(np.log2(e.s_xy) * LEVELS - 1e-9) / LEVELS) if np.ptp(e.s_xy) else e.s_xy
     for sd in np.unique(sds):
         variance, shrink = _grids(a, n, e.s_xx, float(sd))
-        logs = -0.5 * np.log(variance).sum(axis=1)
+        logs, precision = -0.5 * np.log(variance).sum(axis=1), -0.5 / variance
         alike = np.flatnonzero(sds == sd)
         for start in range(0, len(alike), CHUNK):
             at = alike[start : start + CHUNK]
-            likelihood = logs[:, None] - 0.5 * ((1 / variance) @ V[:, at] ** 2)
+            likelihood = precision @ V[:, at] ** 2
+            likelihood += logs[:, None]
             if e.yy is not None and e.s_yy is not None:
-                energy = -0.5 * ((e.yy[at] - n * ENERGIES[:, None]) / e.s_yy) ** 2
-                likelihood = (likelihood.reshape(-1, len(ENERGIES), len(at)) + energy).reshape(len(logs), -1)
-            weights = np.exp(likelihood - likelihood.max(axis=0))
-            theta[:, at] = (shrink.T @ (weights / weights.sum(axis=0))) * V[:, at]
+                by_energy = likelihood.reshape(-1, len(ENERGIES), len(at))
+                by_energy -= 0.5 * ((e.yy[at] - n * ENERGIES[:, None]) / e.s_yy) ** 2
+            likelihood -= likelihood.max(axis=0)
+            weights = np.exp(likelihood, out=likelihood)
+            theta[:, at] = (shrink.T @ weights) / weights.sum(axis=0) * V[:, at]
     return U @ theta
 
 

@@ -63,8 +63,9 @@ class ArraySource(Source):
         rows, left = len(blocks[0]), 1
         for block in blocks:
             right = left + block.shape[1]
-            np.subtract(block, encoder.centre[left:right], out=A[:rows, left:right])
+            A[:rows, left:right] = block
             left = right
+        encoder.centred(A[:rows])
         return rows
 
 
