@@ -38,6 +38,7 @@ FROM_MOMENTS = [OPS, AdaOPS, OutputPerturbation, NoisyGradientDescent]
 ALL = [*FROM_MOMENTS, NoisySGD, SubsampleAggregate]
 VARIANTS = [
     *((OPS, {"calibration": way}) for way in ("balanced", "diffuse", "concentrated", "conservative")),
+    (OPS, {"calibration": "pure", "delta": None, "radius": 2.0}),
     (AdaOPS, {}),
     (AdaOPS, {"variant": "kappa"}),
     *((OutputPerturbation, {"shape": shape}) for shape in ("isotropic", "fisher", "democratic")),
@@ -210,7 +211,11 @@ def test_a_simulation_is_not_saved(tmp_path):
 
 BAD = [
     (OPS, {"rows": None, "delta": 1e-6}, "needs rows="),
-    (OPS, {"calibration": "pure"}, "calibration must be one of"),
+    (OPS, {"calibration": "exact"}, "calibration must be one of"),
+    (OPS, {"calibration": "pure"}, "Leave delta out"),
+    (OPS, {"calibration": "pure", "delta": None, "radius": -1.0}, "radius must be"),
+    (OPS, {"calibration": "pure", "delta": None, "published": "000"}, "no pure epsilon"),
+    (OPS, {"radius": 1.0}, "belongs to calibration='pure'"),
     (OPS, {"published": "001"}, "published must be one of"),
     (OPS, {"published": "000", "neighbors": "replace-one"}, "add-remove"),
     (AdaOPS, {"variant": "001"}, "variant must be one of"),

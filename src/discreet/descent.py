@@ -42,10 +42,8 @@ def descend(
     The gradient X'X theta - X'y of an iterate on the lattice is a vector of integers in units of 2^-56.
     """
     d = len(event.design)
-    X, y = np.array(moments.domain.indices(event.design)), moments.domain.indices([event.target])[0]
-    S = moments.integers(np.repeat(X, d), np.tile(X, d)).astype(object).reshape(d, d)
-    v = moments.integers(X, np.full(d, y)).astype(object) * (1 << THETA_BITS)
-    limbs = _limbs(S)
+    S, v = moments.equations(event.design, event.target)
+    limbs, v = _limbs(S), v * (1 << THETA_BITS)
     units = 2 * LATTICE_BITS + THETA_BITS
     theta = np.zeros(d)
     thetas: list[Floats] = []

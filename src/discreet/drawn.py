@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from discreet.ball import Ball, Proposal
 from discreet.checks import Neighbors
 from discreet.domain import LATTICE_BITS
 from discreet.errors import DataError
@@ -24,7 +25,7 @@ from discreet.noise import NORMAL_BITS, add_normal, normals
 from discreet.privacy import ada_ops
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.coefficients import PrintedEvent
-from discreet.privacy.posterior import PosteriorEvent
+from discreet.privacy.posterior import BallEvent, PosteriorEvent
 from discreet.privacy.rounding import relative, tolerance, trace_bound
 from discreet.privacy.staged import AdaptiveEvent, norm_change
 from discreet.randomness import Entropy
@@ -107,6 +108,16 @@ def release_posterior(moments: Moments, event: PosteriorEvent, release: Release)
     facts = (event.penalty, event.norm, event.penalty, event.gamma, event.tolerance)
     theta = ridge.draw(*facts, release.source)
     return certificate, add_normal(theta, event.output, release.source)
+
+
+def release_in_ball(moments: Moments, event: BallEvent, release: Release) -> tuple[Certificate, Floats]:
+    """One posterior sample among the lattice points of a ball, exactly."""
+    check_rows(int(moments.integers([0], [0])[0]) >> (2 * LATTICE_BITS))
+    certificate = release.certify(moments.domain, event)
+    ball = Ball(*moments.equations(event.design, event.target), event.gamma, event.penalty, event.radius)
+    ready = Proposal(ball)
+    release.charge()
+    return certificate, ready.draw(release.source)
 
 
 @dataclass(frozen=True)

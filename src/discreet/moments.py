@@ -107,6 +107,12 @@ class Moments:
         wide: NDArray[Any] = high.astype(object) * (1 << LIMB) + low.astype(object)
         return wide
 
+    def equations(self, design: Sequence[str], target: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """X'X and X'y of some coordinates, exactly: Python integers in units of 2^-40."""
+        X, y, d = np.array(self.domain.indices(design)), self.domain.indices([target])[0], len(design)
+        S = self.integers(np.repeat(X, d), np.tile(X, d)).astype(object).reshape(d, d)
+        return S, self.integers(X, np.full(d, y)).astype(object)
+
     def floats(self, indices: list[int]) -> Floats:
         """A square block of the Gram matrix in float64, in units of the mapped columns."""
         rows, columns = np.ix_(indices, indices)

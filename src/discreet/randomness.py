@@ -36,7 +36,7 @@ _UNRESOLVED = 1.26
 
 _MAGNITUDE = 2**63 - 1
 _CHUNK = 2**15
-_GUARD = 16
+GUARD = 16
 
 
 @runtime_checkable
@@ -253,7 +253,7 @@ def _bracket(words: Words, offset: FloatArray, scale: FloatArray) -> tuple[IntAr
 
 
 @lru_cache
-def _context(thread: int) -> Any:
+def mp_context(thread: int) -> Any:
     """An mpmath context for each thread, as the precision of mpmath's own is global state."""
     import mpmath
 
@@ -273,19 +273,19 @@ class _LazyNormal:
         while True:
             # Two units: one for the error allowed to ncdf, one for the truncation.
             boundary = self._boundary(k)
-            if boundary - 2 > (self.digits + 1) << _GUARD:
+            if boundary - 2 > (self.digits + 1) << GUARD:
                 return self.sign < 0
-            if boundary + 2 < self.digits << _GUARD:
+            if boundary + 2 < self.digits << GUARD:
                 return self.sign > 0
             self.digits = self.digits << 64 | int(self.source.words(1)[0])
             self.bits += 64
 
     def _boundary(self, k: int) -> int:
         """The P at which the value is k + 1/2, times 2**(bits + guard)."""
-        context = _context(threading.get_ident())
-        context.prec = self.bits + 2 * _GUARD
+        context = mp_context(threading.get_ident())
+        context.prec = self.bits + 2 * GUARD
         c = (context.mpf(2 * k + 1) / 2 - self.offset) / self.scale
-        return int(context.ldexp(context.ncdf(-self.sign * c), self.bits + _GUARD))
+        return int(context.ldexp(context.ncdf(-self.sign * c), self.bits + GUARD))
 
 
 def _settle(value: _LazyNormal, guess: int) -> int:

@@ -90,10 +90,13 @@ def release(
     return release_verified(moments, wants, promise, "moments", rows, random_state)
 
 
-def promised(epsilon: Any, delta: Any, rows: Any, neighbors: Any) -> Guarantee:
-    """Check the parameters of a promise."""
+def promised(epsilon: Any, delta: Any, rows: Any, neighbors: Any, *, pure: bool = False) -> Guarantee:
+    """Check the parameters of a promise; that of pure epsilon has delta = 0, which need not be given."""
     rows = checks.rows(rows)
-    return Guarantee(checks.epsilon(epsilon), checks.delta(delta, rows), checks.neighbors(neighbors), "verified")
+    if pure and not (delta is None or (checks.is_real(delta) and delta == 0)):
+        raise ParameterError(f"delta={delta!r} is more than needed: this promise has delta = 0. Leave delta out.")
+    failure = 0.0 if pure else checks.delta(delta, rows)
+    return Guarantee(checks.epsilon(epsilon), failure, checks.neighbors(neighbors), "verified")
 
 
 @dataclass(frozen=True)

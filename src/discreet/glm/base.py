@@ -182,10 +182,7 @@ class PerturbedModel(Estimator, ABC):
     def _check(self) -> Guarantee:
         checks.choice("noise", self.noise, ("gaussian", "laplace"))
         pure = self.noise == "laplace" and self.delta is None
-        promise = promised(self.epsilon, 0.5 if pure else self.delta, None if pure else self.rows, self.neighbors)
-        if pure:
-            checks.rows(self.rows)
-            promise = Guarantee(promise.epsilon, 0.0, promise.neighbors, promise.status)
+        promise = promised(self.epsilon, self.delta, self.rows, self.neighbors, pure=pure)
         for name in ("fit_intercept", "adaptive"):
             checks.choice(name, getattr(self, name), (True, False))
         checks.choice("penalty", self.penalty, ("l2", "l1", "elasticnet"))

@@ -158,8 +158,11 @@ class TableRegressor(Regressor, ABC):
 
     # ---------------------------------------------------------------- wiring
 
+    def _promise(self) -> Guarantee:
+        return promised(self.epsilon, self.delta, self.rows, self.neighbors)
+
     def _check(self) -> Guarantee:
-        promise = promised(self.epsilon, self.delta, self.rows, self.neighbors)
+        promise = self._promise()
         checks.choice("fit_intercept", self.fit_intercept, (True, False))
         threads(self.n_jobs)
         published = getattr(self, "published", None)

@@ -16,7 +16,7 @@ from discreet.privacy import gdp
 from discreet.privacy.coefficients import CoefficientEvent, PrintedEvent
 from discreet.privacy.iterates import AggregateEvent, BatchesEvent, GradientEvent
 from discreet.privacy.objective import ObjectiveEvent
-from discreet.privacy.posterior import PosteriorEvent
+from discreet.privacy.posterior import BallEvent, PosteriorEvent
 from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.staged import AdaptiveEvent, OutputEvent
 
@@ -133,6 +133,7 @@ Event = BlockEvent | ObjectiveEvent | CoefficientEvent
 
 _COEFFICIENTS: tuple[type[CoefficientEvent], ...] = (
     PosteriorEvent,
+    BallEvent,
     AdaptiveEvent,
     PrintedEvent,
     OutputEvent,

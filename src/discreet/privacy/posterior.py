@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from discreet.privacy import gdp
 from discreet.privacy.coefficients import ROUND_UP, CoefficientEvent, grouped
-from discreet.privacy.laws import Alone, Law
+from discreet.privacy.laws import Alone, Law, Point
 from discreet.privacy.ops_calibration import boxes, coefficient_bound
 from discreet.privacy.ops_limits import GOLDEN, worst_delta
 from discreet.privacy.rounding import tolerance, trace_bound
@@ -57,3 +57,22 @@ def needed_tolerance(event: PosteriorEvent) -> float:
     d, h = len(event.design), event.penalty
     size = coefficient_bound(h, event.rows, event.norm, event.outcome)
     return tolerance(d, trace_bound(d, event.norm, h, event.rows), h, size, event.gamma)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BallEvent(CoefficientEvent):
+    """The same draw from the lattice points with |theta| <= radius, exactly: pure epsilon (8.3)."""
+
+    mechanism: ClassVar[str] = "posterior sampling in a ball"
+    name: ClassVar[str] = "posterior sample in a ball"
+    exact: ClassVar[bool] = True
+
+    radius: float
+    penalty: float
+    gamma: float
+
+    @property
+    def law(self) -> Law:
+        """A row moves the log density by at most c = gamma (Y + B radius)^2/2, and the constant by as much."""
+        steps = 1 if self.neighbors == "add-remove" else 2
+        return Point(steps * self.gamma * (self.outcome + self.norm * self.radius) ** 2 / 2 * ROUND_UP)

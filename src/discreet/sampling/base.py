@@ -32,7 +32,10 @@ class CoefficientsRegressor(TableRegressor):
     why_no_inference: ClassVar[str] = ""
     """Why there are no standard errors."""
 
-    needs_rows: ClassVar[bool] = True
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the largest number of rows there can be must be declared."""
+        return True
 
     def _poor_score(self) -> bool:
         """These methods are for comparison: no epsilon makes them all good on scikit-learn's small tables."""

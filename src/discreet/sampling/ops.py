@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from discreet import checks
-from discreet.drawn import Subject, release_posterior
+from discreet.drawn import Subject, release_in_ball, release_posterior
+from discreet.errors import ParameterError
 from discreet.linear.base import MomentsEstimator
 from discreet.moments import Moments
 from discreet.privacy import gdp, ops_calibration, published_ops
@@ -15,8 +16,9 @@ from discreet.privacy.coefficients import ROUND_UP
 from discreet.privacy.declared import replace_one
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ops_calibration import Calibration, PublicFacts, coefficient_bound
-from discreet.privacy.posterior import SPARE_DELTA, SPARE_EPSILON, PosteriorEvent
+from discreet.privacy.posterior import SPARE_DELTA, SPARE_EPSILON, BallEvent, PosteriorEvent
 from discreet.privacy.rounding import tolerance, trace_bound
+from discreet.release import promised
 from discreet.sampling.base import CoefficientsRegressor
 
 CALIBRATIONS: dict[str, Callable[[PublicFacts], Calibration]] = {
@@ -25,6 +27,8 @@ CALIBRATIONS: dict[str, Callable[[PublicFacts], Calibration]] = {
     "balanced": ops_calibration.balanced,
     "conservative": ops_calibration.conservative,
 }
+
+PURE = "pure"
 
 _MARGIN = 1 - 2.0**-20  # of gamma, so that the recomputed epsilon is below the promise in floating point too
 
@@ -40,16 +44,19 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
     Parameters
     ----------
     {parameters}
-    calibration : {"balanced", "diffuse", "concentrated", "conservative"}
+    calibration : {"balanced", "diffuse", "concentrated", "conservative", "pure"}
         How lambda is chosen: to make a bound on the error small; twice the least that can be private; so that gamma
-        is 1; or as balanced, without a guess of the coefficients' norm.
+        is 1; or as balanced, without a guess of the coefficients' norm. "pure" keeps to coefficients of a norm of at
+        most `radius` and promises pure epsilon: delta is 0 and is left out, and so may `rows` be.
+    radius : float, optional
+        For "pure": the largest norm of the coefficients, for columns and outcome mapped to [-1, 1]; 1 by default.
     published : {None, "000"}
         Use the constants printed in that paper; the guarantee is then `claimed`.
 
     Notes
     -----
-    Here `rows` must be given, and be the largest number of rows there can be: the promise is about tables of at most
-    that many, and a table with more is refused.
+    Except for "pure", `rows` must be given, and be the largest number of rows there can be: the promise is about tables
+    of at most that many, and a table with more is refused. How long "pure" takes depends on the data.
 
     Examples
     --------
@@ -67,11 +74,24 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
     )
 
     calibration: str = "balanced"
+    radius: float | None = None
     published: str | None = None
 
-    def _check(self) -> Guarantee:
-        checks.choice("calibration", self.calibration, tuple(CALIBRATIONS))
-        return super()._check()
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the largest number of rows there can be must be declared."""
+        return self.calibration != PURE
+
+    def _promise(self) -> Guarantee:
+        checks.choice("calibration", self.calibration, (*CALIBRATIONS, PURE))
+        pure = self.calibration == PURE
+        if self.radius is not None:
+            checks.positive("radius", self.radius)
+            if not pure:
+                raise ParameterError("radius= belongs to calibration='pure': other samples have no bound.")
+        if pure and self.published is not None:
+            raise ParameterError("published= has no pure epsilon; leave one of published= and calibration='pure' out.")
+        return promised(self.epsilon, self.delta, self.rows, self.neighbors, pure=pure)
 
     def _fit(
         self,
@@ -84,9 +104,20 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
     ) -> Self:
         subject = self._subject(moments.domain, target, features, promise)
         release = self._release(promise, None if self.published is None else E1)
-        certificate, theta = release_posterior(moments, self._event(subject, promise), release)
+        if self.calibration == PURE:
+            certificate, theta = release_in_ball(moments, self._pure_event(subject, promise), release)
+        else:
+            certificate, theta = release_posterior(moments, self._event(subject, promise), release)
         self._set(certificate, theta, subject, target, features, named)
         return self
+
+    def _pure_event(self, subject: Subject, promise: Guarantee) -> BallEvent:
+        """Gamma by the exponential mechanism; as prior a Gaussian of sd `radius`, which the ball hardly cuts."""
+        facts = {name: value for name, value in subject.facts().items() if name != "rows"}
+        radius = 1.0 if self.radius is None else float(self.radius)
+        found = ops_calibration.pure(promise.epsilon, subject.norm, subject.outcome, radius, promise.neighbors)
+        gamma = found.gamma * _MARGIN
+        return BallEvent(**facts, radius=radius, penalty=1 / (gamma * radius**2), gamma=gamma)
 
     def _event(self, subject: Subject, promise: Guarantee) -> PosteriorEvent:
         """Penalty and precision from public facts, and noise on the result that hides its rounding errors."""
