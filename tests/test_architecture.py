@@ -16,8 +16,8 @@ LEVELS = {
     "base": r"errors|unavailable|grid|checks|laplace|losses|columns|arrow_columns|contrasts|derived|domain|encoding"
     r"|formula|parsing|schema|sensitivity|split|files|progress|randomness|samplers|noise|issuing|privacy(\..*)?",
     "public": r"released|results|models|penalised|selection|design|inference|reading|summary|units|solve(\..*)?"
-    r"|effects|drawing|plots|report(\..*)?|comparison|pairs|fitted|glm\.results"
-    r"|many_results|many_inference|many_reading",
+    r"|effects|drawing|plots(\..*)?|report(\..*)?|comparison|pairs|fitted|glm\.results"
+    r"|many_results|many_inference|many_reading|theory(\..*)?",
     "private": r"moments|summing|histogram|public_outcomes|rows|per_instance(\..*)?|sources(\..*)?",
     "gate": r"release|release_many|perturbed|drawn|descent|shaped|batches",
     "top": r"|__main__|arguments|commands_pdp|linear(\..*)?|glm(\.(?!results).*)?|multi(\..*)?|sampling(\..*)?"
