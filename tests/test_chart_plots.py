@@ -87,7 +87,7 @@ def test_other_mechanisms_have_privacy_curves_too():
     figure = plots.privacy_plot({"a sample": OPS(**given).fit(X, X.sum(1))})
     x, y = curve(figure, "a sample")
     assert np.interp(0.5, x, y) <= 1e-6 * 1.2
-    nothing = plots.privacy_plot(TrivialRegressor(bounds_X=(0, 1), bounds_y=(0, 2)).fit(X, X.sum(1)))
+    nothing = plots.privacy_plot(TrivialRegressor(bounds_y=(0, 2)).fit(X, X.sum(1)))
     assert np.all(np.isnan(nothing.axes[0].lines[0].get_ydata()))
     with pytest.raises(ParameterError, match="certificates"):
         plots.privacy_plot({"x": 3})
