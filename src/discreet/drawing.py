@@ -92,7 +92,7 @@ def logarithmic(*axes: Any) -> None:
             return super().tick_values(vmin, vmax)
 
     for axis in axes:
-        axis._set_axes_scale("log")
+        getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
         axis.set_major_locator(Few(numticks=7))
         axis.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
         axis.set_minor_locator(NullLocator())

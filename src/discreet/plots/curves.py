@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet import checks
 from discreet.drawing import GREY, LOOKS, chart, legend, logarithmic, short, style
 from discreet.errors import ParameterError
 from discreet.privacy import accounting
@@ -35,7 +34,7 @@ def utility_plot(
     Parameters
     ----------
     table : DataFrame or mapping of columns
-        Tidy: one row for each method, epsilon and repeat. Repeats become their median, with a band from the lower to
+        Tidy: one row for each method, epsilon and repeat; rows whose error is not a number are left out. Repeats become their median, with a band from the lower to
         the upper quartile.
     epsilon, error, method : str
         Its columns.
@@ -51,7 +50,8 @@ def utility_plot(
     'mean squared error'
     """
     x, y = np.asarray(table[epsilon], dtype=np.float64), np.asarray(table[error], dtype=np.float64)
-    kinds = np.asarray(table[method]).astype(str)
+    kinds, known = np.asarray(table[method]).astype(str), np.isfinite(y)
+    x, y, kinds = x[known], y[known], kinds[known]
     names = list(dict.fromkeys(kinds.tolist()))
     _enough_looks(names)
     with style():
@@ -142,4 +142,3 @@ def _enough_looks(names: list[str]) -> None:
         raise ParameterError("There is nothing to draw.")
     if len(names) > len(LOOKS):
         raise ParameterError(f"At most {len(LOOKS)} curves can be told apart; {len(names)} were given. Choose some.")
-    checks.choice("names", len(set(names)) == len(names), (True,))
