@@ -34,8 +34,8 @@ def utility_plot(
     Parameters
     ----------
     table : DataFrame or mapping of columns
-        Tidy: one row for each method, epsilon and repeat; rows whose error is not a number are left out. Repeats become their median, with a band from the lower to
-        the upper quartile.
+        Tidy: one row for each method, epsilon and repeat; rows whose error is not a number are left out. Repeats
+        become their median, with a band from the lower to the upper quartile.
     epsilon, error, method : str
         Its columns.
     label : str
