@@ -10,6 +10,7 @@ from discreet import SSP, AdaSSP, Domain, Moments
 from discreet.solve.ridge import noise_norm
 from discreet.theory import (
     adassp_bound,
+    adassp_penalty,
     adassp_rate,
     efficiency_rates,
     equations_noise,
@@ -96,6 +97,18 @@ def test_the_excess_bound_holds_and_is_not_idle(case, rho):
     assert bound < 40 * np.quantile(found, 1 - rho)
 
 
+def test_the_bound_allows_for_noise_that_nearly_cancels_the_gram_matrix():
+    """100 equal eigenvalues, and noise that comes near them: without c the bound is exceeded in every draw."""
+    rng, d, rho = np.random.default_rng(9), 100, 0.3
+    G, theta, s_xx, s_xy = 100 * np.eye(d), np.zeros(d), 6.0, 1.0
+    found = excess(G, theta, released(rng, 60, d, s_xx), s_xy * rng.normal(size=(60, d)))
+    bound = float(excess_bound(G, theta, s_xx, s_xy, rho=rho))
+    c = 1 - float(gram_noise_bound(d, s_xx, rho / 2)) / 100
+    assert 0 < c < 0.1
+    assert np.mean(found > bound) <= rho
+    assert np.mean(found > c**2 * bound) > 0.9
+
+
 def test_no_bound_without_conditioning():
     assert excess_bound(np.diag([1.0, 1e4]), [1.0, 1.0], 6.0, 6.0) == np.inf
     assert estimation_bound(np.diag([1.0, 1e4]), [1.0, 1.0], 1.0, 6.0, 6.0) == np.inf
@@ -111,6 +124,16 @@ def simulate_adassp(rng, G, theta, epsilon, count, rho=0.05, delta=1e-6, Y=1.0):
     penalty = np.maximum(0, noise_norm(d, float(s_xx), rho) - np.maximum(least, 0))
     found = excess(G, theta, released(rng, count, d, s_xx), s_xy * rng.normal(size=(count, d)), penalty)
     return found, penalty
+
+
+@pytest.mark.parametrize("level", [0.0, 30.0, 60.0, 1e4])
+def test_the_adassp_penalty_lies_where_it_is_said_to(level):
+    G = level * np.eye(4)
+    _, penalty = simulate_adassp(np.random.default_rng(3), G, np.zeros(4), 1.0, 4000, rho=0.3)
+    least, most = adassp_penalty(G, 1.0, 1e-6, rho=0.3)
+    assert np.mean((penalty < least) | (penalty > most)) <= 0.115
+    if level == 60.0:
+        assert [np.quantile(penalty, q) for q in (0.05, 0.95)] == pytest.approx([least, most], abs=1.0)
 
 
 @pytest.mark.parametrize(("level", "slack"), [(3.0, 1000), (100.0, 20), (1e4, 3)])
@@ -205,6 +228,23 @@ def test_the_relative_efficiency_is_right_to_second_order_and_tends_to_1():
     assert added[-1] < 1e-4
     orders = efficiency_rates(n, 2, 1.0, 1e-6, sigma=sigma)["AdaOPS, AdaSSP"] - 1
     assert slope(n, orders) == pytest.approx(-1, abs=0.01)
+
+
+def test_the_curvature_term_of_the_relative_efficiency():
+    """Without coefficients or noise in X'y what is left is E tr S^-1 G S^-1 over tr G^-1."""
+    G, s_xx = np.array([[100.0, 30], [30, 60]]), 2.5
+    S = G + released(np.random.default_rng(10), 200_000, 2, s_xx)
+    inverse = np.linalg.inv(S)
+    measured = np.einsum("nij,jk,nki->n", inverse, G, inverse).mean() / np.trace(np.linalg.inv(G))
+    predicted = float(relative_efficiency(G, [0.0, 0.0], 1.0, s_xx, 1e-9))
+    assert measured - 1 == pytest.approx(predicted - 1, rel=0.06)
+
+
+def test_the_order_of_the_curvature_term():
+    given = {"sigma": 1.0, "norm_theta": 1e-9, "epsilon": 1.0, "delta": 1e-6}
+    n, d = np.array([1e4, 1e5]), np.array([5, 50])
+    assert slope(n, efficiency_rates(n, 5, **given)["SSP"] - 1) == pytest.approx(-2, abs=1e-3)
+    assert slope(d, efficiency_rates(1e4, d, **given)["SSP"] - 1) == pytest.approx(3, abs=1e-3)
 
 
 def test_theorem_3_says_unbiased_where_the_mean_is_too_large():

@@ -3,7 +3,14 @@
 Bounds hold as they stand, with their constants; rates are orders, with constant 1. See ``docs/theory.md``.
 """
 
-from discreet.theory.adaptive import adaops_covariance, adaops_rate, adassp_bound, adassp_rate, overestimate
+from discreet.theory.adaptive import (
+    adaops_covariance,
+    adaops_rate,
+    adassp_bound,
+    adassp_penalty,
+    adassp_rate,
+    overestimate,
+)
 from discreet.theory.equations import (
     Noise,
     equations_noise,
@@ -45,6 +52,7 @@ __all__ = [
     "adaops_covariance",
     "adaops_rate",
     "adassp_bound",
+    "adassp_penalty",
     "adassp_rate",
     "augmentation_spread",
     "conditioned_from",

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from discreet.theory.equations import equations_noise, penalised_excess
-from discreet.theory.inputs import Floats, exact_mu, fractions, positive, spectrum
+from discreet.theory.inputs import Floats, fractions, positive, spectrum
 
 
 def adassp_rate(
@@ -179,16 +179,43 @@ def adassp_bound(
     >>> adassp_bound(1e4 * np.eye(4), [0.5, 0.5, 0.5, 0.5], [0.1, 1.0], 1e-6).round(3)
     array([8.626, 0.11 ])
     """
+    (rho,) = fractions(rho=rho)
+    share = 1 / 3
+    s_xx, s_xy = equations_noise(epsilon, delta, norm_x=norm_x, norm_y=norm_y, gram_share=share, cross_share=share)
+    least, most = adassp_penalty(gram, epsilon, delta, norm_x=norm_x, rho=rho)
+    return penalised_excess(gram, theta, s_xx, s_xy, least=least, most=most, rho=2 * rho / 3)
+
+
+def adassp_penalty(
+    gram: ArrayLike, epsilon: ArrayLike, delta: ArrayLike, *, norm_x: ArrayLike = 1.0, rho: ArrayLike = 0.05
+) -> tuple[Floats, Floats]:
+    """Two values between which the verified `AdaSSP`'s penalty lies, except with probability rho/3.
+
+    Parameters
+    ----------
+    gram : array_like
+        X'X of the data that you expect.
+    epsilon, delta : array_like
+        The promise, for add-remove neighbours.
+    norm_x : array_like
+        The bound B on the norm of a row.
+    rho : array_like
+        AdaSSP's own rho; a third of it is the probability of failure.
+
+    Examples
+    --------
+    >>> least, most = adassp_penalty(30 * np.eye(4), 1.0, 1e-6)
+    >>> least.round(1), most.round(1)
+    (np.float64(18.6), np.float64(37.2))
+    """
     values, _ = spectrum(gram)
     d, (B,), (rho, delta) = len(values), positive(norm_x=norm_x), fractions(rho=rho, delta=delta)
-    share = 1 / 3
-    s_xx, s_xy = equations_noise(epsilon, delta, norm_x=B, norm_y=norm_y, gram_share=share, cross_share=share)
-    s_0 = B**2 / (exact_mu(epsilon, delta) * np.sqrt(share))
-    needed = np.sqrt(d * np.log(2 * d**2 / rho)) * s_xx
+    s = equations_noise(epsilon, delta, norm_x=B, gram_share=1 / 3, cross_share=1 / 3).s_xx  # of lambda_min too
+    needed = np.sqrt(d * np.log(2 * d**2 / rho)) * s
     z, margin = -ndtri(rho / 6), np.sqrt(np.log(6 / delta))  # |Z| > z has probability rho/3
-    ends = [np.maximum(values[0] + s_0 * (end - margin), 0.0) for end in (z, -z)]
-    least, most = (np.maximum(needed - end, 0.0) for end in ends)
-    return penalised_excess(gram, theta, s_xx, s_xy, least=least, most=most, rho=2 * rho / 3)
+    released = [np.maximum(values[0] + s * (end - margin), 0.0) for end in (z, -z)]
+    least, most = (np.maximum(needed - end, 0.0) for end in released)
+    return least, most
 
 
 def overestimate(delta: ArrayLike, *, published: bool = False) -> Floats:
