@@ -29,7 +29,7 @@ ROWS: dict[Size, tuple[int, ...]] = {
     "normal": (3000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
     "full": (3000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000),
 }
-REPEATS: dict[Size, int] = {"quick": 6, "normal": 100, "full": 500}
+REPEATS: dict[Size, int] = {"quick": 4, "normal": 100, "full": 500}
 
 
 def cells(size: Size, methods: Sequence[str]) -> list[Cell]:

@@ -64,6 +64,7 @@ def test_lemma_8_3_the_covariance_of_a_sample(problem):
     measured = np.cov(theta.T) @ G / sigma**2
     assert measured == pytest.approx(posterior_efficiency(gamma, sigma) * np.eye(4), abs=0.3)
     assert np.trace(measured) / 4 == pytest.approx(posterior_efficiency(gamma, sigma), rel=0.02)
+    assert np.trace(measured) / 4 > 2 * (1 + 1 / gamma)  # what 001 prints in proposition 16.3 (E20)
 
 
 def test_proposition_18_has_its_order():

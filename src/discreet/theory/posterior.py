@@ -66,7 +66,8 @@ def posterior_excess(
 def posterior_efficiency(gamma: ArrayLike, sigma: ArrayLike) -> Floats:
     """000's lemma 8.3: the covariance of a sample with lambda = 0 is 1 + 1/(gamma sigma^2) times that of least squares.
 
-    Exact for y = X theta_0 + N(0, sigma^2 I), none of it clipped, and gamma chosen without the data.
+    Exact for y = X theta_0 + N(0, sigma^2 I), none of it clipped, and gamma chosen without the data. 001 prints 1 +
+    1/gamma in its proposition 16.3 and 1 + gamma in 17.2 (E20).
 
     Parameters
     ----------
