@@ -132,6 +132,8 @@ def test_paths_are_coefficients_times_declared_ranges(cls):
     assert_legible(figure)
     low, high = figure.axes[0].get_xlim()
     assert low > high
+    ticks = [tick for tick in figure.axes[0].get_xticks() if high <= tick <= low]
+    assert 3 <= len(ticks) <= 10
 
 
 def test_many_coefficients_keep_a_legible_legend():

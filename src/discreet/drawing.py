@@ -85,10 +85,11 @@ def logarithmic(*axes: Any) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     class Few(LogLocator):
-        """Powers of ten; 2 and 5 times these as well where there would be two ticks at most."""
+        """Powers of ten; 2 and 5 times these as well where there would be few ticks."""
 
         def tick_values(self, vmin: float, vmax: float) -> Any:
-            self.set_params(subs=(1.0, 2.0, 5.0) if vmax < 60 * vmin else (1.0,))
+            low, high = sorted((vmin, vmax))  # an axis may be inverted
+            self.set_params(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,))
             return super().tick_values(vmin, vmax)
 
     for axis in axes:
