@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import textwrap
 from html import escape
@@ -14,8 +15,23 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREY, PALE, INK = "#0072B2", "#D55E00", "#767676", "#EDEDED", "#222222"
 """Told apart by people who see colours differently, and by their darkness in print."""
 
+LOOKS: tuple[dict[str, Any], ...] = (
+    {"color": BLUE, "ls": "-", "marker": "o"},
+    {"color": ORANGE, "ls": (0, (5, 1.5)), "marker": "s"},
+    {"color": "#009E73", "ls": (0, (1.2, 1.2)), "marker": "^"},
+    {"color": "#CC79A7", "ls": (0, (6, 1.5, 1.2, 1.5)), "marker": "D"},
+    {"color": INK, "ls": (0, (8, 2)), "marker": "v"},
+    {"color": "#56B4E9", "ls": (0, (3, 1.5)), "marker": "P"},
+    {"color": "#E69F00", "ls": (0, (2, 1, 1, 1)), "marker": "X"},
+    {"color": GREY, "ls": "-", "marker": "*"},
+)
+"""One for each curve of a chart: colour, dashes and mark, any of which tells them apart."""
+
 WIDTH = 6.8
 """Inches: the text width of a page, so that letters keep their size on paper."""
+
+NARROW = 4.6
+"""Inches: a chart, whose letters can be read when it is printed at half the width of a page."""
 
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -48,12 +64,60 @@ def style() -> Any:
     return matplotlib.rc_context(_STYLE)
 
 
-def canvas(height: float) -> tuple[Any, Any]:
+def canvas(height: float, width: float = WIDTH) -> tuple[Any, Any]:
     """A figure with one set of axes; no window, and nothing that must be closed."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.add_subplot()
+
+
+def chart(height: float = 3.3) -> tuple[Any, Any]:
+    """A canvas for curves: narrow, with a faint grid."""
+    figure, axes = canvas(height, NARROW)
+    axes.grid(color=PALE, lw=0.8)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def logarithmic(*axes: Any) -> None:
+    """A logarithmic scale whose ticks are few and plain: 0.01, 1, 100, and 10⁻⁶ or 10⁸ further out."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    class Few(LogLocator):
+        """Powers of ten; 2 and 5 times these as well where there would be few ticks."""
+
+        def tick_values(self, vmin: float, vmax: float) -> Any:
+            low, high = sorted((vmin, vmax))  # an axis may be inverted
+            self.set_params(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,))
+            return super().tick_values(vmin, vmax)
+
+    for axis in axes:
+        getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+        axis.set_major_locator(Few(numticks=7))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
+        axis.set_minor_locator(NullLocator())
+
+
+def power(value: float) -> str:
+    """A number on a logarithmic scale.
+
+    Examples
+    --------
+    >>> power(0.01), power(1000.0), power(1e-6), power(1e12)
+    ('0.01', '1,000', '10⁻⁶', '10¹²')
+    """
+    exponent = math.log10(value) if value > 0 else math.nan
+    if abs(exponent - round(exponent)) < 1e-9 and not -4 < exponent < 5:
+        return "10" + str(round(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{value:,g}"
+
+
+def legend(figure: Any, axes: Any, columns: int = 2) -> None:
+    """What the curves are, above the chart, where it covers none of them."""
+    figure.legend(
+        *axes.get_legend_handles_labels(), loc="outside upper left", ncols=columns, columnspacing=1.2, handlelength=2.6
+    )
 
 
 def rows(axes: Any, labels: list[str], *, extra: float = 0.6) -> None:

@@ -66,17 +66,3 @@ def independent_runs(
         chosen = [name for name in names if name != target] if features is None else features
         fits.append(DPLinearRegression(**given).fit_moments(moments, target, chosen).results_)
     return fits
-
-
-def paper_baseline(
-    n: float, d: int, outcomes: int, epsilon: float, norm_x: float = 1.0, norm_y: float = 1.0, norm_w: float = 1.0
-) -> float:
-    """004's (5), without its logarithms: sqrt(l d) (|X|^2 |W|^2 + |X| |W| |Y|)/(n epsilon).
-
-    Examples
-    --------
-    >>> paper_baseline(1000, 25, 4, 1.0)
-    0.02
-    """
-    xw = norm_x * norm_w
-    return math.sqrt(outcomes * d) * (xw**2 + xw * norm_y) / (n * epsilon)

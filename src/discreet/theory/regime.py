@@ -9,9 +9,9 @@ from typing import Literal
 from discreet import checks
 from discreet.checks import Neighbors
 from discreet.errors import ParameterError
-from discreet.multi.baselines import paper_baseline
 from discreet.privacy import gdp
 from discreet.split import Sizes
+from discreet.theory.outcomes import paper_baseline
 
 Labels = Literal["private", "public"]
 
@@ -114,7 +114,7 @@ def regime(
     signal = (R * w) ** 2 / d
     row, baseline = (
         _paper_row(n, d, outcomes, R, norm_y, w, labels),
-        paper_baseline(n, d, outcomes, epsilon, R, norm_y, w),
+        float(paper_baseline(n, d, outcomes, epsilon, R, norm_y, w)),
     )
     return Regime(winner, errors, signal, shares, *parts, row, baseline, _why(winner, labels, *parts, errors, signal))
 
@@ -168,7 +168,8 @@ def _paper_row(n: float, d: int, l: int, X: float, Y: float, w: float, labels: L
         if n < math.sqrt(d) * ratio:
             return f"row 1, projection, public Y, l > n/sqrt(d) and n small: {flat:.3g}, cost 1"
         value = w * d**0.25 * Y * X / math.sqrt(n)
-        return f"row 2, projection, public Y, l > n/sqrt(d) and n large: {value:.3g}, cost n/d^(1/4)"
+        cost = "cost sqrt(n)/d^(1/4), printed as n/d^(1/4)"
+        return f"row 2, projection, public Y, l > n/sqrt(d) and n large: {value:.3g}, {cost}"
     if l < ratio:
         return f"row 3, Gaussian, private X and Y, few outcomes: {flat:.3g}, cost 1"
     value = w * math.sqrt(l * d) * Y * X / n
