@@ -19,7 +19,7 @@ LEVELS = {
     "public": r"released|results|models|penalised|selection|design|inference|reading|summary|units|solve(\..*)?"
     r"|effects|drawing|plots(\..*)?|report(\..*)?|comparison|pairs|fitted|glm\.results|theory(\..*)?"
     r"|many_results|many_models|many_inference|many_reading",
-    "private": r"moments|summing|histogram|public_outcomes|rows|per_instance(\..*)?|sources(\..*)?",
+    "private": r"moments|summing|histogram|public_outcomes|rows|blocks|per_instance(\..*)?|sources(\..*)?",
     "gate": r"release|release_many|perturbed|drawn|descent|shaped|batches",
     "top": r"|__main__|arguments|commands_pdp|linear(\..*)?|glm(\.(?!results).*)?|multi(\..*)?|sampling(\..*)?"
     r"|registry|cli|console|demo",
@@ -28,7 +28,7 @@ ALLOWED = {
     "base": {"base"},
     "public": {"base", "public"},
     "private": {"base", "private"},
-    "gate": {"base", "moments", "histogram", "rows", "released", "release", "solve.newton", "drawn"},
+    "gate": {"base", "moments", "histogram", "rows", "blocks", "released", "release", "solve.newton", "drawn"},
     "top": set(LEVELS),
 }
 LINES, FUNCTION_LINES = 300, 60

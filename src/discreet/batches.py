@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from discreet.blocks import block_sums
+from discreet.domain import Domain
 from discreet.encoding import ONE
 from discreet.issuing import Release, check_rows
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.iterates import AggregateEvent, BatchesEvent
-from discreet.randomness import NO_NOISE, Entropy, add_rounded_normal
-from discreet.rows import BLOCK, Rows
+from discreet.progress import Progress
+from discreet.randomness import NO_NOISE, Entropy, OSEntropy, add_rounded_normal
+from discreet.rows import Rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,7 +33,6 @@ BLOCK_BITS = 24
 """Clipped gradients are rounded to multiples of 2^-20, iterates to 2^-16, coefficients of blocks to 2^-24."""
 
 _RIDGE = 2.0**-20
-_AT_ONCE = 16
 
 
 def release_batches(
@@ -92,15 +94,23 @@ def _coins(size: int, rate: float, source: Entropy) -> NDArray[np.bool_]:
     return np.asarray(high < np.uint64(round(rate * 2**32)))
 
 
-def release_blocks_mean(rows: Rows, event: AggregateEvent, release: Release) -> tuple[Certificate, Floats]:
-    """The mean of the clipped least-squares coefficients of disjoint blocks of rows."""
-    certificate = release.certify(rows.domain, event)
+def release_blocks_mean(
+    source: Any, domain: Domain, event: AggregateEvent, release: Release, n_jobs: int | None, progress: Progress
+) -> tuple[Certificate, Floats]:
+    """The mean of the clipped least-squares coefficients of disjoint blocks of rows.
+
+    Threads draw blocks in any order, so simulations, which can be repeated, have one thread only.
+    """
+    certificate = release.certify(domain, event)
+    jobs = n_jobs if type(release.source) is OSEntropy else 1
+    coordinates = (*event.design, event.target)
+    choose = _chooser(event.blocks, release.source)
+    sums = block_sums(source, domain, coordinates, event.blocks, choose, jobs, progress)
     release.charge(mu=event.mu)
-    sums = _block_sums(rows, event.blocks, release.source)
     clip = event.radius - math.sqrt(len(event.design)) * 2.0 ** -(BLOCK_BITS + 1)
     with threadpool_limits(1, "blas"):  # so that equal moments give equal coefficients, bit for bit
         parts = [block_coefficients(S, clip) for S in sums]
-    total = np.sum([part.astype(object) for part in parts], axis=0) * (1 << 20)
+    total = np.sum(parts, axis=0).astype(object) * (1 << 20)
     noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, BLOCK_BITS + 20), release.source)
     return certificate, np.ldexp(noisy.astype(float), exponent - BLOCK_BITS - 20) / event.blocks
 
@@ -117,47 +127,6 @@ def block_coefficients(S: NDArray[Any], clip: float) -> Ints:
     theta = theta * min(1.0, clip * (1 - 2.0**-40) / max(float(np.linalg.norm(theta)), 1e-300))
     rounded: Ints = np.rint(np.ldexp(theta, BLOCK_BITS)).astype(np.int64)
     return rounded
-
-
-class _BlockSums:
-    """Exact moments of (x, y) of each block; every row goes to a block at random, whatever its place."""
-
-    def __init__(self, width: int, blocks: int, count: int, source: Entropy) -> None:
-        kind = np.int64 if count < 1 << 22 else object  # 2^22 rows add up to 2^62
-        self.totals: list[NDArray[Any]] = [np.zeros((width, width), dtype=kind) for _ in range(blocks)]
-        self._choose = _chooser(blocks, source)
-        self._waiting: list[Floats] = []
-
-    def add(self, X: Floats, y: Floats) -> None:
-        """Take some rows; many are put in order at a time."""
-        A = np.empty((len(X), X.shape[1] + 1))
-        np.multiply(X, ONE, out=A[:, :-1])
-        np.multiply(y, ONE, out=A[:, -1])
-        self._waiting.append(A)
-        if len(self._waiting) == _AT_ONCE:
-            self.flush()
-
-    def flush(self) -> None:
-        """Add what is waiting to its blocks, in products of at most 8,192 rows, which are exact."""
-        if not self._waiting:
-            return
-        A = np.concatenate(self._waiting)
-        self._waiting = []
-        found = self._choose(len(A))
-        order = np.argsort(found.astype(np.uint16), kind="stable")
-        A, found = A[order], found[order]
-        starts = np.flatnonzero(np.diff(found, prepend=-1))
-        for start, end in zip(starts, [*starts[1:], len(A)], strict=True):
-            for at in range(start, end, BLOCK):
-                part = A[at : min(at + BLOCK, end)]
-                self.totals[found[start]] = self.totals[found[start]] + (part.T @ part).astype(np.int64)
-
-
-def _block_sums(rows: Rows, blocks: int, source: Entropy) -> list[NDArray[Any]]:
-    sums = _BlockSums(len(rows.design) + 1, blocks, rows.count, source)
-    rows.each(sums.add)
-    sums.flush()
-    return sums.totals
 
 
 def _chooser(blocks: int, source: Entropy) -> Callable[[int], Ints]:

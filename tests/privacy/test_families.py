@@ -22,7 +22,8 @@ from discreet import (
     OutputPerturbation,
     SubsampleAggregate,
 )
-from discreet.batches import _block_sums, _chooser, _coins, block_coefficients, clipped_gradients
+from discreet.batches import _chooser, _coins, block_coefficients, clipped_gradients
+from discreet.blocks import block_sums
 from discreet.drawn import Ridge
 from discreet.encoding import ONE
 from discreet.errors import DataError
@@ -32,7 +33,6 @@ from discreet.privacy.output_perturbation import root
 from discreet.privacy.rounding import relative, tolerance, trace_bound
 from discreet.privacy.staged import output_change
 from discreet.randomness import SeededEntropy
-from discreet.rows import Rows
 
 ROWS = 400
 
@@ -315,8 +315,9 @@ def test_one_row_moves_one_block_and_by_at_most_the_diameter(name, X, y, x, targ
     both = []
     for A, b in ((X, y), (np.vstack([X, x]), np.append(y, target))):
         d = A.shape[1]
-        rows = Rows((A, b), domain(d), [f"x{i}" for i in range(d)], "y", n_jobs=1)
-        both.append([block_coefficients(S, 0.5) for S in _block_sums(rows, 3, SeededEntropy(5))])
+        choose = _chooser(3, SeededEntropy(5))
+        sums = block_sums((A, b), domain(d), [*(f"x{i}" for i in range(d)), "y"], 3, choose, 1, lambda part: None)
+        both.append([block_coefficients(S, 0.5) for S in sums])
     moved = [np.linalg.norm((a - b).astype(float)) / 2**24 for a, b in zip(*both, strict=True)]
     assert np.count_nonzero(moved) <= 1
     assert max(moved) <= 1.0 + 2.0**-20

@@ -13,7 +13,6 @@ from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.iterates import AggregateEvent
 from discreet.progress import Progress, as_progress
-from discreet.rows import Rows
 from discreet.sampling.base import CoefficientsRegressor
 
 ROWS_PER_COEFFICIENT = 2
@@ -87,10 +86,10 @@ class SubsampleAggregate(CoefficientsRegressor):
         sd = 2 * radius / gdp.mu(promise.epsilon, promise.delta) * (1 + 2.0**-30)
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
         event = AggregateEvent(**facts, blocks=blocks, radius=radius, sd=sd)
-        column = self._number(domain, target)
+        self._number(domain, target)
         with as_progress(progress) as report:
-            read = Rows(source, domain, subject.design, column, n_jobs=self.n_jobs, progress=report)
-            certificate, theta = release_blocks_mean(read, event, self._release(promise))
+            release = self._release(promise)
+            certificate, theta = release_blocks_mean(source, domain, event, release, self.n_jobs, report)
             report(1.0)
         self._set(certificate, theta, subject, target, features, named)
         return self
