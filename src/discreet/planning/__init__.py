@@ -34,7 +34,7 @@ def plan(
     delta: float | None = None,
     r_squared: float = 0.5,
     mean_square: float | None = None,
-    correlation: float | None = None,
+    correlation: Any = None,
     about: Mapping[str, Mapping[str, Any]] | None = None,
     methods: Sequence[str] | None = None,
     want_width: Mapping[str, float] | None = None,
@@ -69,8 +69,9 @@ def plan(
         explain, were there no privacy.
     mean_square : float, optional
         A guess: E y^2 of the outcome, in its own unit. Or give its sd in `about`.
-    correlation : float, optional
-        A guess: the root mean square correlation of two features; 0.3 by default.
+    correlation : float or matrix, optional
+        A guess: the root mean square correlation of two features, 0.3 by default; or all of them, as a matrix over the
+        columns that the features are made of.
     about : mapping, optional
         More guesses by column: ``{"age": {"mean": 50, "sd": 18}, "ward": {"shares": [0.5, 0.3, 0.2]}}``. By default
         a mean is in the middle of the bounds, an sd a third of the way from there to the nearest bound, and all
@@ -106,9 +107,7 @@ def plan(
         correlation=correlation, about=about,
     )  # fmt: skip
     epsilons = _epsilons(epsilon)
-    promise = Promise(
-        checks.delta(delta, known.rows), checks.neighbors(neighbors), checks.fraction("level", level)
-    )
+    promise = Promise(checks.delta(delta, known.rows), checks.neighbors(neighbors), checks.fraction("level", level))
     names, left_out = chosen(methods)
     wishes = wants(known, want_width, want_error)
     simulation = Simulation(known, promise, _whole("draws", draws, 2), _whole("random_state", random_state, 0))

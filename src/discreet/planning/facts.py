@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from discreet import checks
 from discreet.columns import Categorical, Numeric, to_days
 from discreet.domain import Domain
@@ -47,6 +49,8 @@ class Facts:
         explain linearly.
     correlation : float
         The root mean square correlation of two features.
+    correlations : tuple of tuples, or None
+        All correlations of the columns that the features are made of, if they were guessed one by one.
     numbers : dict
         Mean and sd of the outcome and of each number that is read; None for a number in the ball whose rows fill it.
     shares : dict
@@ -59,6 +63,7 @@ class Facts:
     rows: int
     r_squared: float
     correlation: float
+    correlations: tuple[tuple[float, ...], ...] | None
     numbers: dict[str, Number | None]
     shares: dict[str, tuple[float, ...]]
 
@@ -89,7 +94,7 @@ class Facts:
         shares = {name: {"shares": list(v)} for name, v in self.shares.items()}
         return {
             "domain": self.domain.to_dict(), "target": self.target, "features": list(self.features),
-            "rows": self.rows, "r_squared": self.r_squared, "correlation": self.correlation, "about": numbers | shares,
+            "rows": self.rows, "r_squared": self.r_squared, "correlation": self.correlation, "correlations": self.correlations, "about": numbers | shares,
         }  # fmt: skip
 
 
@@ -132,10 +137,30 @@ def facts(
     n = checks.rows(rows)
     if n is None:
         raise ParameterError("rows is required: about how many rows the table will have, as publicly known.")
+    inputs = [name for name in domain.inputs if name != target]
     return Facts(
         domain, target, tuple(names), n, _below_one("r_squared", r_squared),
-        CORRELATION if correlation is None else _below_one("correlation", correlation), numbers, shares,
+        *_correlation(correlation, inputs), numbers, shares,
     )  # fmt: skip
+
+
+def _correlation(given: Any, inputs: list[str]) -> tuple[float, tuple[tuple[float, ...], ...] | None]:
+    """One number for all pairs, or a matrix; a matrix has a root mean square too."""
+    if given is None or checks.is_real(given):
+        return CORRELATION if given is None else _below_one("correlation", given), None
+    d = len(inputs)
+    try:
+        C = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        C = np.empty(0)
+    valid = C.shape == (d, d) and bool(np.all(np.isfinite(C)))
+    if not (valid and np.allclose(C, C.T) and np.allclose(np.diag(C), 1) and np.linalg.eigvalsh(C)[0] > -1e-9):
+        raise ParameterError(
+            f"correlation must be a number from 0 to below 1, or a {d} x {d} correlation matrix of {', '.join(inputs)}: "
+            "symmetric, with ones on the diagonal, and no eigenvalue below 0."
+        )
+    rms = math.sqrt(max(float(np.sum(C**2)) - d, 0.0) / max(d * (d - 1), 1))
+    return rms, tuple(tuple(row) for row in C.tolist())
 
 
 def _check_outcome(domain: Domain, target: str) -> None:
@@ -164,9 +189,7 @@ def _guesses(domain: Domain, about: Any) -> dict[str, Mapping[str, Any]]:
         known = {"shares"} if isinstance(domain.inputs[name], Categorical) else {"mean", "sd"}
         unknown = sorted(set(guess) - known, key=str)
         if unknown:
-            raise ParameterError(
-                f"about has {unknown[0]!r} for column {name!r}; known are {', '.join(sorted(known))}."
-            )
+            raise ParameterError(f"about has {unknown[0]!r} for column {name!r}; known are {', '.join(sorted(known))}.")
     return dict(about)
 
 

@@ -20,8 +20,10 @@ from discreet.units import coefficient_unit, column_of
 
 EPSILONS = (0.01, 10.0)
 ROWS = (10, 10_000_000_000)
-HALVINGS = 8
-DRAWS = 8
+FIRST_STEP, PRECISION = 1.5, 1.05
+"""A search goes by factors, each the square of the last, and then halves."""
+
+DRAWS, TIGHTER_DRAWS = 6, 4
 
 
 @dataclass(frozen=True)
@@ -84,14 +86,17 @@ class Tighter:
         The tighter bounds, around the guessed mean.
     mse : float
         The error of prediction, over that with the bounds as they are.
+    own : bool
+        Whether the column is a feature.
     error : float
-        The error of the column's own coefficients, likewise; of all coefficients' for the outcome's bounds.
+        The error of its coefficient, likewise; of all coefficients where the column is the outcome.
     """
 
     column: str
     low: float
     high: float
     mse: float
+    own: bool
     error: float
 
 
@@ -133,39 +138,55 @@ def answer(simulation: Simulation, method: str, want: Want, epsilons: Sequence[f
             never = Unavailable("not reachable", why)
             return Answer(want, never, dict.fromkeys(epsilons, never))
 
+    widths = bool(want.places)
+
     def at_epsilon(epsilon: float) -> bool:
-        return want.value(simulation.expected(method, epsilon, draws=DRAWS)) <= want.most
+        return want.value(simulation.expected(method, epsilon, draws=DRAWS, widths=widths)) <= want.most
 
     def at_rows(epsilon: float) -> Callable[[float], bool]:
-        return lambda n: want.value(simulation.expected(method, epsilon, rows=round(n), draws=DRAWS)) <= want.most
+        given = {"draws": DRAWS, "widths": widths}
+        return lambda n: want.value(simulation.expected(method, epsilon, rows=round(n), **given)) <= want.most
 
-    rows = {epsilon: least(at_rows(epsilon), *ROWS) for epsilon in epsilons}
-    return Answer(want, least(at_epsilon, *EPSILONS), rows)
+    found = least(at_epsilon, 1.0, *EPSILONS)
+    rows: dict[float, float | Unavailable] = {}
+    effort = simulation.facts.rows * (found if isinstance(found, float) else EPSILONS[1])
+    for epsilon in epsilons:  # rows times epsilon changes little
+        rows[epsilon] = needed = least(at_rows(epsilon), effort / epsilon, *ROWS)
+        effort = needed * epsilon if isinstance(needed, float) else effort
+    return Answer(want, found, rows)
 
 
-def least(enough: Callable[[float], bool], low: float, high: float) -> float | Unavailable:
+def least(enough: Callable[[float], bool], start: float, low: float, high: float) -> float | Unavailable:
     """The least x between two ends that is enough, to two digits and rounded up; more is always enough.
 
     Examples
     --------
-    >>> least(lambda x: x >= 0.5, 0.01, 10)
-    0.52
+    >>> least(lambda x: x >= 0.5, 1, 0.01, 10)
+    0.51
     """
-    if not enough(high):
-        return Unavailable("not reachable", f"Not even {high:g} is enough.")
-    if enough(low):
-        return low
-    for _ in range(HALVINGS):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    digits = 1 - math.floor(math.log10(high))
-    return round(math.ceil(round(high * 10**digits, 6)) / 10**digits, max(digits, 0))
+    good = bad = min(max(start, low), high)
+    step = FIRST_STEP
+    if enough(good):
+        while enough(bad := max(good / step, low)):
+            if bad == low:
+                return low
+            good, step = bad, step**2
+    else:
+        while not enough(good := min(bad * step, high)):
+            if good == high:
+                return Unavailable("not reachable", f"Not even {high:g} is enough.")
+            bad, step = good, step**2
+    while good / bad > PRECISION:
+        middle = math.sqrt(bad * good)
+        bad, good = (bad, middle) if enough(middle) else (middle, good)
+    digits = 1 - math.floor(math.log10(good))
+    return round(math.ceil(round(good * 10**digits, 6)) / 10**digits, max(digits, 0))
 
 
 def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter]:
     """What half as wide bounds would bring, for each number with bounds of its own."""
     facts = simulation.facts
-    before = simulation.expected(method, epsilon, draws=DRAWS)
+    before = simulation.expected(method, epsilon, draws=TIGHTER_DRAWS, widths=False)
     if isinstance(before, Unavailable):
         return []
     names, found = [CONSTANT, *(n for n in _names(facts) if n != CONSTANT)], []
@@ -174,12 +195,13 @@ def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter
         if name in factors or name in facts.domain.norm_columns or column.factors or not isinstance(column, Numeric):
             continue
         low, high = _half(facts, name, column)
-        after = simulation.expected(method, epsilon, domain=_with_bounds(facts.domain, name, low, high), draws=DRAWS)
+        bounds = _with_bounds(facts.domain, name, low, high)
+        after = simulation.expected(method, epsilon, domain=bounds, draws=TIGHTER_DRAWS, widths=False)
         if isinstance(after, Unavailable):
             continue
         places = [names.index(name)] if name in names else list(range(len(names)))
-        errors = [float(np.sqrt(np.mean(e.rmse[places] ** 2 / before.rmse[places] ** 2))) for e in (after, before)]
-        found.append(Tighter(name, low, high, after.mse / before.mse, errors[0] / errors[1]))
+        error = float(np.sqrt(np.mean((after.rmse[places] / before.rmse[places]) ** 2)))
+        found.append(Tighter(name, low, high, after.mse / before.mse, name in names, error))
     return found
 
 

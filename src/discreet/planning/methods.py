@@ -24,7 +24,9 @@ from discreet.unavailable import Unavailable
 Floats = NDArray[np.float64]
 
 SLOW = (OPS, AdaOPS, NoisyGradientDescent)
-"""Calibrated anew for each fit: these are simulated a quarter as often."""
+"""Calibrated anew for each fit, or solved in many steps: these are simulated a sixth as often."""
+
+NOT_ASKED = Unavailable("not available", "Widths of intervals were not asked for.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,17 @@ def _why_not(estimator: type) -> str:
     return ""
 
 
-def fit(method: str, table: Table, domain: Domain, epsilon: float, promise: Promise, rows: int, seed: Any) -> Fit:
+def fit(
+    method: str,
+    table: Table,
+    domain: Domain,
+    epsilon: float,
+    promise: Promise,
+    rows: int,
+    seed: Any,
+    *,
+    widths: bool,
+) -> Fit:
     """Release and solve once, by the method's own code with seeded noise."""
     facts, features = table.people.facts, list(table.people.facts.features)
     model: Any = find(method).estimator(
@@ -101,7 +113,9 @@ def fit(method: str, table: Table, domain: Domain, epsilon: float, promise: Prom
             model.fit_moments(table.moments(domain), facts.target, features)
     found = model.results_.inference
     std_err = found if isinstance(found, Unavailable) else found.std_err
-    interval = found if isinstance(found, Unavailable) else found.interval(promise.level)
+    interval: Any = found if widths else NOT_ASKED
+    if widths and not isinstance(found, Unavailable):
+        interval = found.interval(promise.level)
     width = interval if isinstance(interval, Unavailable) else interval[:, 1] - interval[:, 0]
     params = np.concatenate([[model.intercept_], model.coef_])
     return Fit(table.people.mse(params), params - table.people.best, std_err, width)

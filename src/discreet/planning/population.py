@@ -1,7 +1,7 @@
 """Made-up people who fit the public facts: a pool of rows, from which tables of any size are drawn.
 
 Features are correlated normals, bent so that each number has its mean and sd within its bounds (a Beta law) and each
-level its share. The correlation matrix has a spectrum i^-a, whose decay a gives the root mean square correlation.
+level its share. The correlation matrix has eigenvalues ((d + 1/2 - i)/i)^a, a by the root mean square correlation.
 Rows of a ball (`data_norm`) are stretched to its surface, unless sds were guessed. The outcome is
 
     y = mean + k x'b + e,   x standardised, b standard normal,
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, ndtri
+from scipy.stats import random_correlation
 
 from discreet.columns import Numeric
 from discreet.domain import Domain
@@ -34,7 +35,7 @@ LEAST_DIRECTION = 1e-9
 """Directions in which standardised regressors vary less than this are taken as none."""
 
 STEEPEST = 20.0
-"""The largest a: the second eigenvalue is then a millionth of the first."""
+"""The largest a: all but the first eigenvalue are then next to nothing."""
 
 _GRID = np.linspace(-5.0, 5.0, 401)
 _LEAST = 0.05  # of the two Beta parameters' sum: the law is then all but two points
@@ -63,9 +64,14 @@ class Population:
         return encode(domain, self.values | {self.facts.target: self.y})
 
     @cached_property
+    def rows(self) -> Floats:
+        """The same, for the declared bounds."""
+        return self.encoded(self.facts.domain)
+
+    @cached_property
     def design(self) -> Floats:
         """A row (1, regressors) for each person, in the user's units; no column of ones without an intercept."""
-        return _design(self.facts, encode(self.facts.domain, self.values | {self.facts.target: self.y}))
+        return _design(self.facts, self.rows)
 
     @cached_property
     def best(self) -> Floats:
@@ -125,7 +131,7 @@ def _slopes(facts: Facts, D: Floats) -> Floats:
 
 def _features(facts: Facts, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
     names = facts.inputs
-    G = rng.standard_normal((ROWS, len(names))) @ _root(len(names), facts.correlation, rng).T
+    G = rng.standard_normal((ROWS, len(names))) @ _root(facts, rng).T
     values: dict[str, NDArray[Any]] = {}
     for name, g in zip(names, G.T, strict=True):
         if name in facts.shares:
@@ -163,17 +169,22 @@ def _beta_of_normal(a: float, b: float) -> Floats:
     return np.asarray(betaincinv(a, b, ndtr(_GRID)))
 
 
-def _root(d: int, correlation: float, rng: np.random.Generator) -> Floats:
-    """A d x d root of a random correlation matrix with the spectrum of `spectrum`, nearly."""
-    values = spectrum(d, correlation)
-    Q = np.linalg.qr(rng.standard_normal((d, d)))[0]
-    root = Q * np.sqrt(values)
-    scaled: Floats = root / np.linalg.norm(root, axis=1, keepdims=True)
-    return scaled
+def _root(facts: Facts, rng: np.random.Generator) -> Floats:
+    """A root of the features' correlation matrix: the one that was guessed, or a random one with the spectrum."""
+    d = len(facts.inputs)
+    if facts.correlations is not None:
+        C = np.array(facts.correlations)
+    elif d < 2:
+        C = np.eye(d)
+    else:
+        C = random_correlation.rvs(spectrum(d, facts.correlation), random_state=rng, tol=1e-8)
+    values, U = np.linalg.eigh(C)
+    root: Floats = U * np.sqrt(np.maximum(values, 0.0))
+    return root
 
 
 def spectrum(d: int, correlation: float) -> Floats:
-    """Eigenvalues i^-a, of sum d, with the mean square that this root mean square correlation of d features gives.
+    """Eigenvalues ((d + 1/2 - i)/i)^a, of sum d, whose mean square is that of this root mean square correlation.
 
     Examples
     --------
@@ -181,14 +192,13 @@ def spectrum(d: int, correlation: float) -> Floats:
     >>> float(l.sum().round(6)), float(((l**2).mean() - 1).round(6))  # the latter: (d - 1) correlation^2
     (3.0, 0.5)
     """
-    low, high, places = 0.0, STEEPEST, np.arange(1.0, d + 1)
+    i = np.arange(1.0, d + 1)
+    shape, low, high = np.log((d + 0.5 - i) / i), 0.0, STEEPEST
     for _ in range(60):
         a = (low + high) / 2
-        values = places**-a / np.sum(places**-a) * d
-        if np.mean(values**2) < 1 + (d - 1) * correlation**2:
-            low = a
-        else:
-            high = a
+        values = np.exp(a * (shape - shape[0]))
+        values *= d / values.sum()
+        low, high = (a, high) if np.mean(values**2) < 1 + (d - 1) * correlation**2 else (low, a)
     return np.asarray(values)
 
 

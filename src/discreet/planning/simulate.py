@@ -88,27 +88,36 @@ class Simulation:
         """The populations."""
         return [population(self.facts, np.random.default_rng([self.seed, i])) for i in range(self.draws)]
 
-    def tables(self, rows: int) -> list[Table]:
-        """A table of each population; only those of one size are kept besides those of the plan's."""
-        if rows not in self._tables:
-            seeds = [[self.seed, i, 1] for i in range(self.draws)]
-            found = [Table(p, rows, np.random.default_rng(s)) for p, s in zip(self.people, seeds, strict=True)]
-            kept = {n: t for n, t in self._tables.items() if n == self.facts.rows}
-            self._tables = kept | {rows: found}
-        return self._tables[rows]
+    def tables(self, rows: int, count: int) -> list[Table]:
+        """At least so many tables, of as many populations; those of the planned size are kept, and of one other."""
+        found = self._tables.get(rows, [])
+        for i in range(len(found), count):
+            found.append(Table(self.people[i], rows, np.random.default_rng([self.seed, i, 1])))
+        self._tables = {n: kept for n, kept in self._tables.items() if n == self.facts.rows} | {rows: found}
+        return found
 
     def expected(
-        self, method: str, epsilon: float, rows: int | None = None, domain: Domain | None = None, draws: int | None = None
+        self,
+        method: str,
+        epsilon: float,
+        *,
+        rows: int | None = None,
+        domain: Domain | None = None,
+        draws: int | None = None,
+        widths: bool = True,
     ) -> Expected | Unavailable:
         """What to expect, perhaps with another number of rows or tighter bounds; or why the method cannot be used."""
         n = self.facts.rows if rows is None else rows
         bounds = self.facts.domain if domain is None else domain
         count = self.draws if draws is None else min(draws, self.draws)
         if issubclass(find(method).estimator, SLOW):
-            count = -(-count // 4)
-        tables = self.tables(n)[:count]
+            count = -(-count // 6)
+        tables = self.tables(n, count)[:count]
         try:
-            fits = [fit(method, t, bounds, epsilon, self.promise, n, [self.seed, i, 2]) for i, t in enumerate(tables)]
+            fits = [
+                fit(method, table, bounds, epsilon, self.promise, n, [self.seed, i, 2], widths=widths)
+                for i, table in enumerate(tables)
+            ]
         except DiscreetError as error:
             return Unavailable("not available", str(error))
         return summarise(method, epsilon, fits, tables)

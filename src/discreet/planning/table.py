@@ -33,16 +33,16 @@ class Table:
     def __init__(self, people: Population, rows: int, rng: np.random.Generator) -> None:
         self.people, self.domain = people, people.facts.domain
         m = len(people.y)
+        self._present: slice | NDArray[np.intp] = slice(None)
         if rows < m:
-            copies = np.bincount(rng.integers(m, size=rows), minlength=m)
+            self._present, copies = np.unique(rng.integers(m, size=rows), return_counts=True)
         else:
             copies = rng.multinomial(rows, np.full(m, 1 / m))
-        self._present = np.flatnonzero(copies)
-        self._copies: Floats = copies[self._present].astype(float)
+        self._copies: Floats = copies.astype(float)
 
-    @cached_property
+    @property
     def _rows(self) -> Floats:
-        return self.people.encoded(self.domain)[self._present]
+        return self.people.rows[self._present]
 
     @cached_property
     def _gram(self) -> Floats:

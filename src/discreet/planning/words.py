@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from discreet.domain import CONSTANT
 from discreet.planning.inverse import Answer, Tighter
 from discreet.planning.result import Plan
@@ -124,7 +122,7 @@ def _which(plan: Plan) -> str:
     if not others:
         return f"{best} was simulated alone."
     second = min(others, key=lambda name: others[name])
-    beside = f"the next, {second}, has {_times(others[second])} its error at epsilon {reference:g}"
+    beside = f"the error of the next, {second}, is {_times(others[second])} its own at epsilon {reference:g}"
     if best == DEFAULT:
         return f"Use {best}: no method does clearly better ({beside}), and it gives standard errors where it can."
     return f"Use {best}: it has clearly the smallest errors ({beside})."
@@ -174,14 +172,21 @@ def _tighter(found: Sequence[Tighter], epsilon: float) -> list[str]:
     if not worth:
         return [f"{head}no column gains more than 10 %; values beyond them would be clipped."]
     parts = [
-        f"{t.column} to ({number(t.low)}, {number(t.high)}) makes the error of prediction {_times(t.mse)} what it was "
-        f"and that of its coefficients {_times(t.error)}"
+        f"with {t.column} in ({number(t.low)}, {number(t.high)}) the error of prediction is {_times(t.mse)} what it was "
+        f"before, that of {'its coefficient' if t.own else 'the coefficients'} {_times(t.error)}"
         for t in worth
     ]
     return [head + "; ".join(parts) + ". Only from public knowledge, and only if few values lie beyond them."]
 
 
 def _times(ratio: float) -> str:
+    """A ratio in words.
+
+    Examples
+    --------
+    >>> _times(1.004), _times(0.6789), _times(1e9)
+    ('the same as', '0.68 times', 'more than 100 times')
+    """
     if not math.isfinite(ratio) or ratio >= 100:
         return "more than 100 times"
-    return f"{np.format_float_positional(ratio, 3, fractional=False, trim='-')} times"
+    return "the same as" if abs(ratio - 1) < 0.005 else f"{ratio:.2f} times"
