@@ -4,11 +4,12 @@ Truth: the median test MSE of `DPLinearRegression` under paper 000's protocol on
 no intercept, delta = min(1e-6, 1/n^2)). That preparation reads the data, which is not private (E18): a study only.
 
 Plan: `discreet.plan`, told the rows and columns, the bounds, E y^2 and R^2 (adjusted for the number of columns; without
-an intercept it is a share of E y^2), and nothing of the features; also told the sets' own correlation, and other values.
+an intercept it is a share of E y^2), and nothing of the features. For comparison also told the correlation of the
+features, the set's own or others.
 
-What was chosen by evidence was chosen on the first half alone, every other set by name: the default correlation is the
-median over that half of each set's root mean square correlation, rounded to a tenth; the spectrum is
-nearer to those of that half than four others were; coefficients of standardised features that are alike in size had the smallest errors there,
+What was chosen by evidence was chosen on half A alone, every other set by name. The default correlation is the median
+over that half of each set's root mean square correlation, rounded to a tenth. The spectrum is nearer to those of that
+half than four others. Coefficients of standardised features that are alike in size had the smallest errors there,
 against directions that are alike in what they explain, and against a law between the two.
 
 Guesses to beat: the best constants, of MSE and of MSE / trivial, found in hindsight; and that privacy is free.

@@ -94,7 +94,8 @@ class Facts:
         shares = {name: {"shares": list(v)} for name, v in self.shares.items()}
         return {
             "domain": self.domain.to_dict(), "target": self.target, "features": list(self.features),
-            "rows": self.rows, "r_squared": self.r_squared, "correlation": self.correlation, "correlations": self.correlations, "about": numbers | shares,
+            "rows": self.rows, "r_squared": self.r_squared, "correlation": self.correlation,
+            "correlations": self.correlations, "about": numbers | shares,
         }  # fmt: skip
 
 
@@ -156,7 +157,7 @@ def _correlation(given: Any, inputs: list[str]) -> tuple[float, tuple[tuple[floa
     valid = C.shape == (d, d) and bool(np.all(np.isfinite(C)))
     if not (valid and np.allclose(C, C.T) and np.allclose(np.diag(C), 1) and np.linalg.eigvalsh(C)[0] > -1e-9):
         raise ParameterError(
-            f"correlation must be a number from 0 to below 1, or a {d} x {d} correlation matrix of {', '.join(inputs)}: "
+            f"correlation must be a number from 0 to below 1, or a {d} x {d} matrix for {', '.join(inputs)}: "
             "symmetric, with ones on the diagonal, and no eigenvalue below 0."
         )
     rms = math.sqrt(max(float(np.sum(C**2)) - d, 0.0) / max(d * (d - 1), 1))

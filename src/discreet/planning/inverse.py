@@ -144,8 +144,11 @@ def answer(simulation: Simulation, method: str, want: Want, epsilons: Sequence[f
         return want.value(simulation.expected(method, epsilon, draws=DRAWS, widths=widths)) <= want.most
 
     def at_rows(epsilon: float) -> Callable[[float], bool]:
-        given = {"draws": DRAWS, "widths": widths}
-        return lambda n: want.value(simulation.expected(method, epsilon, rows=round(n), **given)) <= want.most
+        def enough(n: float) -> bool:
+            expected = simulation.expected(method, epsilon, rows=round(n), draws=DRAWS, widths=widths)
+            return want.value(expected) <= want.most
+
+        return enough
 
     found = least(at_epsilon, 1.0, *EPSILONS)
     rows: dict[float, float | Unavailable] = {}
@@ -180,7 +183,7 @@ def least(enough: Callable[[float], bool], start: float, low: float, high: float
         middle = math.sqrt(bad * good)
         bad, good = (bad, middle) if enough(middle) else (middle, good)
     digits = 1 - math.floor(math.log10(good))
-    return round(math.ceil(round(good * 10**digits, 6)) / 10**digits, max(digits, 0))
+    return float(round(math.ceil(round(good * 10.0**digits, 6)) / 10.0**digits, max(digits, 0)))
 
 
 def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter]:

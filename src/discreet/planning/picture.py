@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LOOKS = (
     (BLUE, "-", "o"), (ORANGE, "--", "s"), ("#009E73", "-.", "^"), ("#CC79A7", ":", "D"), ("#56B4E9", "--", "v"),
-    ("#E69F00", "-.", "P"), (GREY, "-", "x"), (INK, ":", "*"), ("#F0E442", "-", "h"),
+    ("#E69F00", "-.", "P"), (GREY, "-", "x"), (INK, ":", "*"), ("#8C510A", "-", "h"),
 )  # fmt: skip
 """Told apart by colour, by line and by mark; the method to use comes first."""
 
@@ -35,7 +35,7 @@ def plan_plot(plan: Plan) -> Figure:
         note(
             figure,
             f"Simulated from public facts: about {plan.facts.rows:,} rows, {len(plan.names) - 1} coefficients, R² "
-            f"{plan.facts.r_squared:g}, delta {plan.promise.delta:g}. The band holds four of five tables of {plan.best}.",
+            f"{plan.facts.r_squared:g}, delta {plan.promise.delta:g}. The band holds four of five tables.",
         )
     return figure  # type: ignore[no-any-return]
 

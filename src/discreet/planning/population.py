@@ -76,7 +76,7 @@ class Population:
     @cached_property
     def best(self) -> Floats:
         """Intercept and coefficients of the best linear fit."""
-        return full(self.facts, np.linalg.lstsq(self.design, self.y)[0])
+        return full(self.facts, np.asarray(np.linalg.lstsq(self.design, self.y)[0], dtype=float))
 
     def mse(self, params: Floats) -> float:
         """Mean squared error of prediction with (intercept, coefficients)."""

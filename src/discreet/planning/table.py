@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from discreet.domain import Domain
 from discreet.encoding import ONE
-from discreet.histogram import BINS, Histogram, bin_of
+from discreet.histogram import Histogram, bin_of
 from discreet.moments import Moments
 from discreet.planning.population import Population, full
+from discreet.privacy.events import BINS
 from discreet.summing import LIMB
 
 Floats = NDArray[np.float64]
@@ -79,4 +80,5 @@ class Table:
         """Intercept and coefficients of the fit without privacy, in the user's units."""
         root = np.sqrt(self._copies)
         D, y = self.people.design[self._present], self.people.y[self._present]
-        return full(self.people.facts, np.linalg.lstsq(D * root[:, None], y * root)[0])
+        params: Floats = np.asarray(np.linalg.lstsq(D * root[:, None], y * root)[0], dtype=float)
+        return full(self.people.facts, params)

@@ -48,7 +48,7 @@ def _share(plan: Plan, epsilon: float, method: str) -> str:
 
 
 def coefficients_summary(plan: Plan, method: str) -> Summary:
-    """One line a coefficient, one column an epsilon: standard errors, or root mean squared errors where there are none."""
+    """One line a coefficient, one column an epsilon: standard errors, or else root mean squared errors."""
     found = [plan.at(epsilon, method) for epsilon in plan.epsilons]
     names = plan.names if plan.facts.domain.intercept else plan.names[1:]
     shown = names[:LINES]
@@ -172,8 +172,8 @@ def _tighter(found: Sequence[Tighter], epsilon: float) -> list[str]:
     if not worth:
         return [f"{head}no column gains more than 10 %; values beyond them would be clipped."]
     parts = [
-        f"with {t.column} in ({number(t.low)}, {number(t.high)}) the error of prediction is {_times(t.mse)} what it was "
-        f"before, that of {'its coefficient' if t.own else 'the coefficients'} {_times(t.error)}"
+        f"with {t.column} in ({number(t.low)}, {number(t.high)}) the error of prediction is {_times(t.mse)} what it "
+        f"was before, that of {'its coefficient' if t.own else 'the coefficients'} {_times(t.error)}"
         for t in worth
     ]
     return [head + "; ".join(parts) + ". Only from public knowledge, and only if few values lie beyond them."]
