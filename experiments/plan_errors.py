@@ -95,7 +95,7 @@ def line(row: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.plan_errors", description=__doc__)
-    parser.add_argument("--fits", type=int, default=400)
+    parser.add_argument("--fits", type=int, default=200)
     parser.add_argument("--features", type=int, nargs="+", default=[3, 10])
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 3.0])

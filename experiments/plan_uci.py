@@ -24,9 +24,11 @@ from typing import Any
 
 import numpy as np
 from benchmarks.common import report
+from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
 from discreet import Domain, plan
+from discreet.drawing import BLUE, GREY, ORANGE, PALE, canvas, style
 from experiments import study, uci
 from experiments.methods import fitter
 from experiments.uci import Floats
@@ -139,6 +141,29 @@ def judge(found: list[dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def draw(found: list[dict[str, Any]], epsilon: float) -> Figure:
+    """Plan against truth, and the factor."""
+    with style():
+        figure, axes = canvas(4.2)
+        ends = np.array([0.5, 2.0]) * [min(x["truth"] for x in found), max(x["truth"] for x in found)]
+        axes.fill_between(ends, ends / FACTOR, ends * FACTOR, color=PALE, lw=0, label=f"within a factor of {FACTOR:g}")
+        axes.plot(ends, ends, color=GREY, lw=1)
+        for half, colour, mark, words in (
+            ("A", BLUE, "o", "half A, defaults chosen on it"),
+            ("B", ORANGE, "s", "half B"),
+        ):
+            these = [line for line in found if line["half"] == half]
+            axes.plot([x["truth"] for x in these], [x["plan"] for x in these], mark, color=colour, ms=6, label=words)
+        for line in found:
+            if not within([line["plan / truth"]]):
+                axes.annotate(line["data"], (line["truth"], line["plan"]), (6, 3), textcoords="offset points")
+        axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+        axes.set_xlabel(f"median test MSE of DPLinearRegression at epsilon {epsilon:g}")
+        axes.set_ylabel("MSE by the plan")
+        axes.legend(loc="upper left")
+    return figure
+
+
 def grid(folder: Path, names: list[str], epsilons: list[float], draws: int) -> list[study.Cell]:
     common = {"folder": str(folder)}
     cells = [
@@ -164,6 +189,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--log", type=Path, default=Path("experiments/results/log/plan_uci.jsonl"))
     parser.add_argument("--out", type=Path, default=Path("experiments/results/plan_uci.json"))
+    parser.add_argument("--picture", type=Path, help="draw it too, for example docs/plan_uci.png")
     given = parser.parse_args()
     folder = uci.data_folder(given.data)
     if folder is None:
@@ -175,6 +201,9 @@ def main() -> None:
             found = lines(rows, epsilon, value)
             detail.append({"epsilon": epsilon, "correlation": value, **judge(found), "lines": found})
             print(f"epsilon {epsilon:g}, correlation {value}: {judge(found)}")
+    if given.picture:
+        with style():
+            draw(lines(rows, given.epsilon[0], None), given.epsilon[0]).savefig(given.picture, dpi=130)
     report("Plan beside truth", COLUMNS, lines(rows, given.epsilon[0], None), given.out, detail=detail)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -14,7 +15,7 @@ from discreet.planning.facts import facts as public_facts
 from discreet.planning.inverse import answer, wants
 from discreet.planning.inverse import tighter as tighter_bounds
 from discreet.planning.methods import Promise, chosen
-from discreet.planning.result import Plan, best_of
+from discreet.planning.result import Plan, best_of, reference
 from discreet.planning.simulate import Expected, Simulation
 from discreet.progress import Progress, as_progress
 from discreet.unavailable import Unavailable
@@ -23,36 +24,7 @@ EPSILONS = (0.1, 0.5, 1.0, 2.0)
 
 __all__ = ["Plan", "plan"]
 
-
-def plan(
-    domain: Domain,
-    target: str,
-    features: Sequence[str] | None = None,
-    *,
-    rows: int,
-    epsilon: float | Sequence[float] = EPSILONS,
-    delta: float | None = None,
-    r_squared: float = 0.5,
-    mean_square: float | None = None,
-    correlation: Any = None,
-    about: Mapping[str, Mapping[str, Any]] | None = None,
-    methods: Sequence[str] | None = None,
-    want_width: Mapping[str, float] | None = None,
-    want_error: float | None = None,
-    tighter: bool = True,
-    level: float = 0.95,
-    neighbors: Neighbors = "add-remove",
-    draws: int = 12,
-    random_state: int = 0,
-    progress: bool | Progress = False,
-) -> Plan:
-    """Tell how good private models of an outcome will be, from public facts and guesses; no data are touched.
-
-    Tables that fit the facts are made up, and the methods' own code is run on them with seeded noise.
-
-    Parameters
-    ----------
-    domain : Domain
+PARAMETERS = """domain : Domain
         Public bounds and levels of the columns.
     target : str
         The outcome, a number.
@@ -93,7 +65,38 @@ def plan(
     random_state : int
         The seed of the simulation.
     progress : bool or callable
-        Show a progress bar, or call this with the fraction done.
+        Show a progress bar, or call this with the fraction done."""
+
+
+def plan(
+    domain: Domain,
+    target: str,
+    features: Sequence[str] | None = None,
+    *,
+    rows: int,
+    epsilon: float | Sequence[float] = EPSILONS,
+    delta: float | None = None,
+    r_squared: float = 0.5,
+    mean_square: float | None = None,
+    correlation: Any = None,
+    about: Mapping[str, Mapping[str, Any]] | None = None,
+    methods: Sequence[str] | None = None,
+    want_width: Mapping[str, float] | None = None,
+    want_error: float | None = None,
+    tighter: bool = True,
+    level: float = 0.95,
+    neighbors: Neighbors = "add-remove",
+    draws: int = 12,
+    random_state: int = 0,
+    progress: bool | Progress = False,
+) -> Plan:
+    """Tell how good private models of an outcome will be, from public facts and guesses; no data are touched.
+
+    Tables that fit the facts are made up, and the methods' own code is run on them with seeded noise.
+
+    Parameters
+    ----------
+    {parameters}
 
     Examples
     --------
@@ -106,35 +109,55 @@ def plan(
         domain, target, features, rows=rows, r_squared=r_squared, mean_square=mean_square,
         correlation=correlation, about=about,
     )  # fmt: skip
-    epsilons = _epsilons(epsilon)
     promise = Promise(checks.delta(delta, known.rows), checks.neighbors(neighbors), checks.fraction("level", level))
-    names, left_out = chosen(methods)
-    wishes = wants(known, want_width, want_error)
+    epsilons, (names, left_out), wishes = _epsilons(epsilon), chosen(methods), wants(known, want_width, want_error)
     simulation = Simulation(known, promise, _whole("draws", draws, 2), _whole("random_state", random_state, 0))
-    parts = len(epsilons) * len(names) + len(wishes) + bool(tighter)
-    with as_progress(progress) as report:
-        expected: list[Expected] = []
-        for i, (e, name) in enumerate((e, name) for e in epsilons for name in names):
-            found = simulation.expected(name, e)
-            if isinstance(found, Unavailable):
-                left_out[name] = f"not possible at epsilon {e:g}: {found.reason}"
-            else:
-                expected.append(found)
-            report((i + 1) / parts)
-        if not expected:
-            raise ParameterError(f"None of the methods can be used: {'; '.join(left_out.values())}")
+    answers, bounds = [], []
+    with as_progress(progress, "simulating") as report:
+        steps = Steps(report, len(epsilons) * len(names) + len(wishes) + 1)
+        expected, failed = _expected(simulation, epsilons, names, steps)
         best = best_of(expected)
-        answers = []
-        for i, wish in enumerate(wishes):
+        for wish in wishes:
             answers.append(answer(simulation, best, wish, epsilons))
-            report((len(epsilons) * len(names) + i + 1) / parts)
-        reference = max((e for e in epsilons if e <= 1), default=min(epsilons))
-        bounds = tighter_bounds(simulation, best, reference) if tighter else []
-        report(1.0)
-    r2 = sum(people.r_squared for people in simulation.people) / len(simulation.people)
-    return Plan(
-        known, promise, epsilons, tuple(expected), left_out, tuple(answers), tuple(bounds), simulation.draws, r2
-    )
+            steps.done()
+        if tighter:
+            bounds = tighter_bounds(simulation, best, reference(epsilons))
+        steps.done()
+    parts = tuple(expected), left_out | failed, tuple(answers), tuple(bounds)
+    return Plan(known, promise, epsilons, *parts, simulation.draws, simulation.r_squared)
+
+
+plan.__doc__ = (plan.__doc__ or "").replace("{parameters}", PARAMETERS)
+
+
+class Steps:
+    """Reports the fraction done, step by step."""
+
+    def __init__(self, report: Progress, count: int) -> None:
+        self._report, self._count, self._done = report, count, 0
+
+    def done(self) -> None:
+        """One more."""
+        self._done += 1
+        self._report(self._done / self._count)
+
+
+def _expected(
+    simulation: Simulation, epsilons: Sequence[float], names: Sequence[str], steps: Steps
+) -> tuple[list[Expected], dict[str, str]]:
+    """What to expect of the methods that can keep every promise, and why the others cannot."""
+    found, failed = [], {}
+    for epsilon, name in itertools.product(epsilons, names):
+        one = simulation.expected(name, epsilon)
+        if isinstance(one, Unavailable):
+            failed[name] = f"not possible at epsilon {epsilon:g}: {one.reason}"
+        else:
+            found.append(one)
+        steps.done()
+    kept = [one for one in found if one.method not in failed]
+    if not kept:
+        raise ParameterError(f"None of the methods can be used. {' '.join(failed.values())}")
+    return kept, failed
 
 
 def _epsilons(given: Any) -> tuple[float, ...]:

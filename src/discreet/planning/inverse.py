@@ -23,7 +23,7 @@ ROWS = (10, 10_000_000_000)
 FIRST_STEP, PRECISION = 1.5, 1.05
 """A search goes by factors, each the square of the last, and then halves."""
 
-DRAWS, TIGHTER_DRAWS = 6, 4
+DRAWS, TIGHTER_DRAWS = 4, 4
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,8 @@ class Plan:
 
     @property
     def reference(self) -> float:
-        """The epsilon that words and bounds are about: the largest up to 1, or the smallest."""
-        return max((e for e in self.epsilons if e <= 1), default=min(self.epsilons))
+        """The epsilon that words and bounds are about."""
+        return reference(self.epsilons)
 
     @property
     def best(self) -> str:
@@ -191,6 +191,11 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_() + self.coefficients()._repr_html_()
+
+
+def reference(epsilons: Sequence[float]) -> float:
+    """The largest epsilon up to 1, or else the smallest."""
+    return max((epsilon for epsilon in epsilons if epsilon <= 1), default=min(epsilons))
 
 
 def best_of(expected: Sequence[Expected]) -> str:

@@ -88,6 +88,11 @@ class Simulation:
         """The populations."""
         return [population(self.facts, np.random.default_rng([self.seed, i])) for i in range(self.draws)]
 
+    @property
+    def r_squared(self) -> float:
+        """The mean over populations."""
+        return sum(people.r_squared for people in self.people) / len(self.people)
+
     def tables(self, rows: int, count: int) -> list[Table]:
         """At least so many tables, of as many populations; those of the planned size are kept, and of one other."""
         found = self._tables.get(rows, [])
