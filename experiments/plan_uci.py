@@ -34,7 +34,7 @@ from experiments.methods import fitter
 from experiments.uci import Floats
 
 FACTOR = 1.5
-CORRELATIONS: tuple[float | str | None, ...] = (None, "own", 0.1, 0.2, 0.45, 0.6)
+CORRELATIONS: tuple[float | str | None, ...] = (None, "own")
 COLUMNS = ("data", "half", "n", "d", "R2", "E y2", "correlation", "truth", "plan", "plan / truth", "free / truth")
 
 
@@ -156,8 +156,13 @@ def draw(found: list[dict[str, Any]], epsilon: float) -> Figure:
             axes.plot([x["truth"] for x in these], [x["plan"] for x in these], mark, color=colour, ms=6, label=words)
         for line in found:
             if not within([line["plan / truth"]]):
-                axes.annotate(line["data"], (line["truth"], line["plan"]), (6, 3), textcoords="offset points")
+                axes.annotate(
+                    line["data"], (line["truth"], line["plan"]), (-7, 3), textcoords="offset points", ha="right"
+                )
         axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter("")
         axes.set_xlabel(f"median test MSE of DPLinearRegression at epsilon {epsilon:g}")
         axes.set_ylabel("MSE by the plan")
         axes.legend(loc="upper left")
