@@ -296,6 +296,14 @@ def test_bad_input_is_refused_before_anything_is_simulated(more, words, monkeypa
         plan(DOMAIN, **({"target": "stay", "rows": 1000} | more))
 
 
+def test_sds_in_a_ball_are_guessed_for_all_of_it_or_for_none():
+    domain = Domain.from_bounds(["a", "b"], ["y"], data_norm=5.0, bounds_y=(-1, 1))
+    people = population(known(domain, "y", about={"a": {"sd": 1}, "b": {"sd": 0.5}}), np.random.default_rng(0))
+    assert [people.values[name].std() for name in "ab"] == pytest.approx([1, 0.5], rel=0.05)
+    with pytest.raises(ParameterError, match="all of a, b"):
+        known(domain, "y", about={"a": {"sd": 1}})
+
+
 # -------------------------------------------------------------------- the command
 
 SCHEMA = """\

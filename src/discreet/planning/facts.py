@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -84,10 +84,6 @@ class Facts:
         """What R^2 is a share of: the outcome's variance, or its mean square in models without an intercept."""
         return self.outcome.sd**2 + (0.0 if self.domain.intercept else self.outcome.mean**2)
 
-    def with_rows(self, rows: int) -> Facts:
-        """The same with another number of rows."""
-        return replace(self, rows=rows)
-
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
         numbers = {name: {"mean": v.mean, "sd": v.sd} for name, v in self.numbers.items() if v is not None}
@@ -135,6 +131,9 @@ def facts(
             numbers[name] = _outcome(name, column, guessed.get(name, {}), mean_square)
         else:
             numbers[name] = _number(name, column, guessed.get(name, {}), domain)
+    ball = [name for name in domain.norm_columns if name in numbers]
+    if len({numbers[name] is None for name in ball}) > 1:
+        raise ParameterError(f"Guess the sd of all of {', '.join(ball)}, which data_norm bounds together, or of none.")
     n = checks.rows(rows)
     if n is None:
         raise ParameterError("rows is required: about how many rows the table will have, as publicly known.")

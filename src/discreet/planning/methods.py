@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from discreet.checks import Neighbors
 from discreet.domain import Domain
 from discreet.errors import DiscreetWarning, ParameterError
+from discreet.glm import ObjectivePerturbation
 from discreet.glm.base import PerturbedModel
 from discreet.linear import DPElasticNet, DPLasso, DPLinearRegression
 from discreet.linear.base import MomentsEstimator
+from discreet.multi import ReuseCov
 from discreet.planning.table import Table
 from discreet.registry import METHODS, find
 from discreet.sampling import OPS, AdaOPS, NoisyGradientDescent
@@ -76,9 +78,9 @@ def chosen(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
 
 
 def _why_not(estimator: type) -> str:
-    if estimator.__name__ == "ReuseCov":
+    if issubclass(estimator, ReuseCov):
         return "for many outcomes"
-    if issubclass(estimator, PerturbedModel) and estimator.__name__ != "ObjectivePerturbation":
+    if issubclass(estimator, PerturbedModel) and not issubclass(estimator, ObjectivePerturbation):
         return "for classes or counts, not for numbers"
     if not issubclass(estimator, MomentsEstimator):
         return "reads rows, and a plan simulates their sums only"
