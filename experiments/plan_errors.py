@@ -38,6 +38,7 @@ COLUMNS = (
     "plan",
     "plan / spread",
     "furthest coefficient",
+    "coefficients within 15 %",
 )
 
 
@@ -90,7 +91,22 @@ def line(row: dict[str, Any]) -> dict[str, Any]:
     return kept | {
         "spread": mean[0], "plan": mean[1], "plan / spread": mean[1] / mean[0],
         "furthest coefficient": float(np.exp(logs[int(np.argmax(np.abs(logs)))])),
+        "coefficients within 15 %": int(np.sum(np.abs(logs) < np.log(1.15))),
     }  # fmt: skip
+
+
+def judge(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many cells, and how many single coefficients, are within 15 %."""
+    found = [row for row in rows if "plan / spread" in row]
+    ratios = np.array([row["plan / spread"] for row in found])
+    return {
+        "cells": len(found),
+        "cells within 15 %": int(np.sum(np.abs(np.log(ratios)) < np.log(1.15))),
+        "range": [float(ratios.min()), float(ratios.max())],
+        "coefficients": sum(row["d"] for row in found),
+        "coefficients within 15 %": sum(row["coefficients within 15 %"] for row in found),
+        "plan and fits agree whether there are standard errors": sum(r["given"] == r["plan gives"] for r in rows),
+    }
 
 
 def main() -> None:
@@ -111,6 +127,8 @@ def main() -> None:
         for epsilon in given.epsilon
     ]
     rows = [line(row) for row in study.run("standard errors", cells, work, given.log, given.jobs)]
+    for told in TOLD:
+        print(f"{told}: {judge([row for row in rows if row['told'] == told])}")
     report("Standard errors: plan beside spread", COLUMNS, rows, given.out)
 
 
