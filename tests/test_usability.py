@@ -61,6 +61,7 @@ COMMANDS = [
     "check",
     "methods",
     "pdp",
+    "plan",
     "demo",
     "schema init",
     "schema check",

@@ -21,6 +21,7 @@ from discreet.linear import (
 from discreet.many_results import ManyResults
 from discreet.moments import Moments
 from discreet.multi import ReuseCov
+from discreet.planning import Plan, plan
 from discreet.privacy.budget import Budget
 from discreet.release import release
 from discreet.released import PrivateMoments
@@ -53,6 +54,7 @@ __all__ = [
     "NoisySGD",
     "ObjectivePerturbation",
     "OutputPerturbation",
+    "Plan",
     "PrivateMoments",
     "Results",
     "ReuseCov",
@@ -62,5 +64,6 @@ __all__ = [
     "compare",
     "formula",
     "per_instance",
+    "plan",
     "release",
 ]

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet import __version__, commands_pdp, console
+from discreet import __version__, commands_pdp, commands_plan, console
 from discreet.arguments import (
     Data,
     Delta,
@@ -48,6 +48,7 @@ from discreet.files import atomic_write
 from discreet.glm.results import GLMResults, load_certificate
 from discreet.moments import Moments
 from discreet.registry import DEFAULT, METHODS, find
+from discreet.release import promised
 from discreet.release import release as release_moments
 from discreet.released import PrivateMoments
 from discreet.schema import KINDS, blank_schema
@@ -65,6 +66,7 @@ app = typer.Typer(
 schemas = typer.Typer(no_args_is_help=True, help="Write and check schemas: the public facts about a table.")
 app.add_typer(schemas, name="schema")
 app.command(epilog=commands_pdp.EPILOG)(commands_pdp.pdp)
+app.command(epilog=commands_plan.EPILOG)(commands_plan.plan)
 
 
 @app.command(epilog="Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6")
@@ -130,8 +132,6 @@ def release(
     n_jobs: Jobs = None,
 ) -> None:
     """Release the noisy moments of a table once, to fit any number of models to them later."""
-    from discreet.release import promised
-
     promised(epsilon, delta, rows, neighbors)
     domain = chosen(Domain.from_file(schema), None, split(features), formula)[0]
     outcomes = split(targets)

@@ -9,12 +9,12 @@ Progress = Callable[[float], None]
 
 
 @contextlib.contextmanager
-def as_progress(progress: bool | Progress) -> Iterator[Progress]:
+def as_progress(progress: bool | Progress, what: str = "reading") -> Iterator[Progress]:
     """A callback for a fraction between 0 and 1; True shows a bar on standard error, which goes away at the end."""
     if callable(progress) or not progress:
         yield progress if callable(progress) else _silent
         return
-    bar = _Bar()
+    bar = _Bar(what)
     try:
         yield bar
     finally:
@@ -28,14 +28,14 @@ def _silent(fraction: float) -> None:
 class _Bar:
     """A bar on standard error that appears with the first progress."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Rich
 
-        columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        columns = (TextColumn(what), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         self._rich = Rich(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._rich.add_task("reading", total=1.0)
+        self._task = self._rich.add_task(what, total=1.0)
 
     def __call__(self, fraction: float) -> None:
         self._rich.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -112,19 +113,36 @@ class DPLinearRegression(MomentsRegressor):
         if not (self.narrow and own):
             return super()._fit_rows(source, domain, target, features, promise, named=named, progress=progress)
         design_names(domain, features)
+
+        def moments(bounds: Domain) -> Moments:
+            return Moments.from_source(source, bounds, n_jobs=self.n_jobs, progress=progress)
+
         histogram = Histogram.from_source(source, domain, target)
-        moments = Moments.from_source(source, domain, n_jobs=self.n_jobs, progress=progress)
+        return self._fit_counted(histogram, moments, features, promise, named=named)
+
+    def _fit_counted(
+        self,
+        histogram: Histogram,
+        moments: Callable[[Domain], Moments],
+        features: list[str],
+        promise: Guarantee,
+        *,
+        named: bool,
+    ) -> Self:
+        """Fit to the counts of an outcome, and to moments for the bounds that these call for."""
+        domain, target = histogram.domain, histogram.column
+        exact = moments(domain)  # before any noise is drawn, to find bad data
         before = release_counts(histogram, SHARES["counts"], promise, self.random_state)
         narrowed, loose = self._narrowed(domain, target, features, promise, before)
         if narrowed != domain:
-            moments = Moments.from_source(source, narrowed, n_jobs=self.n_jobs, progress=progress)
-        self._fit(moments, target, features, promise, named=named, before=before)
+            exact = moments(narrowed)
+        self._fit(exact, target, features, promise, named=named, before=before)
         if loose:  # said only now: it follows from the counts, so it is covered by the certificate that lists them
             warnings.warn(
                 f"The bounds of {target!r} are at least four times as wide as they need be. Noise was fitted to "
                 "narrower ones, found privately; tighter bounds from public knowledge would serve better.",
                 DiscreetWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 

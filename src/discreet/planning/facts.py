@@ -1,0 +1,261 @@
+"""The public facts that a plan starts from: bounds, rows, and guesses about the table that is to come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet import checks
+from discreet.columns import Categorical, Numeric, to_days
+from discreet.domain import Domain
+from discreet.errors import ParameterError
+from discreet.linear.inputs import design_names, feature_names
+
+SPREAD = 1 / 3
+"""The sd of a number, where nobody guesses it, as a share of half the width of its bounds: a normal law that fits."""
+
+CORRELATION = 0.3
+"""The root mean square correlation of two features, where nobody guesses it; see docs/plan.md."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number's mean and sd, in the user's units."""
+
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known, or guessed, before any data are touched.
+
+    Parameters
+    ----------
+    domain : Domain
+        The features and the outcome: bounds and levels.
+    target : str
+        The outcome, a number.
+    features : tuple of str
+        The features.
+    rows : int
+        The number of rows.
+    r_squared : float
+        The share of the outcome's variance (of its mean square, in models without an intercept) that the features
+        explain linearly.
+    correlation : float
+        The root mean square correlation of two features.
+    correlations : tuple of tuples, or None
+        All correlations of the columns that the features are made of, if they were guessed one by one.
+    numbers : dict
+        Mean and sd of the outcome and of each number that is read; None for a number in the ball whose rows fill it.
+    shares : dict
+        How frequent each level of a category is.
+    """
+
+    domain: Domain
+    target: str
+    features: tuple[str, ...]
+    rows: int
+    r_squared: float
+    correlation: float
+    correlations: tuple[tuple[float, ...], ...] | None
+    numbers: dict[str, Number | None]
+    shares: dict[str, tuple[float, ...]]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The columns that the features are made of."""
+        return [name for name in self.domain.inputs if name != self.target]
+
+    @property
+    def outcome(self) -> Number:
+        """The outcome's mean and sd."""
+        number = self.numbers[self.target]
+        assert number is not None
+        return number
+
+    @property
+    def mean_square(self) -> float:
+        """What R^2 is a share of: the outcome's variance, or its mean square in models without an intercept."""
+        return self.outcome.sd**2 + (0.0 if self.domain.intercept else self.outcome.mean**2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        numbers = {name: {"mean": v.mean, "sd": v.sd} for name, v in self.numbers.items() if v is not None}
+        shares = {name: {"shares": list(v)} for name, v in self.shares.items()}
+        return {
+            "domain": self.domain.to_dict(), "target": self.target, "features": list(self.features),
+            "rows": self.rows, "r_squared": self.r_squared, "correlation": self.correlation,
+            "correlations": self.correlations, "about": numbers | shares,
+        }  # fmt: skip
+
+
+def facts(
+    domain: Any,
+    target: Any,
+    features: Sequence[str] | None,
+    *,
+    rows: Any,
+    r_squared: Any,
+    mean_square: Any,
+    correlation: Any,
+    about: Mapping[str, Mapping[str, Any]] | None,
+) -> Facts:
+    """Check what the user knows and guesses, and fill in what is left open.
+
+    Examples
+    --------
+    >>> domain = Domain({"age": (18, 90), "sex": ["F", "M"], "stay": (0, 30)})
+    >>> found = facts(domain, "stay", None, rows=1000, r_squared=0.3, mean_square=None, correlation=None, about=None)
+    >>> found.outcome, found.shares["sex"]
+    (Number(mean=15.0, sd=5.0), (0.5, 0.5))
+    """
+    if not isinstance(domain, Domain):
+        raise ParameterError("domain must be a Domain: the public bounds of the columns.")
+    names = feature_names(domain, target, features)
+    domain = domain.select([*names, domain.entries[domain.target(target)].column])
+    _check_outcome(domain, target)
+    design_names(domain, names)
+    guessed = _guesses(domain, about)
+    numbers: dict[str, Number | None] = {}
+    shares: dict[str, tuple[float, ...]] = {}
+    for name, column in domain.inputs.items():
+        if isinstance(column, Categorical):
+            shares[name] = _shares(name, column, guessed.get(name, {}))
+        elif name == target:
+            numbers[name] = _outcome(name, column, guessed.get(name, {}), mean_square)
+        else:
+            numbers[name] = _number(name, column, guessed.get(name, {}), domain)
+    ball = [name for name in domain.norm_columns if name in numbers]
+    if len({numbers[name] is None for name in ball}) > 1:
+        raise ParameterError(f"Guess the sd of all of {', '.join(ball)}, which data_norm bounds together, or of none.")
+    n = checks.rows(rows)
+    if n is None:
+        raise ParameterError("rows is required: about how many rows the table will have, as publicly known.")
+    inputs = [name for name in domain.inputs if name != target]
+    return Facts(
+        domain, target, tuple(names), n, _below_one("r_squared", r_squared),
+        *_correlation(correlation, inputs), numbers, shares,
+    )  # fmt: skip
+
+
+def _correlation(given: Any, inputs: list[str]) -> tuple[float, tuple[tuple[float, ...], ...] | None]:
+    """One number for all pairs, or a matrix; a matrix has a root mean square too."""
+    if given is None or checks.is_real(given):
+        return CORRELATION if given is None else _below_one("correlation", given), None
+    d = len(inputs)
+    try:
+        C = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        C = np.empty(0)
+    valid = C.shape == (d, d) and bool(np.all(np.isfinite(C)))
+    if not (valid and np.allclose(C, C.T) and np.allclose(np.diag(C), 1) and np.linalg.eigvalsh(C)[0] > -1e-9):
+        raise ParameterError(
+            f"correlation must be a number from 0 to below 1, or a {d} x {d} matrix for {', '.join(inputs)}: "
+            "symmetric, with ones on the diagonal, and no eigenvalue below 0."
+        )
+    rms = math.sqrt(max(float(np.sum(C**2)) - d, 0.0) / max(d * (d - 1), 1))
+    return rms, tuple(tuple(row) for row in C.tolist())
+
+
+def _check_outcome(domain: Domain, target: str) -> None:
+    column = domain.columns.get(target)
+    if not isinstance(column, Numeric) or column.factors or target in domain.norm_columns:
+        raise ParameterError(
+            f"A plan needs a number with bounds of its own as the outcome, and {target!r} is not. For yes or no, "
+            "see docs/glm.md."
+        )
+
+
+def _below_one(name: str, value: Any) -> float:
+    if not checks.is_real(value) or not 0 <= value < 1:
+        raise ParameterError(f"{name} must be a number from 0 to below 1, got {value!r}.")
+    return float(value)
+
+
+def _guesses(domain: Domain, about: Any) -> dict[str, Mapping[str, Any]]:
+    if about is None:
+        return {}
+    if not isinstance(about, Mapping) or not all(isinstance(guess, Mapping) for guess in about.values()):
+        raise ParameterError('about must map columns to guesses, for example {"age": {"mean": 50, "sd": 18}}.')
+    for name, guess in about.items():
+        if name not in domain.inputs:
+            raise ParameterError(f"about names {name!r}, which this model does not use: {', '.join(domain.inputs)}.")
+        known = {"shares"} if isinstance(domain.inputs[name], Categorical) else {"mean", "sd"}
+        unknown = sorted(set(guess) - known, key=str)
+        if unknown:
+            raise ParameterError(f"about has {unknown[0]!r} for column {name!r}; known are {', '.join(sorted(known))}.")
+    return dict(about)
+
+
+def _real(name: str, what: str, value: Any) -> float:
+    if not checks.is_real(value) or not math.isfinite(value):
+        raise ParameterError(f"The {what} of column {name!r} must be a number, got {value!r}.")
+    return float(value)
+
+
+def _mean(name: str, column: Numeric, guess: Mapping[str, Any]) -> float:
+    given = guess.get("mean", column.low / 2 + column.high / 2)
+    mean = to_days(given) if column.date and not checks.is_real(given) else _real(name, "mean", given)
+    if not column.low < mean < column.high:
+        raise ParameterError(f"The mean of column {name!r} must lie within its bounds, got {given!r}.")
+    return mean
+
+
+def _within(name: str, column: Numeric, mean: float, sd: float) -> Number:
+    """Refuse an sd that no numbers within the bounds have: the variance is at most (mean - low)(high - mean)."""
+    most = math.sqrt((mean - column.low) * (column.high - mean))
+    if not 0 < sd < most:
+        raise ParameterError(
+            f"No column {name!r} within its bounds {column.short()} has the mean {mean:g} and the sd {sd:g}: the sd "
+            f"must lie between 0 and {most:g}. Mend the guess, or the bounds."
+        )
+    return Number(mean, sd)
+
+
+def _number(name: str, column: Numeric, guess: Mapping[str, Any], domain: Domain) -> Number | None:
+    if name in domain.norm_columns:
+        if not guess:
+            return None
+        return Number(_real(name, "mean", guess.get("mean", 0.0)), checks.positive("sd", guess.get("sd")))
+    mean = _mean(name, column, guess)
+    default = SPREAD * min(column.high - mean, mean - column.low)
+    return _within(name, column, mean, _real(name, "sd", guess.get("sd", default)))
+
+
+def _outcome(name: str, column: Numeric, guess: Mapping[str, Any], mean_square: Any) -> Number:
+    mean = _mean(name, column, guess)
+    if mean_square is None:
+        default = SPREAD * min(column.high - mean, mean - column.low)
+        return _within(name, column, mean, _real(name, "sd", guess.get("sd", default)))
+    if "sd" in guess:
+        raise ParameterError(f"Give either mean_square= or the sd of {name!r}, not both.")
+    variance = checks.positive("mean_square", mean_square) - mean**2
+    most = (mean - column.low) * (column.high - mean)
+    if not 0 < variance < most:
+        raise ParameterError(
+            f"No outcome {name!r} within its bounds {column.short()} has the mean {mean:g} and the mean square "
+            f"{float(mean_square):g}: it must lie between {mean**2:g} and {mean**2 + most:g}. Mend the guess, or give "
+            f"the mean in about=."
+        )
+    return Number(mean, math.sqrt(variance))
+
+
+def _shares(name: str, column: Categorical, guess: Mapping[str, Any]) -> tuple[float, ...]:
+    given = guess.get("shares", [1.0] * len(column.levels))
+    if (
+        isinstance(given, str)
+        or not isinstance(given, Sequence)
+        or len(given) != len(column.levels)
+        or not all(checks.is_real(share) and 0 < share < math.inf for share in given)
+    ):
+        raise ParameterError(
+            f"The shares of column {name!r} must be {len(column.levels)} numbers above 0, one a level, in order."
+        )
+    total = math.fsum(given)
+    return tuple(share / total for share in given)

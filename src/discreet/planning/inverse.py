@@ -1,0 +1,226 @@
+"""The other way round: the epsilon, or the rows, for a wanted error; and what tighter bounds would bring."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from discreet import checks
+from discreet.columns import Numeric
+from discreet.domain import CONSTANT, Domain
+from discreet.errors import ParameterError
+from discreet.planning.facts import Facts
+from discreet.planning.simulate import Expected, Simulation
+from discreet.unavailable import Unavailable
+from discreet.units import coefficient_unit, column_of
+
+EPSILONS = (0.01, 10.0)
+ROWS = (10, 10_000_000_000)
+FIRST_STEP, PRECISION = 1.5, 1.05
+"""A search goes by factors, each the square of the last, and then halves."""
+
+DRAWS, TIGHTER_DRAWS = 4, 4
+
+
+@dataclass(frozen=True)
+class Want:
+    """A wish: the interval of a coefficient no wider, or the typical error of a prediction no larger, than a figure.
+
+    Parameters
+    ----------
+    words : str
+        The wish in words.
+    most : float
+        The figure, in the user's units.
+    places : tuple of int
+        Which parameters' intervals, the intercept being 0; none for errors of prediction.
+    """
+
+    words: str
+    most: float
+    places: tuple[int, ...]
+
+    def value(self, expected: Expected | Unavailable) -> float:
+        """What a fit has: infinite where it has no intervals."""
+        if isinstance(expected, Unavailable):
+            return math.inf
+        if not self.places:
+            return math.sqrt(expected.mse)
+        if isinstance(expected.width, Unavailable):
+            return math.inf
+        return float(np.max(expected.width[list(self.places)]))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a wish takes.
+
+    Parameters
+    ----------
+    want : Want
+        The wish.
+    epsilon : float, or Unavailable
+        The least epsilon with the planned number of rows.
+    rows : dict
+        The least number of rows at each planned epsilon, or Unavailable.
+    """
+
+    want: Want
+    epsilon: float | Unavailable
+    rows: dict[float, float | Unavailable]
+
+
+@dataclass(frozen=True)
+class Tighter:
+    """What half as wide bounds of one column would change.
+
+    Parameters
+    ----------
+    column : str
+        Whose bounds.
+    low, high : float
+        The tighter bounds, around the guessed mean.
+    mse : float
+        The error of prediction, over that with the bounds as they are.
+    own : bool
+        Whether the column is a feature.
+    error : float
+        The error of its coefficient, likewise; of all coefficients where the column is the outcome.
+    """
+
+    column: str
+    low: float
+    high: float
+    mse: float
+    own: bool
+    error: float
+
+
+def wants(facts: Facts, width: Mapping[str, float] | None, error: Any) -> list[Want]:
+    """Check the wishes."""
+    names = [CONSTANT, *(n for n in _names(facts) if n != CONSTANT)]
+    found = []
+    if width is not None and not isinstance(width, Mapping):
+        raise ParameterError('want_width must map columns to widths, for example {"age": 0.1}.')
+    for name, most in (width or {}).items():
+        places = [i for i, known in enumerate(names) if name in (known, _column(facts.domain, known))]
+        if not places:
+            known = ", ".join(dict.fromkeys(_column(facts.domain, n) for n in names))
+            raise ParameterError(f"want_width names {name!r}, which is not in the model: {known}.")
+        figure = checks.positive(f"The wanted width of {name!r}", most)
+        unit = coefficient_unit(facts.domain, facts.target, names[places[0]])
+        found.append(Want(f"interval of {name} no wider than {figure:g} {unit}".strip(), figure, tuple(places)))
+    if error is not None:
+        figure = checks.positive("want_error", error)
+        unit = coefficient_unit(facts.domain, facts.target, CONSTANT)
+        found.append(Want(f"predictions typically off by no more than {figure:g} {unit}".strip(), figure, ()))
+    return found
+
+
+def _names(facts: Facts) -> list[str]:
+    return [facts.domain.entries[i].name for i in facts.domain.design(facts.features)]
+
+
+def _column(domain: Domain, name: str) -> str:
+    return name if name == CONSTANT else column_of(domain, name)
+
+
+def answer(simulation: Simulation, method: str, want: Want, epsilons: Sequence[float]) -> Answer:
+    """Search for the least epsilon and the least rows."""
+    if not want.places:
+        best = math.sqrt(float(np.median([p.mse(p.best) for p in simulation.people])))
+        if best >= want.most:
+            why = f"Even without privacy and with any number of rows, predictions are off by {best:.3g} typically."
+            never = Unavailable("not reachable", why)
+            return Answer(want, never, dict.fromkeys(epsilons, never))
+
+    widths = bool(want.places)
+
+    def at_epsilon(epsilon: float) -> bool:
+        return want.value(simulation.expected(method, epsilon, draws=DRAWS, widths=widths)) <= want.most
+
+    def at_rows(epsilon: float) -> Callable[[float], bool]:
+        def enough(n: float) -> bool:
+            expected = simulation.expected(method, epsilon, rows=round(n), draws=DRAWS, widths=widths)
+            return want.value(expected) <= want.most
+
+        return enough
+
+    found = least(at_epsilon, 1.0, *EPSILONS)
+    rows: dict[float, float | Unavailable] = {}
+    effort = simulation.facts.rows * (found if isinstance(found, float) else EPSILONS[1])
+    for epsilon in epsilons:  # rows times epsilon changes little
+        rows[epsilon] = needed = least(at_rows(epsilon), effort / epsilon, *ROWS)
+        effort = needed * epsilon if isinstance(needed, float) else effort
+    return Answer(want, found, rows)
+
+
+def least(enough: Callable[[float], bool], start: float, low: float, high: float) -> float | Unavailable:
+    """The least x between two ends that is enough, to two digits and rounded up; more is always enough.
+
+    Examples
+    --------
+    >>> least(lambda x: x >= 0.5, 1, 0.01, 10)
+    0.51
+    """
+    good = bad = min(max(start, low), high)
+    step = FIRST_STEP
+    if enough(good):
+        while enough(bad := max(good / step, low)):
+            if bad == low:
+                return low
+            good, step = bad, step**2
+    else:
+        while not enough(good := min(bad * step, high)):
+            if good == high:
+                return Unavailable("not reachable", f"Not even {high:g} is enough.")
+            bad, step = good, step**2
+    while good / bad > PRECISION:
+        middle = math.sqrt(bad * good)
+        bad, good = (bad, middle) if enough(middle) else (middle, good)
+    digits = 1 - math.floor(math.log10(good))
+    return float(round(math.ceil(round(good * 10.0**digits, 6)) / 10.0**digits, max(digits, 0)))
+
+
+def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter]:
+    """What half as wide bounds would bring, for each number with bounds of its own."""
+    facts = simulation.facts
+    before = simulation.expected(method, epsilon, draws=TIGHTER_DRAWS, widths=False)
+    if isinstance(before, Unavailable):
+        return []
+    names, found = [CONSTANT, *(n for n in _names(facts) if n != CONSTANT)], []
+    factors = {factor.column for column in facts.domain.columns.values() for factor in column.factors}
+    for name, column in facts.domain.columns.items():
+        if name in factors or name in facts.domain.norm_columns or column.factors or not isinstance(column, Numeric):
+            continue
+        low, high = _half(facts, name, column)
+        bounds = _with_bounds(facts.domain, name, low, high)
+        after = simulation.expected(method, epsilon, domain=bounds, draws=TIGHTER_DRAWS, widths=False)
+        if isinstance(after, Unavailable):
+            continue
+        places = [names.index(name)] if name in names else list(range(len(names)))
+        error = float(np.sqrt(np.mean((after.rmse[places] / before.rmse[places]) ** 2)))
+        found.append(Tighter(name, low, high, after.mse / before.mse, name in names, error))
+    return found
+
+
+def _half(facts: Facts, name: str, column: Numeric) -> tuple[float, float]:
+    """Half the width, around the mean as far as the bounds allow."""
+    number = facts.numbers[name]
+    quarter = (column.high - column.low) / 4
+    mean = column.low / 2 + column.high / 2 if number is None else number.mean
+    centre = min(max(mean, column.low + quarter), column.high - quarter)
+    return centre - quarter, centre + quarter
+
+
+def _with_bounds(domain: Domain, name: str, low: float, high: float) -> Domain:
+    columns: dict[str, Any] = dict(domain.columns)
+    columns[name] = replace(columns[name], low=low, high=high)
+    return Domain(
+        columns, data_norm=domain.data_norm, norm_columns=domain.norm_columns or None,
+        intercept=domain.intercept, missing=domain.missing,
+    )  # fmt: skip

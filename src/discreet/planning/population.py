@@ -1,0 +1,251 @@
+"""Made-up people who fit the public facts: a pool of rows, from which tables of any size are drawn.
+
+Features are correlated normals, bent so that each number has its mean and sd within its bounds (a Beta law) and each
+level its share. The correlation matrix has eigenvalues ((d + 1/2 - i)/i)^a, a by the root mean square correlation.
+Rows of a ball (`data_norm`) are stretched to its surface, unless sds were guessed. The outcome is
+
+    y = mean + k x'b + e,   x standardised, b standard normal,
+
+e such that y given x has a Beta law within the bounds, of the same variance for all x. k and that variance follow from
+R^2 and the outcome's variance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtr, ndtri
+from scipy.stats import random_correlation
+
+from discreet.columns import Numeric
+from discreet.domain import Domain
+from discreet.encoding import ONE, Encoder
+from discreet.planning.facts import Facts, Number
+
+Floats = NDArray[np.float64]
+
+ROWS = 8192
+"""Of a pool."""
+
+LEAST_DIRECTION = 1e-9
+"""Directions in which standardised regressors vary less than this are taken as none."""
+
+STEEPEST = 20.0
+"""The largest a: all but the first eigenvalue are then next to nothing."""
+
+_GRID = np.linspace(-5.0, 5.0, 401)
+_LEAST = 0.05  # of the two Beta parameters' sum: the law is then all but two points
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """A pool of rows.
+
+    Parameters
+    ----------
+    facts : Facts
+        What it fits.
+    values : dict
+        The features' columns: numbers in the user's units, codes of levels.
+    y : array
+        The outcome, in the user's units.
+    """
+
+    facts: Facts
+    values: dict[str, NDArray[Any]]
+    y: Floats
+
+    def encoded(self, domain: Domain) -> Floats:
+        """The rows as the library encodes them, in lattice units: clipped to a domain's bounds."""
+        return encode(domain, self.values | {self.facts.target: self.y})
+
+    @cached_property
+    def rows(self) -> Floats:
+        """The same, for the declared bounds."""
+        return self.encoded(self.facts.domain)
+
+    @cached_property
+    def design(self) -> Floats:
+        """A row (1, regressors) for each person, in the user's units; no column of ones without an intercept."""
+        return _design(self.facts, self.rows)
+
+    @cached_property
+    def best(self) -> Floats:
+        """Intercept and coefficients of the best linear fit."""
+        return full(self.facts, np.asarray(np.linalg.lstsq(self.design, self.y)[0], dtype=float))
+
+    def mse(self, params: Floats) -> float:
+        """Mean squared error of prediction with (intercept, coefficients)."""
+        return float(np.mean((self.y - params[0] - _slopes(self.facts, self.design) @ params[1:]) ** 2))
+
+    @cached_property
+    def trivial(self) -> float:
+        """The same of predicting the outcome's mean; 0 in models without an intercept."""
+        return float(np.var(self.y) if self.facts.domain.intercept else np.mean(self.y**2))
+
+    @cached_property
+    def r_squared(self) -> float:
+        """That of the pool: bounds may be in the way of the one that was asked for."""
+        return 1 - self.mse(self.best) / self.trivial
+
+
+def population(facts: Facts, rng: np.random.Generator) -> Population:
+    """Draw a pool of people."""
+    values = _features(facts, rng)
+    middle = np.full(ROWS, facts.outcome.mean)
+    D = _design(facts, encode(facts.domain, values | {facts.target: middle}))
+    return Population(facts, values, _outcome(facts, _standard(facts, D), rng))
+
+
+def encode(domain: Domain, values: dict[str, NDArray[Any]]) -> Floats:
+    """Rows as the library encodes them, in lattice units."""
+    encoder = Encoder(domain)
+    A = encoder.empty(len(next(iter(values.values()))))
+    for name in domain.columns:
+        encoder.write(name, values, A)
+    encoder.finish(A)
+    return A
+
+
+def full(facts: Facts, params: Floats) -> Floats:
+    """Parameters with an intercept of 0 in front where the model has none."""
+    return params if facts.domain.intercept else np.concatenate([[0.0], params])
+
+
+def _design(facts: Facts, A: Floats) -> Floats:
+    places, encoder = facts.domain.design(facts.features), Encoder(facts.domain)
+    design: Floats = A[:, places] / ONE * encoder.half[places] + encoder.centre[places]
+    return design
+
+
+def _slopes(facts: Facts, D: Floats) -> Floats:
+    return D[:, 1:] if facts.domain.intercept else D
+
+
+# ---------------------------------------------------------------- features
+
+
+def _features(facts: Facts, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+    names = facts.inputs
+    G = rng.standard_normal((ROWS, len(names))) @ _root(facts, rng).T
+    values: dict[str, NDArray[Any]] = {}
+    for name, g in zip(names, G.T, strict=True):
+        if name in facts.shares:
+            cuts = ndtri(np.cumsum(facts.shares[name])[:-1])
+            values[name] = np.searchsorted(cuts, g)
+        else:
+            values[name] = _bent(facts, name, g)
+    filled = [name for name in names if facts.numbers.get(name, 0) is None]
+    if filled:
+        norms = np.sqrt(sum(values[name] ** 2 for name in filled))
+        for name in filled:
+            values[name] = values[name] * ((facts.domain.data_norm or 1.0) / norms)
+    return values
+
+
+def _bent(facts: Facts, name: str, g: Floats) -> Floats:
+    number, column = facts.numbers[name], facts.domain.inputs[name]
+    if number is None or name in facts.domain.norm_columns or not isinstance(column, Numeric):
+        return g if number is None else number.mean + number.sd * g
+    table = column.low + (column.high - column.low) * _beta_of_normal(*beta(number, column))
+    bent: Floats = np.interp(g, _GRID, table)
+    return bent
+
+
+def beta(number: Number, column: Numeric) -> tuple[float, float]:
+    """The parameters of the Beta law on a column's bounds with this mean and sd."""
+    width = column.high - column.low
+    t = (number.mean - column.low) / width
+    nu = t * (1 - t) * (width / number.sd) ** 2 - 1
+    return t * nu, (1 - t) * nu
+
+
+@lru_cache(maxsize=256)
+def _beta_of_normal(a: float, b: float) -> Floats:
+    return np.asarray(betaincinv(a, b, ndtr(_GRID)))
+
+
+def _root(facts: Facts, rng: np.random.Generator) -> Floats:
+    """A root of the features' correlation matrix: the one that was guessed, or a random one with the spectrum."""
+    d = len(facts.inputs)
+    if facts.correlations is not None:
+        C = np.array(facts.correlations)
+    elif d < 2:
+        C = np.eye(d)
+    else:
+        C = random_correlation.rvs(spectrum(d, facts.correlation), random_state=rng, tol=1e-8)
+    values, U = np.linalg.eigh(C)
+    root: Floats = U * np.sqrt(np.maximum(values, 0.0))
+    return root
+
+
+def spectrum(d: int, correlation: float) -> Floats:
+    """Eigenvalues ((d + 1/2 - i)/i)^a, of sum d, whose mean square is that of this root mean square correlation.
+
+    Examples
+    --------
+    >>> l = spectrum(3, 0.5)
+    >>> float(l.sum().round(6)), float(((l**2).mean() - 1).round(6))  # the latter: (d - 1) correlation^2
+    (3.0, 0.5)
+    """
+    i = np.arange(1.0, d + 1)
+    shape, low, high = np.log((d + 0.5 - i) / i), 0.0, STEEPEST
+    for _ in range(60):
+        a = (low + high) / 2
+        values = np.exp(a * (shape - shape[0]))
+        values *= d / values.sum()
+        low, high = (a, high) if np.mean(values**2) < 1 + (d - 1) * correlation**2 else (low, a)
+    return np.asarray(values)
+
+
+# ---------------------------------------------------------------- outcome
+
+
+def _standard(facts: Facts, D: Floats) -> Floats:
+    """Regressors with variance 1 around their mean, or mean square 1 in models without an intercept."""
+    X = _slopes(facts, D)
+    if facts.domain.intercept:
+        X = X - X.mean(axis=0)
+    size = np.sqrt(np.mean(X**2, axis=0))
+    standard: Floats = X / np.where(size > 0, size, 1.0)
+    return standard
+
+
+def _outcome(facts: Facts, X: Floats, rng: np.random.Generator) -> Floats:
+    column = facts.domain.columns[facts.target]
+    assert isinstance(column, Numeric)
+    low, width = column.low, column.high - column.low
+    values, U = np.linalg.eigh(X.T @ X / len(X)) if X.shape[1] else (np.ones(0), np.ones((0, 0)))
+    whole = values > LEAST_DIRECTION
+    Q = X @ U[:, whole] / np.sqrt(values[whole])  # columns of mean square 1 that span the regressors
+    signal = X @ rng.standard_normal(X.shape[1])
+    M, variance = _fitted(facts, Q, signal / (np.sqrt(np.mean(signal**2)) or 1.0), (low, column.high))
+    t = (M - low) / width
+    nu = np.maximum(t * (1 - t) * width**2 / variance - 1, _LEAST)
+    return np.asarray(low + width * rng.beta(t * nu, (1 - t) * nu))
+
+
+def _fitted(facts: Facts, Q: Floats, signal: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
+    """Conditional means within the bounds, and the variance around them, that give R^2 and the mean square wanted."""
+    total, r2, mean = facts.mean_square, facts.r_squared, facts.outcome.mean
+    k, variance = np.sqrt(r2 * total), (1 - r2) * total
+    for _ in range(20):
+        M = _feasible(mean + k * signal, variance, bounds)
+        around = M - (M.mean() if facts.domain.intercept else 0.0)
+        linear = float(np.sum((Q.T @ around / len(Q)) ** 2))
+        k *= np.sqrt(r2 * total / linear) if linear > 0 else 1.0
+        variance = max(total - float(np.mean(around**2)), 1e-6 * total)
+    return M, variance
+
+
+def _feasible(M: Floats, variance: float, bounds: tuple[float, float]) -> Floats:
+    """Means that leave room for the variance within the bounds: (M - low)(high - M) >= variance."""
+    low, high = bounds
+    middle, half = (low + high) / 2, (high - low) / 2
+    room = np.sqrt(max(half**2 - (1 + _LEAST) * variance, 0.0))
+    feasible: Floats = np.clip(M, middle - room, middle + room)
+    return feasible
