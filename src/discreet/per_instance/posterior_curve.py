@@ -48,13 +48,14 @@ class PosteriorCurve:
     hidden: float = 0.0
 
     def delta(self, epsilon: Floats, mu: Floats, statistics: Floats) -> Floats:
-        """The worse of the two directions; alone it is the one without the row (8.2)."""
+        """The worse of the two directions: alone that without the row, and the other one below 0 (8.2)."""
         m, rho = np.maximum(statistics[0], _LEAST), np.sqrt(self.gamma) * np.abs(statistics[1])
         e, alone = epsilon - self.spare, mu == 0
         found = np.empty(len(e))
-        if alone.any():
-            one = [a[alone] for a in (e, m, rho)]
-            found[alone] = np.maximum(without(*one), with_row(*one) if (one[0] < 0).any() else 0.0)
+        for chosen, way in ((alone & (e >= 0), without), (alone & (e < 0), with_row)):
+            if chosen.all():
+                return way(e, m, rho) * _UP + self.hidden
+            found[chosen] = way(e[chosen], m[chosen], rho[chosen])
         if not alone.all():
             found[~alone] = beside(*(a[~alone] for a in (e, mu, m, rho)))
         return found * _UP + self.hidden
@@ -81,7 +82,11 @@ def without(e: Floats, m: Floats, rho: Floats) -> Floats:
     t = np.sqrt(np.maximum(gap + rho**2, 0.0))
     near, far = gap / np.maximum(t + rho, 1e-300) / root, (t + rho) / root
     step = root / (s * (1 + s))
-    total = _tail(near, near + step * (t * s + rho), e, s) + _tail(far, far + step * (t * s - rho), e, s)
+    total = _tail(near, near + step * (t * s + rho), e, s)
+    seen = far < 9  # otherwise below 1e-18
+    if seen.any():
+        b = far[seen] + (step * (t * s - rho))[seen]
+        total[seen] += _tail(far[seen], b, e[seen], s[seen])
     return np.where(gap + rho**2 > 0, np.clip(total, 0.0, 1.0), -np.expm1(e))
 
 

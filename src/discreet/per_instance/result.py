@@ -73,6 +73,7 @@ class Losses:
     def __init__(self, certificate: Certificate, parts: Sequence[Measured], about: str) -> None:
         self.certificate, self.about = certificate, about
         self.measured = list(parts)
+        self._epsilons: dict[float, Floats] = {}
         curved = sum(one.part.curve is not None for one in self.measured)
         if curved > 1 or (curved and self._laws()):
             raise ParameterError(
@@ -110,6 +111,11 @@ class Losses:
     def epsilon(self, delta: float | None = None) -> Floats:
         """epsilon_i(delta) of every row, in the order of the rows; the certificate's delta by default."""
         delta = self._delta(delta)
+        if delta not in self._epsilons:
+            self._epsilons[delta] = self._epsilon(delta)
+        return self._epsilons[delta].copy()
+
+    def _epsilon(self, delta: float) -> Floats:
         if self._curve is not None:
             part, statistics = self._curve
             return solving.epsilon(part.curve, self.mu(), statistics, delta)  # type: ignore[arg-type]

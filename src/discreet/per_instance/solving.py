@@ -19,7 +19,7 @@ from discreet.summing import threads
 Floats = NDArray[np.float64]
 
 _CHUNK = 1 << 13
-_CLOSE = 1e-8
+_CLOSE, _MARGIN = 1e-6, 1e-8  # of the last step, after which the error is its square or so; and what is added
 _STEPS = 200
 
 
@@ -74,7 +74,7 @@ def _least(curve: Callable[[Floats, NDArray[np.intp]], Floats], rows: int, delta
         halved = np.where(np.isinf(high), 2 * e, (low + high) / 2)
         new = np.where((step > low) & (step < high) & (step < 8 * e), step, halved)
         done = np.minimum(np.abs(new - e), high - low) <= _CLOSE * e
-        found[at[done]] = np.minimum(new[done] * (1 + _CLOSE), high[done])
+        found[at[done]] = np.minimum(new[done] * (1 + _MARGIN), high[done])
         left = ~done
         if not left.any():
             return found

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
+from scipy.special import erfcx
 
 from discreet import checks
 from discreet.per_instance import curves, solving
@@ -29,9 +29,10 @@ from discreet.per_instance.leverage import LeaveOneOut
 Floats = NDArray[np.float64]
 
 _X, _W = np.polynomial.legendre.leggauss(24)
-_PANELS = 8
-_REACH = 12.0
+_PANELS = 4
+_REACH = 9.0
 _UP = 1 + 1e-8
+_ROOT2 = np.sqrt(2.0)
 
 
 @dataclass(frozen=True)
@@ -114,15 +115,25 @@ def _stick(sign: float, log: Floats, statistics: Floats, sigma: float, e: Floats
     a = sign * slope + x2 / 2  # mean of l: (a v^2 + b v + c)/sigma^2 + log
     b, c = r * (sign * slope + x2), x2 * r**2 / 2
     points = _breaks(a, b, c + (log - e) * sigma**2, sd)
-    total = np.zeros_like(r)
+    total, facts = np.zeros_like(r), (a, b, c, r, log, sd, spread, mu, e)
     for left, right in pairwise(points):
-        for panel in range(_PANELS):
-            width = (right - left) / _PANELS
-            v = left + width * (panel + (_X[:, None] + 1) / 2)
-            mean = (a * v**2 + b * v + c) / sigma**2 + log
-            density = np.exp(-((v / sd) ** 2) / 2) / (np.sqrt(2 * np.pi) * sd)
-            total += (_W[:, None] * density * _above(mean, np.hypot((r + v) * spread, mu), e)).sum(axis=0) * width / 2
+        wide = np.flatnonzero(right > left)
+        if len(wide):
+            chosen = (part[wide] for part in facts)
+            total[wide] += _between(left[wide], right[wide], sigma, *chosen)
     return np.clip(total, 0.0, 1.0)
+
+
+def _between(left: Floats, right: Floats, sigma: float, *facts: Floats) -> Floats:
+    """The integral over v from left to right."""
+    a, b, c, r, log, sd, spread, mu, e = facts
+    width, total = (right - left) / _PANELS, np.zeros_like(left)
+    for panel in range(_PANELS):
+        v = left + width * (panel + (_X[:, None] + 1) / 2)
+        mean = (a * v**2 + b * v + c) / sigma**2 + log
+        density = np.exp(-((v / sd) ** 2) / 2) / (np.sqrt(2 * np.pi) * sd)
+        total += _W @ (density * _above(mean, np.hypot((r + v) * spread, mu), e)) * width / 2
+    return total
 
 
 def _breaks(a: Floats, b: Floats, c: Floats, sd: Floats) -> list[Floats]:
@@ -136,10 +147,13 @@ def _breaks(a: Floats, b: Floats, c: Floats, sd: Floats) -> list[Floats]:
 
 
 def _above(mean: Floats, sd: Floats, e: Floats) -> Floats:
-    """E (1 - e^(epsilon - l))+ for l ~ N(mean, sd^2)."""
+    """E (1 - e^(epsilon - l))+ for l ~ N(mean, sd^2): phi(z) (M(-z) - M(sd - z)), M the Mills ratio."""
     over = mean - e
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         z = over / sd
-        spread = ndtr(z) - np.exp(np.minimum(sd**2 / 2 - over + log_ndtr(z - sd), 700.0))
-        sharp = np.where(over > 0, -np.expm1(-np.maximum(over, 0.0)), 0.0)
-    return np.clip(np.where(sd > 1e-9, spread, sharp), 0.0, 1.0)
+        high = np.clip(z, -38.0, 8.0)
+        found = np.exp(-(high**2) / 2) * (erfcx(-high / _ROOT2) - erfcx((sd - high) / _ROOT2)) / 2
+        far = ~(z < 8)  # or no spread at all
+        if far.any():
+            found[far] = np.where(over[far] > 0, -np.expm1(np.minimum(sd[far] ** 2 / 2 - over[far], 0.0)), 0.0)
+    return np.clip(np.where(far | (z > -38), found, 0.0), 0.0, 1.0)
