@@ -76,7 +76,7 @@ def test_the_limit_can_be_reached():
 
     model = OPS(epsilon=1, delta=1e-5, bounds_X=(-1, 1), bounds_y=(-1, 1), fit_intercept=False, rows=1000)
     event = model.fit(np.ones((1000, 1)), np.ones(1000)).certificate_.events[0]
-    m, R = boxes(event.penalty, event.rows, event.norm, event.outcome)
+    m, _ = boxes(event.penalty, event.rows, event.norm, event.outcome)
     # where the certificate's maximum lies: so many rows in one direction, with outcomes against the last one
     best = 0.0
     for k in np.unique(np.clip((1 / m - event.penalty).astype(int), 1, 999)):

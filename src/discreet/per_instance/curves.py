@@ -18,7 +18,6 @@ from discreet.privacy import ops
 Floats = NDArray[np.float64]
 
 
-
 class Curve(Protocol):
     """What a part that is not Gaussian costs rows, from a few statistics of each: `width` of them."""
 

@@ -18,7 +18,15 @@ from discreet.per_instance.stream import Rows
 from discreet.privacy import gdp
 from discreet.privacy.events import Block
 from discreet.privacy.posterior import PosteriorEvent
-from discreet.privacy.staged import AdaptiveEvent, OutputEvent, StagedEvent, log_norm_change, output_change, output_rounding
+from discreet.privacy.rounding import tolerance
+from discreet.privacy.staged import (
+    AdaptiveEvent,
+    OutputEvent,
+    StagedEvent,
+    log_norm_change,
+    output_change,
+    output_rounding,
+)
 
 Floats = NDArray[np.float64]
 
@@ -29,11 +37,12 @@ REPLACED = "the certificate's own bound for everybody, through the table without
 
 @parts_of(PosteriorEvent, moments=lambda event: event.neighbors == "add-remove")
 def posterior(event: PosteriorEvent, facts: Facts) -> list[Part]:
-    """The exact curve of the row; what hides rounding errors is added as the certificate does."""
+    """The exact curve of the row; what hides the rounding errors of this table is added as the certificate does."""
     if facts.replaces:
         return own_curve(event, facts, REPLACED)
     hidden = gdp.delta(2 * event.tolerance / event.output, event.spare)
-    return [_draw(event, facts, PosteriorCurve(event.gamma, event.spare, hidden))]
+    spare = min(event.spare, gdp.epsilon(2 * _tolerance(event, facts, event.penalty) / event.output, hidden))
+    return [_draw(event, facts, PosteriorCurve(event.gamma, spare, hidden))]
 
 
 @parts_of(AdaptiveEvent, moments=lambda event: event.neighbors == "add-remove")
@@ -41,12 +50,21 @@ def adaptive(event: AdaptiveEvent, facts: Facts) -> list[Part]:
     """The two releases, the sample, and what hides its rounding errors."""
     if facts.replaces:
         return own_curve(event, facts, REPLACED)
-    rounding = (2 * event.tolerance / event.output) ** 2
+    rounding = (2 * _tolerance(event, facts, event.h) / event.output) ** 2
     return [
         *_stages(event, facts),
         _draw(event, facts, PosteriorCurve(event.gamma), GIVEN),
         Part(ROUNDING, lambda rows: rounding * rows.present, rounding),
     ]
+
+
+def _tolerance(event: PosteriorEvent | AdaptiveEvent, facts: Facts, h: float) -> float:
+    """A bound on the rounding errors of the draw for this table and its neighbours, instead of for every table."""
+    fit, d, B = facts.ridge(event.design, event.target, event.penalty), len(event.design), event.norm
+    h = max(h, float(fit.values[0]) + event.penalty - (0.0 if facts.adding else B**2))
+    size = float(np.linalg.norm(fit.theta))
+    moved = B / h * (event.outcome + B * size)
+    return min(event.tolerance, tolerance(d, float(np.trace(fit.H)) + B**2, h, size + moved, event.gamma))
 
 
 @parts_of(OutputEvent, moments=lambda event: event.neighbors == "add-remove")

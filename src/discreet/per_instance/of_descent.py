@@ -1,7 +1,7 @@
 r"""What gradient descent and aggregated blocks cost each row (``docs/mathematics.md``, 10.9).
 
-Iterates are public and listed in the certificate. Given them, a step of full-batch descent is Gaussian noise on a sum to
-which the row adds x (x'theta_t - y), so with z = (x, -y) and v_t = (theta_t, 1)
+Iterates are public and listed in the certificate. Given them, a step of full-batch descent is Gaussian noise on a sum
+to which the row adds x (x'theta_t - y), so with z = (x, -y) and v_t = (theta_t, 1)
 
     mu_i^2 = sum_t |x|^2 (z'v_t)^2/sd_t^2 = |x|^2 z'M z,      M = sum_t v_t v_t'/sd_t^2.
 
@@ -45,11 +45,12 @@ def descent(event: GradientEvent, facts: Facts) -> list[Part]:
         if not facts.replaces:
             return own
         if facts.pair is None:
-            worst = np.linalg.norm([B_once / sd for B_once, sd in zip(_once(event), event.sds, strict=True)])
+            worst = float(np.linalg.norm([once / sd for once, sd in zip(_once(event), event.sds, strict=True)]))
             return np.minimum((np.sqrt(own) + worst * rows.present) ** 2, everyone)
         w = _signed(facts.pair.used[None], event, facts)
         both = _form(z, M, w) * (z[:, :d] @ w[0, :d])
-        return np.maximum(own + float(w[0, :d] @ w[0, :d]) * _form(w, M, w) - 2 * both, 0.0)
+        moved: Floats = own + float(w[0, :d] @ w[0, :d]) * _form(w, M, w) - 2 * both
+        return np.maximum(moved, 0.0)
 
     bound = facts.replaces and facts.pair is None
     note = "a bound over every row that may take this one's place" if bound else ""
@@ -68,7 +69,7 @@ def _signed(Z: Floats, event: GradientEvent | BatchesEvent, facts: Facts) -> Flo
 
 
 def _form(z: Floats, M: Floats, w: Floats) -> Floats:
-    """z'M w of each row."""
+    """The form z'M w of each row."""
     found: Floats = np.einsum("ij,ij->i", z @ M, np.broadcast_to(w, z.shape))
     return found
 

@@ -1,7 +1,7 @@
 r"""What releases of many outcomes cost each row: a sample of the rows, and outcomes that are public.
 
-*Sampled.* Given which other rows are in the sample, the row's own is a coin of known rate, and the noise is Gaussian: so
-the curve of ``privacy.sampled`` at the row's own mu is a bound, by joint convexity (``docs/mathematics.md``, 9.3).
+*Sampled.* Given which other rows are in the sample, the row's own is a coin of known rate, and the noise is Gaussian:
+so the curve of ``privacy.sampled`` at the row's own mu is a bound, by joint convexity (``docs/mathematics.md``, 9.3).
 
 *Public outcomes.* A row's features are replaced and its outcomes stay: with w the features in the place of x, X'X moves
 by x x' - w w' and X'Y by (x - w) y'.

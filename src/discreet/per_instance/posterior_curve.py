@@ -11,7 +11,6 @@ grow to 1e-3 beside a Gaussian part for rows whose residual is next to nothing, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
 from typing import ClassVar
 
 import numpy as np
@@ -68,7 +67,7 @@ class PosteriorCurve:
 
 
 def without(e: Floats, m: Floats, rho: Floats) -> Floats:
-    """HS of the draw without the row against that with it: P(abs(w) > t) - e^epsilon Q(abs(w) > t), t^2 = K + 2 epsilon.
+    """HS of the draw without the row against that with: P(abs(w) > t) - e^epsilon Q(abs(w) > t), t^2 = K + 2 epsilon.
 
     At the thresholds p = e^epsilon q, so a tail is phi(a) (M(a) - M(b)/s), M the Mills ratio.
 
@@ -87,11 +86,11 @@ def without(e: Floats, m: Floats, rho: Floats) -> Floats:
     if seen.any():
         b = far[seen] + (step * (t * s - rho))[seen]
         total[seen] += _tail(far[seen], b, e[seen], s[seen])
-    return np.where(gap + rho**2 > 0, np.clip(total, 0.0, 1.0), -np.expm1(e))
+    return np.where(gap + rho**2 > 0, np.clip(total, 0.0, 1.0), -np.expm1(np.minimum(e, 0.0)))
 
 
 def with_row(e: Floats, m: Floats, rho: Floats) -> Floats:
-    """HS of the draw with the row against that without it: Q(abs(w) < u) - e^epsilon P(abs(w) < u), u^2 = K - 2 epsilon.
+    """HS of the draw with the row against that without: Q(abs(w) < u) - e^epsilon P(abs(w) < u), u^2 = K - 2 epsilon.
 
     Examples
     --------
@@ -142,7 +141,7 @@ def _tail(a: Floats, b: Floats, e: Floats, s: Floats) -> Floats:
     root2 = np.sqrt(2.0)
     with np.errstate(over="ignore", under="ignore"):
         mills = (erfcx(np.maximum(a, -6.0) / root2) - erfcx(np.maximum(b, -6.0) / root2) / s) / 2
-        tail = np.exp(-np.minimum(a**2 / 2, 750.0)) * mills
+        tail: Floats = np.exp(-np.minimum(a**2 / 2, 750.0)) * mills
         if (a < -6).any():
             return np.where(a < -6, ndtr(-a) - np.exp(np.minimum(e, 700.0)) * ndtr(-b), tail)
     return tail

@@ -153,7 +153,7 @@ class Losses:
         """A bound on epsilon for every row of the domain, in or out of the table, given this table (pDP for all)."""
         delta = self._delta(delta)
         mu = float(np.sqrt(sum(one.part.everyone for one in self.measured if one.gaussian)))  # type: ignore[misc]
-        worst = curves.epsilon(mu, delta)
+        worst = float(curves.epsilon(mu, delta))
         if self._curve is not None:
             worst = accounting.epsilon(self.certificate.events, delta)
             if (corner := self._curve.part.everyone) is not None:
@@ -163,7 +163,7 @@ class Losses:
         elif self._laws():
             bills = [_Bill(mu), *(_Bill(0.0, one.part.laws[-1]) for one in self._laws())]
             worst = accounting.epsilon(bills, delta)  # type: ignore[arg-type]
-        return max(float(worst), float(self.epsilon(delta).max()))
+        return max(worst, float(self.epsilon(delta).max()))
 
     def save(self, path: str | Path) -> None:
         """Write a Parquet file that only its owner may read, marked confidential; never over another file.
@@ -177,7 +177,7 @@ class Losses:
         path = place(path, ".parquet")
         columns: dict[str, Any] = {"row": np.arange(self.rows), "epsilon": self.epsilon()}
         columns |= {"mu": self.mu()} | {f"mu^2 of {name}": values for name, values in self.parts().items()}
-        facts = {"note": NOTE, "about": self.about, "bounds": self.notes, "given": self.given}
+        facts: dict[str, Any] = {"note": NOTE, "about": self.about, "bounds": self.notes, "given": self.given}
         facts["delta"] = self.certificate.guarantee.delta
         metadata = {"discreet": json.dumps(facts), "confidential": "true"}
         table = pa.table(columns).replace_schema_metadata(metadata)
@@ -204,7 +204,7 @@ class Losses:
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return self.measured[0].values.shape[-1]
+        return int(self.measured[0].values.shape[-1])
 
     def _squares(self) -> Floats:
         found = [one.values for one in self.measured if one.gaussian]

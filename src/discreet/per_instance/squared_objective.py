@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-
 from typing import ClassVar
 
 import numpy as np
@@ -127,7 +126,8 @@ def _stick(sign: float, log: Floats, statistics: Floats, sigma: float, e: Floats
 def _between(left: Floats, right: Floats, sigma: float, *facts: Floats) -> Floats:
     """The integral over v from left to right."""
     a, b, c, r, log, sd, spread, mu, e = facts
-    width, total = (right - left) / _PANELS, np.zeros_like(left)
+    total: Floats = np.zeros_like(left)
+    width = (right - left) / _PANELS
     for panel in range(_PANELS):
         v = left + width * (panel + (_X[:, None] + 1) / 2)
         mean = (a * v**2 + b * v + c) / sigma**2 + log
