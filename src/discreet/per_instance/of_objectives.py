@@ -9,10 +9,14 @@ rows j, the one in question included. On A the true densities are those of the n
 
     HS(P, Q) <= HS(normals) + P(outside A),      P(outside A) <= sum_j P(|x_j'theta| >= limit), normal tails.
 
-With u_j = H^-1 x_j, leaving out (or adding) a row x moves x_j'theta_hat by at most B U |r|/(1 - M) and |u_j| by at most
-U sqrt(M m_j)/(1 - M), where U = B/h, M = B^2/h and h = lambda + lambda_min bound |u| and x'H^-1 x of every row, and
-|r| <= 1 + B |theta_hat|. The sum of the tails so widened covers both tables. Where it is small beside delta, the closed
-form plus the sum is used, otherwise the bound from the norm.
+With u_j = H^-1 x_j and m_j = x_j'u_j, leaving out a row i moves x_j'theta_hat by x_j'u_i r_i/(1 - m_i) and u_j by
+u_i x_j'u_i/(1 - m_i), where |x_j'u_i| <= sqrt(m_j m_i); adding one has 1 + m_i in the place of 1 - m_i. So the tails with
+
+    |x_j'theta_hat| + sqrt(m_j) max_i sqrt(m_i) |r_i|/(1 - m_i)   as the mean,
+    sigma (|u_j| + sqrt(m_j) max_i sqrt(m_i) |u_i|/(1 - m_i))     as the standard deviation
+
+cover all tables at once. Where their sum is small beside delta, the closed form plus the sum is used, otherwise the
+bound from the norm.
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ def objective(event: ObjectiveEvent, facts: Facts) -> list[Part]:
     failure = beyond(event, facts) if _closed(event) else 1.0
     if failure > SHARE * facts.certificate.guarantee.delta:
         note = "a bound from the norm of the row"
-        return [_by_norm(event, facts, note), *([replace(hiding, note=note)] if event.mu else [])]
+        return [_by_norm(event, facts, note), *([replace(hiding, note=note, given="")] if event.mu else [])]
     return [_exactly(event, facts, failure), hiding]
 
 
@@ -82,23 +86,29 @@ def _exactly(event: ObjectiveEvent, facts: Facts, failure: float) -> Part:
 
 def beyond(event: ObjectiveEvent, facts: Facts) -> float:
     """A bound on the probability that some prediction reaches the linear part of the loss; 1 where none is known."""
-    fit = facts.ridge(event.design, str(event.target), event.modulus)
-    h, B, limit = float(fit.values[0]) + event.modulus, event.norm, event.loss.slope - 1.0
-    U, M, size = B / h, B**2 / h, float(np.linalg.norm(fit.theta))
-    if not M < 1:
-        return 1.0
-    X = span(facts.domain.indices(event.design))
-    shift = B * U * (1 + B * size) / (1 - M)
+    fit, limit = facts.ridge(event.design, str(event.target), event.modulus), event.loss.slope - 1.0
+    X, y = span(facts.domain.indices(event.design)), facts.domain.indices([str(event.target)])[0]
 
-    def tails(rows: Rows) -> Floats:
+    def look(rows: Rows) -> Floats:
         x = rows.Z[:, X]
-        u = x @ fit.inverse
+        u, eta = x @ fit.inverse, x @ fit.theta
         m, norm = np.einsum("ij,ij->i", u, x), np.sqrt(np.einsum("ij,ij->i", u, u))
-        sd = event.scale * (norm + U * np.sqrt(M * np.maximum(m, 0.0)) / (1 - M))
-        room = limit - np.abs(x @ fit.theta) - shift
-        with np.errstate(divide="ignore", invalid="ignore"):
-            tail = np.where(room > 0, 2 * ndtr(-room / np.maximum(sd, 1e-300)), 1.0)
-        return (tail * rows.present)[None]
+        return np.stack([eta, np.maximum(m, 0.0), norm, rows.Z[:, y] - eta])
 
-    found = float(facts.survey(tails).sum())
-    return found + float(facts.survey_targets(tails).max()) if facts.adding else found
+    table = facts.survey(look)
+    changed = facts.survey_targets(look) if facts.adding else table
+    _, m, norm, r = changed
+    grown = 1 + m if facts.adding else 1 - m
+    if not np.all(grown > 0):
+        return 1.0
+    pull = np.sqrt(m) / grown
+    shift, spread = float((pull * np.abs(r)).max()), float((pull * norm).max())
+
+    def tails(known: Floats) -> Floats:
+        eta, m, norm, _ = known
+        room = limit - np.abs(eta) - np.sqrt(m) * shift
+        sd = np.maximum(event.scale * (norm + np.sqrt(m) * spread), 1e-300)
+        return np.where(room > 0, 2 * ndtr(-room / sd), 1.0)
+
+    found = float(tails(table).sum())
+    return found + float(tails(changed).max()) if facts.adding else found

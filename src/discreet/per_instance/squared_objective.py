@@ -114,7 +114,8 @@ def _stick(sign: float, log: Floats, statistics: Floats, sigma: float, e: Floats
     a = sign * slope + x2 / 2  # mean of l: (a v^2 + b v + c)/sigma^2 + log
     b, c = r * (sign * slope + x2), x2 * r**2 / 2
     points = _breaks(a, b, c + (log - e) * sigma**2, sd)
-    total, facts = np.zeros_like(r), (a, b, c, r, log, sd, spread, mu, e)
+    total: Floats = np.zeros_like(r)
+    facts = (a, b, c, r, log, sd, spread, mu, e)
     for left, right in pairwise(points):
         wide = np.flatnonzero(right > left)
         if len(wide):
