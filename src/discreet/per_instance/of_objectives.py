@@ -10,7 +10,7 @@ rows j, the one in question included. On A the true densities are those of the n
     HS(P, Q) <= HS(normals) + P(outside A),      P(outside A) <= sum_j P(|x_j'theta| >= limit), normal tails.
 
 With u_j = H^-1 x_j and m_j = x_j'u_j, leaving out a row i moves x_j'theta_hat by x_j'u_i r_i/(1 - m_i) and u_j by
-u_i x_j'u_i/(1 - m_i), where |x_j'u_i| <= sqrt(m_j m_i); adding one has 1 + m_i in the place of 1 - m_i. So the tails with
+u_i x_j'u_i/(1 - m_i), where |x_j'u_i| <= sqrt(m_j m_i); adding one has 1 + m_i in the place of 1 - m_i. So tails with
 
     |x_j'theta_hat| + sqrt(m_j) max_i sqrt(m_i) |r_i|/(1 - m_i)   as the mean,
     sigma (|u_j| + sqrt(m_j) max_i sqrt(m_i) |u_i|/(1 - m_i))     as the standard deviation

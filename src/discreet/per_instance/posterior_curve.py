@@ -95,7 +95,7 @@ def with_row(e: Floats, m: Floats, rho: Floats) -> Floats:
     Examples
     --------
     >>> with_row(np.array([0.1]), np.array([0.05]), np.array([1.0])).round(6)
-    array([0.050249])
+    array([0.04338])
     """
     s, root = np.sqrt(1 + m), np.sqrt(m)
     u2 = np.log1p(m) + (rho / s) ** 2 - 2 * e
@@ -111,7 +111,7 @@ def beside(e: Floats, mu: Floats, m: Floats, rho: Floats) -> Floats:
     Examples
     --------
     >>> beside(np.array([0.5]), np.array([0.2]), np.array([1e-4]), np.array([10.0])).round(5)
-    array([0.00137])
+    array([0.00126])
     """
     found, large = np.empty(len(e)), mu**2 >= m * (rho**2 + m / 2)
     for chosen, ways in ((large, _over_draw), (~large, _over_gaussian)):
