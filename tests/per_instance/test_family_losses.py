@@ -158,9 +158,12 @@ def test_a_draw_beside_a_gaussian_part_against_draws(ratio):
         Q = (K - (rho / (1 + m) + math.sqrt(m / (1 + m)) * w) ** 2) / 2
         for epsilon in (0.0, mu):
             shares = [np.maximum(0, -np.expm1(epsilon - loss - mu * z - mu**2 / 2)) for loss in (P, Q)]
-            mean, error = max((s.mean(), s.std() / math.sqrt(DRAWS)) for s in shares)
-            arguments = (np.array([a]) for a in (epsilon, mu, m, rho))
-            assert posterior_curve.beside(*arguments)[0] == pytest.approx(mean, abs=4.5 * error + 1e-9)
+            arguments = [np.array([a]) for a in (epsilon, mu, m, rho)]
+            ways = posterior_curve._over_draw if ratio > 1 else posterior_curve._over_gaussian
+            deltas = [float((posterior_curve._W @ way)[0]) for way in ways(*arguments)]
+            for delta, share in zip(deltas, shares, strict=True):
+                assert delta == pytest.approx(share.mean(), abs=4.5 * share.std() / math.sqrt(DRAWS) + 1e-9)
+            assert posterior_curve.beside(*arguments)[0] == max(deltas)
 
 
 @pytest.mark.parametrize("cls", [OPS, AdaOPS])

@@ -8,8 +8,10 @@ from scipy.stats import norm
 
 from discreet import Domain, ObjectivePerturbation, ReuseCov
 from discreet.per_instance import losses
+from discreet.per_instance.leverage import Ridge
 from discreet.per_instance.of_objectives import beyond
 from discreet.per_instance.parts import Facts
+from discreet.per_instance.squared_objective import SquaredCurve, statistics
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block
@@ -147,6 +149,27 @@ def test_the_exact_loss_against_draws_of_real_minimisers(epsilon):
     assert found.delta(epsilon)[i] == pytest.approx(mean, abs=4.5 * error)
 
 
+def test_the_closed_form_beside_a_gaussian_part_against_draws():
+    X, y = table(12)
+    fit, sigma, mu = Ridge(X.T @ X, X.T @ y, 3.0), 2.0, 0.4
+    x, t, rng, draws = np.array([0.9, 0.8]), -1.0, np.random.default_rng(4), 200_000
+    known = statistics(fit.adding(x[None], np.array([t])))
+    tables = [(X.T @ X + 3 * np.eye(2), X.T @ y)]
+    tables.append((tables[0][0] + np.outer(x, x), tables[0][1] + x * t))
+    deltas = []
+    for (H, v), (H2, v2) in (tables, tables[::-1]):
+        b = sigma * rng.standard_normal((2, draws))
+        theta = np.linalg.solve(H, v[:, None] - b)
+        loss = np.linalg.slogdet(H)[1] - np.linalg.slogdet(H2)[1]
+        loss = loss + (((v2[:, None] - H2 @ theta) ** 2).sum(axis=0) - (b**2).sum(axis=0)) / (2 * sigma**2)
+        loss = loss + mu * rng.standard_normal(draws) + mu**2 / 2
+        share = np.maximum(0, -np.expm1(0.3 - loss))
+        deltas.append((share.mean(), share.std() / math.sqrt(draws)))
+    mean, error = max(deltas)
+    found = SquaredCurve(sigma).delta(np.array([0.3]), np.array([mu]), known)
+    assert found[0] == pytest.approx(mean, abs=4.5 * error)
+
+
 def test_the_probability_of_leaving_the_bounds_covers_all_neighbours():
     X, y = table(60, slope=0.9, seed=2)
     model = ObjectivePerturbation(**FACTS, alpha=4.0).fit(X, y)
@@ -161,6 +184,11 @@ def test_the_probability_of_leaving_the_bounds_covers_all_neighbours():
         worst = max(worst, float((np.abs(X @ theta) >= event.loss.limit).any(axis=0).mean()))
     assert worst > 0.001
     assert worst <= bound
+    few = beyond(event, facts_of(model, X[:4], y[:4]))  # of so few rows the sum of all tails is close to the truth
+    H = X[:4].T @ X[:4] + event.modulus * np.eye(2)
+    theta = np.linalg.solve(H, (X[:4].T @ y[:4])[:, None] - noise)
+    true = float((np.abs(X[:4] @ theta) >= event.loss.limit).any(axis=0).mean())
+    assert true <= few <= 4 * true
     found = losses((X, y), model)
     assert not found.exact
     assert "norm of the row" in found.notes[0]
