@@ -10,28 +10,33 @@ from pathlib import Path
 
 from benchmarks.common import in_process, options, ran_job, report
 from benchmarks.parquet import domain, write
-from discreet import DiscreetWarning, Moments, PrivateMoments
-from discreet.linear import AdaSSP, DPLinearRegression
+from discreet import OPS, AdaSSP, DiscreetWarning, DPLinearRegression, Moments, NoisyGradientDescent
 from discreet.per_instance import leave_one_out, losses
 
-METHODS = {"DPLinearRegression": DPLinearRegression, "AdaSSP": AdaSSP}
+METHODS = {
+    "DPLinearRegression": DPLinearRegression,
+    "AdaSSP": AdaSSP,
+    "OPS": OPS,
+    "NoisyGradientDescent": NoisyGradientDescent,
+}
+NEED_MOMENTS = ("AdaSSP", "OPS")
 
 
-def release(folder: Path, columns: int) -> None:
+def release(folder: Path, rows: int, columns: int) -> None:
     """Write the data's releases beside them."""
     target = f"x{columns - 1}"
     for name, method in METHODS.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)
-            model = method(epsilon=1, delta=1e-6, domain=domain(columns)).fit_source(folder / "data", target)
+            facts = {"epsilon": 1, "delta": 1e-6, "domain": domain(columns), "rows": rows}
+            model = method(**facts).fit_source(folder / "data", target)
         model.release_.save(folder / f"{name}.json")
 
 
 def epsilons(folder: Path, name: str) -> None:
-    """All losses; the moments that a least eigenvalue needs are given, for they are the other pass."""
-    certificate = PrivateMoments.load(folder / f"{name}.json").certificate
-    moments = Moments.load(folder / "moments.npz") if name == "AdaSSP" else None
-    losses(folder / "data", certificate, moments=moments).quantiles()
+    """All losses; where they need the moments these are given, for they are the other pass."""
+    moments = Moments.load(folder / "moments.npz") if name in NEED_MOMENTS else None
+    losses(folder / "data", folder / f"{name}.json", moments=moments).quantiles()
 
 
 def leverages(folder: Path, columns: int) -> None:
@@ -40,13 +45,15 @@ def leverages(folder: Path, columns: int) -> None:
 
 JOBS: dict[str, Callable[[Path, int, int], object]] = {
     "write": lambda folder, rows, columns: write(folder / "data", rows, columns),
-    "release": lambda folder, rows, columns: release(folder, columns),
+    "release": lambda folder, rows, columns: release(folder, rows, columns),
     "save": lambda folder, rows, columns: Moments.from_source(folder / "data", domain(columns)).save(
         folder / "moments.npz"
     ),
     "moments": lambda folder, rows, columns: Moments.from_source(folder / "data", domain(columns)),
     "losses, DPLinearRegression": lambda folder, rows, columns: epsilons(folder, "DPLinearRegression"),
     "losses, AdaSSP (least eigenvalue)": lambda folder, rows, columns: epsilons(folder, "AdaSSP"),
+    "losses, OPS (posterior sample)": lambda folder, rows, columns: epsilons(folder, "OPS"),
+    "losses, NoisyGradientDescent": lambda folder, rows, columns: epsilons(folder, "NoisyGradientDescent"),
     "leverages and residuals": lambda folder, rows, columns: leverages(folder, columns),
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,17 +41,17 @@ def release_batches(
 ) -> tuple[Certificate, Floats]:
     """Stochastic gradient descent; the last iterate."""
     check_rows(rows.count, None)
-    certificate = release.certify(rows.domain, event)
+    release.certify(rows.domain, event)
     release.charge()
-    d = len(event.design)
-    theta = np.zeros(d)
+    theta, iterates = np.zeros(len(event.design)), []
     for _ in range(event.steps):
+        iterates += theta.tolist()
         total = _batch(rows, event, theta, release.source)
         noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, GRADIENT_BITS + 20), release.source)
         theta = theta - step / event.rate * np.ldexp(noisy.astype(float), exponent - GRADIENT_BITS - 20)
         theta = theta * min(1.0, radius / max(float(np.linalg.norm(theta)), 1e-300))
         theta = np.ldexp(np.rint(np.ldexp(theta, THETA_BITS)), -THETA_BITS)
-    return certificate, theta
+    return release.certify(rows.domain, replace(event, iterates=tuple(iterates))), theta
 
 
 def clipped_gradients(X: Floats, y: Floats, theta: Floats, clip: float) -> Ints:

@@ -22,7 +22,7 @@ EPILOG = (
 
 def pdp(
     data: Annotated[Path, typer.Argument(help="The Parquet or CSV file, or folder, that was released.")],
-    release: Annotated[Path, typer.Option("--release", help="The release file.", show_default=False)],
+    release: Annotated[Path, typer.Option("--release", help="The release or model file.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="New .parquet file, confidential.", show_default=False)],
     schema: Annotated[Path | None, typer.Option("--schema", help="Schema, to check it against the release.")] = None,
     picture: Annotated[Path | None, typer.Option(help="New .png or .svg file; by default beside --out.")] = None,
@@ -68,6 +68,7 @@ def _facts(found: Losses, delta: float | None, largest: int) -> dict[str, Any]:
         "about": found.about,
         "exact": found.exact,
         "bounds": found.notes,
+        "given": found.given,
         "delta": promised.delta if delta is None else delta,
         "promised": {"epsilon": promised.epsilon, "delta": promised.delta},
         "for_all": found.for_all(delta),
@@ -78,7 +79,7 @@ def _facts(found: Losses, delta: float | None, largest: int) -> dict[str, Any]:
 
 def _show(facts: dict[str, Any], found: Losses) -> None:
     console.say(f"CONFIDENTIAL. Loss of {facts['about']}: {'exact' if facts['exact'] else 'some parts are bounds'}.")
-    for note in facts["bounds"]:
+    for note in [*facts["bounds"], *facts["given"]]:
         console.say(f"- {note}")
     rows = [[_name(level), f"{value:.4g}"] for level, value in facts["quantiles"].items()]
     rows += [["anybody, given this table (pDP for all)", f"{facts['for_all']:.4g}"]]

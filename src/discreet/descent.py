@@ -46,7 +46,7 @@ def descend(
     limbs, v = _limbs(S), v * (1 << THETA_BITS)
     units = 2 * LATTICE_BITS + THETA_BITS
     theta = np.zeros(d)
-    thetas: list[Floats] = []
+    thetas: list[Floats] = [theta]
     sizes: list[float] = []
     sds: list[float] = []
     for mu in mus:
@@ -57,7 +57,8 @@ def descend(
         theta = theta - step * np.ldexp(noisy.astype(float), exponent - units)
         theta = on_lattice(theta * min(1.0, radius / max(float(np.linalg.norm(theta)), 1e-300)))
         thetas, sizes, sds = [*thetas, theta], [*sizes, size], [*sds, sd]
-    return thetas, replace(event, sizes=tuple(sizes), sds=tuple(sds))
+    points = tuple(np.concatenate(thetas[:-1]).tolist())
+    return thetas[1:], replace(event, sizes=tuple(sizes), sds=tuple(sds), iterates=points)
 
 
 def _limbs(S: NDArray[Any]) -> list[NDArray[np.int64]]:

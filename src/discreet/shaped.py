@@ -56,6 +56,7 @@ def release_shaped(
         "gram_sd": plan.gram_sd,
         "tau": plan.tau,
         "stretch": stretch,
+        "root": () if plan.gram_sd is None else tuple(C.ravel().tolist()),
     }
     cap = plan.Y + B * coefficient_bound(lambda_, plan.rows, plan.B, plan.Y, least)
     R = min(cap, math.exp(log_norm + s / plan.mu2 * quantile(plan.failure) + s))

@@ -16,8 +16,8 @@ from tables import full_text
 from discreet import AdaSSP, DPLinearRegression, Moments, release
 from discreet.per_instance import leave_one_out, losses
 from discreet.per_instance.eigenvalue import Spectrum
-from discreet.per_instance.exact import Facts
 from discreet.per_instance.leverage import Ridge
+from discreet.per_instance.parts import Facts
 from discreet.per_instance.stream import Rows
 
 CANARY = 47.31618033988
@@ -60,7 +60,8 @@ def test_nothing_shows_the_losses(found, capsys):
         Spectrum(moments.floats([0, 1])),
         Ridge(np.eye(2), np.full(2, CANARY), 1.0),
         Rows(np.full((1, 2), CANARY)),
-        Facts(found.certificate, lambda: moments, adding=False, pair=None),
+        found.measured[0],
+        Facts(found.certificate, lambda: moments, np.asarray, np.asarray, adding=False, pair=None),
     ]
     for thing in things:
         for text in (repr(thing), str(thing), f"{thing}", f"{[thing]}"):

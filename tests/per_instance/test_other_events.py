@@ -8,8 +8,8 @@ import pytest
 
 from discreet import Domain
 from discreet.losses import Logistic, Squared
-from discreet.per_instance import exact, losses
-from discreet.per_instance.exact import Part, parts_of
+from discreet.per_instance import losses, parts
+from discreet.per_instance.parts import Part, parts_of
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block, GaussianEvent
@@ -121,7 +121,7 @@ def test_a_mechanism_without_a_formula_gets_its_own_curve():
 
 
 def test_a_mechanism_brings_its_formula(monkeypatch):
-    monkeypatch.setattr(exact, "_MAKERS", dict(exact._MAKERS))
+    monkeypatch.setattr(parts, "_MAKERS", dict(parts._MAKERS))
 
     @parts_of(Coin)
     def coin(event, facts):

@@ -104,7 +104,11 @@ class ObjectivePerturbation(PerturbedRegressor):
     def _tasks(self, calibration: Calibration, domain: Domain, outcome: Outcome) -> list[Task]:
         labels = outcome.labels(domain)
         if self.published is None:
-            return one_stage(calibration, self._wish(), labels, self._radius)
+            tasks = one_stage(calibration, self._wish(), labels, self._radius)
+            if self.penalty != "l2" or self._radius is not None:
+                return tasks
+            name = domain.entries[domain.target(outcome.name)].name
+            return [replace(task, event=replace(task.event, target=name)) for task in tasks]
         L, b = calibration.norm * calibration.loss.slope, calibration.norm**2 * calibration.loss.curvature
         e, d = calibration.epsilon, calibration.delta
         if self.published == "000-code":

@@ -11,7 +11,8 @@ from discreet.errors import ParameterError
 from discreet.files import read_document, read_json
 from discreet.histogram import only
 from discreet.moments import Moments
-from discreet.per_instance.exact import Facts, Pair, needs_moments, parts
+from discreet.per_instance.mechanisms import needs_moments, parts
+from discreet.per_instance.parts import Facts, Pair
 from discreet.per_instance.result import Losses, Measured
 from discreet.per_instance.stream import Floats, Rows, each_row, one_row, open_ordered
 from discreet.privacy.certificate import Certificate
@@ -36,13 +37,13 @@ def losses(
 
     For a row in the table this compares the release with the one that would have been drawn without the row. Rows are
     clipped and rounded exactly as for the release, so Gaussian parts are exact. The data are read once more; twice
-    where a least eigenvalue was released and `moments` are not given.
+    where the loss of a row depends on the others, as for coefficients, and `moments` are not given.
 
     Parameters
     ----------
     source : path, list of paths, frame, Arrow table, array, or pair (X, y)
         The private rows that the release was computed from.
-    release : PrivateMoments, fitted estimator, Certificate, or path of a release file
+    release : PrivateMoments, fitted estimator, Certificate, or path of a release or model file
         The release.
     targets : like `source`, optional
         People who are not in the table: their losses are given instead, as if each were added to it.
@@ -68,11 +69,14 @@ def losses(
     """
     certificate = certificate_of(release)
     _check(certificate, targets, replacement)
-    if moments is None and needs_moments(certificate):
-        _refuse_stream(source, certificate)
+    if needs_moments(certificate):
+        for rows in (source,) if targets is None else (source, targets):
+            _refuse_stream(rows, certificate)
     facts = Facts(
         certificate,
         lambda: _moments(source, moments, certificate, n_jobs),
+        lambda work: each_row(source, certificate.domain, work, n_jobs=n_jobs),
+        lambda work: each_row(targets, certificate.domain, work, n_jobs=n_jobs),
         adding=targets is not None,
         pair=None if replacement is None else _pair(replacement, certificate),
     )
@@ -92,11 +96,12 @@ def _measure(rows: Any, facts: Facts, n_jobs: int | None, report: Progress) -> l
         source = rows if column is None else only(rows, declared, column)
 
         def work(batch: Rows, chosen: list[int] = chosen) -> Floats:
-            return np.stack([wanted[i].cost(batch) for i in chosen])
+            return np.concatenate([np.atleast_2d(wanted[i].cost(batch)) for i in chosen])
 
         found = each_row(source, domain, work, n_jobs=n_jobs, progress=report)
-        values |= dict(zip(chosen, found, strict=True))
-    return [Measured(p.name, p.note, values[i], p.everyone, p.laws) for i, p in enumerate(wanted)]
+        ends = np.cumsum([1 if (curve := wanted[i].curve) is None else curve.width for i in chosen])
+        values |= dict(zip(chosen, np.split(found, ends[:-1]), strict=True))
+    return [Measured(part, values[i] if part.curve else values[i][0]) for i, part in enumerate(wanted)]
 
 
 def certificate_of(release: Any) -> Certificate:

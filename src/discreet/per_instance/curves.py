@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Protocol
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfinv, log_ndtr, ndtri
@@ -14,6 +16,19 @@ from discreet.errors import ParameterError
 from discreet.privacy import ops
 
 Floats = NDArray[np.float64]
+
+
+class Curve(Protocol):
+    """What a part that is not Gaussian costs rows, from a few statistics of each: `width` of them."""
+
+    width: ClassVar[int]
+
+    def delta(self, epsilon: Floats, mu: Floats, statistics: Floats) -> Floats:
+        """delta_i(epsilon_i), the worse direction, of the part together with a mu_i-GDP part; a column a row."""
+
+    def size(self, statistics: Floats) -> Floats:
+        """Roughly the mu of the part: where a search for epsilon begins."""
+
 
 _STEP = 0.004  # of log mu between the points of the table
 _FEW = 4096
@@ -61,9 +76,7 @@ def delta(mu: ArrayLike, epsilon: float) -> Floats:
     >>> delta([0.0, 1.0], epsilon=1.0).round(4)
     array([0.    , 0.1269])
     """
-    if not checks.is_real(epsilon) or not 0 <= epsilon < np.inf:
-        raise ParameterError(f"epsilon must be a finite number from 0, got {epsilon!r}.")
-    mu = _mus(mu)
+    epsilon, mu = checked(epsilon), _mus(mu)
     found = np.zeros(mu.size)
     flat = mu.ravel()
     for start in range(0, flat.size, _CHUNK):
@@ -71,6 +84,13 @@ def delta(mu: ArrayLike, epsilon: float) -> Floats:
         some = part > 0
         found[start : start + _CHUNK][some] = ops.gaussian_delta(np.full(some.sum(), epsilon), part[some])[0]
     return found.reshape(mu.shape)
+
+
+def checked(epsilon: float) -> float:
+    """A finite epsilon from 0."""
+    if not checks.is_real(epsilon) or not 0 <= epsilon < np.inf:
+        raise ParameterError(f"epsilon must be a finite number from 0, got {epsilon!r}.")
+    return float(epsilon)
 
 
 def _mus(mu: ArrayLike) -> Floats:
@@ -94,3 +114,20 @@ def _solve(mu: Floats, delta: float) -> tuple[Floats, Floats]:
     with np.errstate(under="ignore"):
         rise = np.exp(-a * a / 2) / np.sqrt(2 * np.pi)
     return e, rise / np.exp(e + log_ndtr(-e / mu - mu / 2))
+
+
+def normal_points(panels: int) -> tuple[Floats, Floats]:
+    """Points and weights for integrals against the normal density over [-9, 9]: 16 points a panel.
+
+    Examples
+    --------
+    >>> z, weights = normal_points(4)
+    >>> round(float(weights @ z**2), 9)
+    1.0
+    """
+    x, w = np.polynomial.legendre.leggauss(16)
+    edges = np.linspace(-9, 9, panels + 1)
+    half = (edges[1:] - edges[:-1])[:, None] / 2
+    z = (half * (x + 1) + edges[:-1, None]).ravel()
+    weights = (half * w).ravel() * np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
+    return z, weights / weights.sum()

@@ -40,7 +40,7 @@ def compose(*losses: Losses) -> Losses:
     if not losses:
         raise ParameterError("Give the losses of at least one release.")
     first = losses[0]
-    sizes = {len(found.measured[0].values) for found in losses}
+    sizes = {found.rows for found in losses}
     if len(sizes) > 1 or {found.about for found in losses} != {first.about}:
         raise ParameterError("Only losses of the same rows, about the same change, add up.")
     events = tuple(event for found in losses for event in found.certificate.events)

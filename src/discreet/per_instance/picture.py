@@ -28,7 +28,11 @@ def draw(losses: Losses, path: str | Path | None, delta: float) -> Any:
     axes = figure.add_subplot()
     everyone = losses.for_all(delta)
     worst = max(everyone, promised.epsilon if delta == promised.delta else 0.0)
-    axes.hist(values, bins=np.linspace(0, worst * 1.03 or 1.0, 80).tolist(), color="#4477aa")
+    bins = np.linspace(0, worst * 1.03 or 1.0, 80)
+    if 0 < np.quantile(values, 0.99) < worst / 5:  # most lose far less than the worst: show by how many times
+        bins = np.geomspace(max(float(values[values > 0].min()), worst * 1e-6), worst * 1.1, 80)
+        axes.set_xscale("log")
+    axes.hist(np.maximum(values, bins[0]), bins=bins.tolist(), color="#4477aa")
     axes.axvline(float(np.median(values)), color="#4477aa", linestyle="--", label="median of the table")
     axes.axvline(everyone, color="#228833", linestyle="-.", label="pDP for all")
     if delta == promised.delta:

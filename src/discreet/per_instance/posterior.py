@@ -18,12 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.per_instance.curves import normal_points
 from discreet.per_instance.leverage import LeaveOneOut
 from discreet.privacy import ada_ops, ops
 
 Floats = NDArray[np.float64]
-
-_X, _W = np.polynomial.legendre.leggauss(16)
 
 
 def ops_delta(rows: LeaveOneOut, gamma: float, epsilon: float) -> Floats:
@@ -109,7 +108,7 @@ def _stages(
     plan: ada_ops.Plan, pair: Neighbour, panels: int, *, without: bool
 ) -> Iterator[tuple[float, Floats, Floats, LeaveOneOut, Floats]]:
     """For each Z1: its weight; and for each Z2 a weight, the log-ratio so far, and gamma."""
-    z, weights = _normal(panels)
+    z, weights = normal_points(panels)
     first, second = (pair.least_without, pair.least_with) if without else (pair.least_with, pair.least_without)
     shift = (first - second) / plan.s1
     for z1, weight in zip(z, weights, strict=True):
@@ -125,12 +124,3 @@ def _stages(
         bounds = np.array([ada_ops.residual_bound(plan, penalty, here + penalty.s2 * z2) for z2 in z])
         gap = (here - there) / penalty.s2
         yield weight, weights, ratio + gap * z + gap**2 / 2, row, unit / bounds**2
-
-
-def _normal(panels: int) -> tuple[Floats, Floats]:
-    """Points and weights for integrals against the normal density over [-9, 9]."""
-    edges = np.linspace(-9, 9, panels + 1)
-    half = (edges[1:] - edges[:-1])[:, None] / 2
-    z = (half * (_X + 1) + edges[:-1, None]).ravel()
-    weights = (half * _W).ravel() * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return z, weights / weights.sum()

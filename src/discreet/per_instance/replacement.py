@@ -21,7 +21,7 @@ from discreet import sensitivity
 from discreet.domain import Domain
 from discreet.histogram import bin_of
 from discreet.per_instance.eigenvalue import Spectrum
-from discreet.per_instance.exact import Facts, Pair, Part
+from discreet.per_instance.parts import Facts, Pair, Part
 from discreet.per_instance.stream import Rows
 from discreet.privacy.events import Block, GaussianEvent
 
@@ -69,7 +69,7 @@ def worst(event: GaussianEvent, facts: Facts) -> list[Part]:
     """A bound on the cost of any replacement, all blocks of an event together."""
     names = ", ".join(block.name for block in event.blocks)
     note = "a bound over every row that may take this one's place"
-    spectra = {block: facts.spectrum(block) for block in event.blocks if block.statistic == "eigenvalue"}
+    spectra = {block: facts.spectrum(block.rows) for block in event.blocks if block.statistic == "eigenvalue"}
 
     def cost(rows: Rows) -> Floats:
         total = np.zeros(len(rows.Z))

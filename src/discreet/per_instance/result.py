@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from discreet import checks
 from discreet.errors import ParameterError
 from discreet.files import atomic_write
-from discreet.per_instance import curves
+from discreet.per_instance import curves, solving
 from discreet.per_instance.distribution import Distribution
+from discreet.per_instance.parts import Part
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Law, Point
@@ -31,13 +32,18 @@ _ROUND = 16  # where laws are convolved, mu is rounded up to the next 2^(k/16)
 
 
 class Measured(NamedTuple):
-    """One part of a release: mu_i^2 of every row, or the place of each row's law."""
+    """One part of a release, and for every row its mu_i^2, its statistics, or the place of its law."""
 
-    name: str
-    note: str
+    part: Part
     values: Floats
-    everyone: float
-    laws: tuple[Law, ...]
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the values are mu_i^2."""
+        return not self.part.laws and self.part.curve is None
+
+    def __repr__(self) -> str:
+        return "Measured(confidential)"
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,13 @@ class Losses:
     def __init__(self, certificate: Certificate, parts: Sequence[Measured], about: str) -> None:
         self.certificate, self.about = certificate, about
         self.measured = list(parts)
+        self._epsilons: dict[float, Floats] = {}
+        curved = sum(one.part.curve is not None for one in self.measured)
+        if curved > 1 or (curved and self._laws()):
+            raise ParameterError(
+                "Only one of the releases may have a loss other than Gaussian: those of two do not add up in closed "
+                "form. per_instance.group.simple bounds them, from the epsilons and deltas of each."
+            )
 
     @property
     def exact(self) -> bool:
@@ -76,7 +89,12 @@ class Losses:
     @property
     def notes(self) -> list[str]:
         """Which parts are bounds, and why."""
-        return [f"{part.name}: {part.note}" for part in self.measured if part.note]
+        return [f"{part.name}: {part.note}" for part, _ in self.measured if part.note]
+
+    @property
+    def given(self) -> list[str]:
+        """For which parts the loss is that of the noise which was used, and what fixed it."""
+        return [f"{part.name}: {part.given}" for part, _ in self.measured if part.given]
 
     def mu(self) -> Floats:
         """The Gaussian part of every row's loss, root of the sum of squares over blocks and stages."""
@@ -85,20 +103,31 @@ class Losses:
     def parts(self) -> dict[str, Floats]:
         """mu_i^2 of every row, by the Gaussian part it comes from."""
         found: dict[str, Floats] = {}
-        for part in self.measured:
-            if not part.laws:
-                found[part.name] = found.get(part.name, 0.0) + part.values
+        for one in self.measured:
+            if one.gaussian:
+                found[one.part.name] = found.get(one.part.name, 0.0) + one.values
         return found
 
     def epsilon(self, delta: float | None = None) -> Floats:
         """epsilon_i(delta) of every row, in the order of the rows; the certificate's delta by default."""
         delta = self._delta(delta)
+        if delta not in self._epsilons:
+            self._epsilons[delta] = self._epsilon(delta)
+        return self._epsilons[delta].copy()
+
+    def _epsilon(self, delta: float) -> Floats:
+        if self._curve is not None:
+            part, statistics = self._curve
+            return solving.epsilon(part.curve, self.mu(), statistics, delta)  # type: ignore[arg-type]
         if not self._laws():
             return curves.epsilon(self.mu(), delta)
         return self._each(lambda bills: accounting.epsilon(bills, delta))
 
     def delta(self, epsilon: float) -> Floats:
         """delta_i(epsilon) of every row, in the order of the rows."""
+        if self._curve is not None:
+            part, statistics = self._curve
+            return solving.delta(part.curve, self.mu(), statistics, curves.checked(epsilon))  # type: ignore[arg-type]
         if not self._laws():
             return curves.delta(self.mu(), epsilon)
         return self._each(lambda bills: accounting.delta(bills, epsilon))
@@ -123,10 +152,18 @@ class Losses:
     def for_all(self, delta: float | None = None) -> float:
         """A bound on epsilon for every row of the domain, in or out of the table, given this table (pDP for all)."""
         delta = self._delta(delta)
-        mu = float(np.sqrt(sum(part.everyone for part in self.measured)))
-        bills = [_Bill(mu), *(_Bill(0.0, part.laws[-1]) for part in self._laws())]
-        worst = curves.epsilon(mu, delta) if not self._laws() else accounting.epsilon(bills, delta)  # type: ignore[arg-type]
-        return max(float(worst), float(self.epsilon(delta).max()))
+        mu = float(np.sqrt(sum(one.part.everyone for one in self.measured if one.gaussian)))  # type: ignore[misc]
+        worst = float(curves.epsilon(mu, delta))
+        if self._curve is not None:
+            worst = accounting.epsilon(self.certificate.events, delta)
+            if (corner := self._curve.part.everyone) is not None:
+                column = np.asarray(corner, dtype=np.float64)[:, None]
+                own = solving.epsilon(self._curve.part.curve, np.array([mu]), column, delta)  # type: ignore[arg-type]
+                worst = min(worst, float(own[0]))
+        elif self._laws():
+            bills = [_Bill(mu), *(_Bill(0.0, one.part.laws[-1]) for one in self._laws())]
+            worst = accounting.epsilon(bills, delta)  # type: ignore[arg-type]
+        return max(worst, float(self.epsilon(delta).max()))
 
     def save(self, path: str | Path) -> None:
         """Write a Parquet file that only its owner may read, marked confidential; never over another file.
@@ -138,9 +175,10 @@ class Losses:
             mu^2 by part.
         """
         path = place(path, ".parquet")
-        columns: dict[str, Any] = {"row": np.arange(len(self.measured[0].values)), "epsilon": self.epsilon()}
+        columns: dict[str, Any] = {"row": np.arange(self.rows), "epsilon": self.epsilon()}
         columns |= {"mu": self.mu()} | {f"mu^2 of {name}": values for name, values in self.parts().items()}
-        facts = {"note": NOTE, "about": self.about, "bounds": self.notes, "delta": self.certificate.guarantee.delta}
+        facts: dict[str, Any] = {"note": NOTE, "about": self.about, "bounds": self.notes, "given": self.given}
+        facts["delta"] = self.certificate.guarantee.delta
         metadata = {"discreet": json.dumps(facts), "confidential": "true"}
         table = pa.table(columns).replace_schema_metadata(metadata)
         with atomic_write(path, confidential=True) as file:
@@ -163,24 +201,33 @@ class Losses:
     def _delta(self, delta: float | None) -> float:
         return checks.fraction("delta", self.certificate.guarantee.delta if delta is None else delta)
 
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return int(self.measured[0].values.shape[-1])
+
     def _squares(self) -> Floats:
-        found = [part.values for part in self.measured if not part.laws]
-        return np.sum(found, axis=0) if found else np.zeros(len(self.measured[0].values))
+        found = [one.values for one in self.measured if one.gaussian]
+        return np.sum(found, axis=0) if found else np.zeros(self.rows)
 
     def _laws(self) -> list[Measured]:
-        return [part for part in self.measured if part.laws]
+        return [one for one in self.measured if one.part.laws]
+
+    @property
+    def _curve(self) -> Measured | None:
+        return next((one for one in self.measured if one.part.curve is not None), None)
 
     def _each(self, price: Callable[[Any], float]) -> Floats:
         """A price for every row, computed once for those that share their laws and, rounded up, their mu."""
         others = self._laws()
         with np.errstate(divide="ignore"):
             level = np.ceil(_ROUND * np.log2(self.mu()))
-        keys = np.stack([np.maximum(level, -1e6), *(part.values for part in others)])
+        keys = np.stack([np.maximum(level, -1e6), *(one.values for one in others)])
         unique, inverse = np.unique(keys, axis=1, return_inverse=True)
         top = float(self.mu().max())
         prices = []
         for key in unique.T:
-            laws = [part.laws[int(place)] for part, place in zip(others, key[1:], strict=True)]
+            laws = [one.part.laws[int(place)] for one, place in zip(others, key[1:], strict=True)]
             mu = min(2.0 ** (key[0] / _ROUND), top) if key[0] > -1e6 else 0.0
             prices.append(price([_Bill(mu), *(_Bill(0.0, law) for law in laws if law != Point(0.0))]))
         return np.asarray(prices)[inverse.ravel()]

@@ -7,28 +7,59 @@ theta is Gaussian, N(theta_hat, sigma^2 H^-2). With R = y - x'theta and u = x'b,
 
 p without the row and q with it. R and u are jointly normal; given R the ratio is linear in u, so its
 hockey-stick divergence is a normal probability, and one integral over R is left (Gauss-Legendre between the points
-where the mean of the ratio crosses epsilon). This is the limit in which the loss of `privacy.objective` is never made
-linear; releases with an `ObjectiveEvent` get the bound that `exact.objective` gives.
+where the mean of the ratio crosses epsilon). Beside a mu-GDP part the ratio stays normal given R, with mu^2/2 more in
+its mean and mu^2 in its variance. `of_objectives` says when a released minimiser has this law.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
+from scipy.special import erfcx
 
 from discreet import checks
-from discreet.errors import ParameterError
+from discreet.per_instance import curves, solving
 from discreet.per_instance.leverage import LeaveOneOut
-from discreet.privacy.ops import least
 
 Floats = NDArray[np.float64]
 
 _X, _W = np.polynomial.legendre.leggauss(24)
-_PANELS = 8
-_REACH = 12.0
+_PANELS = 4
+_REACH = 9.0
+_UP = 1 + 1e-8
+_ROOT2 = np.sqrt(2.0)
+
+
+@dataclass(frozen=True)
+class SquaredCurve:
+    """One minimiser with noise of sd `sigma` in its objective, from m, s = x'H^-2 x, r and |x|^2 of each row.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of each coordinate of b.
+    failure : float
+        A probability that is added to delta: that the minimiser does not have this law.
+    """
+
+    width: ClassVar[int] = 4
+
+    sigma: float
+    failure: float = 0.0
+
+    def delta(self, epsilon: Floats, mu: Floats, statistics: Floats) -> Floats:
+        """The worse of the two directions."""
+        return np.maximum(*_both(statistics, self.sigma, epsilon, mu)) * _UP + self.failure
+
+    def size(self, statistics: Floats) -> Floats:
+        """Of the loss at the mean of R, and of that of R itself."""
+        _, s, r, x2 = statistics
+        found: Floats = np.sqrt(x2 * (r**2 / self.sigma**2 + s))
+        return found
 
 
 def delta(rows: LeaveOneOut, sigma: float, epsilon: float) -> tuple[Floats, Floats]:
@@ -50,48 +81,60 @@ def delta(rows: LeaveOneOut, sigma: float, epsilon: float) -> tuple[Floats, Floa
     >>> [float(d[0].round(4)) for d in delta(rows, sigma=3.0, epsilon=0.5)]
     [0.0345, 0.0]
     """
-    sigma = checks.positive("sigma", sigma)
-    if not checks.is_real(epsilon) or not 0 <= epsilon < np.inf:
-        raise ParameterError(f"epsilon must be a finite number from 0, got {epsilon!r}.")
-    e = np.full(len(rows.leverage), float(epsilon))
-    return _both(rows, sigma, e)
+    e = np.full(len(rows.leverage), curves.checked(epsilon))
+    return _both(statistics(rows), checks.positive("sigma", sigma), e, np.zeros_like(e))
 
 
 def epsilon(rows: LeaveOneOut, sigma: float, delta: float) -> Floats:
     """epsilon_i(delta) of each row, for the worse direction, from the safe side."""
-    sigma, target = checks.positive("sigma", sigma), checks.fraction("delta", delta)
-
-    def safe(e: Floats) -> NDArray[np.bool_]:
-        return np.asarray(np.maximum(*_both(rows, sigma, e)) * (1 + 1e-8) <= target)
-
-    zero = np.zeros(len(rows.leverage))
-    return np.where(safe(zero), 0.0, least(safe, np.ones_like(zero)))
+    curve, target = SquaredCurve(checks.positive("sigma", sigma)), checks.fraction("delta", delta)
+    return solving.epsilon(curve, np.zeros_like(rows.leverage), statistics(rows), target)
 
 
-def _both(rows: LeaveOneOut, sigma: float, e: Floats) -> tuple[Floats, Floats]:
-    m, s, r, x2 = rows.leverage, rows.second, rows.residual, rows.norm2
-    grown = 1 + m
-    log = np.log1p(m)
-    return _stick(1.0, -log, r, m, s, x2, sigma, e), _stick(-1.0, log, r / grown, m / grown, s / grown**2, x2, sigma, e)
+def statistics(rows: LeaveOneOut) -> Floats:
+    """m, s, r and |x|^2."""
+    return np.stack([rows.leverage, rows.second, rows.residual, rows.norm2])
 
 
-def _stick(sign: float, log: Floats, r: Floats, m: Floats, s: Floats, x2: Floats, sigma: float, e: Floats) -> Floats:
+def _both(statistics: Floats, sigma: float, e: Floats, mu: Floats) -> tuple[Floats, Floats]:
+    m, s, r, x2 = statistics
+    s = np.maximum(s, 1e-280)
+    grown, log = 1 + m, np.log1p(m)
+    forth = _stick(1.0, -log, np.stack([r, m, s, x2]), sigma, e, mu)
+    return forth, _stick(-1.0, log, np.stack([r / grown, m / grown, s / grown**2, x2]), sigma, e, mu)
+
+
+def _stick(sign: float, log: Floats, statistics: Floats, sigma: float, e: Floats, mu: Floats) -> Floats:
     """Of l = (2 sign R u + |x|^2 R^2)/(2 sigma^2) + log, R = r + v, v ~ N(0, sigma^2 s), Cov(u, v) = sigma^2 m sign."""
+    r, m, s, x2 = statistics
+    log = log + mu**2 / 2
     sd = sigma * np.sqrt(s)
     slope = m / s  # of E[u | v] in v, for theta = theta_hat - H^-1 b in both tables
-    spread = np.sqrt(np.maximum(x2 - m * slope, 0.0)) / sigma
+    spread = np.sqrt(np.maximum(x2 - m * slope, 0.0)) / sigma  # of l over R, given v
     a = sign * slope + x2 / 2  # mean of l: (a v^2 + b v + c)/sigma^2 + log
     b, c = r * (sign * slope + x2), x2 * r**2 / 2
     points = _breaks(a, b, c + (log - e) * sigma**2, sd)
-    total = np.zeros_like(r)
+    total: Floats = np.zeros_like(r)
+    facts = (a, b, c, r, log, sd, spread, mu, e)
     for left, right in pairwise(points):
-        for panel in range(_PANELS):
-            width = (right - left) / _PANELS
-            v = left + width * (panel + (_X[:, None] + 1) / 2)
-            mean = (a * v**2 + b * v + c) / sigma**2 + log
-            density = np.exp(-((v / sd) ** 2) / 2) / (np.sqrt(2 * np.pi) * sd)
-            total += (_W[:, None] * density * _above(mean, np.abs(r + v) * spread, e)).sum(axis=0) * width / 2
+        wide = np.flatnonzero(right > left)
+        if len(wide):
+            chosen = (part[wide] for part in facts)
+            total[wide] += _between(left[wide], right[wide], sigma, *chosen)
     return np.clip(total, 0.0, 1.0)
+
+
+def _between(left: Floats, right: Floats, sigma: float, *facts: Floats) -> Floats:
+    """The integral over v from left to right."""
+    a, b, c, r, log, sd, spread, mu, e = facts
+    total: Floats = np.zeros_like(left)
+    width = (right - left) / _PANELS
+    for panel in range(_PANELS):
+        v = left + width * (panel + (_X[:, None] + 1) / 2)
+        mean = (a * v**2 + b * v + c) / sigma**2 + log
+        density = np.exp(-((v / sd) ** 2) / 2) / (np.sqrt(2 * np.pi) * sd)
+        total += _W @ (density * _above(mean, np.hypot((r + v) * spread, mu), e)) * width / 2
+    return total
 
 
 def _breaks(a: Floats, b: Floats, c: Floats, sd: Floats) -> list[Floats]:
@@ -105,10 +148,13 @@ def _breaks(a: Floats, b: Floats, c: Floats, sd: Floats) -> list[Floats]:
 
 
 def _above(mean: Floats, sd: Floats, e: Floats) -> Floats:
-    """E (1 - e^(epsilon - l))+ for l ~ N(mean, sd^2)."""
+    """E (1 - e^(epsilon - l))+ for l ~ N(mean, sd^2): phi(z) (M(-z) - M(sd - z)), M the Mills ratio."""
     over = mean - e
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         z = over / sd
-        spread = ndtr(z) - np.exp(np.minimum(sd**2 / 2 - over + log_ndtr(z - sd), 700.0))
-        sharp = np.where(over > 0, -np.expm1(-np.maximum(over, 0.0)), 0.0)
-    return np.clip(np.where(sd > 1e-9, spread, sharp), 0.0, 1.0)
+        high = np.clip(z, -38.0, 8.0)
+        found = np.exp(-(high**2) / 2) * (erfcx(-high / _ROOT2) - erfcx((sd - high) / _ROOT2)) / 2
+        far = ~(z < 8)  # or no spread at all
+        if far.any():
+            found[far] = np.where(over[far] > 0, -np.expm1(np.minimum(sd[far] ** 2 / 2 - over[far], 0.0)), 0.0)
+    return np.clip(np.where(far | (z > -38), found, 0.0), 0.0, 1.0)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from discreet.sources import Source, open_source
 from discreet.summing import Done, Shared, threads
 
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 _BATCH = 1 << 18
 
@@ -35,6 +36,14 @@ class Rows:
 
     def __init__(self, Z: Floats) -> None:
         self.Z = Z
+        self._known: dict[Any, Any] = {}
+
+    def once(self, key: Any, work: Callable[[], T]) -> T:
+        """What a function returns, computed for these rows only once."""
+        if key not in self._known:
+            self._known[key] = work()
+        found: T = self._known[key]
+        return found
 
     @cached_property
     def squares(self) -> Floats:

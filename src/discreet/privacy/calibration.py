@@ -54,8 +54,8 @@ class Calibration:
 
         def holds(scale: float) -> bool:
             events = [*others, *[self.event(modulus, scale)] * count]
-            if self.delta == 0:
-                return accounting.epsilon(events, 0.0) <= self.epsilon
+            if self.noise == "laplace":  # pure, whatever delta is
+                return accounting.epsilon(events, self.delta) <= self.epsilon
             return accounting.delta(events, self.epsilon) <= self.delta
 
         scale = least_scale(holds, self.norm * self.loss.slope / self.epsilon)

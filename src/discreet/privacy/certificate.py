@@ -151,7 +151,8 @@ class Certificate:
                 certificate.domain.indices([*block.rows, *block.columns])
             for event in certificate.events:
                 certificate.domain.indices(() if isinstance(event, BlockEvent) else event.design)
-                certificate.domain.indices([event.target] if isinstance(event, CoefficientEvent) else ())
+                named = None if isinstance(event, BlockEvent) else event.target
+                certificate.domain.indices([] if named is None else [named])
             declared = certificate.domain if certificate.declared is None else certificate.declared
             if list(declared.columns) != list(certificate.domain.columns):
                 raise FileFormatError("The certificate contradicts itself.")

@@ -14,21 +14,34 @@ from discreet.privacy.laws import Alone, Law
 
 @dataclass(frozen=True, kw_only=True)
 class GradientEvent(CoefficientEvent):
-    """Gradients X'X theta - X'y with Gaussian noise: norms of the iterates that they were taken at, and sds."""
+    """Gradients X'X theta - X'y with Gaussian noise: norms of the iterates that they were taken at, and sds.
+
+    `iterates` holds these, one after the other: they are public, and what a row lost depends on them.
+    """
 
     mechanism: ClassVar[str] = "noisy gradient descent"
     name: ClassVar[str] = "gradients"
     exact: ClassVar[bool] = True
     from_zero: ClassVar[tuple[str, ...]] = ("sizes",)
+    signed: ClassVar[tuple[str, ...]] = ("iterates",)
 
     sizes: tuple[float, ...]
     sds: tuple[float, ...]
+    iterates: tuple[float, ...]
 
     @property
     def mu(self) -> float:
         """Gaussian releases compose exactly, adapted to each other or not."""
         steps = zip(self.sizes, self.sds, strict=True)
         return gdp.compose(gradient_change(self, size) / sd for size, sd in steps) * ROUND_UP
+
+    def keeps(self) -> bool:
+        """Whether the norms are those of the iterates."""
+        d = len(self.design)
+        points = [self.iterates[at : at + d] for at in range(0, len(self.iterates), d)]
+        return len(self.iterates) == d * len(self.sizes) and all(
+            math.hypot(*theta) <= size * ROUND_UP for theta, size in zip(points, self.sizes, strict=True)
+        )
 
 
 def gradient_change(event: GradientEvent, size: float) -> float:
@@ -39,16 +52,21 @@ def gradient_change(event: GradientEvent, size: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchesEvent(CoefficientEvent):
-    """Sums of clipped gradients of rows that are drawn into each batch independently, with Gaussian noise."""
+    """Sums of clipped gradients of rows that are drawn into each batch independently, with Gaussian noise.
+
+    `iterates` holds the points that they were taken at, one after the other; the promise does not depend on them.
+    """
 
     mechanism: ClassVar[str] = "noisy stochastic gradient descent"
     name: ClassVar[str] = "gradients of sampled batches"
     exact: ClassVar[bool] = True
+    signed: ClassVar[tuple[str, ...]] = ("iterates",)
 
     rate: float
     steps: int
     clip: float
     sd: float
+    iterates: tuple[float, ...] = ()
 
     @property
     def law(self) -> Law:

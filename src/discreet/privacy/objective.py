@@ -55,6 +55,9 @@ class ObjectiveEvent:
         The law of the noise.
     declared : (epsilon, delta), optional
         For a stage that was calibrated after an earlier output was seen: what it was held to, declared before.
+    target : str, optional
+        The outcome's coordinate, named where the penalty is lambda |theta|^2/2 alone and theta is not constrained: then
+        what a row lost under squared loss has a closed form. The promise does not depend on it.
     """
 
     loss: Loss
@@ -67,6 +70,7 @@ class ObjectiveEvent:
     neighbors: Neighbors = "add-remove"
     noise: Noise = "gaussian"
     declared: tuple[float, float] | None = None
+    target: str | None = None
 
     name = "perturbed minimiser"
     exact = False
@@ -125,6 +129,7 @@ class ObjectiveEvent:
             "output": self.output,
             "neighbors": self.neighbors,
             "declared": None if self.declared is None else list(self.declared),
+            "target": self.target,
             "exact": False,
         }
 
@@ -150,6 +155,7 @@ class ObjectiveEvent:
             facts["neighbors"],
             facts["noise"],
             None if declared is None else (float(declared[0]), float(declared[1])),
+            None if facts.get("target") is None else str(facts["target"]),
         )
 
 

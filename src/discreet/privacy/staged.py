@@ -38,7 +38,7 @@ class StagedEvent(CoefficientEvent):
         Probabilities that the eigenvalue is overestimated, that R is too small, and of the third kind of the method.
     """
 
-    signed: ClassVar[tuple[str, ...]] = ("eigenvalue", "log_norm")
+    signed: ClassVar[tuple[str, ...]] = ("eigenvalue", "log_norm", "root")
     from_zero: ClassVar[tuple[str, ...]] = ("failures", "tau")
     optional: ClassVar[tuple[str, ...]] = ("rows", "log_norm", "norm_sd", "gram_sd")
 
@@ -124,7 +124,10 @@ class AdaptiveEvent(StagedEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputEvent(StagedEvent):
-    """Ridge coefficients with noise of covariance A^-1/gamma, A = I, S or S^2, S a release of H plus tau I."""
+    """Ridge coefficients with noise of covariance A^-1/gamma, A = I, S or S^2, S a release of H plus tau I.
+
+    `root` holds C, C'C = A, line by line, which was released; it is empty for A = I.
+    """
 
     mechanism: ClassVar[str] = "output perturbation"
     name: ClassVar[str] = "least eigenvalue of X'X, log norm of the coefficients, X'X, coefficients"
@@ -134,6 +137,7 @@ class OutputEvent(StagedEvent):
     gram_sd: float | None
     tau: float
     stretch: float
+    root: tuple[float, ...] = ()
 
     def _own_costs(self) -> list[float]:
         gram = 0.0 if self.gram_sd is None else self.norm**2 / self.gram_sd
@@ -143,7 +147,7 @@ class OutputEvent(StagedEvent):
         """Whether tau covers the noise on X'X, too."""
         if self.shape == "isotropic":
             return self.stretch >= 1 and super().keeps()
-        if self.gram_sd is None or not self.failures[2]:
+        if self.gram_sd is None or not self.failures[2] or len(self.root) != len(self.design) ** 2:
             return False
         needed = output_perturbation.spectral_bound(len(self.design), self.gram_sd, self.failures[2])
         return self.tau * ROUND_UP >= needed and super().keeps()
@@ -152,10 +156,14 @@ class OutputEvent(StagedEvent):
 def output_change(event: OutputEvent) -> float:
     """The largest change of C theta, C'C = A, with its rounding errors; `stretch` is the norm of C."""
     facts = {"h": event.h, "B": event.norm, "residual": event.residual, "tau": event.tau}
-    change = output_perturbation.sensitivity(event.shape, **facts)
+    return output_perturbation.sensitivity(event.shape, **facts) * (1 + 2.0**-30) + output_rounding(event)
+
+
+def output_rounding(event: OutputEvent) -> float:
+    """How far rounding errors move C theta, at most, in the table and in its neighbour."""
     d = len(event.design)
     error = relative(d, trace_bound(d, event.norm, event.penalty, event.rows), event.h) * size(event)
-    return change * (1 + 2.0**-30) + 2 * event.stretch * (error + 2.0**-50 * d * size(event))
+    return 2 * event.stretch * (error + 2.0**-50 * d * size(event))
 
 
 def log_norm_change(event: StagedEvent) -> float:

@@ -84,7 +84,7 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
         time = self.time or best_time(mu / change, d, B, Y, rows)
         steps = self.steps or min(MAX_STEPS, max(4, math.ceil(time * d)))
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
-        event = GradientEvent(**facts, sizes=(), sds=())
+        event = GradientEvent(**facts, sizes=(), sds=(), iterates=())
         mus = [mu / math.sqrt(steps) * (1 - 2.0**-30)] * steps
         step = time * d / (rows * B**2) / steps
         given = (mus, step, RADIUS * Y / B * math.sqrt(d), self._release(promise))

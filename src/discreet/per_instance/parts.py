@@ -1,0 +1,201 @@
+r"""The parts of a release and what each costs a row; one place where every mechanism says so.
+
+A mechanism is added by a function from its event to `Part` s, under `parts_of`, in a module that `mechanisms` names. An
+event without one gets the certificate's own curve for everybody, and the result says so. A part is one of three kinds:
+
+* Gaussian: `cost` gives mu_i^2. Gaussian parts add up, blocks and stages together;
+* a `curve`: `cost` gives statistics of the row, a line each, and the curve tells delta_i(epsilon) from them;
+* `laws`: `cost` gives the place of each row's law among some, the last of which covers everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain import Domain
+from discreet.moments import Moments
+from discreet.per_instance.curves import Curve
+from discreet.per_instance.eigenvalue import Spectrum
+from discreet.per_instance.leverage import LeaveOneOut, Ridge
+from discreet.per_instance.stream import Rows
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.laws import Law, Point
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a release and what it costs each row.
+
+    Parameters
+    ----------
+    name : str
+        How people call it.
+    cost : callable
+        From `Rows` to mu_i^2; with `curve`, to the row's statistics; with `laws`, to the place of its law.
+    everyone : float, array or None
+        Of the worst row of the domain, given this table: mu^2, or statistics for the curve; None where the certificate
+        is all that is known.
+    note : str
+        Why it is a bound; empty where it is exact.
+    given : str
+        What was released before and fixed this part's noise: the loss is that of the noise that was used.
+    column : str, optional
+        Where the part was computed from one column alone, in its bounds as declared.
+    laws : tuple of laws, optional
+        For parts of which a law of the loss is known at some levels.
+    curve : Curve, optional
+        For parts whose curve is known for every row.
+    """
+
+    name: str
+    cost: Callable[[Rows], Floats]
+    everyone: float | Floats | None = 0.0
+    note: str = ""
+    given: str = ""
+    column: str | None = None
+    laws: tuple[Law, ...] = ()
+    curve: Curve | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A row that takes another's place, encoded in the domain of the release and in that of its counts."""
+
+    used: Floats
+    declared: dict[str, Floats]
+
+
+Survey = Callable[[Callable[[Rows], Floats]], Floats]
+
+
+class Facts:
+    """What the cost of a part may depend on, besides the row; **confidential**.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the release.
+    moments : callable
+        The exact moments of the table.
+    survey, survey_targets : callable
+        A pass over the table, or over the targets: from a function of `Rows` to its numbers for every row.
+    adding : bool
+        Whether rows are targets, to be added to the table.
+    pair : Pair, optional
+        The row that takes each row's place, under replace-one.
+    """
+
+    def __init__(
+        self,
+        certificate: Certificate,
+        moments: Callable[[], Moments],
+        survey: Survey,
+        survey_targets: Survey,
+        *,
+        adding: bool,
+        pair: Pair | None,
+    ) -> None:
+        self.certificate, self.adding, self.pair = certificate, adding, pair
+        self._moments, self.survey, self.survey_targets = moments, survey, survey_targets
+        self._fits: dict[Any, Ridge] = {}
+
+    @property
+    def domain(self) -> Domain:
+        """The bounds that rows were clipped to."""
+        return self.certificate.domain
+
+    @property
+    def replaces(self) -> bool:
+        """Whether rows are replaced, and not added or removed."""
+        return self.certificate.guarantee.neighbors == "replace-one"
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The exact moments, summed up only where a part needs them."""
+        return self._moments()
+
+    def spectrum(self, design: tuple[str, ...]) -> Spectrum:
+        """Of X'X."""
+        return Spectrum(self.moments.floats(self.domain.indices(design)))
+
+    def ridge(self, design: tuple[str, ...], target: str, penalty: float) -> Ridge:
+        """The exact ridge fit of the table."""
+        key = design, target, penalty
+        if key not in self._fits:
+            gram = self.moments.floats(self.domain.indices([*design, target]))
+            self._fits[key] = Ridge(gram[:-1, :-1], gram[:-1, -1], penalty)
+        return self._fits[key]
+
+    def leave_one_out(
+        self, rows: Rows, design: tuple[str, ...], target: str, penalty: float, A: Floats | None = None
+    ) -> LeaveOneOut:
+        """Quantities of the rows without each; computed once for all parts that ask for them."""
+
+        def work() -> LeaveOneOut:
+            fit, X = self.ridge(design, target, penalty), rows.Z[:, span(self.domain.indices(design))]
+            ask = fit.adding if self.adding else fit.without
+            return ask(X, rows.Z[:, self.domain.indices([target])[0]], A)
+
+        return rows.once(("leave one out", design, target, penalty, id(A)), work)
+
+    def __repr__(self) -> str:
+        return "Facts(confidential)"
+
+
+Maker = Callable[[Any, Facts], list[Part]]
+Needs = Callable[[Any], bool]
+_MAKERS: dict[type, tuple[Maker, Needs]] = {}
+
+
+def parts_of(event: type, *, moments: Needs = lambda event: False) -> Callable[[Maker], Maker]:
+    """Register what events of a type cost each row.
+
+    Parameters
+    ----------
+    event : type
+        The type of the events.
+    moments : callable
+        From an event to whether its parts depend on the moments of the table, and not on the row alone.
+    """
+
+    def keep(maker: Maker) -> Maker:
+        _MAKERS[event] = maker, moments
+        return maker
+
+    return keep
+
+
+def parts(facts: Facts) -> list[Part]:
+    """The parts of all events of a certificate."""
+    known = ((event, _MAKERS.get(type(event))) for event in facts.certificate.events)
+    return [part for event, found in known for part in (found[0] if found else own_curve)(event, facts)]
+
+
+def needs_moments(certificate: Certificate) -> bool:
+    """Whether the rows must be summed up before the costs are known."""
+    return any(_MAKERS[type(event)][1](event) for event in certificate.events if type(event) in _MAKERS)
+
+
+def own_curve(event: Any, facts: Facts, why: str = "the certificate's own bound for everybody") -> list[Part]:
+    """The event's own curve, for everybody."""
+    name = getattr(event, "name", type(event).__name__)
+    found = []
+    if event.mu > 0:
+        found.append(Part(name, lambda rows: event.mu**2 * rows.present, event.mu**2, why))
+    if event.law is not None:
+        found.append(Part(name, lambda rows: rows.present, note=why, laws=(Point(0.0), event.law)))
+    return found
+
+
+def span(indices: list[int]) -> slice | list[int]:
+    """Coordinates as a slice where they are neighbours, which needs no copy."""
+    together = indices == list(range(indices[0], indices[0] + len(indices)))
+    return slice(indices[0], indices[-1] + 1) if together else indices
