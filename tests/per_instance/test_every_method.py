@@ -9,11 +9,12 @@ from discreet.per_instance import losses
 from discreet.registry import METHODS
 
 OPTIONS = {
+    "OPS": [{}, {"calibration": "pure", "delta": None}],
     "AdaOPS": [{}, {"variant": "kappa"}],
     "OutputPerturbation": [{}, {"shape": "fisher"}, {"shape": "democratic"}],
     "ReuseCov": [{}, {"subsample": 0.3}, {"association": "projection"}],
     "ObjectivePerturbation": [{}, {"penalty": "l1"}, {"radius": 2.0}],
-    "DPLogisticRegression": [{}, {"adaptive": True}],
+    "DPLogisticRegression": [{}, {"adaptive": True}, {"noise": "laplace", "delta": None}],
 }
 CASES = [
     pytest.param(method.estimator, options, neighbors, id=f"{method.name} {options} {neighbors}")
@@ -40,11 +41,12 @@ def estimator(cls, options, neighbors):
     """The method with the outcome that it is for: a class, a count or a number."""
     names = set(inspect.signature(cls).parameters)
     given = {"epsilon": 1.0, "delta": 1e-5, "bounds_X": (-1, 1), "rows": 64, "n_jobs": 1, "neighbors": neighbors}
+    given |= options
     if "classes" in names:
-        return cls(**given, **options, classes=[0, 1]), lambda y: (y > 0).astype(int)
+        return cls(**given, classes=[0, 1]), lambda y: (y > 0).astype(int)
     if "Poisson" in cls.__name__:
-        return cls(**given, **options, bounds_y=(0, 4)), lambda y: np.clip(np.rint(2 + 2 * y), 0, 4)
-    return cls(**given, **options, bounds_y=(-1, 1)), lambda y: y
+        return cls(**given, bounds_y=(0, 4)), lambda y: np.clip(np.rint(2 + 2 * y), 0, 4)
+    return cls(**given, bounds_y=(-1, 1)), lambda y: y
 
 
 @pytest.mark.filterwarnings("ignore::discreet.DiscreetWarning")

@@ -275,3 +275,28 @@ def test_the_bound_for_sampled_batches_covers_all_samples():
             assert true <= found.delta(epsilon)[i] * (1 + 1e-6)
     assert found.measured[0].part.laws[0] == Point(0.0)
     assert found.delta(0.05)[2] < 0.1 * found.delta(0.05)[0]  # a short gradient loses little
+
+
+def test_a_sample_in_a_ball_costs_at_most_what_the_rows_size_says():
+    """Log ratios of the restricted densities with and without each row, by integration."""
+    X, y = table(n=40, d=1)
+    X[:3], y[:3] = [[1.0], [0.0], [-1.0]], [1.0, 0.0, 1.0]
+    given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "fit_intercept": False}
+    model = OPS(epsilon=1.0, calibration="pure", radius=1.5, **given).fit(X, y)
+    (event,) = model.certificate_.events
+    theta = np.linspace(-1.5, 1.5, 4001)
+
+    def log_density(A, b):
+        energy = event.gamma / 2 * (((b - A * theta[:, None]) ** 2).sum(axis=1) + event.penalty * theta**2)
+        return -energy - math.log(np.trapezoid(np.exp(energy.min() - energy), theta)) + energy.min()
+
+    whole = log_density(X[:, 0], y)
+    moved = [np.abs(whole - log_density(np.delete(X[:, 0], i), np.delete(y, i))).max() for i in range(len(y))]
+    found = losses((X, y), model, n_jobs=1)
+    epsilon = found.epsilon()
+    size = np.abs(y) + 1.5 * np.abs(X[:, 0])
+    assert np.all(moved <= epsilon + 1e-12)
+    np.testing.assert_allclose(epsilon, event.gamma * size**2 / 2, atol=0.01)
+    assert epsilon[1] == 0
+    assert epsilon.max() > 0.99
+    assert "sum over the ball" in found.notes[0]

@@ -16,8 +16,10 @@ from discreet.per_instance.parts import Facts, Part, own_curve, parts_of
 from discreet.per_instance.posterior_curve import PosteriorCurve
 from discreet.per_instance.stream import Rows
 from discreet.privacy import gdp
+from discreet.privacy.coefficients import ROUND_UP
 from discreet.privacy.events import Block
-from discreet.privacy.posterior import PosteriorEvent
+from discreet.privacy.laws import Law, Point
+from discreet.privacy.posterior import BallEvent, PosteriorEvent
 from discreet.privacy.rounding import tolerance
 from discreet.privacy.staged import (
     AdaptiveEvent,
@@ -31,6 +33,9 @@ from discreet.privacy.staged import (
 Floats = NDArray[np.float64]
 
 GIVEN = "for the penalty and the noise that followed from what was released before"
+LEVELS = 256
+"""Sizes of rows are rounded up to this many levels, where a part has no curve."""
+
 ROUNDING = "noise that hides rounding errors"
 REPLACED = "the certificate's own bound for everybody, through the table without the row"
 
@@ -56,6 +61,24 @@ def adaptive(event: AdaptiveEvent, facts: Facts) -> list[Part]:
         _draw(event, facts, PosteriorCurve(event.gamma), GIVEN),
         Part(ROUNDING, lambda rows: rounding * rows.present, rounding),
     ]
+
+
+@parts_of(BallEvent)
+def in_ball(event: BallEvent, facts: Facts) -> list[Part]:
+    """Pure epsilon: (|y| + |x| radius)^2 gamma/2 of the row, rounded up to one of some levels."""
+    if facts.replaces:
+        return own_curve(event, facts)
+    X, y = facts.domain.indices(event.design), facts.domain.indices([event.target])[0]
+    sizes = (event.outcome + event.norm * event.radius) * np.arange(1, LEVELS + 1) / LEVELS
+    laws: tuple[Law, ...] = (Point(0.0), *(Point(event.gamma * size**2 / 2 * ROUND_UP) for size in sizes.tolist()))
+
+    def level(rows: Rows) -> Floats:
+        size = np.abs(rows.Z[:, y]) + np.sqrt(rows.norm2(X)) * event.radius
+        places = np.searchsorted(sizes, size * (1 - 2.0**-44)) + 1.0
+        return np.where(size > 0, np.minimum(places, LEVELS), 0.0)
+
+    note = "a bound from the norm of the row: the sum over the ball has no closed form"
+    return [Part(event.name, level, note=note, laws=laws)]
 
 
 def _tolerance(event: PosteriorEvent | AdaptiveEvent, facts: Facts, h: float) -> float:

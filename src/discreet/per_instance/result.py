@@ -153,7 +153,7 @@ class Losses:
         """A bound on epsilon for every row of the domain, in or out of the table, given this table (pDP for all)."""
         delta = self._delta(delta)
         mu = float(np.sqrt(sum(one.part.everyone for one in self.measured if one.gaussian)))  # type: ignore[misc]
-        worst = float(curves.epsilon(mu, delta))
+        worst = float(curves.epsilon(mu, delta)) if mu else 0.0
         if self._curve is not None:
             worst = accounting.epsilon(self.certificate.events, delta)
             if (corner := self._curve.part.everyone) is not None:
@@ -199,7 +199,10 @@ class Losses:
         return draw(self, path, self._delta(delta))
 
     def _delta(self, delta: float | None) -> float:
-        return checks.fraction("delta", self.certificate.guarantee.delta if delta is None else delta)
+        promised = self.certificate.guarantee.delta
+        if promised == 0 and not delta:
+            return 0.0
+        return checks.fraction("delta", promised if delta is None else delta)
 
     @property
     def rows(self) -> int:

@@ -41,7 +41,7 @@ def epsilon(events: Iterable[Event], delta: float) -> float:
         if delta <= 0:
             return math.inf
     if not others:
-        return gdp.epsilon(mu=mu(events), delta=delta)
+        return gdp.epsilon(mu=mu(events), delta=delta) if mu(events) else 0.0
     points = [law for law in others if isinstance(law, Point) and law.failure <= delta]
     if len(points) == len(others) and mu(events) == 0 and (delta == 0 or len(points) == 1):
         return math.fsum(point.epsilon for point in points) if delta or not any(p.failure for p in points) else math.inf
