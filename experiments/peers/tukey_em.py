@@ -90,11 +90,16 @@ def distance(logs: Floats, t: int, epsilon: float, delta: float) -> int:
     return found
 
 
+def threshold(epsilon: float, delta: float) -> float:
+    """What H = -1 with Laplace noise of scale 1/epsilon exceeds with probability delta."""
+    return math.log(1 / (2 * delta)) / epsilon - 1
+
+
 def draw(models: Floats, test: float, epsilon: float, delta: float, rng: np.random.Generator) -> Floats | None:
     """A deep point, with a test at pure `test` and a draw at (epsilon, delta); None where the test fails."""
     logs, t = log_volumes(models), max(1, len(models) // 4)
     noisy = distance(logs, t, epsilon, delta) + rng.laplace(scale=1 / test)
-    if len(logs) <= t or not noisy > math.log(1 / (2 * delta)) / test - 1:
+    if len(logs) <= t or not noisy > threshold(test, delta):
         return None
     return _point(models, _depth(logs, t, epsilon, rng), rng)
 
