@@ -67,14 +67,20 @@ def test_points_are_drawn_as_the_exponential_mechanism_says():
     weights = np.where(np.arange(1, 6) >= t, shells * np.exp(epsilon * np.arange(1, 6) / 2), 0.0)
     for i, expected in enumerate(weights / weights.sum(), start=1):
         assert np.mean(depths == i) == pytest.approx(expected, abs=5 * math.sqrt(expected / 6000) + 1e-9)
-    low, high = tukey_em.boxes(models)
-    uniform = rng.uniform(low[t - 1], high[t - 1], (60_000, 2))
-    uniform = uniform[[tukey_em.depth(point, models) == t for point in uniform]]
-    for j in range(2):
-        cuts = np.quantile(uniform[:, j], [0.2, 0.4, 0.6, 0.8])
-        shares = np.searchsorted(cuts, drawn[depths == t, j])
-        counts = np.bincount(shares, minlength=5) / np.sum(depths == t)
-        assert counts == pytest.approx(np.full(5, 0.2), abs=0.035)
+
+
+def test_points_of_one_depth_are_uniform():
+    """The share of every piece of the shell, cut by the sides of the inner box, is its share of the volume."""
+    rng = np.random.default_rng(8)
+    models, i = rng.normal(size=(10, 2)), 2
+    (low, high), count = tukey_em.boxes(models), 8000
+    points = np.array([tukey_em._point(models, i, rng) for _ in range(count)])
+    edges = [np.array([low[i - 1, j], low[i, j], high[i, j], high[i - 1, j]]) for j in range(2)]
+    areas = np.outer(*[np.diff(edge) for edge in edges])
+    areas[1, 1] = 0.0
+    found = np.histogram2d(*points.T, bins=edges)[0] / count
+    shares = areas / areas.sum()
+    assert np.all(np.abs(found - shares) <= 5 * np.sqrt(shares / count))
 
 
 def line(models, t, epsilon, cuts):
