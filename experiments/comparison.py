@@ -28,6 +28,10 @@ QUICK_SETS, QUICK_EPSILONS = ("servo", "yacht"), (0.1, 1.0)
 QUICK = (DEFAULT, "AdaSSP", "AdaSSP [000]", "AdaSSP [000], as printed", "SSP", "NoisyGradientDescent")
 QUICK += ("Boosted AdaSSP, 10 rounds", "TukeyEM", NON_PRIVATE)
 SPLITS: dict[Size, int] = {"quick": 1, "normal": 10, "full": 50}
+TINY = ("autos", "breastcancer", "challenger", "concreteslump", "fertility", "machine", "servo")
+"""Sets of fewer than 250 rows: a single fit says little there, so methods are fitted more often."""
+LARGE = ("bike", "elevators", "keggdirected", "keggundirected", "kin40k", "pol", "protein", "tamielectric", *uci.ABSENT)
+"""Sets of more than 10,000 rows: fits differ little, and slow methods take long."""
 
 
 def suite(which: str) -> tuple[str, list[Contender]]:
@@ -37,18 +41,22 @@ def suite(which: str) -> tuple[str, list[Contender]]:
 
 
 def cells(size: Size, folder: Path | None) -> list[Cell]:
-    """One for each split, set and epsilon; all methods are inside, so that moments are made once.
-
-    Slow methods run once in every second split, the others twice in each.
-    """
+    """One for each split, set and epsilon; all methods are inside, so that moments are made once."""
     quick = size == "quick"
     names = QUICK_SETS if quick else uci.available(folder) if folder else uci.NAMES
+    chosen = suite("few" if quick else "all")[0]
     return [
-        {"data": name, "epsilon": epsilon, "split": split, "draws": 2, "suite": suite("few" if quick else "all")[0]}
+        {"data": name, "epsilon": epsilon, "split": split, "suite": chosen}
+        | {"draws": 6 if name in TINY else 2, "slow": 1 if split % _every(name) == 0 else 0}
         for split in range(SPLITS[size])
         for name in names
         for epsilon in (QUICK_EPSILONS if quick else EPSILONS)
     ]
+
+
+def _every(name: str) -> int:
+    """In which splits slow methods run: all, every second, every fifth."""
+    return 1 if name in TINY else 5 if name in LARGE else 2
 
 
 @cache
@@ -67,10 +75,9 @@ def work(cell: Cell, folder: Path | None) -> Rows:
     most = CAP * float(np.mean(y**2))
     rows = []
     for contender in chosen:
-        if contender.slow and cell["split"] % 2:
-            continue
-        draws = 1 if contender.slow or contender.name == NON_PRIVATE else cell["draws"]
-        rows.append(_one(contender, task, X[test], y[test], draws, most, cell))
+        draws = 1 if contender.name == NON_PRIVATE else cell["slow"] if contender.slow else cell["draws"]
+        if draws:
+            rows.append(_one(contender, task, X[test], y[test], draws, most, cell))
     return rows
 
 

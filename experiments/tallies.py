@@ -34,7 +34,7 @@ def summary(ratios: pd.DataFrame) -> pd.DataFrame:
     """One line for each epsilon and method, over the sets.
 
     Wins count the sets on which a method has the least error of all that keep the same promise; `better` those on which
-    it has less than the default.
+    it has less than the default. The error of the geometric mean is that of means over fits, the sets being given.
     """
     ratios = ratios.merge(_best(ratios), on=["epsilon", "data"], how="left")
     default = ratios[ratios["method"] == DEFAULT][["epsilon", "data", "ratio"]]
@@ -42,9 +42,11 @@ def summary(ratios: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for (epsilon, method), sets in ratios.groupby(["epsilon", "method"], sort=False):
         worst = sets.loc[sets["ratio"].idxmax()]
+        mean = float(np.exp(np.log(sets["ratio"]).mean()))
         lines.append(
             {"epsilon": epsilon, "method": method, "sets": len(sets)}
-            | {"mean": float(np.exp(np.log(sets["ratio"]).mean())), "median": float(sets["ratio"].median())}
+            | {"mean": mean, "error": mean * float(np.sqrt(((sets["sd"] / sets["ratio"]) ** 2).sum())) / len(sets)}
+            | {"median": float(sets["ratio"].median())}
             | {"wins": int((sets["best"] == method).sum()), "better": int((sets["ratio"] < sets["ours"]).sum())}
             | {"worst": float(worst["ratio"]), "worst_set": worst["data"]}
             | {"failed": float(sets["failed"].mean()), "seconds": float(sets["seconds"].median())}

@@ -1,6 +1,6 @@
 """Runs in diffprivlib's own environment: a line with the paths of an npz to read and of one to write, then the next.
 
-In: X, y, epsilons, seeds. Out: a row of coefficients and the seconds of each fit; NaN where the fit broke off.
+In: X, y, epsilons, seeds. Out: for each fit a row of coefficients, NaN where it broke off, and the processor's seconds.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def answer(source: str, target: str) -> None:
         model = LinearRegression(
             epsilon=float(epsilon), bounds_X=(-1, 1), bounds_y=(-1, 1), fit_intercept=False, random_state=int(seed)
         )
-        start = time.perf_counter()
+        start = time.process_time()
         with contextlib.suppress(ArithmeticError, ValueError, np.linalg.LinAlgError):
             coefs[i] = model.fit(X, y).coef_
-        seconds[i] = time.perf_counter() - start
+        seconds[i] = time.process_time() - start
     np.savez(target, coefs=coefs, seconds=seconds)
 
 
