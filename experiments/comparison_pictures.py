@@ -66,8 +66,8 @@ def by_epsilon(table: pd.DataFrame) -> Figure:
 def best_others(ratios: pd.DataFrame) -> pd.DataFrame:
     """The default's error over others', for each epsilon and set.
 
-    `against` is over the one method, of all that are not ours, with the lowest geometric mean at that epsilon; `hindsight`
-    over the least error of any of them on that set, `method` being whose.
+    `against` is over the one method, of all that are not ours, with the lowest geometric mean at that epsilon;
+    `hindsight` over the least error of any of them on that set, `method` being whose.
     """
     others = ratios[ratios["method"].isin(EQUAL) & ~ratios["method"].isin(OWN)]
     logs = others.assign(log=np.log(others["ratio"])).groupby(["epsilon", "method"])["log"].mean().reset_index()
