@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 
 from discreet import OPS, DiscreetWarning, sensitivity
 from discreet.linear.base import MomentsRegressor
-from discreet.privacy import gdp
+from discreet.privacy import accounting, gdp
 
 PRECISION = 1e-4
 """How far below the wanted epsilon the true one may end."""
@@ -27,11 +27,19 @@ PROTOCOL = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False, "n_jo
 
 def true_epsilon(model: Any, delta: float) -> float:
     """The exact epsilon of a fitted model under add-remove neighbours."""
-    certificate = model.certificate_
     if isinstance(model, MomentsRegressor):
-        mu = sensitivity.mu(certificate.blocks, certificate.domain, "add-remove")
-        return gdp.epsilon(mu=mu, delta=delta)
-    return float(certificate.epsilon)
+        return gdp.epsilon(mu=_mu(model), delta=delta)
+    return float(model.certificate_.epsilon)
+
+
+def _true_delta(model: Any, epsilon: float) -> float:
+    if isinstance(model, MomentsRegressor):
+        return gdp.delta(mu=_mu(model), epsilon=epsilon)
+    return accounting.delta(model.certificate_.events, epsilon)
+
+
+def _mu(model: MomentsRegressor) -> float:
+    return sensitivity.mu(model.certificate_.blocks, model.certificate_.domain, "add-remove")
 
 
 def stated_epsilon(cls: Any, published: str, epsilon: float, delta: float, rows: int, d: int) -> float:
@@ -42,23 +50,28 @@ def stated_epsilon(cls: Any, published: str, epsilon: float, delta: float, rows:
 
 def spent(cls: Any, published: str, stated: float, delta: float, rows: int, d: int) -> float:
     """The true epsilon of a published method at a stated one."""
+    return true_epsilon(_fitted(cls, published, stated, delta, rows, d), delta)
+
+
+def _fitted(cls: Any, published: str, stated: float, delta: float, rows: int, d: int) -> Any:
     given = {"epsilon": stated, "delta": delta, "rows": rows, "published": published, "random_state": 0}
     given["neighbors"] = getattr(cls, "paper_neighbors", "add-remove")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscreetWarning)
-        model = cls(**given, **PROTOCOL).fit(np.zeros((8, d)), np.zeros(8))
-    return true_epsilon(model, delta)
+        return cls(**given, **PROTOCOL).fit(np.zeros((8, d)), np.zeros(8))
 
 
 @cache
 def _stated(cls: Any, published: str, epsilon: float, delta: float, rows: int, d: int) -> float:
+    """Where the true delta at an epsilon just below the wanted one is the wanted delta."""
+
     def excess(log_stated: float) -> float:
-        true = spent(cls, published, math.exp(log_stated), delta, rows, d)
-        return math.log(true / (epsilon * (1 - PRECISION / 2)))
+        model = _fitted(cls, published, math.exp(log_stated), delta, rows, d)
+        return math.log(max(_true_delta(model, epsilon * (1 - PRECISION / 2)), 1e-300) / delta)
 
     low = high = math.log(epsilon)
     while excess(low) > 0:
-        low -= 1
+        low -= 0.5
     while excess(high) < 0:
         high += 0.5
     return math.exp(float(brentq(excess, low, high, xtol=PRECISION / 20)))
