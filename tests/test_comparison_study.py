@@ -56,6 +56,11 @@ def test_what_the_papers_noise_costs():
     assert spent(discreet.ReuseCov, "004", 1.0, 1e-6, 1000, 10) == pytest.approx(by_hand, rel=1e-4)
 
 
+def test_the_cost_of_objective_perturbation_depends_on_neither_rows_nor_columns():
+    few, many = (spent(discreet.ObjectivePerturbation, "000", 1.0, 1e-6, *size) for size in ((1000, 8), (50_000, 60)))
+    assert many == pytest.approx(few, rel=PRECISION / 4)
+
+
 def test_a_sold_epsilon_is_more_than_the_true_one():
     assert float(comparison_page.cost("diffprivlib, as sold", 1.0)) < 0.5
     assert comparison_page.cost("AdaOPS [000], as printed", 1.0) == "?"
