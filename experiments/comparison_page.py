@@ -52,8 +52,8 @@ re-implemented peers too; or equalised, that is noise of a paper or a package at
 ([errata](../errata.md)). In the first tables every method has the *same true* (epsilon, delta): published noise is run
 at the stated epsilon whose exact cost is the wanted one (within 1e-4 below it). What each costs as printed, and how
 well it does then, is in the last table. For objective perturbation the cost is the best that our accounting proves.
-`AdaOPS` as printed has no known cost (E5, E6): it is shown as printed only. `ReuseCov` as printed is about replaced
-rows; here it is counted for added or removed ones. A method of the first tables may keep a little more than it
+`AdaOPS` as printed has no known cost (E5, E6): it is shown as printed only. `ReuseCov` as printed, with the paper's
+ridge, is about replaced rows; here it is counted for added or removed ones. A method of the first tables may keep a little more than it
 promises, where its proof is not exact: that is part of the method.
 
 ## The peers
@@ -90,7 +90,7 @@ def _lowest(equal: pd.DataFrame) -> Finding:
     best = other.loc[other.groupby("epsilon")["mean"].idxmin()].set_index("epsilon")
     ours = equal[equal["method"] == DEFAULT].set_index("epsilon")
     gap = best["mean"] - ours["mean"]
-    error = (ours["error"] ** 2 + best["error"] ** 2) ** 0.5
+    error = ((ours["error"] ** 2).fillna(0) + (best["error"] ** 2).fillna(0)) ** 0.5
     words = "; ".join(
         f"epsilon {e:g}: {ours['mean'][e]:.3f}, best other {best['method'][e]} {best['mean'][e]:.3f} ± {error[e]:.3f}"
         for e in ours.index
@@ -107,7 +107,7 @@ def _lowest(equal: pd.DataFrame) -> Finding:
 
 def _floor(ratios: pd.DataFrame) -> Finding:
     ours = ratios[(ratios["method"] == DEFAULT) & (ratios["trivial"] >= ENERGY)]
-    above = ours[ours["ratio"] - 2 * ours["sd"] > FLOOR]
+    above = ours[ours["ratio"] - 2 * ours["sd"].fillna(0) > FLOOR]
     worst = ours.loc[ours["ratio"].idxmax()]
     words = f"worst: {worst['data']} at epsilon {worst['epsilon']:g}, {worst['ratio']:.3f} ± {worst['sd']:.3f}"
     names = ", ".join(f"{row['data']} at {row['epsilon']:g}" for _, row in above.iterrows())

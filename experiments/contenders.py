@@ -122,9 +122,9 @@ def _ours(name: str, cls: Any, slow: bool = False, **options: Any) -> Contender:
     return Contender(name, "verified", partial(_estimator, cls, options, False), slow=slow)
 
 
-def _published(name: str, cls: Any, paper: str, slow: bool = False) -> list[Contender]:
+def _published(name: str, cls: Any, paper: str, slow: bool = False, **more: Any) -> list[Contender]:
     """A paper's printed noise, at its true epsilon and as it is printed."""
-    options = {"published": paper}
+    options = {"published": paper, **more}
     return [
         Contender(f"{name} [{paper}]", "equalised", partial(_estimator, cls, options, True), slow=slow),
         Contender(f"{name} [{paper}], as printed", "as printed", partial(_estimator, cls, options, False), slow=slow),
@@ -165,7 +165,7 @@ CONTENDERS = (
     *_published("ConstSSP", discreet.ConstSSP, "003"),
     *_published("SSP", discreet.SSP, "000"),
     *_published("SSP", discreet.SSP, "003"),
-    *_published("ReuseCov", discreet.ReuseCov, "004"),
+    *_published("ReuseCov", discreet.ReuseCov, "004", solve="ridge"),
     *_published("ObjectivePerturbation", discreet.ObjectivePerturbation, "000", slow=True),
     *_published("ObjectivePerturbation", discreet.ObjectivePerturbation, "000-code", slow=True),
     *_published("OPS", discreet.OPS, "000", slow=True),

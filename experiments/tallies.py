@@ -12,14 +12,14 @@ CAP = 1e6
 
 
 def by_set(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean error over mean trivial error, its standard error over fits, failures and seconds, for each set."""
+    """Mean error over mean trivial error, its standard error over fits (unknown for one), failures and seconds, for each set."""
     rows = frame.assign(
         error=frame["mse"] * frame["fits"], base=frame["trivial"] * frame["fits"], time=frame["seconds"] * frame["fits"]
     )
     keys = ["epsilon", "method", "data"]
     sums = rows.groupby(keys, sort=False)[["error", "base", "time", "sum_sq", "fits", "failed"]].sum().reset_index()
     mean = sums["error"] / sums["fits"]
-    spread = np.sqrt(np.maximum(sums["sum_sq"] / sums["fits"] - mean**2, 0) / sums["fits"])
+    spread = np.sqrt(np.maximum(sums["sum_sq"] / sums["fits"] - mean**2, 0) / (sums["fits"] - 1).replace(0, np.nan))
     return sums[keys].assign(
         ratio=sums["error"] / sums["base"],
         sd=spread / (sums["base"] / sums["fits"]),
@@ -45,7 +45,10 @@ def summary(ratios: pd.DataFrame) -> pd.DataFrame:
         mean = float(np.exp(np.log(sets["ratio"]).mean()))
         lines.append(
             {"epsilon": epsilon, "method": method, "sets": len(sets)}
-            | {"mean": mean, "error": mean * float(np.sqrt(((sets["sd"] / sets["ratio"]) ** 2).sum())) / len(sets)}
+            | {
+                "mean": mean,
+                "error": mean * float(np.sqrt(((sets["sd"] / sets["ratio"]) ** 2).sum(skipna=False))) / len(sets),
+            }
             | {"median": float(sets["ratio"].median())}
             | {"wins": int((sets["best"] == method).sum()), "better": int((sets["ratio"] < sets["ours"]).sum())}
             | {"worst": float(worst["ratio"]), "worst_set": worst["data"]}

@@ -81,11 +81,11 @@ def made_up():
 def test_tallies():
     ratios = by_set(made_up()).set_index(["method", "data"])
     assert ratios.loc[("AdaSSP", "a"), "ratio"] == pytest.approx(0.25)
-    assert ratios.loc[("AdaSSP", "a"), "sd"] == pytest.approx(0.25 * 0.1 / 2)
+    assert ratios.loc[("AdaSSP", "a"), "sd"] == pytest.approx(0.25 * 0.1 / math.sqrt(3))
     assert ratios.loc[("AdaSSP", "a"), "failed"] == pytest.approx(0.25)
     table = summary(by_set(made_up())).set_index("method")
     assert table.loc["AdaSSP", "mean"] == pytest.approx(0.5)
-    assert table.loc["AdaSSP", "error"] == pytest.approx(0.5 * math.sqrt(2) * 0.05 / 2)
+    assert table.loc["AdaSSP", "error"] == pytest.approx(0.5 * math.sqrt(2 / 3) * 0.1 / 2)
     assert table.loc["AdaSSP", "median"] == pytest.approx(0.625)
     assert table.loc[["AdaSSP", DEFAULT, "SSP, as sold"], "wins"].tolist() == [1, 1, 0]  # as sold: no equal promise
     assert table.loc["AdaSSP", "better"] == 1
