@@ -53,8 +53,8 @@ re-implemented peers too; or equalised, that is noise of a paper or a package at
 at the stated epsilon whose exact cost is the wanted one (within 1e-4 below it). What each costs as printed, and how
 well it does then, is in the last table. For objective perturbation the cost is the best that our accounting proves.
 `AdaOPS` as printed has no known cost (E5, E6): it is shown as printed only. `ReuseCov` as printed, with the paper's
-ridge, is about replaced rows; here it is counted for added or removed ones. A method of the first tables may keep a little more than it
-promises, where its proof is not exact: that is part of the method.
+ridge, is about replaced rows; here it is counted for added or removed ones. A method of the first tables may keep a
+little more than it promises, where its proof is not exact: that is part of the method.
 
 ## The peers
 

@@ -12,7 +12,7 @@ CAP = 1e6
 
 
 def by_set(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean error over mean trivial error, its standard error over fits (unknown for one), failures and seconds, for each set."""
+    """For each set: error over trivial error, its standard error over fits (unknown for one), failures, seconds."""
     rows = frame.assign(
         error=frame["mse"] * frame["fits"], base=frame["trivial"] * frame["fits"], time=frame["seconds"] * frame["fits"]
     )
