@@ -202,7 +202,8 @@ def _details(table: pd.DataFrame) -> str:
     ]
     lines.append("|---|---|---|---|---|---|---|---|---|")
     for row in part.to_dict("records"):
-        tally = f"{row['mean']:.3g} ± {row['error']:.2g} | {row['median']:.3g} | {row['wins']} | {row['better']}"
+        error = f" ± {row['error']:.2g}" if math.isfinite(row["error"]) else ""
+        tally = f"{row['mean']:.3g}{error} | {row['median']:.3g} | {row['wins']} | {row['better']}"
         rest = f"{row['worst']:.3g} {row['worst_set']} | {row['failed']:.0%} | {1000 * row['seconds']:.1f}"
         lines.append(f"| {row['method']} | {BY_NAME[row['method']].promise} | {tally} | {rest} |")
     return "\n".join(lines)
