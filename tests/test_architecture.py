@@ -14,7 +14,7 @@ import discreet
 ROOT = Path(discreet.__file__).parent
 LEVELS = {
     "base": r"errors|unavailable|grid|checks|laplace|losses|columns|arrow_columns|contrasts|derived|domain|encoding"
-    r"|formula|parsing|schema|sensitivity|split|files|progress|randomness|samplers|noise|ball|issuing|later"
+    r"|formula|parsing|schema|sensitivity|split|files|progress|randomness|samplers|noise|ball|issuing|later|blas"
     r"|privacy(\..*)?",
     "public": r"released|results|models|penalised|selection|design|inference|reading|summary|units|solve(\..*)?"
     r"|effects|drawing|plots(\..*)?|report(\..*)?|comparison|pairs|fitted|glm\.results|theory(\..*)?"

@@ -241,6 +241,9 @@ def test_progress_ends_at_one(source):
 
 
 class Bar:
+    def __init__(self, what):
+        assert what == "reading"
+
     def __call__(self, fraction):
         self.shown.append(fraction)
 

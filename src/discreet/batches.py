@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from discreet.blas import one_thread
 from discreet.blocks import block_sums
 from discreet.domain import Domain
 from discreet.encoding import ONE
@@ -109,7 +109,7 @@ def release_blocks_mean(
     sums = block_sums(source, domain, coordinates, event.blocks, choose, jobs, progress)
     release.charge(mu=event.mu)
     clip = event.radius - math.sqrt(len(event.design)) * 2.0 ** -(BLOCK_BITS + 1)
-    with threadpool_limits(1, "blas"):  # so that equal moments give equal coefficients, bit for bit
+    with one_thread():  # so that equal moments give equal coefficients, bit for bit
         parts = [block_coefficients(S, clip) for S in sums]
     total = np.sum(parts, axis=0).astype(object) * (1 << 20)
     noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, BLOCK_BITS + 20), release.source)

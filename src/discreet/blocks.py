@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from discreet.blas import one_thread
 from discreet.domain import Domain
 from discreet.encoding import Encoder, Floats
 from discreet.errors import DataError
@@ -111,7 +111,7 @@ def block_sums(
             stage.empty(totals)
         return totals
 
-    with contextlib.closing(opened), threadpool_limits(1, "blas"), ThreadPoolExecutor(jobs) as pool:
+    with contextlib.closing(opened), one_thread(), ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(work) for _ in range(jobs)]
         try:
             totals = [future.result() for future in futures]

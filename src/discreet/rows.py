@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from discreet.blas import one_thread
 from discreet.domain import Domain, Numeric
 from discreet.encoding import ONE, Encoder, Floats
 from discreet.errors import DataError
@@ -137,7 +137,7 @@ class Rows:
     # ---------------------------------------------------------------- reading
 
     def _map(self, work: Callable[[Floats, Floats], Any], every: int) -> list[Any]:
-        with threadpool_limits(1, "blas"), ThreadPoolExecutor(self._jobs) as pool:
+        with one_thread(), ThreadPoolExecutor(self._jobs) as pool:
             if self._kept is not None:
                 return list(pool.map(lambda block: work(*block), self._kept[::every]))
             with contextlib.closing(self._source):

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from discreet.blas import one_thread
 from discreet.domain import LATTICE_BITS
 from discreet.encoding import Encoder, Floats
 from discreet.errors import ParameterError
@@ -172,7 +172,7 @@ def sum_up(source: Source, layout: Layout, jobs: int, progress: Progress, sample
                 done.add(rows)
         return total
 
-    with contextlib.closing(source), threadpool_limits(1, "blas"), ThreadPoolExecutor(jobs) as pool:
+    with contextlib.closing(source), one_thread(), ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(work) for _ in range(jobs)]
         try:
             totals = [future.result() for future in futures]

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from discreet.blas import one_thread
 from discreet.domain import Domain
 from discreet.encoding import ONE, Encoder
 from discreet.errors import DataError, ParameterError
@@ -128,7 +128,7 @@ def each_row(
                 found[place] = work(_encoded(opened, batch, buffer, encoder))
                 done.add(opened.size(batch))
 
-    with contextlib.closing(opened), threadpool_limits(1, "blas"), ThreadPoolExecutor(jobs) as pool:
+    with contextlib.closing(opened), one_thread(), ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(run) for _ in range(jobs)]
         try:
             for future in futures:
