@@ -51,6 +51,8 @@ class Reproduction:
         Whether it cannot run without the folder with the data.
     note : str
         What differs from the paper's set-up, and why.
+    table : callable, optional
+        From the same rows to the table that the page shows beneath the findings.
     """
 
     name: str
@@ -62,3 +64,4 @@ class Reproduction:
     judge: Callable[[pd.DataFrame], list[Finding]]
     needs_data: bool = False
     note: str = ""
+    table: Callable[[pd.DataFrame], pd.DataFrame] | None = None

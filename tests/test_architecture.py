@@ -20,8 +20,8 @@ LEVELS = {
     r"|many_results|many_inference|many_reading",
     "private": r"moments|summing|histogram|public_outcomes|rows|per_instance(\..*)?|sources(\..*)?",
     "gate": r"release|release_many|perturbed|drawn|descent|shaped|batches",
-    "top": r"|__main__|arguments|commands_pdp|linear(\..*)?|glm(\.(?!results).*)?|multi(\..*)?|sampling(\..*)?"
-    r"|registry|cli|console|demo",
+    "top": r"|__main__|arguments|commands_pdp|commands_reproduce|linear(\..*)?|glm(\.(?!results).*)?|multi(\..*)?"
+    r"|sampling(\..*)?|registry|cli|console|demo",
 }
 ALLOWED = {
     "base": {"base"},

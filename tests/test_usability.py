@@ -61,6 +61,7 @@ COMMANDS = [
     "check",
     "methods",
     "pdp",
+    "reproduce",
     "demo",
     "schema init",
     "schema check",
