@@ -16,8 +16,9 @@ from typing import Any
 
 import pandas as pd
 from benchmarks.common import environment
+from matplotlib import rc_context
 
-from discreet.drawing import style
+from discreet.drawing import PALE, style
 from experiments import study
 from experiments.reproduction import Reproduction, Size
 
@@ -39,6 +40,16 @@ MODULES = (
     "comparison",
 )
 """Files that declare experiments; one that is not there is passed over."""
+
+CHARTS = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.spines.left": True,
+    "grid.color": PALE,
+    "text.parse_math": True,
+    "ytick.major.size": 3,
+}
+"""What charts with two numeric axes need beyond the one style."""
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "experiments" / "results" / "reproduce"
@@ -95,8 +106,12 @@ def run(r: Reproduction, size: Size, folder: Path | None, out: Path, jobs: int =
     place.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(rows).to_csv(place / "rows.csv", index=False, float_format="%.6g", lineterminator="\n")
     facts = {"name": r.name, "size": size, "cells": len(cells), "seconds": round(study.seconds(cells, log), 1)}
-    (place / "run.json").write_text(json.dumps(facts | environment(), indent=1) + "\n", encoding="utf-8")
+    _write(place, facts | environment())
     pictures(r, out)
+
+
+def _write(place: Path, facts: dict[str, Any]) -> None:
+    (place / "run.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
 def stored(name: str, out: Path) -> tuple[pd.DataFrame, dict[str, Any]] | None:
@@ -113,8 +128,11 @@ def pictures(r: Reproduction, out: Path) -> None:
     found = stored(r.name, out)
     if found is None:
         return
-    with style():
-        for name, figure in r.draw(found[0]).items():
+    rows, facts = found
+    with style(), rc_context(CHARTS):
+        drawn = r.draw(rows)
+        for name, figure in drawn.items():
             path = out / r.name / name
             figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
             figure.savefig(path.with_suffix(".png"), dpi=110, metadata={"Software": None})
+    _write(out / r.name, facts | {"pictures": list(drawn)})
