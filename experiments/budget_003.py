@@ -129,7 +129,7 @@ def lines(rows: pd.DataFrame, what: str, label: str, key: str, *, log: bool) -> 
         for table in tables:
             own = rows[(rows["epsilon"] == epsilon) & (rows[key] == table)]
             ada = own[own["method"] == "adaSSPbudget"]
-            name = f"{table:,}" if key == "n" else str(table)
+            name = f"n = {table:,}" if key == "n" else str(table)
             ax.plot(ada["gamma"], ada[what], "o-", color=colours[table], ms=2.5, lw=1.2, label=f"adaSSPbudget, {name}")
             if f"{what}_sd" in ada:
                 top = ada[what] + ada[f"{what}_sd"]

@@ -148,6 +148,6 @@ REPRODUCTION = Reproduction(
     note="Processor time of one core, the least of five; powers over the larger half of each sweep. A smaller power "
     "than the claimed one means that another part, of smaller order, still matters at these sizes. For l < n we start "
     "the projection from Y'Y, which the pass over the data makes, and diagonalise l x l. The last sweep times "
-    "`ReuseCov.fit` as a whole, the pass over all rows for X'Y included. The paper's l-fold alternative, solving each outcome "
-    "anew, is l d^3.",
+    "`ReuseCov.fit` as a whole, the pass over all rows for X'Y included. The paper's l-fold alternative, solving each "
+    "outcome anew, is l d^3.",
 )

@@ -170,6 +170,6 @@ REPRODUCTION = Reproduction(
     "The script, followed here, has rows of norm 1, theta of norm 1/sqrt 2, errors uniform on [-0.05, 0.05] and "
     "delta = n^-1.1; n from 40 to 21 million. Ten tables (three from two million rows on; ten with --full), ten draws "
     "of noise each, instead of ten folds of one table. ObjPert up to 41,000 rows. Least squares is so good here (error "
-    "sd 0.03) that private methods need millions of rows to match it; with errors of variance 1 they would need about a "
-    "thousandth.",
+    "sd 0.03) that private methods need millions of rows to match it; with errors of variance 1 they would need a "
+    "thousandth of them.",
 )

@@ -57,7 +57,8 @@ def section(r: Reproduction, frame: pd.DataFrame, facts: dict[str, Any], link: s
     lines += [f"![{r.title}: {name}]({link}/{name}.svg)\n" for name in facts["pictures"]]
     lines += [findings(r.judge(frame))]
     if r.table is not None:
-        lines.append(markdown(r.table(frame)))
+        shown = r.table(frame)
+        lines.append(shown if isinstance(shown, str) else markdown(shown))
     if r.note:
         lines.append(f"**Set-up.** {r.note}\n")
     lines.append(f"*{made(facts)} Rows: [rows.csv]({link}/rows.csv).*\n")
@@ -88,10 +89,11 @@ def _text(value: Any) -> str:
 
 def made(facts: dict[str, Any]) -> str:
     """When, with what and on what the rows were made."""
-    minutes = facts["seconds"] / 60
+    seconds = facts["seconds"]
+    spent = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
     return (
         f"{facts['date'][:10]}, discreet {facts['versions']['discreet']}, size {facts['size']}: {facts['cells']} "
-        f"cells, {minutes:.1f} minutes of one core, {facts['cpu']} with {facts['cpu_count']} cores."
+        f"cells, {spent} of one core, {facts['cpu']} with {facts['cpu_count']} cores."
     )
 
 

@@ -97,14 +97,16 @@ class _Work:
 
 def run(r: Reproduction, size: Size, folder: Path | None, out: Path, jobs: int = 2, *, fresh: bool = False) -> None:
     """Work off what is missing, and store rows, pictures and where they were made."""
-    log = out / "log" / f"{r.name}.jsonl"
+    log = out / "log" / f"{r.log or r.name}.jsonl"
     if fresh:
         log.unlink(missing_ok=True)
     cells = r.cells(size, folder)
     rows = study.run(r.name, cells, _Work(r.work, folder), log, jobs)
     place = out / r.name
     place.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows).to_csv(place / "rows.csv", index=False, float_format="%.6g", lineterminator="\n")
+    frame = pd.DataFrame(rows)
+    frame = frame if r.condense is None else r.condense(frame)
+    frame.to_csv(place / "rows.csv", index=False, float_format="%.6g", lineterminator="\n")
     facts = {"name": r.name, "size": size, "cells": len(cells), "seconds": round(study.seconds(cells, log), 1)}
     _write(place, facts | environment())
     pictures(r, out)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -35,7 +36,7 @@ def test_every_experiment_runs_small(name, tmp_path):
             assert (tmp_path / name / f"{picture}.{ending}").stat().st_size > 1000
     text = pages.page(reproduce.paper(name), tmp_path, tmp_path)
     assert r.title in text
-    assert str(FOLDER) not in (tmp_path / "log" / f"{name}.jsonl").read_text()
+    assert str(FOLDER) not in (tmp_path / "log" / f"{r.log or name}.jsonl").read_text()
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -111,6 +112,14 @@ def test_a_run_is_stored_and_drawn_and_not_worked_off_again(tmp_path):
     assert (tmp_path / "out" / "000-toy" / "line.svg").read_bytes() == picture
     with pytest.raises(FileExistsError):
         reproduce.run(TOY, "quick", tmp_path, tmp_path / "out", jobs=1, fresh=True)
+
+
+def test_rows_are_condensed_before_they_are_stored(tmp_path):
+    few = replace(TOY, condense=lambda frame: frame.iloc[:1], table=lambda frame: f"only {len(frame)}\n")
+    reproduce.run(few, "quick", tmp_path, tmp_path / "out", jobs=1)
+    frame, facts = reproduce.stored("000-toy", tmp_path / "out")
+    assert len(frame) == 1
+    assert "only 1" in pages.section(few, frame, facts, "x")
 
 
 def test_a_page_shows_findings_table_and_origin(tmp_path, monkeypatch):
