@@ -85,7 +85,7 @@ def printed(epsilon: float, folder: Path) -> dict[str, dict[str, float]]:
 
 
 def cells(epsilon: float, size: Size, folder: Path | None) -> list[Cell]:
-    names = ("servo", "yacht") if size == "quick" else uci.available(folder) if folder else uci.NAMES
+    names = ("servo",) if size == "quick" else uci.available(folder) if folder else uci.NAMES
     return [{"data": name, "epsilon": epsilon, "splits": 2 if size == "quick" else 10} for name in names]
 
 
