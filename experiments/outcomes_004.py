@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 from discreet import DiscreetWarning, Domain
 from discreet.drawing import BLUE, GREY, ORANGE, WIDTH
-from discreet.many_results import many_equations, many_results
+from discreet.many_models import many_equations, many_results
 from discreet.multi import independent_runs
 from discreet.multi.wiring import projected, split_budget, with_squares
 from discreet.public_outcomes import PublicOutcomes

@@ -14,10 +14,10 @@ import discreet
 ROOT = Path(discreet.__file__).parent
 LEVELS = {
     "base": r"errors|unavailable|grid|checks|laplace|losses|columns|arrow_columns|contrasts|derived|domain|encoding"
-    r"|formula|parsing|schema|sensitivity|split|files|progress|randomness|samplers|noise|issuing|privacy(\..*)?",
+    r"|formula|parsing|schema|sensitivity|split|files|progress|randomness|samplers|noise|issuing|later|privacy(\..*)?",
     "public": r"released|results|models|penalised|selection|design|inference|reading|summary|units|solve(\..*)?"
     r"|effects|drawing|plots|report(\..*)?|comparison|pairs|fitted|glm\.results"
-    r"|many_results|many_inference|many_reading",
+    r"|many_results|many_models|many_inference|many_reading",
     "private": r"moments|summing|histogram|public_outcomes|rows|per_instance(\..*)?|sources(\..*)?",
     "gate": r"release|release_many|perturbed|drawn|descent|shaped|batches",
     "top": r"|__main__|arguments|commands_pdp|commands_reproduce|linear(\..*)?|glm(\.(?!results).*)?|multi(\..*)?"

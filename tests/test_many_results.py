@@ -1,6 +1,7 @@
 """Results for many outcomes: the numbers of single fits, adjusted p-values, tables, pictures, files."""
 
 import json
+import pickle
 
 import matplotlib as mpl
 import numpy as np
@@ -9,7 +10,9 @@ from scipy import stats
 
 from discreet import Domain, ManyResults, Moments, ReuseCov, release
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
-from discreet.many_results import adjust, many_equations
+from discreet.many_inference import infer_many
+from discreet.many_models import many_equations
+from discreet.many_results import adjust
 from discreet.unavailable import Unavailable
 
 mpl.use("Agg")
@@ -182,3 +185,14 @@ def test_outcomes_are_never_features(public):
         many_equations(public, ["t0", "t1"], ["age", "t1"])
     with pytest.raises(ParameterError, match="list"):
         many_equations(public, "t0")
+
+
+def test_standard_errors_are_found_when_they_are_asked_for(public, monkeypatch):
+    found = []
+    monkeypatch.setattr("discreet.many_models.infer_many", lambda *given: found.append(1) or infer_many(*given))
+    fitted = public.fit_many()
+    assert not found
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.std_err, fitted.std_err)
+    assert again.release == public.digest
+    assert found == [1]

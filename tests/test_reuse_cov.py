@@ -21,7 +21,7 @@ from discreet import (
     release,
 )
 from discreet.errors import BudgetError, DataError, DomainError, GuaranteeError, ParameterError
-from discreet.many_results import many_equations
+from discreet.many_models import many_equations
 from discreet.multi import independent_runs
 from discreet.multi.wiring import projected, with_squares
 from discreet.privacy import gdp

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,11 @@ from numpy.typing import NDArray
 from discreet import checks, derived
 from discreet.design import design_matrix
 from discreet.domain import CONSTANT
-from discreet.errors import FileFormatError, GuaranteeError, NotReleasedError, ParameterError
+from discreet.errors import FileFormatError, GuaranteeError
 from discreet.files import read_document, write_document
-from discreet.many_inference import ManyInference, infer_many, many_units
+from discreet.later import Later
+from discreet.many_inference import ManyInference
 from discreet.privacy.certificate import Certificate
-from discreet.released import PrivateMoments
-from discreet.solve.equations import ManyEquations
-from discreet.solve.many import Solve, solve_many
 from discreet.summary import Summary
 from discreet.unavailable import Unavailable
 from discreet.units import coefficient_unit
@@ -43,12 +40,10 @@ class ManyResults:
         How the equations were solved.
     certificate : Certificate
         The guarantee of the release behind it.
-    inference : ManyInference or Unavailable
-        How sure the release is of the coefficients, or why that is not known.
     rows : float
         The number of rows: declared, or a released noisy one.
-    release : str
-        The digest of the release behind it, by which it can be cited.
+    inference_later, release_later : Later
+        `inference` and `release`, which many users of thousands of outcomes never ask for.
     """
 
     targets: tuple[str, ...]
@@ -57,11 +52,21 @@ class ManyResults:
     intercept: Floats
     model: str
     certificate: Certificate
-    inference: ManyInference | Unavailable
     rows: float
-    release: str
+    inference_later: Later[ManyInference | Unavailable]
+    release_later: Later[str]
 
     # ---------------------------------------------------------------- numbers
+
+    @property
+    def inference(self) -> ManyInference | Unavailable:
+        """How sure the release is of the coefficients, or why that is not known."""
+        return self.inference_later()
+
+    @property
+    def release(self) -> str:
+        """The digest of the release behind it, by which it can be cited."""
+        return self.release_later()
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -207,8 +212,8 @@ class ManyResults:
             facts, size = body["inference"], (len(targets), len(names) + 1)
             known = "estimate" in facts
             found = ManyInference.from_dict(facts, *size) if known else Unavailable.from_dict(facts)
-            rest = float(body["rows"]), str(body["release"])
-            return cls(targets, names, coef, intercept, str(body["model"]), certificate, found, *rest)
+            rest = str(body["model"]), certificate, float(body["rows"])
+            return cls(targets, names, coef, intercept, *rest, Later.of(found), Later.of(str(body["release"])))
         except (KeyError, TypeError, ValueError):
             raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
 
@@ -238,59 +243,3 @@ def adjust(p: Floats, method: str) -> Floats:
     adjusted = np.empty(m)
     adjusted[order] = np.minimum(rising, 1.0)
     return adjusted
-
-
-def many_equations(
-    released: PrivateMoments, targets: Sequence[str], features: Sequence[str] | None = None
-) -> ManyEquations:
-    """The noisy normal equations of several outcomes, none of them a feature."""
-    domain = released.domain
-    if isinstance(targets, str) or not targets:
-        raise ParameterError("targets must be a list with at least one outcome.")
-    outcomes = [domain.entries[domain.target(name)] for name in targets]
-    own = {entry.column for entry in outcomes}
-    names = _free(released, own) if features is None else list(features)
-    derived.refuse_outcomes(domain, own, names, NotReleasedError)
-    e = released.equations(outcomes[0].name, names)
-    Y = [entry.name for entry in outcomes]
-    squares = [released._find_square(name) for name in Y]
-    yy = [np.nan if table is None else float(table.pick([y], [y])[0, 0]) for y, table in zip(Y, squares, strict=True)]
-    known = None not in squares
-    V, s_xy = released._find("cross", e.names, Y).pick(e.names, Y), np.full(len(Y), e.s_xy)
-    return ManyEquations(
-        e.names, tuple(Y), e.S, V, np.array(yy) if known else None, e.s_xx, s_xy, e.s_yy if known else None, e.n,
-        e.noise_variances,
-    )  # fmt: skip
-
-
-def _free(released: PrivateMoments, outcomes: set[str]) -> list[str]:
-    """Released columns that are neither outcomes nor derived from one."""
-    factors = {name: {f.column for f in spec.factors} for name, spec in released.domain.columns.items()}
-    return [name for name in released.regressors if not outcomes & {name, *factors[name]}]
-
-
-def many_results(
-    released: PrivateMoments, e: ManyEquations, theta: Floats, model: str, raw: ManyEquations | None = None
-) -> ManyResults:
-    """Package solutions in the user's units; standard errors come from `raw` equations where e was changed since."""
-    T, h, t = many_units(released, e)
-    params = (h * (T @ theta)).T + t
-    names = tuple(name for name in e.names if name != CONSTANT)
-    found = infer_many(released, e if raw is None else raw)
-    facts = released.certificate, found, e.n, released.digest
-    return ManyResults(e.targets, names, params[:, 1:], params[:, 0], model, *facts)
-
-
-def fit_many(
-    released: PrivateMoments,
-    targets: Sequence[str] | None,
-    features: Sequence[str] | None,
-    solve: Solve = "noise-aware",
-    penalty: float | None = None,
-) -> ManyResults:
-    """Fit one model to many outcomes of a release."""
-    named = [name for block in released.blocks if block.statistic == "cross" for name in block.columns]
-    if targets is None and not named:
-        raise ParameterError("This release names no outcomes: give targets, a list of columns.")
-    e = many_equations(released, named if targets is None else targets, features)
-    return many_results(released, e, solve_many(e, solve, penalty), solve)

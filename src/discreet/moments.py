@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discreet import derived
 from discreet.domain import LATTICE_BITS, Domain
@@ -97,9 +97,9 @@ class Moments:
         limbs = carry(self._high + other._high, self._low + other._low)
         return Moments(self.domain, *limbs, self.targets)
 
-    def integers(self, rows: Iterable[int], columns: Iterable[int]) -> NDArray[Any]:
+    def integers(self, rows: ArrayLike, columns: ArrayLike) -> NDArray[Any]:
         """Exact entries of the Gram matrix in units of 2^-40: int64 where all are below 2^62, else Python integers."""
-        at = self._at(np.asarray(list(rows), dtype=int), np.asarray(list(columns), dtype=int))
+        at = self._at(np.asarray(rows, dtype=int), np.asarray(columns, dtype=int))
         high, low = self._high[at], self._low[at]
         if not high.size or -_SMALL < high.min() <= high.max() < _SMALL:
             narrow: NDArray[Any] = (high << LIMB) + low

@@ -172,7 +172,7 @@ class PrivateMoments:
         **options
             ``solve="noise-aware"``, ``"ridge"`` or ``"cg"``, and of the latter two ``penalty=``, 004's by default.
         """
-        from discreet.many_results import fit_many
+        from discreet.many_models import fit_many
 
         return fit_many(self, targets, features, **options)
 

@@ -61,7 +61,7 @@ class Layout:
 
     def batch(self, *, columnar: bool) -> int:
         """How many rows a batch has: few enough for a processor's cache, unless each column of it costs a call."""
-        least = 256 if self.outcomes and not columnar else 1024 if not self.outcomes else 2048
+        least = 512 if self.outcomes and not columnar else 1024 if not self.outcomes else 2048
         return min(EXACT_ROWS, max(least, (1 << 18) // self.size))
 
     @cached_property

@@ -12,7 +12,7 @@ from discreet import derived
 from discreet.domain import Domain
 from discreet.errors import DataError, DomainError, ParameterError
 from discreet.linear.base import MomentsRegressor
-from discreet.linear.inputs import column_names, is_table
+from discreet.linear.inputs import column_names, is_table, with_intercept
 from discreet.moments import outcome_names
 from discreet.sources import as_table, is_arrow
 from discreet.sources.arrays import as_array, as_matrix
@@ -85,7 +85,7 @@ def describe_many(model: MomentsRegressor, X: Any, outcomes: Outcomes) -> tuple[
     if not is_table(X):
         names = [name for name in model.domain.columns if name not in own]
     names = derived.features_from(model.domain, names, "") if is_table(X) else names
-    return model._with_intercept(model.domain.select([*names, *outcomes.names])), names
+    return with_intercept(model.domain.select([*names, *outcomes.names]), model.fit_intercept), names
 
 
 def features_of(domain: Domain, targets: Sequence[str], features: Sequence[str] | None) -> tuple[list[str], list[str]]:

@@ -11,8 +11,8 @@ from discreet.checks import Neighbors
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.linear.base import MomentsRegressor
-from discreet.linear.inputs import as_features, declared_for, design_names, is_table
-from discreet.many_results import many_equations, many_results
+from discreet.linear.inputs import as_features, declared_for, design_names, is_table, with_intercept
+from discreet.many_models import many_equations, many_results
 from discreet.moments import Moments, outcome_names
 from discreet.multi.inputs import as_outcomes, describe_many, features_of, join_many
 from discreet.multi.published import printed_events
@@ -126,7 +126,7 @@ class ReuseCov(MomentsRegressor):
             return super().fit_source(source, targets, features, progress=progress)
         promise, declared = self._check(), declared_for(source, self.domain, "fit_source")
         names, columns = features_of(declared, targets, features)
-        domain = self._with_intercept(declared.select([*names, *columns]))
+        domain = with_intercept(declared.select([*names, *columns]), self.fit_intercept)
         given = source, domain, list(targets), names, promise
         return self._fit_outcomes(*given, named=True, single=False, progress=progress)
 
