@@ -47,13 +47,17 @@ def run(title: str, cells: Iterable[Cell], work: Callable[[Cell], Rows], log: Pa
         if log.stat().st_size and not log.read_bytes().endswith(b"\n"):
             file.write("\n")
         futures = {pool.submit(_timed, work, cell): cell for cell in missing}
-        for future in as_completed(futures):
-            cell = futures[future]
-            rows, seconds = future.result()
-            done[_key(cell)] = rows
-            file.write(json.dumps({"cell": cell, "rows": rows, "seconds": seconds}) + "\n")
-            file.flush()
-            progress.advance(task)
+        try:
+            for future in as_completed(futures):
+                cell = futures[future]
+                rows, seconds = future.result()
+                done[_key(cell)] = rows
+                file.write(json.dumps({"cell": cell, "rows": rows, "seconds": seconds}) + "\n")
+                file.flush()
+                progress.advance(task)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # otherwise the pool would first work off the rest, for nothing
+            raise
     return [cell | row for key, cell in wanted.items() for row in done[key]]
 
 
