@@ -138,7 +138,8 @@ def lines(rows: pd.DataFrame, what: str, label: str, key: str, *, log: bool) -> 
                 value = own.loc[own["method"] == method, what].iloc[0]
                 ax.axhline(value, color=colours[table], linestyle=style, lw=1.1, label=f"{method}, {name}")
         ax.axvline(1 / 3, color=GREY, lw=0.7)
-        ax.set(title=f"epsilon = {epsilon:g}", xlabel="gamma", ylabel=label, yscale="log" if log else "linear")
+        ax.set(title=f"epsilon = {epsilon:g}", xlabel="gamma", ylabel=label)
+        ax.set(yscale="log") if log else ax.set(ylim=(-0.05, 1.05))
     for ax in axes[len(epsilons) :]:
         ax.axis("off")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

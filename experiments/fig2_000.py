@@ -56,7 +56,7 @@ def errors(parts: Iterable[Split], fits: dict[str, tuple[Any, dict[str, Any], fl
     found: dict[str, list[float]] = defaultdict(list)
     for split in parts:
         found["trivial"].append(split.error(np.zeros(split.X.shape[1])))
-        found["non-private"].append(split.error(split.least_squares))
+        found["non-private"].append(split.error(split.non_private))
         for method, fit in fits.items():
             for draw in range(draws):
                 error = split.fit(*fit, np.random.default_rng([split.number, draw]))

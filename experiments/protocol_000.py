@@ -48,9 +48,9 @@ class Split:
                 return None
 
     @property
-    def least_squares(self) -> Floats:
-        """Without privacy."""
-        return np.asarray(np.linalg.lstsq(self.X, self.y)[0])
+    def non_private(self) -> Floats:
+        """What the authors' code takes for it: ridge with a penalty of 1, for some sets are singular."""
+        return np.linalg.solve(self.X.T @ self.X + np.eye(self.X.shape[1]), self.X.T @ self.y)
 
 
 def splits(name: str, folder: Path, count: int) -> Iterator[Split]:
