@@ -109,7 +109,7 @@ def flatness(rows: pd.DataFrame, what: str, key: str = "n") -> list[Finding]:
             else f"the worst of these gammas is {spread.median():.2f} times the best in the median case, "
             f"{spread.max():.2f} at most ({at}, epsilon {e:g})",
             bool(spread.median() < 2),
-            "" if spread.max() < 2 else "flat on the scale of the figure, which spans orders of magnitude",
+            "" if spread.max() < 2 else "flat in most cases; the figure's scale spans orders of magnitude",
         ),
         Finding(
             "it worsens as gamma approaches 1",

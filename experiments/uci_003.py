@@ -58,7 +58,9 @@ def judge(rows: pd.DataFrame) -> list[Finding]:
 
 def _where(wins: pd.DataFrame) -> str:
     bad = (~wins).sum(axis=1)
-    return ", ".join(f"{data} at {e:g} ({n} gammas)" for (data, e), n in bad[bad > 0].items())
+    return ", ".join(
+        f"{data} at epsilon {e:g} ({n} of {wins.shape[1]} gammas)" for (data, e), n in bad[bad > 0].items()
+    )
 
 
 def draw(rows: pd.DataFrame) -> dict[str, Figure]:
