@@ -115,8 +115,8 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
     return {"errors": panels(rows, STYLES)}
 
 
-def panels(rows: pd.DataFrame, styles: dict[str, tuple[str, str]]) -> Figure:
-    """A panel for each set: error against epsilon, between what trivial and non-private predictions reach."""
+def panels(rows: pd.DataFrame, styles: dict[str, tuple[str, str]], *, whole: bool = False) -> Figure:
+    """A panel for each set: error against epsilon, the whole range or near what trivial predictions reach."""
     sets = list(dict.fromkeys(rows["data"]))
     across = min(2, len(sets))
     figure = Figure(figsize=(WIDTH, 2.6 * -(-len(sets) // across) + 0.4), layout="constrained")
@@ -131,7 +131,8 @@ def panels(rows: pd.DataFrame, styles: dict[str, tuple[str, str]]) -> Figure:
                 ax.fill_between(part["epsilon"], low.clip(lower=1e-6), high, color=colour, alpha=0.08, lw=0)
         floor = own.loc[own["method"] == "non-private", "mean"].min()
         top = own.loc[own["method"] == "trivial", "mean"].max()
-        ax.set(xscale="log", yscale="log", ylim=(floor / 1.3, top * max(4.0, top / floor) ** 0.8))
+        ax.set(xscale="log", yscale="log")
+        ax.set_ylim(floor / 1.3, None if whole else top * max(4.0, top / floor) ** 0.8)
         ax.set(title=f"{name} (n = {own['rows'].iloc[0]:,})", xlabel="epsilon", ylabel="test error")
         ax.grid(which="minor", visible=False)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)

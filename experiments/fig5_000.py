@@ -59,7 +59,7 @@ def judge(rows: pd.DataFrame) -> list[Finding]:
 
 
 def draw(rows: pd.DataFrame) -> dict[str, Figure]:
-    return {"errors": panels(rows, STYLES)}
+    return {"errors": panels(rows, STYLES, whole=True)}
 
 
 REPRODUCTION = Reproduction(
