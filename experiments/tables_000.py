@@ -168,7 +168,7 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     """Ours, and the paper's in brackets."""
     text = rows.assign(text=[f"{a:.3g} ({b:.3g})" for a, b in zip(rows["mean"], rows["paper_mean"], strict=True)])
     wide = text.pivot(index="data", columns="method", values="text")[list(SHOWN)]
-    return wide.reset_index().rename_axis(columns=None)
+    return wide.reset_index(names="here (the paper)").rename_axis(columns=None)
 
 
 def draw(rows: pd.DataFrame) -> dict[str, Figure]:
