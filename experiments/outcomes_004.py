@@ -82,7 +82,7 @@ def work(cell: Cell, folder: Path | None) -> Rows:
             found += independent(p, count)
     grouped = pd.DataFrame(found).groupby(["outcomes", "method"], sort=False)["error"]
     table = grouped.agg(error="mean", se="sem", repeats="size").reset_index()
-    facts = {"rows": p.n} | ({"c": effect_size(p)} if cell["data"] in KINDS else {})
+    facts = {"rows": p.n, "d": len(p.A) - 1} | ({"c": effect_size(p)} if cell["data"] in KINDS else {})
     return [{k: None if pd.isna(v) else v for k, v in row.items()} | facts for row in table.to_dict("records")]
 
 
@@ -149,16 +149,15 @@ def growth(wide: pd.DataFrame, method: str, low: int, high: int) -> pd.Series:
 
 
 def judge(rows: pd.DataFrame) -> list[Finding]:
-    wide = rows.pivot_table(index=["data", "rows", "outcomes"], columns="method", values="error")
+    wide = rows.pivot_table(index=["data", "rows", "d", "outcomes"], columns="method", values="error")
     large = wide[wide.index.get_level_values("rows") == rows["rows"].max()]
     top = min(16, int(rows["outcomes"].max()))
     naive, shared = growth(large, "independent", 1, top), growth(large, "gaussian", 1, top)
     both = wide.dropna(subset=["projection"]).reset_index()
-    d = np.where(both["data"].isin(KINDS), COLUMNS, 15)
-    few = both[both["outcomes"] * np.sqrt(d) > both["rows"]]
+    few = both[both["outcomes"] * np.sqrt(both["d"]) > both["rows"]]
     better = wide["gaussian"] < wide["independent"]
     several = better[better.index.get_level_values("outcomes") >= 4]
-    c = rows.dropna(subset=["c"]).groupby("data")["c"].mean().round(1).to_dict()
+    c = ", ".join(f"{size:.1f} ({data})" for data, size in rows.groupby("data")["c"].mean().dropna().items())
     return [
         Finding(
             "running a private regression l times costs a factor sqrt(l)",
@@ -181,7 +180,7 @@ def judge(rows: pd.DataFrame) -> list[Finding]:
         Finding(
             "with public outcomes the projection improves on the Gaussian mechanism when n < l sqrt(d)",
             ", ".join(
-                f"{r.data} l = {r.outcomes:,}: {r.projection:.2g} against {r.gaussian:.2g}" for r in few.itertuples()
+                f"{r.data} l = {r.outcomes:,}: {r.projection:.3g} against {r.gaussian:.3g}" for r in few.itertuples()
             )
             or "not run",
             bool((few["projection"] < few["gaussian"]).all()) if len(few) else None,
