@@ -62,6 +62,10 @@ def test_pages_follow_from_the_stored_rows(key):
     assert again == (folder / f"{key}.md").read_text(encoding="utf-8")
 
 
+def test_the_index_follows_from_the_stored_rows():
+    assert pages.index(reproduce.RESULTS) == (reproduce.ROOT / "docs" / "results" / "index.md").read_text("utf-8")
+
+
 @pytest.mark.parametrize("name", STORED)
 def test_stored_results_are_whole_and_small(name):
     _, facts = reproduce.stored(name, reproduce.RESULTS)
