@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench wheel clean
+.PHONY: demo test check bench reproduce wheel clean
 demo: $(READY)
 	$(BIN)/python -m discreet demo
 
@@ -22,6 +22,9 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.moments
 	$(BIN)/python -m benchmarks.noise
 	$(BIN)/python -m benchmarks.parquet
+
+reproduce: $(READY)
+	$(BIN)/python -m discreet reproduce all
 
 wheel: $(READY)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -51,6 +51,12 @@ class Reproduction:
         Whether it cannot run without the folder with the data.
     note : str
         What differs from the paper's set-up, and why.
+    table : callable, optional
+        From the same rows to what the page shows beneath the findings: a table, or text in Markdown.
+    log : str
+        Name of the log of finished cells, where experiments with the same work share one; its own name by default.
+    condense : callable, optional
+        From the rows of all cells to fewer ones, where there are too many to keep; these are stored, drawn and judged.
     """
 
     name: str
@@ -62,3 +68,6 @@ class Reproduction:
     judge: Callable[[pd.DataFrame], list[Finding]]
     needs_data: bool = False
     note: str = ""
+    table: Callable[[pd.DataFrame], pd.DataFrame | str] | None = None
+    log: str = ""
+    condense: Callable[[pd.DataFrame], pd.DataFrame] | None = None

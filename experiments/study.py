@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -45,14 +46,30 @@ def run(title: str, cells: Iterable[Cell], work: Callable[[Cell], Rows], log: Pa
         task = progress.add_task(title, total=len(wanted), completed=len(wanted) - len(missing))
         if log.stat().st_size and not log.read_bytes().endswith(b"\n"):
             file.write("\n")
-        futures = {pool.submit(work, cell): cell for cell in missing}
-        for future in as_completed(futures):
-            cell = futures[future]
-            done[_key(cell)] = future.result()
-            file.write(json.dumps({"cell": cell, "rows": done[_key(cell)]}) + "\n")
-            file.flush()
-            progress.advance(task)
+        futures = {pool.submit(_timed, work, cell): cell for cell in missing}
+        try:
+            for future in as_completed(futures):
+                cell = futures[future]
+                rows, seconds = future.result()
+                done[_key(cell)] = rows
+                file.write(json.dumps({"cell": cell, "rows": rows, "seconds": seconds}) + "\n")
+                file.flush()
+                progress.advance(task)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # otherwise the pool would first work off the rest, for nothing
+            raise
     return [cell | row for key, cell in wanted.items() for row in done[key]]
+
+
+def seconds(cells: Iterable[Cell], log: Path) -> float:
+    """How long the work of these cells took, in processes put one after the other."""
+    times = {_key(entry["cell"]): entry.get("seconds", 0.0) for entry in _entries(log)}
+    return float(sum(times.get(_key(cell), 0.0) for cell in cells))
+
+
+def _timed(work: Callable[[Cell], Rows], cell: Cell) -> tuple[Rows, float]:
+    start = time.process_time()
+    return work(cell), round(time.process_time() - start, 3)
 
 
 def _key(cell: Cell) -> str:
@@ -60,15 +77,18 @@ def _key(cell: Cell) -> str:
 
 
 def _read(log: Path) -> dict[str, Rows]:
+    return {_key(entry["cell"]): entry["rows"] for entry in _entries(log)}
+
+
+def _entries(log: Path) -> Iterator[dict[str, Any]]:
     """Finished cells; a line that a kill cut short does not count."""
-    done = {}
     for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
         try:
             entry = json.loads(line)
-            done[_key(entry["cell"])] = entry["rows"]
-        except (json.JSONDecodeError, KeyError):
+        except json.JSONDecodeError:
             continue
-    return done
+        if isinstance(entry, dict) and {"cell", "rows"} <= entry.keys():
+            yield entry
 
 
 def _one_thread() -> None:

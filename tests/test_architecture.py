@@ -21,8 +21,8 @@ LEVELS = {
     r"|many_results|many_models|many_inference|many_reading",
     "private": r"moments|summing|histogram|public_outcomes|rows|blocks|per_instance(\..*)?|sources(\..*)?",
     "gate": r"release|release_many|perturbed|drawn|descent|shaped|batches",
-    "top": r"|__main__|arguments|commands_pdp|commands_plan|linear(\..*)?|glm(\.(?!results).*)?|multi(\..*)?"
-    r"|sampling(\..*)?|planning(\..*)?|registry|cli|console|demo",
+    "top": r"|__main__|arguments|commands_pdp|commands_plan|commands_reproduce|linear(\..*)?|glm(\.(?!results).*)?"
+    r"|multi(\..*)?|sampling(\..*)?|planning(\..*)?|registry|cli|console|demo",
 }
 ALLOWED = {
     "base": {"base"},

@@ -1,8 +1,9 @@
 """The study of many outcomes: its tables, its least squares and its errors."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from experiments import outcomes
+from experiments import outcomes_004 as outcomes
 from experiments.outcomes_data import KINDS, genotype_chunks, genotypes, problem
 
 from discreet import Domain
@@ -53,16 +54,15 @@ def test_least_squares_and_errors(made):
     np.testing.assert_allclose(made.excess(made.best), 0.0, atol=1e-20)
 
 
-def test_every_method_is_measured_and_the_table_is_complete(made, tmp_path):
+def test_every_method_is_measured(made):
     rows = outcomes.shared(made, 4, 4, 0, L) + outcomes.independent(made, 4)
     assert {row["method"] for row in rows} == set(outcomes.METHODS)
     assert all(0 < row["error"] < 50 for row in rows)
-    table = outcomes.table_of([row | {"data": "separate", "rows": N} for row in rows])
-    (tmp_path / "page.md").write_text("# Page\n<!-- table -->\nold\n<!-- end of table -->\nend\n")
-    outcomes.write_page(outcomes.markdown(table), tmp_path / "page.md")
-    page = (tmp_path / "page.md").read_text()
-    assert "old" not in page
-    assert "| separate | 6,000 | 4 |" in page
-    assert page.endswith("end\n")
-    outcomes.draw(table, tmp_path / "picture.png")
-    assert (tmp_path / "picture.png").stat().st_size > 1000
+
+
+def test_the_power_of_l_is_read_off_the_errors():
+    lines = [
+        {"data": "a", "rows": 9, "outcomes": k, "method": "independent", "error": 0.1 * k**0.5} for k in (1, 4, 16)
+    ]
+    wide = pd.DataFrame(lines).pivot_table(index=["data", "rows", "outcomes"], columns="method", values="error")
+    assert outcomes.growth(wide, "independent", 1, 16).tolist() == pytest.approx([0.5])

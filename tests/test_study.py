@@ -87,6 +87,24 @@ def test_errors_of_a_cell_are_not_swallowed(tmp_path):
         study.run("test", CELLS, refuse, tmp_path / "log.jsonl")
 
 
+def fail_first(cell):
+    if cell["i"] == 0:
+        raise ValueError("the first cell fails")
+    time.sleep(0.1)
+    return [{"done": cell["i"]}]
+
+
+def test_an_error_ends_the_study_at_once_and_keeps_what_is_finished(tmp_path):
+    cells = [{"i": i} for i in range(200)]
+    start = time.monotonic()
+    with pytest.raises(ValueError, match="first cell"):
+        study.run("test", [*cells[1:4], cells[0], *cells[4:]], fail_first, tmp_path / "log.jsonl", jobs=1)
+    assert time.monotonic() - start < 10
+    kept = [json.loads(line)["cell"]["i"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert 1 in kept
+    assert len(kept) < 20
+
+
 def test_ratios_are_means_over_all_fits_with_their_error():
     rows = [
         {"data": "a", "trivial": 1.0, "mse": 0.5, "sum_sq": 2 * 0.25, "draws": 2},

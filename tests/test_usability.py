@@ -62,6 +62,7 @@ COMMANDS = [
     "methods",
     "pdp",
     "plan",
+    "reproduce",
     "demo",
     "schema init",
     "schema check",

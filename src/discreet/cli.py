@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet import __version__, commands_pdp, commands_plan, console
+from discreet import __version__, commands_pdp, commands_plan, commands_reproduce, console
 from discreet.arguments import (
     Data,
     Delta,
@@ -67,6 +67,7 @@ schemas = typer.Typer(no_args_is_help=True, help="Write and check schemas: the p
 app.add_typer(schemas, name="schema")
 app.command(epilog=commands_pdp.EPILOG)(commands_pdp.pdp)
 app.command(epilog=commands_plan.EPILOG)(commands_plan.plan)
+app.command(epilog=commands_reproduce.EPILOG)(commands_reproduce.reproduce)
 
 
 @app.command(epilog="Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6")
@@ -239,10 +240,8 @@ def check(release: ReleaseFile, json: Json = False) -> None:
 def methods(json: Json = False) -> None:
     """List the methods and the status of their guarantees."""
     if json:
-        console.print_json(
-            [{"name": m.name, "source": m.source, "status": m.status, "summary": m.summary} for m in METHODS]
-        )
-        return
+        facts = [{"name": m.name, "source": m.source, "status": m.status, "summary": m.summary} for m in METHODS]
+        return console.print_json(facts)
     rows = [[m.name, m.summary, m.source, m.status] for m in METHODS]
     console.table("Methods", ["method", "what it does", "paper", "guarantee"], rows)
 

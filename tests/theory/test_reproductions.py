@@ -10,11 +10,11 @@ from experiments.reproduction import Finding, Reproduction
 from test_plots import assert_legible
 
 NAMES = {
-    "free_region_000": "000-fig1",
-    "lower_bounds_000": "000-fig4",
-    "errors_000_table1": "000-table1",
-    "efficiency_000_table2": "000-table2",
-    "regimes_004": "004-fig1",
+    "fig1_000": "000-fig1",
+    "fig4_000": "000-fig4",
+    "table1_000": "000-table1",
+    "table2_000": "000-table2",
+    "fig1_004": "004-fig1",
 }
 WRONG = {"004-fig1": 1}  # claims of the papers that do not hold
 

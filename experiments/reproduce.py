@@ -1,0 +1,142 @@
+"""Run experiments in their declared form: find them, work off their cells, keep tidy rows and pictures.
+
+A folder of results holds, for each experiment, NAME/rows.csv, NAME/run.json and pictures, and log/NAME.jsonl with the
+finished cells. Findings, pictures and pages are made from what is stored, so they can be made again without running.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from benchmarks.common import environment
+from matplotlib import rc_context
+
+from discreet.drawing import PALE, style
+from experiments import study
+from experiments.reproduction import Reproduction, Size
+
+MODULES = (
+    "fig1_000",
+    "fig2_000",
+    "fig3_000",
+    "fig4_000",
+    "fig5_000",
+    "table1_000",
+    "table2_000",
+    "tables_000",
+    "figures_001",
+    "fig1_002",
+    "figures_002",
+    "synthetic_003",
+    "uci_003",
+    "fig1_004",
+    "outcomes_004",
+    "complexity_004",
+    "comparison",
+)
+"""Files that declare experiments; one that is not there is passed over."""
+
+CHARTS = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.spines.left": True,
+    "grid.color": PALE,
+    "text.parse_math": True,
+    "ytick.major.size": 3,
+}
+"""What charts with two numeric axes need beyond the one style."""
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "experiments" / "results" / "reproduce"
+QUICK = ROOT / "experiments" / "results" / "quick"
+
+
+def catalogue() -> dict[str, Reproduction]:
+    """All experiments by name."""
+    found: dict[str, Reproduction] = {}
+    for name in MODULES:
+        if importlib.util.find_spec(f"experiments.{name}") is None:
+            continue
+        module = importlib.import_module(f"experiments.{name}")
+        for reproduction in getattr(module, "REPRODUCTIONS", None) or (module.REPRODUCTION,):
+            found[reproduction.name] = reproduction
+    return dict(sorted(found.items()))
+
+
+def paper(name: str) -> str:
+    """Which page an experiment belongs to.
+
+    Examples
+    --------
+    >>> paper("000-fig2"), paper("comparison")
+    ('000', 'comparison')
+    """
+    return name.split("-")[0]
+
+
+def select(asked: str) -> list[Reproduction]:
+    """The experiment of that name, those of a paper, or all; none where nothing has that name."""
+    return [r for name, r in catalogue().items() if asked in ("all", name, paper(name))]
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A cell's work with the data folder at hand, so that cells and logs hold no path."""
+
+    work: Callable[[study.Cell, Path | None], study.Rows]
+    folder: Path | None
+
+    def __call__(self, cell: study.Cell) -> study.Rows:
+        return self.work(cell, self.folder)
+
+
+def run(r: Reproduction, size: Size, folder: Path | None, out: Path, jobs: int = 2, *, fresh: bool = False) -> None:
+    """Work off what is missing, and store rows, pictures and where they were made."""
+    log = out / "log" / f"{r.log or r.name}.jsonl"
+    if fresh:
+        log.unlink(missing_ok=True)
+    cells = r.cells(size, folder)
+    rows = study.run(r.name, cells, _Work(r.work, folder), log, jobs)
+    place = out / r.name
+    place.mkdir(parents=True, exist_ok=True)
+    frame = pd.DataFrame(rows)
+    frame = frame if r.condense is None else r.condense(frame)
+    frame.to_csv(place / "rows.csv", index=False, float_format="%.6g", lineterminator="\n")
+    facts = {"name": r.name, "size": size, "cells": len(cells), "seconds": round(study.seconds(cells, log), 1)}
+    _write(place, facts | environment())
+    pictures(r, out)
+
+
+def _write(place: Path, facts: dict[str, Any]) -> None:
+    (place / "run.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+def stored(name: str, out: Path) -> tuple[pd.DataFrame, dict[str, Any]] | None:
+    """Rows of an experiment and the facts about its run; None where it has not been run."""
+    place = out / name
+    if not (place / "run.json").exists():
+        return None
+    facts = json.loads((place / "run.json").read_text(encoding="utf-8"))
+    return pd.read_csv(place / "rows.csv", keep_default_na=False, na_values=[""]), facts
+
+
+def pictures(r: Reproduction, out: Path) -> None:
+    """Draw from the stored rows: SVG and PNG, the same from run to run."""
+    found = stored(r.name, out)
+    if found is None:
+        return
+    rows, facts = found
+    with style(), rc_context(CHARTS):
+        drawn = r.draw(rows)
+        for name, figure in drawn.items():
+            path = out / r.name / name
+            figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+            figure.savefig(path.with_suffix(".png"), dpi=110, metadata={"Software": None})
+    _write(out / r.name, facts | {"pictures": list(drawn)})

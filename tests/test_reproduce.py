@@ -1,0 +1,234 @@
+"""`discreet reproduce`: experiments run small, a kill loses no finished cell, pages follow from what is stored."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from experiments import pages, reproduce, uci
+from experiments.reproduction import Finding, Reproduction
+from matplotlib.figure import Figure
+
+FOLDER = uci.data_folder()
+ALL = reproduce.catalogue()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_experiment_runs_small(name, tmp_path):
+    r = ALL[name]
+    if r.needs_data and FOLDER is None:
+        pytest.skip("DISCREET_DATA does not name a folder with the studies' data")
+    reproduce.run(r, "quick", FOLDER, tmp_path, jobs=1)
+    frame, facts = reproduce.stored(name, tmp_path)
+    assert len(frame) > 0
+    assert facts["size"] == "quick"
+    found = r.judge(frame)
+    assert found
+    assert all(f.claim and f.measured for f in found)
+    for picture in facts["pictures"]:
+        for ending in ("svg", "png"):
+            assert (tmp_path / name / f"{picture}.{ending}").stat().st_size > 1000
+    text = pages.page(reproduce.paper(name), tmp_path, tmp_path)
+    assert r.title in text
+    assert str(FOLDER) not in (tmp_path / "log" / f"{r.log or name}.jsonl").read_text()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_sizes_grow_and_cells_hold_no_path(name):
+    r = ALL[name]
+    if r.needs_data and FOLDER is None:
+        pytest.skip("DISCREET_DATA does not name a folder with the studies' data")
+    quick, normal, full = (json.dumps(r.cells(size, FOLDER)) for size in ("quick", "normal", "full"))
+    assert quick
+    assert str(FOLDER) not in quick + normal + full
+
+
+# ------------------------------------------------------------- the committed results
+
+
+STORED = [name for name in ALL if reproduce.stored(name, reproduce.RESULTS) is not None]
+
+
+@pytest.mark.parametrize("key", dict.fromkeys(map(reproduce.paper, STORED)))
+def test_pages_follow_from_the_stored_rows(key):
+    folder = reproduce.ROOT / "docs" / "results"
+    again = pages.page(key, reproduce.RESULTS, folder)
+    assert again == (folder / f"{key}.md").read_text(encoding="utf-8")
+
+
+def test_the_index_follows_from_the_stored_rows():
+    assert pages.index(reproduce.RESULTS) == (reproduce.ROOT / "docs" / "results" / "index.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_stored_results_are_whole_and_small(name):
+    _, facts = reproduce.stored(name, reproduce.RESULTS)
+    assert facts["size"] in ("normal", "full")
+    assert (reproduce.RESULTS / name / "rows.csv").stat().st_size < 300_000
+    for picture in facts["pictures"]:
+        assert (reproduce.RESULTS / name / f"{picture}.svg").exists()
+
+
+# ------------------------------------------------------------------------ the runner
+
+
+def _cells(size, folder):
+    return [{"i": i, "size": size} for i in range(3)]
+
+
+def _work(cell, folder):
+    (folder / f"worked-{cell['i']}").touch(exist_ok=False)
+    return [{"value": cell["i"] / 3, "word": ""}]
+
+
+def _draw(frame):
+    figure = Figure()
+    figure.add_subplot().plot(frame["i"], frame["value"])
+    return {"line": figure}
+
+
+def _judge(frame):
+    return [Finding("a | b", f"{frame['value'].max():.3f}", True), Finding("c", "d", False, "why")]
+
+
+def _table(frame):
+    return frame[["i", "value"]]
+
+
+TOY = Reproduction("000-toy", "A toy", "says so", _cells, _work, _draw, _judge, note="small", table=_table)
+
+
+def test_a_run_is_stored_and_drawn_and_not_worked_off_again(tmp_path):
+    for _ in range(2):  # the second time _work would raise
+        reproduce.run(TOY, "quick", tmp_path, tmp_path / "out", jobs=1)
+    frame, facts = reproduce.stored("000-toy", tmp_path / "out")
+    assert frame["value"].tolist() == pytest.approx([0, 1 / 3, 2 / 3], abs=1e-6)
+    assert facts["cells"] == 3
+    assert {"date", "cpu", "cpu_count", "versions", "seconds"} <= facts.keys()
+    picture = (tmp_path / "out" / "000-toy" / "line.svg").read_bytes()
+    reproduce.pictures(TOY, tmp_path / "out")
+    assert (tmp_path / "out" / "000-toy" / "line.svg").read_bytes() == picture
+    with pytest.raises(FileExistsError):
+        reproduce.run(TOY, "quick", tmp_path, tmp_path / "out", jobs=1, fresh=True)
+
+
+def test_rows_are_condensed_before_they_are_stored(tmp_path):
+    few = replace(TOY, condense=lambda frame: frame.iloc[:1], table=lambda frame: f"only {len(frame)}\n")
+    reproduce.run(few, "quick", tmp_path, tmp_path / "out", jobs=1)
+    frame, facts = reproduce.stored("000-toy", tmp_path / "out")
+    assert len(frame) == 1
+    assert "only 1" in pages.section(few, frame, facts, "x")
+
+
+def test_a_page_shows_findings_table_and_origin(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "catalogue", lambda: {"000-toy": TOY})
+    reproduce.run(TOY, "quick", tmp_path, tmp_path / "out", jobs=1)
+    pages.write(tmp_path / "out", tmp_path / "pages")
+    text = (tmp_path / "pages" / "000.md").read_text()
+    assert "| a \\| b | 0.667 | yes |" in text
+    assert "| c | d | **no** | why |" in text
+    assert "| 1 | 0.333 |" in text
+    assert "![A toy: line](../out/000-toy/line.svg)" in text
+    assert (tmp_path / "pages" / "../out/000-toy/line.svg").resolve().exists()
+    assert "size quick" in text
+    assert "| [000-toy](000.md) | A toy | 1 of 2 | quick |" in (tmp_path / "pages" / "index.md").read_text()
+    assert str(tmp_path) not in text
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from experiments import reproduce
+from experiments.reproduction import Finding, Reproduction
+
+def cells(size, folder):
+    return [{"i": i} for i in range(30)]
+
+def work(cell, folder):
+    with (folder / f"worked-{cell['i']}").open("a") as file:
+        file.write("x")
+    time.sleep(0.15)
+    return [{"done": cell["i"]}]
+
+R = Reproduction("000-slow", "slow", "slow", cells, work, lambda rows: {}, lambda rows: [Finding("a", "b", None)])
+
+if __name__ == "__main__":
+    reproduce.run(R, "quick", Path(sys.argv[1]), Path(sys.argv[1]) / "out", jobs=2)
+"""
+
+
+def test_a_kill_in_the_middle_loses_no_finished_cell(tmp_path):
+    script, log = tmp_path / "slow.py", tmp_path / "out" / "log" / "000-slow.jsonl"
+    script.write_text(SLOW)
+    source = str(Path(reproduce.__file__).parents[1])
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
+    process = subprocess.Popen([sys.executable, script, tmp_path], env=environment, start_new_session=True)
+    for _ in range(400):
+        time.sleep(0.05)
+        if log.exists() and len(log.read_text().splitlines()) >= 4:
+            break
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    finished = [json.loads(line)["cell"]["i"] for line in log.read_text().splitlines() if line.endswith("}")]
+    assert 4 <= len(finished) < 30
+    assert not (tmp_path / "out" / "000-slow" / "rows.csv").exists()
+    subprocess.run([sys.executable, script, tmp_path], env=environment, check=True)
+    assert len(pd.read_csv(tmp_path / "out" / "000-slow" / "rows.csv")) == 30
+    assert all((tmp_path / f"worked-{i}").read_text() == "x" for i in finished)
+
+
+# ----------------------------------------------------------------------- the command
+
+
+def test_the_list_names_every_experiment(run):
+    ran = run("reproduce", "--list")
+    assert ran.code == 0
+    assert all(name in ran.said for name in ALL)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "--list"),
+        (("nothing",), "There is no experiment 'nothing'"),
+        (("all", "--quick", "--full"), "exclude each other"),
+    ],
+)
+def test_what_cannot_be_run_is_said(arguments, words, run):
+    ran = run("reproduce", *arguments)
+    assert ran.code == 2
+    assert words in ran.said
+
+
+def test_experiments_that_need_data_are_left_out_without(run, monkeypatch, tmp_path):
+    monkeypatch.delenv("DISCREET_DATA", raising=False)
+    needs = Reproduction("000-toy", "A toy", "", _cells, _work, _draw, _judge, needs_data=True)
+    monkeypatch.setattr(reproduce, "catalogue", lambda: {"000-toy": needs})
+    ran = run("reproduce", "000", "--quick", "--out", tmp_path / "out")
+    assert ran.code == 0
+    assert "Left out: 000-toy" in ran.said
+    assert not (tmp_path / "out" / "000-toy").exists()
+
+
+def test_without_the_repository_the_command_says_where_to_get_it(tmp_path):
+    """As an installed package: discreet is there, experiments are not."""
+    import discreet
+
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "discreet").symlink_to(Path(discreet.__file__).parent)
+    code = (
+        "import sys, types; sys.path = [p for p in sys.path if 'site-packages' in p or 'lib' in p];"
+        f"sys.path.insert(0, {str(tmp_path / 'site')!r});"
+        "import discreet.commands_reproduce as c; c.__file__ = 'x/y/z.py';"
+        "sys.argv = ['discreet', 'reproduce', 'all'];"
+        "from discreet.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert "Get the source repository" in " ".join(done.stderr.split())
