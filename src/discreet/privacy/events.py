@@ -15,6 +15,7 @@ from discreet.errors import FileFormatError
 from discreet.privacy import gdp
 from discreet.privacy.coefficients import CoefficientEvent, PrintedEvent
 from discreet.privacy.iterates import AggregateEvent, BatchesEvent, GradientEvent
+from discreet.privacy.napp import NappEvent
 from discreet.privacy.objective import ObjectiveEvent
 from discreet.privacy.posterior import PosteriorEvent
 from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
@@ -135,6 +136,7 @@ _COEFFICIENTS: tuple[type[CoefficientEvent], ...] = (
     PosteriorEvent,
     AdaptiveEvent,
     PrintedEvent,
+    NappEvent,
     OutputEvent,
     GradientEvent,
     BatchesEvent,
