@@ -21,7 +21,7 @@ WINDOW = 10
 """A coefficient whose sign changes within so many iterations fluctuates around 0."""
 
 _TOLERANCE = 1e-7
-_CALLS = 4
+_CALLS, _SMALL = 4, 1 << 23
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Squares:
 class Losses:
     """The sum of the losses of rows; **confidential**.
 
-    The Hessian is computed anew only when theta has moved by a tenth, or the solver has asked for it a few times: it
-    decides how fast a solution is found, not which.
+    For large tables the Hessian is computed anew only when theta has moved by a tenth, or the solver has asked for it a
+    few times: it decides how fast a solution is found, not which.
     """
 
     X: Floats = field(repr=False)
@@ -57,12 +57,13 @@ class Losses:
         """Value, gradient and (recent) Hessian."""
         f, slope, curvature = self.loss.parts(self.X @ theta, self.y)
         self._calls += 1
-        if self._at is None or self._calls > _CALLS or self._far(theta):
+        if self.X.size * len(theta) <= _SMALL or self._calls > _CALLS or self._far(theta):
             self._H, self._at, self._calls = (self.X * curvature[:, None]).T @ self.X, theta.copy(), 0
         return float(f.sum()), self.X.T @ slope, self._H
 
     def _far(self, theta: Floats) -> bool:
-        return self._at is not None and bool(np.linalg.norm(theta - self._at) > 0.1 * np.linalg.norm(self._at))
+        at = self._at
+        return at is None or bool(np.linalg.norm(theta - at) > 0.1 * np.linalg.norm(at))
 
 
 @dataclass(frozen=True)
@@ -170,9 +171,10 @@ def iterate(data: Part, rows: Loss | None, plan: Plan, b: Floats, rng: np.random
         if t and plan.selection:
             signs = np.where(plan.slopes & (theta < 0), -1.0, 1.0)
         part = plan.part(rows, w, signs * b, rng)
-        theta, _ = minimise(_sum(data, part), np.zeros(d), nothing, theta, _TOLERANCE * scale)
+        both = _Both(data, part)
+        theta, _ = minimise(both, np.zeros(d), nothing, theta, _TOLERANCE * scale)
         run.thetas.append(theta)
-        run.losses.append(data(theta)[0] + part(theta)[0])
+        run.losses.append(both.value)
         run.weights = w
         if plan.tol is not None and t and abs(run.losses[-1] / run.losses[-2] - 1) < plan.tol:
             run.converged = True
@@ -180,12 +182,18 @@ def iterate(data: Part, rows: Loss | None, plan: Plan, b: Floats, rng: np.random
     return run
 
 
-def _sum(data: Part, part: Part) -> Part:
-    def both(theta: Floats) -> tuple[float, Floats, Floats]:
-        one, other = data(theta), part(theta)
-        return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+@dataclass
+class _Both:
+    """The sum of two parts, and its last value; a solver asks for that of its solution last."""
 
-    return both
+    one: Part
+    other: Part
+    value: float = 0.0
+
+    def __call__(self, theta: Floats) -> tuple[float, Floats, Floats]:
+        a, b = self.one(theta), self.other(theta)
+        self.value = a[0] + b[0]
+        return self.value, a[1] + b[1], a[2] + b[2]
 
 
 @dataclass

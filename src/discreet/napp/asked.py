@@ -25,7 +25,7 @@ class Asked:
     moor: bool
     selection: Any
     n_e: int | None
-    max_iter: int
+    iterations: int
     tol: float | None
     zero: float
     retrieval: str | None
@@ -49,7 +49,7 @@ class Asked:
         from_zero("zero", self.zero)
         for name in ("moor", "keep_trace"):
             checks.choice(name, getattr(self, name), (True, False))
-        for name in ("max_iter", "rounds"):
+        for name in ("iterations", "rounds"):
             whole(name, getattr(self, name), 1)
         if self.n_e is not None and whole("n_e", self.n_e, 2) % 2:
             raise ParameterError(f"n_e must be even, for augmented rows come in pairs; got {self.n_e}.")

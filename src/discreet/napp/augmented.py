@@ -11,7 +11,6 @@ that linear terms add up instead of cancelling. Here all augmented rows have *on
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -89,27 +88,26 @@ class SquaredRows:
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """Augmented rows of any loss. The Hessian is that at theta = 0, which differs little where the rows are small."""
+    """Augmented rows of any loss."""
 
     loss: Loss
     place: Place
     E: Floats
     shift: Floats
-    H: Floats
 
     @classmethod
     def draw(cls, loss: Loss, place: Place, w: Floats, b: Floats, n_e: int, rng: np.random.Generator) -> DrawnRows:
         """Draw rows for weights w and noise b."""
         E = rng.standard_normal((n_e // 2, len(w))) * np.sqrt(2 * w / (n_e * place.curvature))
-        shift = b / (2 * len(E) * place.slope)
-        H = place.curvature * 2 * (E.T @ E + len(E) * np.outer(shift, shift))
-        return cls(loss, place, E, shift, H)
+        return cls(loss, place, E, b / (n_e * place.slope))
 
     def __call__(self, theta: Floats) -> tuple[float, Floats, Floats]:
-        """Value, gradient and (approximate) Hessian of sum_i l(e_i'theta + offset, e_y)."""
-        spread, at = self.E @ theta, self.place.offset + float(self.shift @ theta)
+        """Value, gradient and Hessian of sum_i l(e_i'theta + offset, e_y)."""
+        E, s = self.E, self.shift
+        spread, at = E @ theta, self.place.offset + float(s @ theta)
         eta = np.concatenate([at + spread, at - spread])
-        f, slope, _ = self.loss.parts(eta, np.full(len(eta), self.place.outcome))
-        up, down = np.split(slope, 2)
-        gradient = self.E.T @ (up - down) + self.shift * math.fsum(slope)
-        return float(f.sum()), gradient, self.H
+        f, slope, curvature = self.loss.parts(eta, np.full(len(eta), self.place.outcome))
+        (up, down), (c, d) = np.split(slope, 2), np.split(curvature, 2)
+        mixed = np.outer(E.T @ (c - d), s)
+        H = (E * (c + d)[:, None]).T @ E + mixed + mixed.T + float(curvature.sum()) * np.outer(s, s)
+        return float(f.sum()), E.T @ (up - down) + s * float(slope.sum()), H

@@ -25,7 +25,7 @@ from discreet.progress import Progress
 Floats = NDArray[np.float64]
 
 SOUND = ("ridge", "lasso", "elasticnet")
-OWN = ("modulus", "slope", "share", "moor", "selection", "n_e", "max_iter", "tol", "zero", "retrieval", "rounds",
+OWN = ("modulus", "slope", "share", "moor", "selection", "n_e", "iterations", "tol", "zero", "retrieval", "rounds",
        "keep_trace")  # fmt: skip
 """Options that only the published method has."""
 
@@ -39,7 +39,7 @@ class NAPP(Estimator):
     """Regression by objective perturbation with weights that realise a target regulariser (paper 002, NAPP-ERM).
 
     ``published="002"`` is the paper's method: the rows and `n_e` augmented rows go to a solver without penalty, and
-    the noise of the augmented rows has variances that follow the last coefficients, `max_iter` times. Its guarantee is
+    the noise of the augmented rows has variances that follow the last coefficients, `iterations` times. Its guarantee is
     `claimed`: see errata E9 to E14. Without `published` the penalty is fixed, as its sound part is: ridge, lasso or
     elastic net, whose quadratic part counts towards what privacy needs, with an exact minimiser and a `verified`
     guarantee.
@@ -83,7 +83,7 @@ class NAPP(Estimator):
         The noise term: b'theta; b'|theta|; the same with b > 0; or with b > c for a number c <= 0.
     n_e : int, optional
         The number of augmented rows; None for their limit (proposition 1).
-    max_iter : int
+    iterations : int
         T.
     tol : float, optional
         Stop where the loss on the augmented data changes by less than this share; by default never.
@@ -140,7 +140,7 @@ class NAPP(Estimator):
     moor: bool = True
     selection: Any = None
     n_e: int | None = 10_000
-    max_iter: int = 80
+    iterations: int = 80
     tol: float | None = None
     zero: float = 1e-3
     retrieval: str | None = None
@@ -263,4 +263,7 @@ class NAPP(Estimator):
 
     def __sklearn_tags__(self) -> Any:
         model = MODELS.get(self.loss, MODELS["linear"])
-        return model(epsilon=self.epsilon, random_state=self.random_state).__sklearn_tags__()
+        tags = model(epsilon=self.epsilon, random_state=self.random_state).__sklearn_tags__()
+        if tags.classifier_tags is not None and self.published is not None:
+            tags.classifier_tags.multi_class = False
+        return tags

@@ -64,7 +64,10 @@ class NAPPModel(PerturbedModel):
             return super()._minimisers(read, domain, design, outcome, promise)
         labels = outcome.labels(domain)
         if len(labels) > 1:
-            raise ParameterError("Paper 002 is about two classes: give an outcome with two levels, or name one level.")
+            raise ParameterError(
+                "Only binary classification is supported by paper 002, that is, two classes: give an outcome with two "
+                "levels, or name one level."
+            )
         if self.asked.n_e is not None and self.asked.n_e < 2 * len(design) + 2:
             raise ParameterError("n_e is too small: there must be more pairs of augmented rows than coefficients.")
         norm = sensitivity.norm(design, domain)
@@ -91,7 +94,9 @@ class NAPPModel(PerturbedModel):
         least = least_modulus(norm**2 * loss.curvature, promise.epsilon, a.share)
         modulus = least if a.modulus is None else a.modulus
         slopes = np.array([name != CONSTANT for name in design])
-        plan = Plan(a.loss, a.regularizer, modulus, slopes, a.moor, a.word != "none", a.n_e, a.max_iter, a.tol, a.zero)
+        plan = Plan(
+            a.loss, a.regularizer, modulus, slopes, a.moor, a.word != "none", a.n_e, a.iterations, a.tol, a.zero
+        )
         target = domain.entries[domain.positions[outcome.column][-1]].name
         event = NappEvent(
             design=design,
@@ -109,7 +114,7 @@ class NAPPModel(PerturbedModel):
             strength=a.regularizer.strength,
             modulus=2 * modulus,
             moor=int(a.moor),
-            iterations=a.max_iter,
+            iterations=a.iterations,
             rounds=a.rounds if a.retrieval == "recycle" else 0,
             augmented=a.n_e,
             truncation=a.truncation,
