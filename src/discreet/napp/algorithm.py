@@ -18,10 +18,10 @@ Floats = NDArray[np.float64]
 Rescale = Callable[[float], float]
 
 WINDOW = 10
-"""A coefficient whose sign changes within so many iterations fluctuates around 0."""
+"""The estimate is the mean of so many iterates; where the sign changes within them, it is 0."""
 
 _TOLERANCE = 1e-7
-_CALLS, _SMALL = 4, 1 << 23
+_CALLS, _SMALL = 6, 1 << 23
 
 
 @dataclass(frozen=True)
@@ -42,28 +42,31 @@ class Squares:
 class Losses:
     """The sum of the losses of rows; **confidential**.
 
-    For large tables the Hessian is computed anew only when theta has moved by a tenth, or the solver has asked for it a
-    few times: it decides how fast a solution is found, not which.
+    For large tables the last two Hessians are kept, and a new one is computed only when theta is a third away from both
+    places, or the solver has asked a few times: that decides how fast a solution is found, not which.
     """
 
     X: Floats = field(repr=False)
     y: Floats = field(repr=False)
     loss: Loss
-    _at: Floats | None = field(default=None, repr=False)
-    _H: Floats = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+    _kept: list[tuple[Floats, Floats]] = field(default_factory=list, repr=False)
     _calls: int = 0
 
     def __call__(self, theta: Floats) -> tuple[float, Floats, Floats]:
         """Value, gradient and (recent) Hessian."""
         f, slope, curvature = self.loss.parts(self.X @ theta, self.y)
-        self._calls += 1
-        if self.X.size * len(theta) <= _SMALL or self._calls > _CALLS or self._far(theta):
-            self._H, self._at, self._calls = (self.X * curvature[:, None]).T @ self.X, theta.copy(), 0
-        return float(f.sum()), self.X.T @ slope, self._H
+        return float(f.sum()), self.X.T @ slope, self._hessian(theta, curvature)
 
-    def _far(self, theta: Floats) -> bool:
-        at = self._at
-        return at is None or bool(np.linalg.norm(theta - at) > 0.1 * np.linalg.norm(at))
+    def _hessian(self, theta: Floats, curvature: Floats) -> Floats:
+        away = [float(np.linalg.norm(theta - at)) for at, _ in self._kept]
+        nearest = int(np.argmin(away)) if away else 0
+        self._calls += 1
+        if away and self._calls <= _CALLS and away[nearest] <= 0.3 * np.linalg.norm(self._kept[nearest][0]):
+            return self._kept[nearest][1]
+        H: Floats = (self.X * curvature[:, None]).T @ self.X
+        if self.X.size * len(theta) > _SMALL:
+            self._kept, self._calls = [*self._kept[-1:], (theta.copy(), H)], 0
+        return H
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,9 @@ class Plan:
         The number of iterations.
     tol : float, optional
         Stop before where the loss changes by less than this share of it.
-    zero : float
-        Coefficients up to this size are 0, as are those that fluctuate around 0; for all targets but ridge.
+    zero : float, optional
+        Coefficients up to this size are 0, as are those that fluctuate around 0; for all targets but ridge. None sets
+        nothing to 0.
     """
 
     loss: str
@@ -101,7 +105,7 @@ class Plan:
     n_e: int | None = 10_000
     T: int = 80
     tol: float | None = None
-    zero: float = 1e-3
+    zero: float | None = 1e-3
 
     def part(self, rows: Loss | None, w: Floats, b: Floats, rng: np.random.Generator) -> Part:
         """The augmented rows of one iteration."""
@@ -122,13 +126,17 @@ class Run:
     converged: bool = False
 
     def coefficients(self, plan: Plan) -> Floats:
-        """The last iterate, with zeros for small and for fluctuating coefficients."""
-        last = self.thetas[-1]
-        if not plan.regularizer.adaptive:
-            return last
-        signs = np.sign(self.thetas[-WINDOW:])
-        steady = (signs == signs[-1]).all(axis=0)
-        return np.where(plan.slopes & ((np.abs(last) <= plan.zero) | ~steady), 0.0, last)
+        """The mean of the last iterates, with zeros for small and for fluctuating coefficients.
+
+        Under b'|theta| coefficients near 0 change their sign in every iteration, and with them all others move: the
+        mean of the iterates settles where the last one does not.
+        """
+        last = np.array(self.thetas[-min(WINDOW, max(1, len(self.thetas) // 2)) :])
+        theta: Floats = last.mean(axis=0)
+        if not plan.regularizer.adaptive or plan.zero is None:
+            return theta
+        steady = (np.sign(last) == np.sign(last[-1])).all(axis=0)
+        return np.where(plan.slopes & ((np.abs(theta) <= plan.zero) | ~steady), 0.0, theta)
 
     def least_weight(self) -> float:
         """min_j w_j of the last iteration: the curvature that the penalty had is twice that."""
@@ -172,7 +180,8 @@ def iterate(data: Part, rows: Loss | None, plan: Plan, b: Floats, rng: np.random
             signs = np.where(plan.slopes & (theta < 0), -1.0, 1.0)
         part = plan.part(rows, w, signs * b, rng)
         both = _Both(data, part)
-        theta, _ = minimise(both, np.zeros(d), nothing, theta, _TOLERANCE * scale)
+        start = run.thetas[-2] if plan.selection and t > 1 else theta  # signs that alternate come back after two steps
+        theta, _ = minimise(both, np.zeros(d), nothing, start, _TOLERANCE * scale)
         run.thetas.append(theta)
         run.losses.append(both.value)
         run.weights = w

@@ -27,7 +27,7 @@ class Asked:
     n_e: int | None
     iterations: int
     tol: float | None
-    zero: float
+    zero: float | None
     retrieval: str | None
     rounds: int
     keep_trace: bool
@@ -46,7 +46,8 @@ class Asked:
                 checks.positive(name, getattr(self, name))
         checks.fraction("share", self.share)
         checks.choice("retrieval", self.retrieval, (None, "return", "recycle"))
-        from_zero("zero", self.zero)
+        if self.zero is not None:
+            from_zero("zero", self.zero)
         for name in ("moor", "keep_trace"):
             checks.choice(name, getattr(self, name), (True, False))
         for name in ("iterations", "rounds"):

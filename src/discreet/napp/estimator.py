@@ -39,8 +39,8 @@ class NAPP(Estimator):
     """Regression by objective perturbation with weights that realise a target regulariser (paper 002, NAPP-ERM).
 
     ``published="002"`` is the paper's method: the rows and `n_e` augmented rows go to a solver without penalty, and
-    the noise of the augmented rows has variances that follow the last coefficients, `iterations` times. Its guarantee is
-    `claimed`: see errata E9 to E14. Without `published` the penalty is fixed, as its sound part is: ridge, lasso or
+    the noise of the augmented rows has variances that follow the last coefficients, over `iterations`. Its guarantee
+    is `claimed`: see errata E9 to E14. Without `published` the penalty is fixed, as its sound part is: ridge, lasso or
     elastic net, whose quadratic part counts towards what privacy needs, with an exact minimiser and a `verified`
     guarantee.
 
@@ -87,8 +87,9 @@ class NAPP(Estimator):
         T.
     tol : float, optional
         Stop where the loss on the augmented data changes by less than this share; by default never.
-    zero : float
-        Coefficients up to this size are set to 0, as are those whose sign changed in the last ten iterations.
+    zero : float, optional
+        Coefficients are means of the last ten iterates (of the last half, if that is fewer). Those up to this size are
+        set to 0, as are those whose sign changed within them; with None nothing is set to 0.
     retrieval : {None, "return", "recycle"}
         Algorithm 2: state a smaller epsilon, or use less noise and go on, `rounds` times at most. `retrieved_` then
         lists the budget that was retrieved in all, after each round.
@@ -142,7 +143,7 @@ class NAPP(Estimator):
     n_e: int | None = 10_000
     iterations: int = 80
     tol: float | None = None
-    zero: float = 1e-3
+    zero: float | None = 1e-3
     retrieval: str | None = None
     rounds: int = 1
     keep_trace: bool = False
