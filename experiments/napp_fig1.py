@@ -24,7 +24,7 @@ TARGETS = {
 
 
 def cells(size: Size, folder: Path | None) -> list[Cell]:
-    points = {"quick": 21, "normal": 81, "full": 161}[size]
+    points = {"quick": 41, "normal": 81, "full": 161}[size]
     return [{"target": name, "points": points, "n_e": 10_000, "seed": 0} for name in TARGETS]
 
 
