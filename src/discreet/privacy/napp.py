@@ -92,7 +92,7 @@ class NappEvent(UnaccountedEvent):
     """
 
     mechanism: ClassVar[str] = "NAPP-ERM, printed constants"
-    name: ClassVar[str] = "coefficients by NAPP-ERM, by printed constants"
+    name: ClassVar[str] = "coefficients, by NAPP-ERM with printed constants"
     signed: ClassVar[tuple[str, ...]] = ("truncation",)
     from_zero: ClassVar[tuple[str, ...]] = ("strength", "moor", "rounds", "retrieved")
     optional: ClassVar[tuple[str, ...]] = ("augmented", "truncation")
