@@ -16,7 +16,7 @@ from experiments.reproduction import Finding, Reproduction, Size
 from experiments.simulation_002 import SETTINGS, D, lasso
 from experiments.study import Cell, Rows
 
-GRID = {"linear": (0.5, 1.0, 2.0, 4.0), "poisson": (5.0, 20.0, 50.0, 100.0), "logistic": (0.5, 1.0, 2.0, 4.0)}
+GRID = {"linear": (0.5, 1.0, 2.0, 4.0), "poisson": (2.0, 5.0, 15.0, 40.0), "logistic": (0.5, 1.0, 2.0, 4.0)}
 
 
 def cells(size: Size, folder: Path | None) -> list[Cell]:
