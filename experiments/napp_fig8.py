@@ -71,9 +71,15 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
     largest = wide.loc[wide.index[-1]]
     words = ", ".join(f"{kind} {value:+.3f}" for kind, value in gain.items())
     more = min(gain["NAPP-VS"], gain["NAPP-ERM"]) > max(gain["NAPP-VS+"], 0.0)
+    tells = max(map(abs, gain.values())) > 0.02
     reach = [largest[f"{kind}, recycled"] for kind in kinds[1:]]
     return [
-        Finding("Recycling improves selection, more for NAPP-ERM and VS than for VS+", f"areas: {words}", bool(more)),
+        Finding(
+            "Recycling improves selection, more for NAPP-ERM and VS than for VS+",
+            f"areas: {words}",
+            bool(more) if tells else None,
+            "" if tells else "Differences below 0.02 are less than these repeats can tell.",
+        ),
         Finding(
             "NAPP-ERM and VS with recycling select about as well as VS+ without, where n and epsilon are large",
             f"areas {reach[1]:.3f}, {reach[0]:.3f} against {largest['NAPP-VS+, plain']:.3f}",
