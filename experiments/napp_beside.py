@@ -144,8 +144,8 @@ def main() -> None:
     )
     picture()
     text = PAGE.read_text(encoding="utf-8")
-    table = re.compile(r"(<!-- table -->\n).*?(\n<!-- end -->)", re.DOTALL)
-    PAGE.write_text(table.sub(lambda m: m[1] + page(lines) + m[2], text), encoding="utf-8")
+    table = re.compile(r"(<!-- table -->\n).*?(<!-- end -->)", re.DOTALL)
+    PAGE.write_text(table.sub(lambda m: f"{m[1]}{page(lines)}\n{m[2]}", text), encoding="utf-8")
 
 
 if __name__ == "__main__":
