@@ -1,4 +1,4 @@
-"""All methods at equal true (epsilon, delta) on the UCI sets: ``python -m experiments.comparison --data DIR``.
+"""All methods at equal true (epsilon, delta) on the UCI sets: ``discreet reproduce comparison``.
 
 Every verified method of linear regression, every published one, and the peers that run here, by paper 000's protocol
 (whose preparation is not private, E18): test error over that of predicting 0.
@@ -6,20 +6,18 @@ Every verified method of linear regression, every published one, and the peers t
 
 from __future__ import annotations
 
-import argparse
-import sys
 import zlib
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments import comparison_page, comparison_pictures, study, uci
+from experiments import comparison_page, comparison_pictures, uci
 from experiments.contenders import CONTENDERS, DEFAULT, NON_PRIVATE, Contender, Task
-from experiments.reproduction import Finding, Reproduction, Size
+from experiments.reproduction import Reproduction, Size
 from experiments.study import Cell, Rows
 from experiments.tallies import CAP, by_set, summary
 
@@ -102,21 +100,11 @@ def _one(contender: Contender, task: Task, X: uci.Floats, y: uci.Floats, draws: 
     }
 
 
-def draw(frame: pd.DataFrame) -> Mapping[str, Figure]:
-    ratios = by_set(frame)
+def draw(ratios: pd.DataFrame) -> Mapping[str, Figure]:
     return {
         "comparison": comparison_pictures.by_epsilon(summary(ratios)),
         "comparison_sets": comparison_pictures.by_data(ratios),
     }
-
-
-def judge(frame: pd.DataFrame) -> list[Finding]:
-    return comparison_page.judge(frame)
-
-
-def page(frame: pd.DataFrame) -> str:
-    """Tables and explanations, as Markdown."""
-    return comparison_page.page(frame)
 
 
 REPRODUCTION = Reproduction(
@@ -125,36 +113,10 @@ REPRODUCTION = Reproduction(
     says="Our own: the default is the most accurate at every epsilon, and nowhere much worse than predicting 0.",
     cells=cells,
     work=work,
+    condense=by_set,
     draw=draw,
-    judge=judge,
+    judge=comparison_page.judge,
+    table=comparison_page.page,
     needs_data=True,
     note="The sets are prepared as in paper 000, which is not private (E18); the same for all methods.",
 )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.comparison", description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder with uci/; DISCREET_DATA by default")
-    parser.add_argument("--size", choices=tuple(SPLITS), default="normal")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--log", type=Path, default=Path("experiments/results/log"), help="finished cells, to resume")
-    parser.add_argument("--out", type=Path, help="folder for the page, its pictures and its figures")
-    given = parser.parse_args()
-    folder = uci.data_folder(given.data)
-    if folder is None:
-        sys.exit("Name the folder with the studies' data: --data or DISCREET_DATA.")
-    log = given.log / f"comparison-{given.size}.jsonl"
-    grid = cells(given.size, folder)
-    frame = pd.DataFrame(study.run("comparison", grid, partial(work, folder=folder), log, given.jobs))
-    text = page(frame)
-    print(text)
-    if given.out is not None:
-        given.out.mkdir(parents=True, exist_ok=True)
-        (given.out / "comparison.md").write_text(comparison_page.whole(frame), encoding="utf-8")
-        by_set(frame).to_csv(given.out / "comparison.csv", index=False)
-        for name, figure in draw(frame).items():
-            comparison_pictures.save(figure, given.out / name)
-
-
-if __name__ == "__main__":
-    main()

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import pandas as pd
-from benchmarks.common import environment
 
-from discreet import OPS, SSP, AdaSSP, ConstSSP, ObjectivePerturbation, ReuseCov, __version__
+from discreet import OPS, SSP, AdaSSP, ConstSSP, ObjectivePerturbation, ReuseCov
 from discreet.privacy import gdp
 from experiments.comparison_pictures import OWN, best_others
 from experiments.contenders import BY_NAME, CONTENDERS, DEFAULT, EQUAL, NON_PRIVATE
 from experiments.equal import spent
 from experiments.peers import diffprivlib, opendp_ssp
 from experiments.reproduction import Finding
-from experiments.tallies import CAP, by_set, summary
+from experiments.tallies import CAP, summary
 
 ENERGY = 0.01
 FLOOR = 1.05
@@ -34,7 +32,7 @@ PRINTED: dict[str, tuple[Any, str]] = {
     "OPS [000]": (OPS, "000"),
 }
 
-WORDS = """## What was compared
+WORDS = """### What was compared
 
 {sets} UCI sets, prepared as in paper 000 (rows of norm 1, |y| <= 1; this reads the data and is **not private**, erratum
 E18; it is the same for all methods), 90/10 splits, delta = min(1e-6, 1/n^2), neighbours by adding or removing a row, no
@@ -49,14 +47,14 @@ standard error of the mean over fits, the sets being given. *Guarantee*: verifie
 re-implemented peers too; or equalised, that is noise of a paper or a package at its true cost.
 
 **Equal true epsilon.** Printed constants often cost less than the papers say, and at times more
-([errata](../errata.md)). In the first tables every method has the *same true* (epsilon, delta): published noise is run
-at the stated epsilon whose exact cost is the wanted one (within 1e-4 below it). What each costs as printed, and how
-well it does then, is in the last table. For objective perturbation the cost is the best that our accounting proves.
-`AdaOPS` as printed has no known cost (E5, E6): it is shown as printed only. `ReuseCov` as printed, with the paper's
-ridge, is about replaced rows; here it is counted for added or removed ones. A method of the first tables may keep a
-little more than it promises, where its proof is not exact: that is part of the method.
+([errata](../errata.md)). In the first tables every method has the *same true* (epsilon, delta): published noise is
+run at the stated epsilon whose exact cost is the wanted one (within 1e-4 below it). What each costs as printed, and
+how well it does then, is in the last table. For objective perturbation the cost is the best that our accounting
+proves. `AdaOPS` and `NAPP` as printed have no known cost (E5, E6; E10): they are shown as printed only. `ReuseCov` as
+printed, with the paper's ridge, is about replaced rows; here it is counted for added or removed ones. A method of the
+first tables may keep a little more than it promises, where its proof is not exact: that is part of the method.
 
-## The peers
+### The peers
 
 * **diffprivlib** 0.6.6 promises pure epsilon for replaced rows within bounds. It adds no noise to the diagonal of X'X
   where lower bounds are 0, does not clip without an intercept, and overspends by (d+2)/(d+1) with one; bounds of -1 and
@@ -77,9 +75,8 @@ little more than it promises, where its proof is not exact: that is part of the 
 """
 
 
-def judge(frame: pd.DataFrame) -> list[Finding]:
+def judge(ratios: pd.DataFrame) -> list[Finding]:
     """What we say of the default, beside what came out."""
-    ratios = by_set(frame)
     table = summary(ratios)
     equal = table[table["method"].isin(EQUAL)]
     return [_lowest(equal), _floor(ratios), _sets(ratios), _true()]
@@ -135,42 +132,27 @@ def _true() -> Finding:
     return Finding(claim, f"{true:.3f}", math.isclose(true, 0.596, abs_tol=5e-4))
 
 
-def page(frame: pd.DataFrame) -> str:
+def page(ratios: pd.DataFrame) -> str:
     """Tables and explanations, as Markdown."""
-    ratios = by_set(frame)
     table = summary(ratios)
     parts = [
-        "## Error over trivial at equal true epsilon: geometric means over the sets",
+        "### Error over trivial at equal true epsilon: geometric means over the sets",
         _wide(table, [*EQUAL, NON_PRIVATE], lambda row: f"{row['mean']:.3g}"),
         _details(table),
-        "## Medians over the sets",
+        "### Medians over the sets",
         _wide(table, [*EQUAL, NON_PRIVATE], lambda row: f"{row['median']:.3g}"),
-        "## Wins (better than the default)",
+        "### Wins (better than the default)",
         _wide(table, EQUAL, lambda row: f"{row['wins']} ({row['better']})"),
-        "## The worst set",
+        "### The worst set",
         _wide(table, EQUAL, lambda row: f"{row['worst']:.3g} {row['worst_set']}"),
-        "## As printed and as sold: geometric means (true epsilon)",
+        "### As printed and as sold: geometric means (true epsilon)",
         TRUE,
         _sold(table),
-        _words(frame),
+        _words(ratios),
     ]
     return "\n\n".join(parts)
 
 
-def whole(frame: pd.DataFrame) -> str:
-    """The page on its own, with pictures and findings."""
-    facts = environment()
-    found = "\n".join(f"* {_MARK[f.agrees]} {f.claim} {f.measured}. {f.why}".rstrip() for f in judge(frame))
-    return (
-        "# All methods at equal true epsilon and delta\n\n"
-        f"Generated by `python -m experiments.comparison` ({datetime.date.today()}, discreet {__version__}, "
-        f"{facts.get('cpu', 'unknown processor')}).\n\n"
-        "![Error against epsilon](comparison.png)\n\n![The default against the best other, by set](comparison_sets.png)"
-        f"\n\n## What came out\n\n{found}\n\n{page(frame)}\n"
-    )
-
-
-_MARK = {True: "Yes.", False: "**No.**", None: "—"}
 TRUE = (
     "In brackets the true epsilon at delta = 1e-6, for 1000 rows and 10 features where it depends on them: exact, or "
     "the best that we can prove (objective perturbation, diffprivlib); ? where none is known."
@@ -196,7 +178,7 @@ def _details(table: pd.DataFrame) -> str:
     at = 1.0 if 1.0 in set(table["epsilon"]) else table["epsilon"].max()
     part = table[(table["epsilon"] == at) & table["method"].isin(EQUAL)].sort_values("mean")
     lines = [
-        f"## At epsilon {at:g}",
+        f"### At epsilon {at:g}",
         "",
         "| method | guarantee | mean ± | median | wins | better | worst | failed | time, ms |",
     ]
@@ -232,13 +214,13 @@ def cost(method: str, stated: float, delta: float = 1e-6, rows: int = 1000, d: i
     return "?"
 
 
-def _words(frame: pd.DataFrame) -> str:
-    present = set(frame["method"])
+def _words(ratios: pd.DataFrame) -> str:
+    present = set(ratios["method"])
     absent = "Its environment was absent: it was not run (`python -m experiments.peers.diffprivlib --setup` makes it)."
-    counts = frame.groupby(["epsilon", "data", "method"])["fits"].sum()
-    fits = f"Between {counts.min()} and {counts.max()} fits for each method, set and epsilon: slow methods have fewer."
+    few, many = ratios["fits"].min(), ratios["fits"].max()
+    fits = f"Between {few} and {many} fits for each method, set and epsilon: slow methods have fewer."
     return WORDS.format(
-        sets=frame["data"].nunique(),
+        sets=ratios["data"].nunique(),
         fits=fits,
         cap=CAP,
         dpl="" if "diffprivlib" in present else absent,

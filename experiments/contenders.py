@@ -131,9 +131,9 @@ def _published(name: str, cls: Any, paper: str, slow: bool = False, **more: Any)
     ]
 
 
-def _claimed(name: str, paper: str, **options: Any) -> Contender:
-    fit = partial(_estimator, discreet.AdaOPS, {"published": paper, **options}, False)
-    return Contender(f"{name} [{paper}], as printed", "claimed", fit)
+def _claimed(name: str, cls: Any, paper: str, slow: bool = False, **options: Any) -> Contender:
+    fit = partial(_estimator, cls, {"published": paper, **options}, False)
+    return Contender(f"{name} [{paper}], as printed", "claimed", fit, slow=slow)
 
 
 def _peer(name: str, fit: Any, promise: Promise = "verified", ready: Callable[[], bool] = lambda: True) -> Contender:
@@ -150,6 +150,7 @@ CONTENDERS = (
     _ours("ReuseCov", discreet.ReuseCov),
     _ours("SSP", discreet.SSP),
     _ours("ObjectivePerturbation", discreet.ObjectivePerturbation, slow=True),
+    _ours("NAPP", discreet.NAPP, slow=True),
     _ours("AdaOPS", discreet.AdaOPS, slow=True),
     _ours("AdaOPS, kappa", discreet.AdaOPS, slow=True, variant="kappa"),
     _ours("OPS", discreet.OPS, slow=True),
@@ -169,9 +170,10 @@ CONTENDERS = (
     *_published("ObjectivePerturbation", discreet.ObjectivePerturbation, "000", slow=True),
     *_published("ObjectivePerturbation", discreet.ObjectivePerturbation, "000-code", slow=True),
     *_published("OPS", discreet.OPS, "000", slow=True),
-    _claimed("AdaOPS", "000"),
-    _claimed("AdaOPS", "000-code"),
-    _claimed("AdaOPS, kappa", "001", variant="kappa"),
+    _claimed("AdaOPS", discreet.AdaOPS, "000"),
+    _claimed("AdaOPS", discreet.AdaOPS, "000-code"),
+    _claimed("AdaOPS, kappa", discreet.AdaOPS, "001", variant="kappa"),
+    _claimed("NAPP", discreet.NAPP, "002", slow=True, alpha=1.0),
     _peer("Boosted AdaSSP", partial(_boosted, boosted_ada_ssp.ROUNDS)),
     _peer("Boosted AdaSSP, 10 rounds", partial(_boosted, 10)),
     _peer("TukeyEM", _tukey),

@@ -34,7 +34,7 @@ def work(cell: Cell, folder: Path | None) -> Rows:
 
 def draw(rows: pd.DataFrame) -> Mapping[str, Figure]:
     orders = {method: lambda n, m=method: order(m, n) for method in rows["method"].unique()}
-    return {"": scaling.picture(rows, "excess", orders, "excess error F, in units of Y²")}
+    return {"errors": scaling.picture(rows, "excess", orders, "excess error F, in units of Y²")}
 
 
 def judge(rows: pd.DataFrame) -> list[Finding]:

@@ -43,7 +43,7 @@ def work(cell: Cell, folder: Path | None) -> Rows:
 
 def draw(rows: pd.DataFrame) -> Mapping[str, Figure]:
     orders = {method: lambda n, m=method: added(m, n) for method in rows["method"].unique()}
-    return {"": scaling.picture(rows, "added", orders, "relative efficiency, less 1")}
+    return {"efficiency": scaling.picture(rows, "added", orders, "relative efficiency, less 1")}
 
 
 def judge(rows: pd.DataFrame) -> list[Finding]:

@@ -15,20 +15,21 @@ ROOT = Path(discreet.__file__).parent
 LEVELS = {
     "base": r"errors|unavailable|grid|checks|laplace|losses|columns|arrow_columns|contrasts|derived|domain|encoding"
     r"|formula|parsing|schema|sensitivity|split|files|progress|randomness|samplers|noise|ball|issuing|later|blas"
-    r"|privacy(\..*)?",
+    r"|privacy(\..*)?|napp\.(asked|augmented|noise|regularizers)",
     "public": r"released|results|models|penalised|selection|design|inference|reading|summary|units|solve(\..*)?"
     r"|effects|drawing|plots(\..*)?|report(\..*)?|comparison|pairs|fitted|glm\.results|theory(\..*)?"
-    r"|many_results|many_models|many_inference|many_reading",
+    r"|many_results|many_models|many_inference|many_reading|napp\.algorithm",
     "private": r"moments|summing|histogram|public_outcomes|rows|blocks|per_instance(\..*)?|sources(\..*)?",
-    "gate": r"release|release_many|perturbed|drawn|descent|shaped|batches",
+    "gate": r"release|release_many|perturbed|drawn|descent|shaped|batches|napp\.gate",
     "top": r"|__main__|arguments|commands_pdp|commands_plan|commands_reproduce|linear(\..*)?|glm(\.(?!results).*)?"
-    r"|multi(\..*)?|sampling(\..*)?|planning(\..*)?|registry|cli|console|demo",
+    r"|multi(\..*)?|sampling(\..*)?|planning(\..*)?|napp(\.(estimator|models))?|registry|cli|console|demo",
 }
 ALLOWED = {
     "base": {"base"},
     "public": {"base", "public"},
     "private": {"base", "private"},
-    "gate": {"base", "moments", "histogram", "rows", "blocks", "released", "release", "solve.newton", "drawn"},
+    "gate": {"base", "moments", "histogram", "rows", "blocks", "released", "release", "solve.newton", "drawn"}
+    | {"napp.algorithm"},
     "top": set(LEVELS),
 }
 LINES, FUNCTION_LINES = 300, 60
@@ -128,7 +129,7 @@ def test_only_the_gates_see_exact_statistics_or_rows_and_noise():
     private = {name for name in FILES if re.fullmatch(LEVELS["private"], name)}
     noise = {"randomness", "laplace", "samplers", "noise", "ball", "issuing"}
     both = [n for n in FILES if noise & imports(n)[0] and private & imports(n)[0]]
-    assert both == ["batches", "descent", "drawn", "perturbed", "release", "release_many", "shaped"]
+    assert both == ["batches", "descent", "drawn", "napp.gate", "perturbed", "release", "release_many", "shaped"]
 
 
 OPTIONAL = {

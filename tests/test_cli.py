@@ -104,6 +104,8 @@ def test_what_is_printed_is_what_is_saved(run, folder):
         (["--method", "OPS", "--rows", 2000], "verified"),
         (["--method", "adaops"], "verified"),
         (["--method", "AdaOPS", "--published", "000"], "claimed"),
+        (["--method", "NAPP", "--set", "regularizer=ridge", "--set", "alpha=3"], "verified"),
+        (["--method", "NAPP", "--published", "002", "--set", "alpha=3", "--set", "selection=VS+"], "claimed"),
         (["--method", "NoisyGradientDescent", "--rows", 2000, "--neighbors", "replace-one"], "verified"),
     ],
 )

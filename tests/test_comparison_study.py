@@ -110,12 +110,13 @@ def test_the_quick_run_its_page_and_its_pictures(tmp_path):
     assert len(frame) == len(grid) * len(comparison.QUICK)
     again = comparison.work(grid[0], FOLDER)
     assert [row["mse"] for row in again] == [row["mse"] for row in rows[: len(again)]]
-    text = comparison.page(frame)
+    ratios = comparison.REPRODUCTION.condense(frame)
+    text = comparison.REPRODUCTION.table(ratios)
     assert all(f"| {name} |" in text for name in comparison.QUICK)
     assert "absent: it was not run" in text
-    figures = comparison.REPRODUCTION.draw(frame)
+    figures = comparison.REPRODUCTION.draw(ratios)
     assert set(figures) == {"comparison", "comparison_sets"}
-    assert all(finding.claim and finding.measured for finding in comparison.REPRODUCTION.judge(frame))
+    assert all(finding.claim and finding.measured for finding in comparison.REPRODUCTION.judge(ratios))
 
 
 @needs_data

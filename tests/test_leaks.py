@@ -20,6 +20,7 @@ import pytest
 from tables import full_text
 
 from discreet import (
+    NAPP,
     SSP,
     AdaSSP,
     ConstSSP,
@@ -500,19 +501,24 @@ PERTURBED = Domain(DOMAIN.columns | {"bought": bool, "visits": (0, 20)})
 WITH_MORE = FRAME.assign(bought=FRAME["age"] > 50, visits=np.arange(ROWS) % 7)
 
 
-@pytest.mark.parametrize("adaptive", [False, True])
+MORE = [{"adaptive": False, "penalty": "l1"}, {"adaptive": True, "penalty": "l1"}]
+NAPPS = [{"loss": "logistic"}, {"published": "002", "alpha": 2.0, "loss": "logistic", "retrieval": "return"}]
+
+
 @pytest.mark.parametrize(
-    ("cls", "target"),
+    ("cls", "target", "options"),
     [
-        (DPLogisticRegression, "bought"),
-        (DPLinearSVC, "region"),
-        (DPPoissonRegression, "visits"),
-        (ObjectivePerturbation, "income"),
+        *((DPLogisticRegression, "bought", options) for options in MORE),
+        *((DPLinearSVC, "region", options) for options in MORE),
+        *((DPPoissonRegression, "visits", options) for options in MORE),
+        *((ObjectivePerturbation, "income", options) for options in MORE),
+        *((NAPP, "bought", options) for options in NAPPS),
+        (NAPP, "income", {"published": "002", "alpha": 2.0, "selection": "VS+"}),
     ],
 )
-def test_a_perturbed_model_holds_no_data(cls, target, adaptive, tmp_path, capfd):
+def test_a_perturbed_model_holds_no_data(cls, target, options, tmp_path, capfd):
     features = [name for name in FEATURES if name != target]
-    model = cls(epsilon=1, delta=1e-6, domain=PERTURBED, rows=1000, adaptive=adaptive, penalty="l1")
+    model = cls(epsilon=1, delta=1e-6, domain=PERTURBED, rows=1000, **options)
     model.fit_source(WITH_MORE, target, features)
     path = tmp_path / "model.json"
     model.release_.save(path)

@@ -21,6 +21,7 @@ from discreet.linear import (
 from discreet.many_results import ManyResults
 from discreet.moments import Moments
 from discreet.multi import ReuseCov
+from discreet.napp import NAPP
 from discreet.planning import Plan, plan
 from discreet.privacy.budget import Budget
 from discreet.release import release
@@ -30,6 +31,7 @@ from discreet.sampling import OPS, AdaOPS, NoisyGradientDescent, NoisySGD, Outpu
 from discreet.selection import Selection
 
 __all__ = [
+    "NAPP",
     "OPS",
     "SSP",
     "AdaOPS",

@@ -81,7 +81,7 @@ def fit(
     formula: Formula = None,
     rows: Rows = None,
     method: Annotated[str, typer.Option(help="See `discreet methods`.")] = DEFAULT,
-    published: Annotated[str | None, typer.Option(help="Use a paper's printed constants: 000, 001 or 003.")] = None,
+    published: Annotated[str | None, typer.Option(help="Use a paper's printed constants: 000 to 004.")] = None,
     settings: Settings = None,
     neighbors: Relation = "add-remove",
     out: Out = None,

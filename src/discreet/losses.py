@@ -122,6 +122,38 @@ class SmoothHinge(Loss):
 
 
 @dataclass(frozen=True)
+class QuadraticHinge(Loss):
+    """The hinge with a quadratic corner, t = (2y - 1) eta: 0 from 1 on, (1 - t)^2/2 from 0 to 1, 1/2 - t below.
+
+    Examples
+    --------
+    >>> QuadraticHinge().parts(np.array([-1.0, 0.5, 2.0]), np.ones(3))[0]
+    array([1.5  , 0.125, 0.   ])
+    """
+
+    name: ClassVar[str] = "quadratic hinge"
+    one_signed: ClassVar[bool] = True
+    bell: ClassVar[bool] = False
+
+    @property
+    def slope(self) -> float:
+        """1."""
+        return 1.0
+
+    @property
+    def curvature(self) -> float:
+        """1."""
+        return 1.0
+
+    def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """f, f' and f'', which jumps at 0 and at 1."""
+        sign = 2 * y - 1
+        t = sign * eta
+        s = np.clip(1 - t, 0.0, 1.0)
+        return s**2 / 2 + np.maximum(-t, 0.0), -sign * s, ((t > 0) & (t < 1)).astype(float)
+
+
+@dataclass(frozen=True)
 class Poisson(Loss):
     """e^eta - y eta, for counts y from 0 to `limit`; linear where the rate e^eta exceeds `limit`.
 
@@ -194,7 +226,7 @@ class Squared(Loss):
         return value, inner - y, (np.abs(eta) < self.limit).astype(float)
 
 
-LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Logistic, SmoothHinge, Poisson, Squared)}
+LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Logistic, SmoothHinge, QuadraticHinge, Poisson, Squared)}
 
 
 def loss_from_dict(facts: dict[str, Any]) -> Loss:

@@ -10,6 +10,7 @@ from discreet.glm.base import PerturbedModel
 from discreet.linear import SSP, AdaSSP, ConstSSP, DPElasticNet, DPLasso, DPLinearRegression, DPRidge
 from discreet.linear.table import TableRegressor
 from discreet.multi import ReuseCov
+from discreet.napp import NAPP
 from discreet.sampling import OPS, AdaOPS, NoisyGradientDescent, NoisySGD, OutputPerturbation, SubsampleAggregate
 
 
@@ -17,7 +18,7 @@ from discreet.sampling import OPS, AdaOPS, NoisyGradientDescent, NoisySGD, Outpu
 class Method:
     """One estimator as people choose it."""
 
-    estimator: type[TableRegressor] | type[PerturbedModel]
+    estimator: type[TableRegressor] | type[PerturbedModel] | type[NAPP]
     source: str
     summary: str
 
@@ -46,6 +47,7 @@ METHODS = (
     Method(DPPoissonRegression, "ours; 002", "counts by Poisson regression, objective perturbation"),
     Method(DPLinearSVC, "ours; 002", "classes by a linear support-vector machine, objective perturbation"),
     Method(ObjectivePerturbation, "000 section 3.2", "least squares by objective perturbation; for comparison"),
+    Method(NAPP, "002 algorithms 1, 2", "weights that follow the coefficients, or a fixed penalty; for comparison"),
     Method(AdaOPS, "000 algorithm 1; 001 algorithm 1", "a posterior sample that adapts to private figures"),
     Method(OPS, "000 appendix F", "a posterior sample, calibrated from public facts; for comparison"),
     Method(OutputPerturbation, "001 section 4", "ridge coefficients with noise of one of three shapes; for comparison"),

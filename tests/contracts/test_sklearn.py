@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 from tables import full_text
 
 from discreet import (
+    NAPP,
     SSP,
     Domain,
     DPLinearRegression,
@@ -62,6 +63,9 @@ PERTURBED = [
     DPLinearSVC(**GLM, classes="public", random_state=0),
     DPPoissonRegression(**GLM, bounds_y=(0, 9), random_state=0),
     ObjectivePerturbation(**GIVEN, random_state=0),
+    NAPP(**GIVEN, regularizer="ridge", random_state=0),
+    NAPP(**GIVEN, alpha=0.1, published="002", iterations=20, random_state=0),
+    NAPP(**GLM, loss="logistic", alpha=0.1, classes="public", published="002", n_e=None, random_state=0),
 ]
 DRAWN = [m.estimator for m in registry.METHODS if issubclass(m.estimator, CoefficientsRegressor)]
 ESTIMATORS = [

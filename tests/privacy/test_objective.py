@@ -11,14 +11,14 @@ import math
 import numpy as np
 import pytest
 
-from discreet.losses import Logistic, Poisson, SmoothHinge, Squared
+from discreet.losses import Logistic, Poisson, QuadraticHinge, SmoothHinge, Squared
 from discreet.privacy import accounting, gdp
 from discreet.privacy.calibration import least_scale
 from discreet.privacy.events import event_from_dict
 from discreet.privacy.laws import Point, Tail, together
 from discreet.privacy.objective import ObjectiveEvent
 
-LOSSES = [Logistic(), SmoothHinge(0.3), Poisson(3.0), Squared(1.0), Squared(2.0)]
+LOSSES = [Logistic(), SmoothHinge(0.3), Poisson(3.0), Squared(1.0), Squared(2.0), QuadraticHinge()]
 RELATIONS = ["add-remove", "replace-one"]
 NEGLIGIBLE = 1e-9
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -226,19 +227,24 @@ class PerturbedModel(Estimator, ABC):
     ) -> Self:
         shown = design_names(domain, features)
         design = every_level(domain, features, shown) if self.penalty == "l2" else shown
+        read = partial(Rows, source, domain, design, outcome.column, n_jobs=self.n_jobs, progress=progress)
+        certificate, thetas = self._minimisers(read, domain, design, outcome, promise)
+        self._set(certificate, thetas, domain, (design, shown), outcome, features, named=named)
+        return self
+
+    def _minimisers(
+        self, read: Callable[[], Rows], domain: Domain, design: tuple[str, ...], outcome: Outcome, promise: Guarantee
+    ) -> tuple[Certificate, list[Floats]]:
+        """Plan the objectives, read the rows, and release the minimisers."""
         norm = sensitivity.norm(design, domain)
         loss = self._loss(domain, outcome, norm)
         asked = (promise.epsilon, promise.delta, promise.neighbors, self.noise, self.rows)
         calibration = Calibration(loss, design, norm, *asked)
-        labels = outcome.labels(domain)
-        plan = TwoStages.plan(calibration, self._wish(), labels) if self.adaptive else None
+        plan = TwoStages.plan(calibration, self._wish(), outcome.labels(domain)) if self.adaptive else None
         tasks = plan.pilot if plan else self._tasks(calibration, domain, outcome)
-        rows = Rows(source, domain, design, outcome.column, n_jobs=self.n_jobs, progress=progress)
         later = (plan.then(), plan.reserved) if plan else ()
         facts = (promise, self._method, self.rows, self.random_state)
-        certificate, thetas = release_minimisers(rows, tasks, *facts, *later)
-        self._set(certificate, thetas, domain, (design, shown), outcome, features, named=named)
-        return self
+        return release_minimisers(read(), tasks, *facts, *later)
 
     def _set(
         self,

@@ -10,7 +10,7 @@ from discreet import checks, sensitivity
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, FileFormatError, GuaranteeError
 from discreet.privacy import accounting
-from discreet.privacy.coefficients import CoefficientEvent, PrintedEvent
+from discreet.privacy.coefficients import CoefficientEvent, UnaccountedEvent
 from discreet.privacy.events import Block, BlockEvent, Event, GaussianEvent, event_from_dict
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
@@ -181,7 +181,7 @@ class Certificate:
         else:
             facts.append("Nothing was computed from the data.")
         inexact = [block.name for block in self.blocks if not block.exact]
-        bounded = (event for event in others if not event.exact and not isinstance(event, PrintedEvent))
+        bounded = (event for event in others if not event.exact and not isinstance(event, UnaccountedEvent))
         inexact += list(dict.fromkeys(event.name for event in bounded))
         if inexact:
             facts.append(f"In floating point, with a bound on its error in the noise: {', '.join(inexact)}.")

@@ -92,8 +92,18 @@ class CoefficientEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrintedEvent(CoefficientEvent):
-    """A posterior sample with the constants that a paper prints for several stages; we do not account for them."""
+class UnaccountedEvent(CoefficientEvent):
+    """Coefficients made with the constants that a paper prints; we do not account for them."""
+
+    @property
+    def law(self) -> Law:
+        """Nothing is promised."""
+        return Alone(lambda epsilon: 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedEvent(UnaccountedEvent):
+    """A posterior sample with the constants that a paper prints for several stages."""
 
     mechanism: ClassVar[str] = "printed posterior sampling"
     name: ClassVar[str] = "posterior sample, by printed constants"
@@ -104,11 +114,6 @@ class PrintedEvent(CoefficientEvent):
     norm_sd: float | None
     penalty: float
     gamma: float
-
-    @property
-    def law(self) -> Law:
-        """Nothing is promised."""
-        return Alone(lambda epsilon: 1.0)
 
 
 def grouped(curve: Callable[[float], float]) -> Callable[[float], float]:

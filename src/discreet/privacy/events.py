@@ -15,6 +15,7 @@ from discreet.errors import FileFormatError
 from discreet.privacy import gdp
 from discreet.privacy.coefficients import CoefficientEvent, PrintedEvent
 from discreet.privacy.iterates import AggregateEvent, BatchesEvent, GradientEvent
+from discreet.privacy.napp import NappEvent
 from discreet.privacy.objective import ObjectiveEvent
 from discreet.privacy.posterior import BallEvent, PosteriorEvent
 from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
@@ -136,6 +137,7 @@ _COEFFICIENTS: tuple[type[CoefficientEvent], ...] = (
     BallEvent,
     AdaptiveEvent,
     PrintedEvent,
+    NappEvent,
     OutputEvent,
     GradientEvent,
     BatchesEvent,

@@ -1,0 +1,76 @@
+"""Pictures and comparisons that paper 002's figures share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from sklearn.metrics import auc
+
+from discreet.drawing import BLUE, GREY, INK, ORANGE, PALE, WIDTH, note, style
+
+GREEN = "#009E73"
+COLOURS = {"NAPP-VS+": ORANGE, "NAPP-VS": GREEN, "NAPP-ERM": BLUE, "DP-ERM": BLUE, "lasso": INK}
+
+
+def look(method: str) -> dict[str, Any]:
+    """Colours by noise term; solid lines with MOOR, dashed ones without."""
+    colour = COLOURS.get(method.split(",")[0], GREY)
+    return {"color": colour, "ls": "-" if "MOOR" in method or "lasso" in method else "--", "lw": 1.4, "label": method}
+
+
+def panels(
+    frame: pd.DataFrame,
+    rows: Sequence[Any],
+    columns: Sequence[Any],
+    places: Any,
+    line: Any,
+    words: tuple[str, str, str],
+) -> Figure:
+    """Small multiples: `places(row, column)` picks the data of a panel, `line(axes, method, data)` draws a method."""
+    with style():
+        figure = Figure(figsize=(WIDTH, 1.1 + 1.6 * len(rows)), layout="constrained")
+        grid = figure.subplots(len(rows), len(columns), squeeze=False)
+        for i, row in enumerate(rows):
+            for j, column in enumerate(columns):
+                axes, title, found = grid[i][j], *places(row, column)
+                for method, data in found.groupby("method", sort=False):
+                    line(axes, method, data)
+                axes.set_title(title, fontsize=8)
+                axes.tick_params(labelsize=7)
+                axes.grid(color=PALE, lw=0.6)
+        handles, labels = grid[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=7)
+        figure.supxlabel(words[0], fontsize=8)
+        figure.supylabel(words[1], fontsize=8)
+        if words[2]:
+            note(figure, f"{words[0]}. {words[2]}")
+    return figure
+
+
+def means(frame: pd.DataFrame, by: Sequence[str], values: Sequence[str]) -> pd.DataFrame:
+    """Means over chunks of repeats."""
+    return frame.groupby(list(by), sort=False)[list(values)].mean().reset_index()
+
+
+def area(data: pd.DataFrame) -> float:
+    """The area under the curve of (false, true) by Lambda, joined to (0, 0) and (1, 1)."""
+    order = np.lexsort((data["true"], data["false"]))
+    return float(auc([0, *data["false"].to_numpy()[order], 1], [0, *data["true"].to_numpy()[order], 1]))
+
+
+def areas(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Areas by cell and method."""
+    found = means(frame, [*by, "method", "Lambda"], ["true", "false"])
+    rows = [
+        dict(zip([*by, "method"], key, strict=True)) | {"area": area(d)} for key, d in found.groupby([*by, "method"])
+    ]
+    return pd.DataFrame(rows)
+
+
+def listed(values: pd.Series) -> str:
+    """Names and numbers, in words."""
+    return ", ".join(f"{name} {value:.3g}" for name, value in values.items())

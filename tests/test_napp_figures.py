@@ -1,0 +1,78 @@
+"""Reproductions of paper 002: their grids, their work at the smallest size, their pictures and verdicts."""
+
+import importlib
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from experiments import napp_beside, simulation_002
+from experiments.panels_002 import area
+
+NAMES = [1, 3, 4, 5, 6, 7, 8]
+SMALL = {4: 1, 5: 1, 7: 1, 8: 1}
+
+
+def reproduction(number):
+    return importlib.import_module(f"experiments.napp_fig{number}").REPRODUCTION
+
+
+@pytest.mark.parametrize("number", NAMES)
+def test_cells_say_all_that_their_work_depends_on(number):
+    one = reproduction(number)
+    assert one.name == f"002-fig{number}"
+    grids = {size: one.cells(size, None) for size in ("quick", "normal", "full")}
+    for cells in grids.values():
+        keys = [json.dumps(cell, sort_keys=True) for cell in cells]
+        assert len(set(keys)) == len(keys)
+        assert all("seed" in cell for cell in cells)
+    assert len(grids["quick"]) <= len(grids["normal"]) <= len(grids["full"])
+
+
+@pytest.mark.parametrize("number", [1, 3, 4, 5, 7, 8])
+def test_work_pictures_and_verdicts(number):
+    one, rows = reproduction(number), []
+    for cell in one.cells("quick", None):
+        cell = cell | ({"repeats": 1} if number in SMALL else {}) | ({"n_e": 400} if number == 3 else {})
+        found = one.work(cell, None)
+        json.dumps(found)
+        rows += [cell | row for row in found]
+    frame = pd.DataFrame(rows)
+    figures = one.draw(frame)
+    assert figures
+    assert all(figure.axes for figure in figures.values())
+    findings = one.judge(frame)
+    assert len(findings) >= 3
+    assert all(finding.claim and finding.measured for finding in findings)
+
+
+def test_work_is_repeatable():
+    cell = simulation_002.cells("quick")[0] | {"repeats": 1, "Lambdas": [0.5]}
+    assert simulation_002.work(cell) == simulation_002.work(cell)
+
+
+def test_areas_of_known_curves():
+    guess = pd.DataFrame({"true": [0.2, 0.7], "false": [0.2, 0.7]})
+    perfect = pd.DataFrame({"true": [0.5, 1.0], "false": [0.0, 0.0]})
+    assert area(guess) == pytest.approx(0.5)
+    assert area(perfect) == 1
+
+
+def test_the_simulation_is_that_of_table_4():
+    for name, setting in simulation_002.SETTINGS.items():
+        X, y = setting.sample(4000, np.random.default_rng(0))
+        assert X.shape == (4000, 16)
+        assert np.abs(X).max() <= setting.width
+        assert np.linalg.norm(X, axis=1).max() <= {"linear": 1, "poisson": 1, "logistic": 2}[name]
+        assert np.count_nonzero(setting.theta) == 8
+        theta = simulation_002.lasso({}, setting.data(X, y), 0.01)
+        assert setting.error(theta, X, y) <= setting.error(setting.theta, X, y) * 1.2
+
+
+def test_the_table_of_the_page():
+    rows = napp_beside.work({"loss": "logistic", "n": 200, "chunk": 0, "repeats": 1})
+    methods = {row["method"] for row in rows}
+    assert methods == {*napp_beside.PUBLISHED, *napp_beside.SOUND["logistic"], simulation_002.NON_PRIVATE}
+    lines = [napp_beside.line(("logistic", 200, m), [r for r in rows if r["method"] == m]) for m in sorted(methods)]
+    assert {line["guarantee"] for line in lines} == {"claimed", "verified", "none"}
+    assert napp_beside.page(lines).count("\n") == len(lines) + 1
