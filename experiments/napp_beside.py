@@ -28,7 +28,7 @@ from experiments import simulation_002 as simulation
 from experiments.uci import Floats
 
 EPSILON, DELTA = 1.0, 1e-4
-PAGE, PICTURE = Path("docs/napp.md"), Path("docs/fig1_002.png")
+PAGE, PICTURE = Path("docs/napp.md"), Path("docs/napp_fig1.png")
 SOUND: dict[str, dict[str, Any]] = {
     "linear": {"NAPP, fixed lasso": NAPP, "DPLasso": DPLasso, "DPLinearRegression": DPLinearRegression},
     "poisson": {"NAPP, fixed lasso": NAPP, "DPPoissonRegression": DPPoissonRegression},

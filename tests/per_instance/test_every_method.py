@@ -42,7 +42,7 @@ def estimator(cls, options, neighbors):
     names = set(inspect.signature(cls).parameters)
     given = {"epsilon": 1.0, "delta": 1e-5, "bounds_X": (-1, 1), "rows": 64, "n_jobs": 1, "neighbors": neighbors}
     given |= options
-    if "classes" in names:
+    if "classes" in names and "loss" not in names:
         return cls(**given, classes=[0, 1]), lambda y: (y > 0).astype(int)
     if "Poisson" in cls.__name__:
         return cls(**given, bounds_y=(0, 4)), lambda y: np.clip(np.rint(2 + 2 * y), 0, 4)
