@@ -26,7 +26,7 @@ EPSILONS = (1.0, 0.1, 10.0, 0.3, 3.0, 0.03)
 QUICK_SETS, QUICK_EPSILONS = ("servo", "yacht"), (0.1, 1.0)
 QUICK = (DEFAULT, "AdaSSP", "AdaSSP [000]", "AdaSSP [000], as printed", "SSP", "NoisyGradientDescent")
 QUICK += ("Boosted AdaSSP, 10 rounds", "TukeyEM", NON_PRIVATE)
-SPLITS: dict[Size, int] = {"quick": 1, "normal": 10, "full": 50}
+SPLITS: dict[Size, int] = {"quick": 1, "normal": 6, "full": 50}
 TINY = ("autos", "breastcancer", "challenger", "concreteslump", "fertility", "machine", "servo")
 """Sets of fewer than 250 rows: a single fit says little there, so methods are fitted more often."""
 LARGE = ("bike", "elevators", "keggdirected", "keggundirected", "kin40k", "pol", "protein", "tamielectric", *uci.ABSENT)

@@ -60,7 +60,7 @@ def test_the_law_in_two_dimensions(scale, target):
 def test_the_bound_holds_on_the_whole_ball():
     """f <= M q, by mpmath, at random points, at the boundary, and where the bound is nearly reached."""
     rng = np.random.default_rng(0)
-    for scale in (0.0, 1.0, 1e3, 1e6):
+    for scale in (0.0, 1.0, 1e3, 1e6, 1e12):
         Z = rng.normal(size=(3, 3))
         S = scale * (Z @ Z.T + np.diag([0, 1e-6, 1]))
         ball = make(S, scale * rng.normal(size=3))
@@ -186,7 +186,7 @@ def test_few_proposals_are_needed():
 
 def test_a_table_that_is_too_large_is_refused():
     with pytest.raises(DataError, match="too large"):
-        Proposal(make(np.diag([1e16, 0.0]), [1e15, 0.0]))
+        Proposal(make(np.diag([1e19, 0.0]), [1e18, 0.0]))
 
 
 def test_nothing_is_told_of_the_data():

@@ -215,6 +215,7 @@ BAD = [
     (OPS, {"calibration": "pure"}, "Leave delta out"),
     (OPS, {"calibration": "pure", "delta": None, "radius": -1.0}, "radius must be"),
     (OPS, {"calibration": "pure", "delta": None, "published": "000"}, "no pure epsilon"),
+    (OPS, {"calibration": "pure", "delta": None, "radius": 1e160}, "radius must lie"),
     (OPS, {"radius": 1.0}, "belongs to calibration='pure'"),
     (OPS, {"published": "001"}, "published must be one of"),
     (OPS, {"published": "000", "neighbors": "replace-one"}, "add-remove"),

@@ -33,8 +33,9 @@ UNIT_BITS = 40
 LATTICE = 39
 """theta has steps of 2^-39 of the radius, or of the next power of two above it."""
 
-_WIDER = 2.0**-10  # eta: proposals have covariance A^-1/(gamma (1 - eta))
-_SLACK = 2.0**-6  # of log M, for all rounding errors together
+_WIDER = 2.0**-10  # the least eta: proposals have covariance A^-1/(gamma (1 - eta))
+_SLACK = 2.0**-6  # of log M, besides twice the bound on what rounding errors need
+_LARGEST = 4.0  # of that bound: e^8 times as many proposals
 _U = 2.0**-53
 _BATCH = 256
 _PARTS = 4096  # of a step: centres are multiples of these
@@ -89,7 +90,7 @@ class Ball:
         high = 1.0
         while excess(high) > 0:
             high *= 4
-        return float(brentq(excess, 0.0, high, rtol=1e-12))
+        return float(brentq(excess, 0.0, high, rtol=1e-12, disp=False))
 
     def mode(self) -> Floats:
         """The most likely point, up to rounding errors."""
@@ -112,12 +113,13 @@ class Proposal:
     def __init__(self, ball: Ball) -> None:
         self._ball = ball
         S, b = ball._floats
-        self.nu = ball._shift(1 / ball.gamma)
-        d, h = len(b), ball.penalty + self.nu
-        A = S + h * np.eye(d)
-        t = float(np.trace(A))
         try:
-            self._L = np.linalg.cholesky((1 - _WIDER) * A)
+            self.nu = ball._shift(1 / ball.gamma)
+            d, h = len(b), ball.penalty + self.nu
+            A = S + h * np.eye(d)
+            t = float(np.trace(A))
+            eta = max(_WIDER, 4 * (d + 10) * _U * t / h)
+            self._L = np.linalg.cholesky((1 - eta) * A)
             self._mu = np.linalg.solve(A, b)
         except np.linalg.LinAlgError:
             raise DataError(_TOO_LARGE) from None
@@ -128,15 +130,16 @@ class Proposal:
         a = math.sqrt(ball.gamma) * (left / math.sqrt(h) + 4 * (d + 10) * _U * math.sqrt(t) * (ball.radius + size))
         a += float(np.linalg.norm(1 / self._sd)) / _PARTS
         rounding = ball.gamma * (d + 10) * _U * (sizes * size + self.nu * ball.radius**2)
-        slack = 2 * a * a / _WIDER + ball.gamma * left * (size + left / h) + rounding
+        slack = 2 * a * a / eta + ball.gamma * left * (size + left / h) + rounding
         slack += float(np.sum(self._sd**-2.0)) + 64 * d * _U * (1 + math.log(float(self._sd.max())))
-        if not (4 * (d + 10) * _U * t <= _WIDER * h and slack <= _SLACK / 2 and self._sd.min() >= 1):
+        if not (eta <= 0.5 and slack <= _LARGEST and self._sd.min() >= 1):
             raise DataError(_TOO_LARGE)
         self._error = 4 * (d + 10) * _U * ball.gamma * (t * ball.radius**2 + sizes * ball.radius)
         self._log_M = (
             ball.gamma / 2 * (self.nu * ball.radius**2 + float(b @ self._mu))
             + float(np.sum(np.log(self._sd) + math.log(2 * math.pi) / 2))
             + _SLACK
+            + 2 * slack
         )
 
     def __repr__(self) -> str:

@@ -87,6 +87,8 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         pure = self.calibration == PURE
         if self.radius is not None:
             checks.positive("radius", self.radius)
+            if not 1e-6 <= self.radius <= 1e6:
+                raise ParameterError(f"radius must lie between 1e-6 and 1e6, got {self.radius!r}.")
             if not pure:
                 raise ParameterError("radius= belongs to calibration='pure': other samples have no bound.")
         if pure and self.published is not None:
