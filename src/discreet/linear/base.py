@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet import derived
 from discreet.domain import Domain
 from discreet.errors import ParameterError
+from discreet.linear.asked import Asked
 from discreet.linear.inputs import design_names, feature_names
 from discreet.linear.table import TableRegressor
 from discreet.moments import Moments
@@ -48,32 +49,14 @@ class MomentsEstimator(TableRegressor):
         if not isinstance(moments, Moments):
             raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
         names = feature_names(moments.domain, target, features)
-        return self._fit(moments, target, names, promise, named=True)
+        return self._fit(moments, Asked(target, names, promise))
 
-    def _fit_rows(
-        self,
-        source: Any,
-        domain: Domain,
-        target: str,
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-        progress: bool | Progress = False,
-    ) -> Self:
+    def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
         moments = Moments.from_source(source, domain, n_jobs=self.n_jobs, progress=progress)
-        return self._fit(moments, target, features, promise, named=named)
+        return self._fit(moments, asked)
 
     @abstractmethod
-    def _fit(
-        self,
-        moments: Moments,
-        target: str,
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-    ) -> Self:
+    def _fit(self, moments: Moments, asked: Asked) -> Self:
         """Release what the method needs of the moments, and fit the model."""
 
 
@@ -104,17 +87,8 @@ class MomentsRegressor(MomentsEstimator):
 
     # ---------------------------------------------------------------- wiring
 
-    def _fit(
-        self,
-        moments: Moments,
-        target: str,
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-        before: Counts | None = None,
-    ) -> Self:
-        domain = moments.domain
+    def _fit(self, moments: Moments, asked: Asked, before: Counts | None = None) -> Self:
+        domain, target, features, promise = moments.domain, asked.target, asked.features, asked.promise
         design = design_names(domain, features)
         outcome = domain.entries[domain.target(target)].name
         name = type(self).__name__
@@ -129,7 +103,7 @@ class MomentsRegressor(MomentsEstimator):
             method = f"{name} as published in {published}"
             released = release_blocks(moments, blocks, promise, method, self.rows, self.random_state)
         fitted = self._results(released, released.equations(target, features), promise.delta)
-        self._set(released, fitted, features, named)
+        self._set(released, fitted, features, asked.named)
         return self
 
     def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Results:

@@ -14,6 +14,7 @@ from discreet import checks
 from discreet.domain import Domain, Numeric
 from discreet.errors import DiscreetWarning, DomainError
 from discreet.histogram import Histogram
+from discreet.linear.asked import Asked
 from discreet.linear.base import MomentsRegressor
 from discreet.linear.inputs import design_names
 from discreet.moments import Moments
@@ -97,46 +98,29 @@ class DPLinearRegression(MomentsRegressor):
         checks.choice("narrow", self.narrow, (True, False))
         return super()._check()
 
-    def _fit_rows(
-        self,
-        source: Any,
-        domain: Domain,
-        target: str,
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-        progress: bool | Progress = False,
-    ) -> Self:
+    def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
+        target = asked.target
         column = domain.columns.get(target)
         own = isinstance(column, Numeric) and not column.factors and target not in domain.norm_columns
         if not (self.narrow and own):
-            return super()._fit_rows(source, domain, target, features, promise, named=named, progress=progress)
-        design_names(domain, features)
+            return super()._fit_rows(source, domain, asked, progress)
+        design_names(domain, asked.features)
 
         def moments(bounds: Domain) -> Moments:
             return Moments.from_source(source, bounds, n_jobs=self.n_jobs, progress=progress)
 
         histogram = Histogram.from_source(source, domain, target)
-        return self._fit_counted(histogram, moments, features, promise, named=named)
+        return self._fit_counted(histogram, moments, asked)
 
-    def _fit_counted(
-        self,
-        histogram: Histogram,
-        moments: Callable[[Domain], Moments],
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-    ) -> Self:
+    def _fit_counted(self, histogram: Histogram, moments: Callable[[Domain], Moments], asked: Asked) -> Self:
         """Fit to the counts of an outcome, and to moments for the bounds that these call for."""
-        domain, target = histogram.domain, histogram.column
+        domain, target, promise = histogram.domain, histogram.column, asked.promise
         exact = moments(domain)  # before any noise is drawn, to find bad data
         before = release_counts(histogram, SHARES["counts"], promise, self.random_state)
-        narrowed, loose = self._narrowed(domain, target, features, promise, before)
+        narrowed, loose = self._narrowed(domain, target, asked.features, promise, before)
         if narrowed != domain:
             exact = moments(narrowed)
-        self._fit(exact, target, features, promise, named=named, before=before)
+        self._fit(exact, asked, before)
         if loose:  # said only now: it follows from the counts, so it is covered by the certificate that lists them
             warnings.warn(
                 f"The bounds of {target!r} are at least four times as wide as they need be. Noise was fitted to "

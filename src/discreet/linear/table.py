@@ -16,6 +16,7 @@ from discreet.checks import Neighbors
 from discreet.domain import Domain
 from discreet.errors import DomainError, ParameterError
 from discreet.formula import formula as read_formula
+from discreet.linear.asked import Asked
 from discreet.linear.contract import Regressor
 from discreet.linear.inputs import (
     as_features,
@@ -107,7 +108,7 @@ class TableRegressor(Regressor, ABC):
         name = outcome_name(y)
         X, y = as_features(X), as_outcome(y)
         domain, features, target = self._describe(X, name or outcome_name(y))
-        return self._fit_rows(join(X, y, target), domain, target, features, promise, named=is_table(X))
+        return self._fit_rows(join(X, y, target), domain, Asked(target, features, promise, is_table(X)))
 
     def fit_source(
         self, source: Any, target: str, features: Sequence[str] | None = None, *, progress: bool | Progress = False
@@ -130,7 +131,7 @@ class TableRegressor(Regressor, ABC):
         names = feature_names(declared, target, features)
         outcome = declared.entries[declared.target(target)].column
         domain = with_intercept(declared.select([*names, outcome]), self.fit_intercept)
-        return self._fit_rows(source, domain, target, names, promise, named=True, progress=progress)
+        return self._fit_rows(source, domain, Asked(target, names, promise), progress)
 
     def fit_formula(self, formula: str, source: Any, *, progress: bool | Progress = False) -> Self:
         """Read rows from a file, a frame or a table, release, and fit the model that a formula describes.
@@ -149,7 +150,7 @@ class TableRegressor(Regressor, ABC):
         domain, target, features = read_formula(formula, with_intercept(declared, self.fit_intercept))
         if target is None:
             raise ParameterError(f"{formula}: name the outcome left of '~'.")
-        return self._fit_rows(source, domain, target, features, promise, named=True, progress=progress)
+        return self._fit_rows(source, domain, Asked(target, features, promise), progress)
 
     def predict(self, X: Any) -> Floats:
         """Predict the outcome; X is not clipped to the bounds."""
@@ -186,15 +187,5 @@ class TableRegressor(Regressor, ABC):
         return with_intercept(self.domain.select([*names, target]), self.fit_intercept), names, target
 
     @abstractmethod
-    def _fit_rows(
-        self,
-        source: Any,
-        domain: Domain,
-        target: str,
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-        progress: bool | Progress = False,
-    ) -> Self:
+    def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
         """Fit the model to the rows of a source."""

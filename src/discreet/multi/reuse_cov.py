@@ -10,6 +10,7 @@ from discreet import checks, sensitivity
 from discreet.checks import Neighbors
 from discreet.domain import Domain
 from discreet.errors import ParameterError
+from discreet.linear.asked import Asked
 from discreet.linear.base import MomentsRegressor
 from discreet.linear.inputs import as_features, declared_for, design_names, is_table, with_intercept
 from discreet.many_models import many_equations, many_results
@@ -179,24 +180,13 @@ class ReuseCov(MomentsRegressor):
 
     # ---------------------------------------------------------------- a single outcome, by the base's wiring
 
-    def _fit_rows(
-        self,
-        source: Any,
-        domain: Domain,
-        target: str,
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-        progress: bool | Progress = False,
-    ) -> Self:
-        given = source, domain, [target], features, promise
-        return self._fit_outcomes(*given, named=named, single=True, progress=progress)
+    def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
+        given = source, domain, [asked.target], asked.features, asked.promise
+        return self._fit_outcomes(*given, named=asked.named, single=True, progress=progress)
 
-    def _fit(
-        self, moments: Moments, target: str, features: list[str], promise: Guarantee, *, named: bool, before: Any = None
-    ) -> Self:
-        return self._finish(moments, [target], features, promise, None, named=named, single=True)
+    def _fit(self, moments: Moments, asked: Asked, before: Any = None) -> Self:
+        given = moments, [asked.target], asked.features, asked.promise, None
+        return self._finish(*given, named=asked.named, single=True)
 
     # ---------------------------------------------------------------- wiring
 

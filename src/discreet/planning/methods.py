@@ -16,6 +16,7 @@ from discreet.errors import DiscreetWarning, ParameterError
 from discreet.glm import ObjectivePerturbation
 from discreet.glm.base import PerturbedModel
 from discreet.linear import DPElasticNet, DPLasso, DPLinearRegression
+from discreet.linear.asked import Asked
 from discreet.linear.base import MomentsEstimator
 from discreet.multi import ReuseCov
 from discreet.planning.table import Table
@@ -110,7 +111,7 @@ def fit(
         warnings.simplefilter("ignore", DiscreetWarning)
         if isinstance(model, DPLinearRegression):
             counts = table.histogram(domain)
-            model._fit_counted(counts, table.moments, features, model._check(), named=True)
+            model._fit_counted(counts, table.moments, Asked(counts.column, features, model._check()))
         else:
             model.fit_moments(table.moments(domain), facts.target, features)
     found = model.results_.inference

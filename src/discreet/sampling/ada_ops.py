@@ -11,6 +11,7 @@ import numpy as np
 from discreet import checks
 from discreet.drawn import Printed, Subject, release_adaptive, release_printed
 from discreet.errors import ParameterError
+from discreet.linear.asked import Asked
 from discreet.linear.base import MomentsEstimator
 from discreet.moments import Moments
 from discreet.privacy import ada_ops, published_ops
@@ -86,16 +87,8 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
             raise ParameterError('published="000-code" needs rows=, as the code uses the number of rows.')
         return promise
 
-    def _fit(
-        self,
-        moments: Moments,
-        target: str,
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-    ) -> Self:
-        subject = self._subject(moments.domain, target, features, promise)
+    def _fit(self, moments: Moments, asked: Asked) -> Self:
+        subject, promise = self._subject(moments.domain, asked), asked.promise
         if self.published is None:
             plan = self._plan(subject, promise)
             mu_out = plan.mu * math.sqrt(0.98 * RESERVE / (1 - RESERVE))
@@ -104,7 +97,7 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
             stages = self._printed(subject, promise)
             reason = E6 if self.published == "001" else E5
             certificate, theta = release_printed(moments, subject, stages, self._release(promise, reason))
-        self._set(certificate, theta, subject, target, features, named)
+        self._set(certificate, theta, subject, asked)
         return self
 
     def _plan(self, subject: Subject, promise: Guarantee) -> ada_ops.Plan:

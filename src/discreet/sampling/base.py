@@ -14,6 +14,7 @@ from discreet.drawn import Subject
 from discreet.errors import ParameterError
 from discreet.glm.results import GLMResults
 from discreet.issuing import Release
+from discreet.linear.asked import Asked
 from discreet.linear.inputs import design_names
 from discreet.linear.table import TableRegressor
 from discreet.privacy.certificate import Certificate
@@ -50,11 +51,13 @@ class CoefficientsRegressor(TableRegressor):
             )
         return promise
 
-    def _subject(self, domain: Domain, target: str, features: list[str], promise: Guarantee) -> Subject:
-        design = design_names(domain, features)
-        outcome = domain.entries[domain.target(target)].name
+    def _subject(self, domain: Domain, asked: Asked) -> Subject:
+        design = design_names(domain, asked.features)
+        outcome = domain.entries[domain.target(asked.target)].name
         sizes = sensitivity.norm(design, domain), sensitivity.norm((outcome,), domain)
-        return Subject(design, outcome, *sizes, promise.neighbors, None if self.rows is None else float(self.rows))
+        return Subject(
+            design, outcome, *sizes, asked.promise.neighbors, None if self.rows is None else float(self.rows)
+        )
 
     def _number(self, domain: Domain, target: str) -> str:
         """The outcome's column, for methods that read rows."""
@@ -73,10 +76,8 @@ class CoefficientsRegressor(TableRegressor):
             method += f" as published in {getattr(self, 'published', '')}"
         return Release.begin(promise, method, self.rows, self.random_state)
 
-    def _set(
-        self, certificate: Certificate, theta: Floats, subject: Subject, target: str, features: list[str], named: bool
-    ) -> None:
-        domain, design = certificate.domain, subject.design
+    def _set(self, certificate: Certificate, theta: Floats, subject: Subject, asked: Asked) -> None:
+        domain, design, target, features = certificate.domain, subject.design, asked.target, asked.features
         outcome = domain.map(column_of(domain, subject.target))
         coef, intercept = in_user_units(domain, design, theta, outcome)
         names = design[int(design[0] == CONSTANT) :]
@@ -87,7 +88,7 @@ class CoefficientsRegressor(TableRegressor):
         cited = self.release_.release
         self.results_ = Results(target, names, coef, intercept, model, certificate, why, subject.rows, cited)
         self.certificate_ = certificate
-        self._set_columns(list(derived.inputs({name: domain.columns[name] for name in features})), named=named)
+        self._set_columns(list(derived.inputs({name: domain.columns[name] for name in features})), named=asked.named)
         self._features = tuple(features)
         self.coef_, self.intercept_ = coef, intercept
 

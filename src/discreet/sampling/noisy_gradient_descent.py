@@ -11,6 +11,7 @@ import numpy as np
 from discreet import checks
 from discreet.descent import release_descent
 from discreet.errors import ParameterError
+from discreet.linear.asked import Asked
 from discreet.linear.base import MomentsEstimator
 from discreet.moments import Moments
 from discreet.privacy import gdp
@@ -68,16 +69,8 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
             checks.positive("time", self.time)
         return super()._check()
 
-    def _fit(
-        self,
-        moments: Moments,
-        target: str,
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-    ) -> Self:
-        subject = self._subject(moments.domain, target, features, promise)
+    def _fit(self, moments: Moments, asked: Asked) -> Self:
+        subject, promise = self._subject(moments.domain, asked), asked.promise
         d, B, Y, rows = len(subject.design), subject.norm, subject.outcome, float(self.rows or 0)
         mu = gdp.mu(promise.epsilon, promise.delta) * (1 - 2.0**-30)
         change = 2.0 if promise.neighbors == "replace-one" else 1.0
@@ -89,7 +82,7 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
         step = time * d / (rows * B**2) / steps
         given = (mus, step, RADIUS * Y / B * math.sqrt(d), self._release(promise))
         certificate, theta = release_descent(moments, event, *given)
-        self._set(certificate, theta, subject, target, features, named)
+        self._set(certificate, theta, subject, asked)
         return self
 
 

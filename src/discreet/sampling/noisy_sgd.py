@@ -9,6 +9,7 @@ from discreet import checks
 from discreet.batches import release_batches
 from discreet.domain import Domain
 from discreet.errors import ParameterError
+from discreet.linear.asked import Asked
 from discreet.privacy import gdp
 from discreet.privacy.declared import replace_one
 from discreet.privacy.guarantee import Guarantee
@@ -75,18 +76,8 @@ class NoisySGD(CoefficientsRegressor):
             raise ParameterError(f"delta must be at least {LEAST_DELTA:g}: the accountant's own errors come near it.")
         return promise
 
-    def _fit_rows(
-        self,
-        source: Any,
-        domain: Domain,
-        target: str,
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-        progress: bool | Progress = False,
-    ) -> Self:
-        subject = self._subject(domain, target, features, promise)
+    def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
+        subject, promise = self._subject(domain, asked), asked.promise
         d, B, Y, size = len(subject.design), subject.norm, subject.outcome, float(self.rows or 0)
         epsilon, delta = promise.epsilon, promise.delta
         if promise.neighbors == "replace-one":
@@ -99,11 +90,11 @@ class NoisySGD(CoefficientsRegressor):
         event = BatchesEvent(**facts, rate=rate, steps=self.steps, clip=bound, sd=sd)
         time = best_time(gdp.mu(promise.epsilon, promise.delta), d, B, Y, size)
         step = min(time * d, self.steps / 2) / (size * B**2) / self.steps
-        column = self._number(domain, target)
+        column = self._number(domain, asked.target)
         with as_progress(progress) as report:
             rows = Rows(source, domain, subject.design, column, n_jobs=self.n_jobs, progress=report)
             given = (event, step, RADIUS * Y / B * d**0.5, self._release(promise))
             certificate, theta = release_batches(rows, *given)
             report(1.0)
-        self._set(certificate, theta, subject, target, features, named)
+        self._set(certificate, theta, subject, asked)
         return self

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 from discreet import checks
 from discreet.drawn import Subject, release_in_ball, release_posterior
 from discreet.errors import ParameterError
+from discreet.linear.asked import Asked
 from discreet.linear.base import MomentsEstimator
 from discreet.moments import Moments
 from discreet.privacy import gdp, ops_calibration, published_ops
@@ -95,22 +96,14 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
             raise ParameterError("published= has no pure epsilon; leave one of published= and calibration='pure' out.")
         return promised(self.epsilon, self.delta, self.rows, self.neighbors, pure=pure)
 
-    def _fit(
-        self,
-        moments: Moments,
-        target: str,
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-    ) -> Self:
-        subject = self._subject(moments.domain, target, features, promise)
+    def _fit(self, moments: Moments, asked: Asked) -> Self:
+        subject, promise = self._subject(moments.domain, asked), asked.promise
         release = self._release(promise, None if self.published is None else E1)
         if self.calibration == PURE:
             certificate, theta = release_in_ball(moments, self._pure_event(subject, promise), release)
         else:
             certificate, theta = release_posterior(moments, self._event(subject, promise), release)
-        self._set(certificate, theta, subject, target, features, named)
+        self._set(certificate, theta, subject, asked)
         return self
 
     def _pure_event(self, subject: Subject, promise: Guarantee) -> BallEvent:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self, cast
 
 from discreet import checks
+from discreet.linear.asked import Asked
 from discreet.linear.base import MomentsEstimator
 from discreet.moments import Moments
 from discreet.privacy.declared import replace_one
@@ -56,16 +57,8 @@ class OutputPerturbation(CoefficientsRegressor, MomentsEstimator):
         checks.choice("shape", self.shape, SHAPES)
         return super()._check()
 
-    def _fit(
-        self,
-        moments: Moments,
-        target: str,
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-    ) -> Self:
-        subject = self._subject(moments.domain, target, features, promise)
+    def _fit(self, moments: Moments, asked: Asked) -> Self:
+        subject, promise = self._subject(moments.domain, asked), asked.promise
         epsilon, delta = promise.epsilon, promise.delta
         if promise.neighbors == "replace-one":
             epsilon, delta = replace_one(epsilon, delta)
@@ -73,5 +66,5 @@ class OutputPerturbation(CoefficientsRegressor, MomentsEstimator):
         facts = {"B": B, "Y": subject.outcome, "d": d, "rows": subject.rows or 0.0, "change": eigenvalue_change(d, B)}
         planned = plan(cast(Shape, self.shape), epsilon, delta, **facts)  # type: ignore[arg-type]
         certificate, theta = release_shaped(moments, subject, planned, self._release(promise))
-        self._set(certificate, theta, subject, target, features, named)
+        self._set(certificate, theta, subject, asked)
         return self

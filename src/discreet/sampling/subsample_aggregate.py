@@ -9,6 +9,7 @@ from discreet import checks
 from discreet.batches import release_blocks_mean
 from discreet.domain import Domain
 from discreet.errors import ParameterError
+from discreet.linear.asked import Asked
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.iterates import AggregateEvent
@@ -67,18 +68,8 @@ class SubsampleAggregate(CoefficientsRegressor):
             raise ParameterError(f"blocks must be a whole number from 1 to {MAX_BLOCKS:,}, or None; got {blocks!r}.")
         return super()._check()
 
-    def _fit_rows(
-        self,
-        source: Any,
-        domain: Domain,
-        target: str,
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-        progress: bool | Progress = False,
-    ) -> Self:
-        subject = self._subject(domain, target, features, promise)
+    def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
+        subject, promise = self._subject(domain, asked), asked.promise
         d = len(subject.design)
         rows = self.rows or 0
         blocks = self.blocks or min(USUAL_BLOCKS, max(1, rows // (ROWS_PER_COEFFICIENT * d)))
@@ -86,10 +77,10 @@ class SubsampleAggregate(CoefficientsRegressor):
         sd = 2 * radius / gdp.mu(promise.epsilon, promise.delta) * (1 + 2.0**-30)
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
         event = AggregateEvent(**facts, blocks=blocks, radius=radius, sd=sd)
-        self._number(domain, target)
+        self._number(domain, asked.target)
         with as_progress(progress) as report:
             release = self._release(promise)
             certificate, theta = release_blocks_mean(source, domain, event, release, self.n_jobs, report)
             report(1.0)
-        self._set(certificate, theta, subject, target, features, named)
+        self._set(certificate, theta, subject, asked)
         return self
