@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.blas import one_thread
 from discreet.domain import Domain
 from discreet.encoding import Encoder, Floats
 from discreet.errors import DataError
 from discreet.progress import Progress
 from discreet.sources import open_source
-from discreet.summing import EXACT_ROWS, Done, Shared, threads
+from discreet.summing import EXACT_ROWS, Done, Shared, in_threads, threads
 
 Ints = NDArray[np.int64]
 Choose = Callable[[int], Ints]
@@ -111,12 +108,7 @@ def block_sums(
             stage.empty(totals)
         return totals
 
-    with contextlib.closing(opened), one_thread(), ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(work) for _ in range(jobs)]
-        try:
-            totals = [future.result() for future in futures]
-        finally:
-            parts.stop()
+    totals = in_threads(opened, parts, work, jobs)
     if not sum(total.rows for total in totals):
         raise DataError("There is no row to release anything from. Nothing was released.")
     found = [total.integers() for total in totals]

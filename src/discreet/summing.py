@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ Mask = NDArray[np.bool_]
 EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
 CARRY_EVERY = 1 << (63 - 53 - 1)
 LIMB = 32
+T = TypeVar("T")
 
 
 class Sampler(Protocol):
@@ -172,14 +173,19 @@ def sum_up(source: Source, layout: Layout, jobs: int, progress: Progress, sample
                 done.add(rows)
         return total
 
+    totals = in_threads(source, parts, work, jobs)
+    progress(1.0)
+    return totals
+
+
+def in_threads(source: Source, parts: Shared, work: Callable[[], T], jobs: int) -> list[T]:
+    """Do the work in so many threads, each drawing from the parts of a source; a failure stops all of them."""
     with contextlib.closing(source), one_thread(), ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(work) for _ in range(jobs)]
         try:
-            totals = [future.result() for future in futures]
+            return [future.result() for future in futures]
         finally:
             parts.stop()
-    progress(1.0)
-    return totals
 
 
 class Shared:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.blas import one_thread
 from discreet.domain import Domain
 from discreet.encoding import ONE, Encoder
 from discreet.errors import DataError, ParameterError
 from discreet.progress import Progress
 from discreet.sources import Source, open_source
-from discreet.summing import Done, Shared, threads
+from discreet.summing import Done, Shared, in_threads, threads
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -128,13 +125,7 @@ def each_row(
                 found[place] = work(_encoded(opened, batch, buffer, encoder))
                 done.add(opened.size(batch))
 
-    with contextlib.closing(opened), one_thread(), ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(run) for _ in range(jobs)]
-        try:
-            for future in futures:
-                future.result()
-        finally:
-            parts.stop()
+    in_threads(opened, parts, run, jobs)
     if not found:
         raise DataError("There is no row to look at.")
     progress(1.0)
