@@ -63,6 +63,8 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
         colour = ORANGE if method == "MOOR" else BLUE
         axes.plot(data["Lambda"], data["distance"], "o-", ms=3, color=colour, label=method)
         axes.set_xscale("log")
+        axes.set_xticks(data["Lambda"], [f"{value:g}" for value in data["Lambda"]])
+        axes.minorticks_off()
 
     orders = range(frame.groupby("loss")["Lambda_0"].nunique().min())
     words = ("Lambda", "distance from the lasso", "")
