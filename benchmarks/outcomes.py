@@ -15,10 +15,14 @@ from discreet import Domain, Moments, ReuseCov, release
 
 
 def in_turn(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """The least wall time of each call; calls take turns, so that a busy moment of the machine meets all of them."""
+    """The least wall time of each call; calls take turns, so that a busy moment of the machine meets all of them.
+
+    BLAS threads go on spinning for a while after their work; a pause keeps them from the next call's cores.
+    """
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(repeats):
         for name, call in calls.items():
+            time.sleep(0.3)
             start = time.perf_counter()
             call()
             best[name] = min(best[name], time.perf_counter() - start)
@@ -42,7 +46,8 @@ def measure(n: int, d: int, outcomes: int, repeats: int) -> list[dict[str, Any]]
         "numpy X'X, X'Y, Cholesky": plain,
         "discreet, moments": lambda: Moments.from_source((X, Y), domain, targets=targets),
         "discreet, release": lambda: release(moments, epsilon=1, delta=1e-6),
-        "discreet, solve and standard errors": lambda: public.fit_many(),
+        "discreet, solve": lambda: public.fit_many(),
+        "discreet, solve, standard errors": lambda: public.fit_many().std_err,
         "discreet, ReuseCov.fit": lambda: ReuseCov(epsilon=1, delta=1e-6, domain=domain).fit_moments(
             Moments.from_source((X, Y), domain, targets=targets)
         ),

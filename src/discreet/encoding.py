@@ -63,12 +63,13 @@ class Encoder:
 
     def _box(self) -> tuple[Floats, Floats]:
         low, high = np.full(len(self.centre), -ONE), np.full(len(self.centre), ONE)
-        for i, entry in enumerate(self.domain.entries):
-            column = self.domain.columns.get(entry.column)
-            if isinstance(column, Numeric):
-                with np.errstate(over="ignore"):
-                    ends = (np.array([column.low, column.high]) - self.centre[i]) * self._scale[i]
-                    low[i], high[i] = np.clip(ends, -_MAX, _MAX)
+        columns = [self.domain.columns.get(entry.column) for entry in self.domain.entries]
+        numbers = [i for i, column in enumerate(columns) if isinstance(column, Numeric)]
+        bounds = np.array([(column.low, column.high) for column in columns if isinstance(column, Numeric)])
+        if numbers:
+            with np.errstate(over="ignore"):
+                ends = (bounds - self.centre[numbers, None]) * self._scale[numbers, None]
+            low[numbers], high[numbers] = np.clip(ends, -_MAX, _MAX).T
         return np.rint(low), np.rint(high)
 
     def empty(self, rows: int, *, columnar: bool = False) -> Floats:
@@ -100,7 +101,8 @@ class Encoder:
 
     def centred(self, A: Floats) -> None:
         """Turn a batch of numbers x into x - c."""
-        _by_row(np.subtract, A, self.centre)
+        if self.centre.any():
+            _by_row(np.subtract, A, self.centre)
 
     def finish(self, A: Floats) -> None:
         """Scale, clip and round a batch that holds x - c."""
