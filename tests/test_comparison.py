@@ -15,6 +15,7 @@ from small_table import people
 from discreet import Domain, DPLinearRegression, Moments, PrivateMoments, compare, release
 from discreet.comparison import SAME_RELEASE, UNKNOWN_RELEASE
 from discreet.errors import NotReleasedError, ParameterError
+from discreet.later import Later
 from discreet.privacy import gdp
 from discreet.unavailable import Unavailable
 
@@ -101,7 +102,7 @@ def test_a_loaded_release_is_still_the_same_release(tmp_path):
 
 
 def test_without_digests_no_interval_is_given(years):
-    assert compare(years[0], replace(years[1], release="")).std_err is UNKNOWN_RELEASE
+    assert compare(years[0], replace(years[1], release_later=Later.of(""))).std_err is UNKNOWN_RELEASE
 
 
 @pytest.mark.parametrize(

@@ -110,22 +110,23 @@ def release_blocks_mean(
     release.charge(mu=event.mu)
     clip = event.radius - math.sqrt(len(event.design)) * 2.0 ** -(BLOCK_BITS + 1)
     with one_thread():  # so that equal moments give equal coefficients, bit for bit
-        parts = [block_coefficients(S, clip) for S in sums]
-    total = np.sum(parts, axis=0).astype(object) * (1 << 20)
+        parts = block_coefficients(sums, clip)
+    total = parts.sum(axis=0).astype(object) * (1 << 20)
     noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, BLOCK_BITS + 20), release.source)
     return certificate, np.ldexp(noisy.astype(float), exponent - BLOCK_BITS - 20) / event.blocks
 
 
 def block_coefficients(S: NDArray[Any], clip: float) -> Ints:
-    """Least-squares coefficients from the integer moments of (x, y), clipped to a ball, in units of 2^-24.
+    """Least-squares coefficients of blocks from their integer moments of (x, y), clipped to a ball, in units of 2^-24.
 
     Where X'X is singular, or nearly, a ridge of 2^-20 of its trace makes the solution one.
     """
     G = np.ldexp(S.astype(float), -40)
-    d = len(G) - 1
-    ridge = _RIDGE * max(float(np.trace(G[:d, :d])), 1.0)
-    theta = np.linalg.solve(G[:d, :d] + ridge * np.eye(d), G[:d, d])
-    theta = theta * min(1.0, clip * (1 - 2.0**-40) / max(float(np.linalg.norm(theta)), 1e-300))
+    d = G.shape[-1] - 1
+    ridge = _RIDGE * np.maximum(np.trace(G[:, :d, :d], axis1=1, axis2=2), 1.0)
+    theta = np.linalg.solve(G[:, :d, :d] + ridge[:, None, None] * np.eye(d), G[:, :d, d:])[:, :, 0]
+    norm = np.sqrt(np.sum(theta**2, axis=1, keepdims=True))
+    theta = theta * np.minimum(1.0, clip * (1 - 2.0**-40) / np.maximum(norm, 1e-300))
     rounded: Ints = np.rint(np.ldexp(theta, BLOCK_BITS)).astype(np.int64)
     return rounded
 
@@ -134,12 +135,17 @@ def _chooser(blocks: int, source: Entropy) -> Callable[[int], Ints]:
     """Independent choices among so many blocks, each equally likely: words above the last multiple are redrawn."""
     if source is NO_NOISE:
         return lambda size: np.arange(size) % blocks
-    limit = (2**64 // blocks) * blocks
+    bits = 16 if blocks <= 1 << 12 else 32
+    limit, kind = (2**bits // blocks) * blocks, np.dtype(f"u{bits // 8}")
+
+    def pieces(size: int) -> NDArray[Any]:
+        return np.array(source.words(-(-size * bits // 64))).view(kind)[:size]
 
     def choose(size: int) -> Ints:
-        words = np.array(source.words(size))
-        while limit < 2**64 and (late := words >= np.uint64(limit)).any():
-            words[late] = source.words(int(late.sum()))
-        return (words % np.uint64(blocks)).astype(np.int64)
+        found = pieces(size)
+        while limit < 2**bits and (late := found >= limit).any():
+            found[late] = pieces(int(late.sum()))
+        chosen: Ints = (found % kind.type(blocks)).astype(np.int64)
+        return chosen
 
     return choose

@@ -18,7 +18,7 @@ from discreet.summing import EXACT_ROWS, Done, Shared, in_threads, threads
 Ints = NDArray[np.int64]
 Choose = Callable[[int], Ints]
 
-STAGE = 1 << 16
+STAGE = 1 << 17
 """Rows that are put in the order of their blocks at a time."""
 
 WIDE_ROWS = 1 << 21

@@ -56,7 +56,9 @@ def descend(
         noisy, exponent = add_rounded_normal(_product(limbs, whole) - v, math.ldexp(sd, units), source)
         theta = theta - step * np.ldexp(noisy.astype(float), exponent - units)
         theta = on_lattice(theta * min(1.0, radius / max(float(np.linalg.norm(theta)), 1e-300)))
-        thetas, sizes, sds = [*thetas, theta], [*sizes, size], [*sds, sd]
+        thetas.append(theta)
+        sizes.append(size)
+        sds.append(sd)
     points = tuple(np.concatenate(thetas[:-1]).tolist())
     return thetas[1:], replace(event, sizes=tuple(sizes), sds=tuple(sds), iterates=points)
 

@@ -161,16 +161,17 @@ def rounded_normal(offset: ArrayLike, scale: ArrayLike, source: Entropy) -> IntA
     array([0, 1])
     """
     offsets = np.asarray(offset, dtype=np.float64)
-    scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), offsets.shape).reshape(-1)
-    flat = offsets.reshape(-1)
+    scales, flat = np.asarray(scale, dtype=np.float64), offsets.reshape(-1)
     if flat.size and not (flat.min() >= 0 and flat.max() < 1 and scales.min() >= 1 and scales.max() < 2.0**40):
         raise ParameterError("every offset must lie in [0, 1) and every scale in [1, 2**40).")
     if isinstance(source, _NoNoise):
         return (offsets >= 0.5).astype(np.int64)
+    if scales.ndim:
+        scales = np.broadcast_to(scales, offsets.shape).reshape(-1)
     result = np.empty(flat.size, dtype=np.int64)
     for start in range(0, flat.size, _CHUNK):
         part = slice(start, start + _CHUNK)
-        result[part] = _rounded_chunk(flat[part], scales[part], source)
+        result[part] = _rounded_chunk(flat[part], scales[part] if scales.ndim else scales, source)
     return result.reshape(offsets.shape)
 
 
@@ -227,7 +228,7 @@ def _rounded_chunk(offset: FloatArray, scale: FloatArray, source: Entropy) -> In
     words = source.words(offset.size)
     nearest, unsettled = _bracket(words, offset, scale)
     for i in np.flatnonzero(unsettled):
-        value = _LazyNormal(int(words[i]), float(offset[i]), float(scale[i]), source)
+        value = _LazyNormal(int(words[i]), float(offset[i]), float(scale[i] if scale.ndim else scale), source)
         nearest[i] = _settle(value, int(nearest[i]))
     return nearest
 

@@ -18,6 +18,7 @@ from discreet.errors import FileFormatError, GuaranteeError, ParameterError
 from discreet.files import read_document, write_document
 from discreet.fitted import Fitted
 from discreet.inference import OLD_FILE, Inference, Test, infer
+from discreet.later import Later
 from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
 from discreet.solve.equations import NormalEquations
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     pass
 
 Floats = NDArray[np.float64]
+
+_UNKNOWN = Later.of("")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,8 +55,8 @@ class Results(Fitted):
         How sure the release is of the coefficients, or why that is not known.
     rows : float
         The number of rows: declared, or a released noisy one.
-    release : str
-        The digest of the release behind it, by which it can be cited.
+    release_later : Later
+        `release`, which takes a while to find and is seldom asked for.
     """
 
     target: str
@@ -64,7 +67,12 @@ class Results(Fitted):
     certificate: Certificate
     inference: Inference | Unavailable = OLD_FILE
     rows: float | None = None
-    release: str = ""
+    release_later: Later[str] = _UNKNOWN
+
+    @property
+    def release(self) -> str:  # type: ignore[override]
+        """The digest of the release behind it, by which it can be cited."""
+        return self.release_later()
 
     # ---------------------------------------------------------------- numbers by name
 
@@ -173,7 +181,7 @@ class Results(Fitted):
             rows = None if body.get("rows") is None else float(body["rows"])
             return cls(
                 str(body["target"]), names, coef, float(body["intercept"]), str(body["model"]), certificate,
-                _inference(body.get("inference"), len(names) + 1), rows, str(body.get("release", "")),
+                _inference(body.get("inference"), len(names) + 1), rows, Later.of(str(body.get("release", ""))),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError):
             raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
@@ -189,6 +197,5 @@ def results(released: PrivateMoments, e: NormalEquations, theta: Floats, model: 
     """Package a solution in the user's units."""
     coef, intercept = user_units(released, e).params(theta)
     names = tuple(name for name in e.names if name != CONSTANT)
-    return Results(
-        e.target, names, coef, intercept, model, released.certificate, infer(released, e), e.n, released.digest
-    )
+    facts = released.certificate, infer(released, e), e.n
+    return Results(e.target, names, coef, intercept, model, *facts, Later(lambda: released.digest))

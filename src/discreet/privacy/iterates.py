@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from discreet.privacy import gdp
@@ -29,7 +29,7 @@ class GradientEvent(CoefficientEvent):
     sds: tuple[float, ...]
     iterates: tuple[float, ...]
 
-    @property
+    @cached_property
     def mu(self) -> float:
         """Gaussian releases compose exactly, adapted to each other or not."""
         steps = zip(self.sizes, self.sds, strict=True)

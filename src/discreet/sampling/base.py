@@ -14,6 +14,7 @@ from discreet.drawn import Subject
 from discreet.errors import ParameterError
 from discreet.glm.results import GLMResults
 from discreet.issuing import Release
+from discreet.later import Later
 from discreet.linear.asked import Asked
 from discreet.linear.inputs import design_names
 from discreet.linear.table import TableRegressor
@@ -85,7 +86,8 @@ class CoefficientsRegressor(TableRegressor):
         model = certificate.method
         facts = (coef[None, :], np.array([intercept]), model, certificate, "identity")
         self.release_ = GLMResults(target, names, *facts)  # type: ignore[arg-type]
-        cited = self.release_.release
+        released = self.release_
+        cited = Later(lambda: released.release)
         self.results_ = Results(target, names, coef, intercept, model, certificate, why, subject.rows, cited)
         self.certificate_ = certificate
         self._set_columns(list(derived.inputs({name: domain.columns[name] for name in features})), named=asked.named)
