@@ -110,7 +110,7 @@ def draw(ratios: pd.DataFrame) -> Mapping[str, Figure]:
 REPRODUCTION = Reproduction(
     name="comparison",
     title="All methods at equal true epsilon and delta",
-    says="Our own: the default is the most accurate at every epsilon, and nowhere much worse than predicting 0.",
+    says="The default is the most accurate at every epsilon, and nowhere much worse than predicting 0.",
     cells=cells,
     work=work,
     condense=by_set,

@@ -43,8 +43,9 @@ cannot be kept on so few rows) predicts 0, and *failed* counts it. Errors of mor
 count as that many. *Wins*: on how many sets the method has the least mean error of all methods of the first table;
 *better*: on how many it has less than the default. These are means over few fits: one win more or less says nothing.
 *Time*: median over the sets of the processor's milliseconds for one fit from rows, on the machine named above. *±* is a
-standard error of the mean over fits, the sets being given. *Guarantee*: verified, that is proven and tested here, the
-re-implemented peers too; or equalised, that is noise of a paper or a package at its true cost.
+standard error of the mean over fits, the sets being given. *Non-private* is plain least squares, which goes astray on
+small sets with many columns: methods that shrink can do better. *Guarantee*: verified, that is proven and tested here,
+the re-implemented peers too; or equalised, that is noise of a paper or a package at its true cost.
 
 **Equal true epsilon.** Printed constants often cost less than the papers say, and at times more
 ([errata](../errata.md)). In the first tables every method has the *same true* (epsilon, delta): published noise is

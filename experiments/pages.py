@@ -53,7 +53,8 @@ def page(key: str, results: Path, folder: Path) -> str:
 
 def section(r: Reproduction, frame: pd.DataFrame, facts: dict[str, Any], link: str) -> str:
     """One experiment: what the paper says, pictures, findings, and how it was run."""
-    lines = [f"## {r.name}: {r.title}\n", f"**The paper:** {r.says}\n"]
+    lead = "**The paper:** " if r.name != paper(r.name) else "**We say:** "
+    lines = [f"## {r.name}: {r.title}\n", f"{lead}{r.says}\n"]
     lines += [f"![{r.title}: {name}]({link}/{name}.svg)\n" for name in facts["pictures"]]
     lines += [findings(r.judge(frame))]
     if r.table is not None:
