@@ -204,7 +204,7 @@ def cost(method: str, stated: float, delta: float = 1e-6, rows: int = 1000, d: i
     if name in PRINTED:
         return f"{spent(*PRINTED[name], stated, delta, rows, d):.3g}"
     if name == "OpenDP SSP":
-        return f"{gdp.epsilon(mu=opendp_ssp.CHANGE / opendp_ssp.sold_scale(stated, delta), delta=delta):.3g}"
+        return f"{gdp.epsilon(mu=opendp_ssp.CHANGE / opendp_ssp.SOLD[stated], delta=1e-6):.3g}"
     if name == "diffprivlib":
         low, high = stated / 1000, stated
         while high > low * 1.0001:

@@ -349,3 +349,9 @@ for k in range(3):
     assert yy == pytest.approx([scale], rel=0.12)
     assert pytest.approx([2 * scale] * 3, rel=0.12) == Xy
     assert pytest.approx(scale * (2 - np.eye(3)).ravel(), rel=0.12) == XX
+
+
+@pytest.mark.skipif(not opendp_ssp.available(), reason="OpenDP is not installed")
+@pytest.mark.parametrize("epsilon", opendp_ssp.SOLD)
+def test_scales_that_were_written_down_are_opendps_own(epsilon):
+    assert opendp_ssp.sold_scale(epsilon, 1e-6) == pytest.approx(opendp_ssp.SOLD[epsilon], rel=1e-5)
