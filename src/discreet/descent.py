@@ -27,7 +27,7 @@ def release_descent(
     moments: Moments, event: GradientEvent, mus: list[float], step: float, radius: float, release: Release
 ) -> tuple[Certificate, Floats]:
     """Descend with noise that costs `mus`, step by step, and certify; the last iterate."""
-    check_rows(int(moments.integers([0], [0])[0]) >> (2 * LATTICE_BITS), None)
+    check_rows(moments.count)
     release.charge(mu=math.sqrt(math.fsum(mu * mu for mu in mus)) * (1 + 2.0**-30))
     thetas, done = descend(moments, event, mus, step, radius, release.source)
     certificate = release.certify(moments.domain, done)

@@ -17,7 +17,6 @@ from scipy.linalg import cho_factor, cho_solve
 
 from discreet.ball import Ball, Proposal
 from discreet.checks import Neighbors
-from discreet.domain import LATTICE_BITS
 from discreet.errors import DataError
 from discreet.issuing import Release, check_rows
 from discreet.moments import Moments
@@ -52,9 +51,8 @@ class Ridge:
     def __init__(self, moments: Moments, design: tuple[str, ...], target: str, rows: float | None) -> None:
         self.moments, self.rows, self.d = moments, rows, len(design)
         self.places = [*moments.domain.indices(design), *moments.domain.indices([target])]
-        count = int(moments.integers([0], [0])[0]) >> (2 * LATTICE_BITS)
-        check_rows(count, rows)
-        if count > MAX_ROWS:
+        check_rows(moments.count, rows)
+        if moments.count > MAX_ROWS:
             raise DataError("The table is too large for a release in floating point.")
         S = moments.floats(self.places)
         self.S, self.b = S[:-1, :-1], S[:-1, -1]
@@ -112,7 +110,7 @@ def release_posterior(moments: Moments, event: PosteriorEvent, release: Release)
 
 def release_in_ball(moments: Moments, event: BallEvent, release: Release) -> tuple[Certificate, Floats]:
     """One posterior sample among the lattice points of a ball, exactly."""
-    check_rows(int(moments.integers([0], [0])[0]) >> (2 * LATTICE_BITS))
+    check_rows(moments.count)
     certificate = release.certify(moments.domain, event)
     ball = Ball(*moments.equations(event.design, event.target), event.gamma, event.penalty, event.radius)
     ready = Proposal(ball)

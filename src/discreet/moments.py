@@ -107,6 +107,11 @@ class Moments:
         wide: NDArray[Any] = high.astype(object) * (1 << LIMB) + low.astype(object)
         return wide
 
+    @property
+    def count(self) -> int:
+        """How many rows there are; **confidential**."""
+        return int(self.integers([0], [0])[0]) >> (2 * LATTICE_BITS)
+
     def equations(self, design: Sequence[str], target: str) -> tuple[NDArray[Any], NDArray[Any]]:
         """X'X and X'y of some coordinates, exactly: Python integers in units of 2^-40."""
         X, y, d = np.array(self.domain.indices(design)), self.domain.indices([target])[0], len(design)

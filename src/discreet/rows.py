@@ -17,7 +17,7 @@ from discreet.errors import DataError
 from discreet.losses import Loss
 from discreet.progress import Progress
 from discreet.sources import Source, open_source
-from discreet.summing import Done, Shared, threads
+from discreet.summing import Done, Shared, in_threads, threads
 
 KEEP_BYTES = 1 << 31
 """Encoded rows that need no more than this are kept in memory; streams that can be read only once always are."""
@@ -137,16 +137,12 @@ class Rows:
     # ---------------------------------------------------------------- reading
 
     def _map(self, work: Callable[[Floats, Floats], Any], every: int) -> list[Any]:
-        with one_thread(), ThreadPoolExecutor(self._jobs) as pool:
-            if self._kept is not None:
+        if self._kept is not None:
+            with one_thread(), ThreadPoolExecutor(self._jobs) as pool:
                 return list(pool.map(lambda block: work(*block), self._kept[::every]))
-            with contextlib.closing(self._source):
-                shared = Shared(self._source.parts(BLOCK))
-                drawn = [pool.submit(self._draw, shared, work) for _ in range(self._jobs)]
-                try:
-                    return [result for future in drawn for result in future.result()]
-                finally:
-                    shared.stop()
+        shared = Shared(self._source.parts(BLOCK))
+        drawn = in_threads(self._source, shared, lambda: self._draw(shared, work), self._jobs)
+        return [result for results in drawn for result in results]
 
     def _draw(self, shared: Shared, work: Callable[[Floats, Floats], Any]) -> list[Any]:
         with shared:

@@ -16,7 +16,6 @@ from discreet import checks, derived, sensitivity
 from discreet.checks import Neighbors
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import DomainError, ParameterError
-from discreet.formula import formula as read_formula
 from discreet.glm.outcome import Outcome
 from discreet.glm.parameters import COMMON, PENALTY
 from discreet.glm.results import GLMResults, Link, against_first, every_level
@@ -28,6 +27,7 @@ from discreet.linear.inputs import (
     column_names,
     declared_for,
     described,
+    described_by,
     design_names,
     feature_names,
     is_table,
@@ -168,10 +168,7 @@ class PerturbedModel(Estimator, ABC):
             Show a progress bar, or call this with the fraction done.
         """
         promise = self._check()
-        declared = declared_for(source, self.domain, "fit_formula")
-        domain, target, features = read_formula(formula, with_intercept(declared, self.fit_intercept))
-        if target is None:
-            raise ParameterError(f"{formula}: name the outcome left of '~'.")
+        domain, target, features = described_by(formula, source, self.domain, self.fit_intercept)
         with as_progress(progress) as report:
             outcome = self._outcome(domain, target)
             self._fit(source, domain, features, outcome, promise, named=True, progress=report)

@@ -17,6 +17,7 @@ from discreet import derived
 from discreet.domain import Domain
 from discreet.encoding import Encoder
 from discreet.errors import DataError, DomainError, ParameterError
+from discreet.formula import formula as read_formula
 from discreet.sources import as_column, as_table, is_arrow, open_source
 from discreet.sources.arrays import as_array, as_matrix
 from discreet.sources.arrow import with_outcome
@@ -125,6 +126,15 @@ def declared_for(source: Any, domain: Any, method: str) -> Domain:
     if isinstance(X, np.ndarray) or (isinstance(source, tuple) and not (is_frame(X) or is_arrow(X))):
         raise DataError(f"{method} goes by the names of columns, which arrays do not have: use fit(X, y).")
     return domain
+
+
+def described_by(formula: str, source: Any, domain: Any, intercept: bool) -> tuple[Domain, str, list[str]]:
+    """The domain with a formula's columns, the outcome and the features, for a source whose columns have names."""
+    declared = with_intercept(declared_for(source, domain, "fit_formula"), intercept)
+    found, target, features = read_formula(formula, declared)
+    if target is None:
+        raise ParameterError(f"{formula}: name the outcome left of '~'.")
+    return found, target, features
 
 
 def feature_names(domain: Domain, target: str, features: Sequence[str] | None) -> list[str]:

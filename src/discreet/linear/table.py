@@ -15,7 +15,6 @@ from discreet import checks
 from discreet.checks import Neighbors
 from discreet.domain import Domain
 from discreet.errors import DomainError, ParameterError
-from discreet.formula import formula as read_formula
 from discreet.linear.asked import Asked
 from discreet.linear.contract import Regressor
 from discreet.linear.inputs import (
@@ -24,6 +23,7 @@ from discreet.linear.inputs import (
     column_names,
     declared_for,
     described,
+    described_by,
     feature_names,
     is_table,
     join,
@@ -146,10 +146,7 @@ class TableRegressor(Regressor, ABC):
             Show a progress bar, or call this with the fraction done.
         """
         promise = self._check()
-        declared = declared_for(source, self.domain, "fit_formula")
-        domain, target, features = read_formula(formula, with_intercept(declared, self.fit_intercept))
-        if target is None:
-            raise ParameterError(f"{formula}: name the outcome left of '~'.")
+        domain, target, features = described_by(formula, source, self.domain, self.fit_intercept)
         return self._fit_rows(source, domain, Asked(target, features, promise), progress)
 
     def predict(self, X: Any) -> Floats:
