@@ -8,7 +8,7 @@ from fitted import case, people_model, wide_model
 from test_plots import assert_legible
 
 from discreet import OPS, DPLasso, DPRidge, TrivialRegressor, plots
-from discreet.drawing import LOOKS, NARROW, power
+from discreet.drawing import LOOKS, NARROW, chart, logarithmic, power, style
 from discreet.errors import DiscreetWarning, ParameterError
 from discreet.privacy import accounting, gdp
 from discreet.theory import free_epsilon, learning_rate, private_lower_bound
@@ -153,6 +153,18 @@ def test_charts_can_be_read_at_half_the_width_of_a_page():
     smallest = min(text.get_fontsize() for text in figure.axes[0].get_xticklabels())
     assert figure.get_figwidth() == NARROW
     assert smallest * 3.4 / NARROW > 6
+
+
+@pytest.mark.parametrize("decades", [0.02, 0.3, 0.9, 1.5, 2.4, 2.9, 3.5, 9])
+def test_a_logarithmic_axis_has_three_to_ten_ticks(decades):
+    with style():
+        axes = chart(3.5)[1]
+        logarithmic(axes.xaxis)
+        for low in 10 ** np.linspace(-4, -3, 41):
+            high = low * 10**decades
+            for ends in ((low, high), (high, low)):
+                axes.set_xlim(*ends)
+                assert 3 <= sum(low <= tick <= high for tick in axes.get_xticks()) <= 10, ends
 
 
 def test_numbers_on_logarithmic_scales():

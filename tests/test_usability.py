@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -212,7 +213,7 @@ def write_long(path):
     table = pa.Table.from_pandas(people(200), preserve_index=False)
     group = pa.concat_tables([table] * 2500).combine_chunks()
     with pq.ParquetWriter(path, table.schema) as writer:
-        for _ in range(24):
+        for _ in range(120):
             writer.write_table(group)
 
 
@@ -244,6 +245,23 @@ def test_ctrl_c_stops_with_130_and_leaves_no_file(command, tmp_path):
     assert "Traceback" not in err
     assert out == ""
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_ctrl_c_is_told_from_an_error_that_it_causes(run, monkeypatch):
+    """As in threading.Condition, whose lock may be open when Ctrl-C comes: KeyboardInterrupt becomes RuntimeError."""
+    from discreet import cli
+
+    def interrupted(*_args, **_options):
+        lock = threading.Lock()
+        with lock:
+            lock.release()
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(cli, "app", interrupted)
+    ran = run(*FIT)
+    assert ran.code == 130
+    assert "Stopped" in ran.said
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 # -------------------------------------------------------------------- the demo

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,32 +130,57 @@ def certificate(certified: Certificate) -> None:
 def guarded(command: Callable[[], Any]) -> int:
     """Run a command and turn what goes wrong into words, which quote no data, and an exit code."""
     warnings.showwarning = _warn  # type: ignore[assignment]
+    with _noting_ctrl_c() as stopped:
+        try:
+            code = command()
+            if code == 130:  # what typer makes of Ctrl-C
+                raise KeyboardInterrupt
+            return code if isinstance(code, int) else 0
+        except typer.Exit as stop:
+            return stop.exit_code
+        except BrokenPipeError:
+            return output_closed()
+        except (Exception, KeyboardInterrupt) as error:
+            if stopped or isinstance(error, (KeyboardInterrupt, typer.Abort)):
+                return _fail("Stopped. No file is half-written: each is complete or as it was.", 130)
+            return _explain(error)
+
+
+@contextlib.contextmanager
+def _noting_ctrl_c() -> Iterator[list[int]]:
+    """Remember Ctrl-C, for what it interrupts may turn KeyboardInterrupt into another error, a lock for example."""
+    noted: list[int] = []
+
+    def note(number: int, _: Any) -> None:
+        noted.append(number)
+        raise KeyboardInterrupt
+
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ours = ours and threading.current_thread() is threading.main_thread()
+    if ours:
+        signal.signal(signal.SIGINT, note)
     try:
-        code = command()
-        if code == 130:  # what typer makes of Ctrl-C
-            raise KeyboardInterrupt
-        return code if isinstance(code, int) else 0
-    except DiscreetError as error:
+        yield noted
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _explain(error: BaseException) -> int:
+    if isinstance(error, DiscreetError):
         return _fail(str(error), 2)
-    except typer.Exit as stop:
-        return stop.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        return _fail("Stopped. No file was changed.", 130)
-    except BrokenPipeError:
-        return output_closed()
-    except OSError as error:
+    if isinstance(error, OSError):
         return _fail(f"{error.strerror or 'The file cannot be used'}: {Path(str(error.filename or '')).name}", 2)
-    except Exception as error:
-        if hasattr(error, "show") and hasattr(error, "exit_code"):
-            error.show()
-            return int(error.exit_code)
-        if os.environ.get("DISCREET_DEBUG"):
-            raise
-        return _fail(
-            f"An internal error of kind {type(error).__name__}. Its details are hidden, for they may quote data; "
-            "the curator can see them with DISCREET_DEBUG=1.",
-            2,
-        )
+    if hasattr(error, "show") and hasattr(error, "exit_code"):
+        error.show()
+        return int(error.exit_code)
+    if os.environ.get("DISCREET_DEBUG"):
+        raise error
+    return _fail(
+        f"An internal error of kind {type(error).__name__}. Its details are hidden, for they may quote data; "
+        "the curator can see them with DISCREET_DEBUG=1.",
+        2,
+    )
 
 
 def _warn(message: Warning | str, *_: Any) -> None:

@@ -82,15 +82,19 @@ def chart(height: float = 3.3) -> tuple[Any, Any]:
 
 def logarithmic(*axes: Any) -> None:
     """A logarithmic scale whose ticks are few and plain: 0.01, 1, 100, and 10⁻⁶ or 10⁸ further out."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
     class Few(LogLocator):
-        """Powers of ten; 2 and 5 times these as well where there would be few ticks."""
+        """Powers of ten; multiples of these as well, or plain steps, where there would be fewer than three ticks."""
 
         def tick_values(self, vmin: float, vmax: float) -> Any:
             low, high = sorted((vmin, vmax))  # an axis may be inverted
-            self.set_params(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,))
-            return super().tick_values(vmin, vmax)
+            for subs in ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0)):
+                self.set_params(subs=subs)
+                ticks = super().tick_values(vmin, vmax)
+                if sum(low <= tick <= high for tick in ticks) >= 3:
+                    return ticks
+            return MaxNLocator(5).tick_values(low, high)
 
     for axis in axes:
         getattr(axis.axes, f"set_{axis.axis_name}scale")("log")

@@ -181,8 +181,8 @@ def sum_up(source: Source, layout: Layout, jobs: int, progress: Progress, sample
 def in_threads(source: Source, parts: Shared, work: Callable[[], T], jobs: int) -> list[T]:
     """Do the work in so many threads, each drawing from the parts of a source; a failure stops all of them."""
     with contextlib.closing(source), one_thread(), ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(work) for _ in range(jobs)]
         try:
+            futures = [pool.submit(work) for _ in range(jobs)]
             return [future.result() for future in futures]
         finally:
             parts.stop()
