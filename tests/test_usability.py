@@ -258,10 +258,14 @@ def test_ctrl_c_is_told_from_an_error_that_it_causes(run, monkeypatch):
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(cli, "app", interrupted)
-    ran = run(*FIT)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
+    try:
+        ran = run(*FIT)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert ran.code == 130
     assert "Stopped" in ran.said
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 # -------------------------------------------------------------------- the demo
