@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import Domain, Moments, ReuseCov
-from discreet.drawing import BLUE, GREY, WIDTH
+from discreet.drawing import BLUE, GREY, WIDTH, logarithmic
 from discreet.solve.many import ridge_many
 from discreet.solve.projection import Spectrum, project
 from experiments.reproduction import Finding, Reproduction, Size
@@ -127,11 +127,11 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
         last = own.iloc[-1]
         ax.plot(own["size"], last["seconds"] * (own["size"] / last["size"]) ** claimed, color=GREY, lw=0.9)
         ax.plot(own["size"], own["seconds"], "o-", color=BLUE, ms=3)
-        ax.set(xscale="log", yscale="log", title=f"{name}\n{claim}")
+        logarithmic(ax.xaxis, ax.yaxis)
+        ax.set(title=f"{name}\n{claim}")
         ax.set_xticks(own["size"], [f"{s:,}" for s in own["size"]])
         ax.title.set_fontsize(8)
         ax.tick_params(labelsize=6.5)
-        ax.minorticks_off()
     figure.supylabel("seconds of one core (grey: the claimed power)", fontsize=8.5)
     return {"times": figure}
 

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import OPS, SSP, AdaOPS, AdaSSP, DPLinearRegression, ObjectivePerturbation
-from discreet.drawing import BLUE, INK, ORANGE, WIDTH
+from discreet.drawing import BLUE, INK, ORANGE, WIDTH, logarithmic
 from experiments.protocol_000 import Split, splits
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
@@ -133,10 +133,9 @@ def panels(rows: pd.DataFrame, styles: dict[str, tuple[str, str]], *, whole: boo
                 ax.fill_between(part["epsilon"], low, high, color=colour, alpha=0.08, lw=0)
         floor = own.loc[own["method"] == "non-private", "mean"].min()
         top = own.loc[own["method"] == "trivial", "mean"].max()
-        ax.set(xscale="log", yscale="log")
+        logarithmic(ax.xaxis, ax.yaxis)
         ax.set_ylim(floor / 1.3, None if whole else top * max(4.0, top / floor) ** 0.8)
-        ax.set(title=f"{name} (n = {own['rows'].iloc[0]:,})", xlabel="epsilon", ylabel="test error")
-        ax.grid(which="minor", visible=False)
+        ax.set(title=f"{name} (n = {own['rows'].iloc[0]:,})", xlabel="epsilon", ylabel="test MSE")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 

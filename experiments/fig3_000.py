@@ -22,7 +22,7 @@ from discreet import (
     Moments,
     ObjectivePerturbation,
 )
-from discreet.drawing import WIDTH
+from discreet.drawing import WIDTH, logarithmic
 from discreet.errors import DiscreetError
 from experiments.fig2_000 import STYLES
 from experiments.methods import PROTOCOL
@@ -148,9 +148,10 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
             for method, (colour, style) in STYLES.items():
                 if method in values:
                     ax.plot(values.index, values[method], style, color=colour, ms=3, lw=1.3, label=method)
-            ax.set(xscale="log", yscale="log", title=f"epsilon = {epsilon:g}")
+            logarithmic(ax.xaxis, ax.yaxis)
+            ax.set(title=f"epsilon = {epsilon:g}")
         axes[0, column].set(ylabel="squared error of coefficients", ylim=(None, 1e5))
-        axes[1, column].set(xlabel="n", ylabel="relative efficiency", ylim=(0.5, 1e8))
+        axes[1, column].set(xlabel="rows n", ylabel="relative efficiency", ylim=(0.5, 1e8))
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return {"efficiency": figure}
 

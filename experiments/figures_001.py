@@ -21,7 +21,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.optimize import minimize, minimize_scalar
 
-from discreet.drawing import BLUE, GREY, ORANGE, WIDTH, canvas
+from discreet.drawing import BLUE, GREY, ORANGE, WIDTH, canvas, logarithmic
 from discreet.per_instance import curves
 from discreet.per_instance.leverage import Ridge
 from discreet.per_instance.posterior import ops_epsilon
@@ -147,7 +147,8 @@ def draw_1(rows: pd.DataFrame) -> dict[str, Figure]:
     axes.hist(losses, bins=bins, color=BLUE, label="rows of the table")
     axes.axvline(mean["for_all"], color=GREY, linestyle="-.", label="pDP for all")
     axes.axvline(mean["dp"], color=ORANGE, label="DP (attained)")
-    axes.set(xscale="log", xlabel="epsilon", ylabel="rows, all tables")
+    logarithmic(axes.xaxis)
+    axes.set(xlabel="epsilon", ylabel="rows, ten tables")
     axes.legend()
     return {"losses": figure}
 
@@ -213,7 +214,8 @@ def draw_2(rows: pd.DataFrame) -> dict[str, Figure]:
         axes.plot(x, lines["max"], color=BLUE, linestyle=":", label="rows: largest")
         axes.plot(x, lines["for_all"], color=GREY, linestyle="-.", label="pDP for all")
         axes.plot(x, lines["dp"], color=ORANGE, label="DP")
-        axes.set(xscale="log", yscale="log", xlabel=label, ylabel="epsilon")
+        logarithmic(axes.xaxis, axes.yaxis)
+        axes.set(xlabel=label, ylabel="epsilon")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return {"losses": figure}
 
