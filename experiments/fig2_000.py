@@ -142,7 +142,7 @@ def panels(rows: pd.DataFrame, styles: dict[str, tuple[str, str]], *, whole: boo
 
 REPRODUCTION = Reproduction(
     name="000-fig2",
-    title="test error against epsilon on four UCI sets",
+    title="Test error against epsilon on four UCI sets",
     says="SSP is unstable for small data. ObjPert suffers from a pre-defined bound and does not converge to the "
     "non-private solution even with a large epsilon. OPS performs well but takes no advantage of strong convexity. "
     "AdaOPS and AdaSSP interpolate between the trivial and the non-private solution, and are as good as or better than "

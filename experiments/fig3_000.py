@@ -158,7 +158,7 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
 
 REPRODUCTION = Reproduction(
     name="000-fig3",
-    title="squared error and relative efficiency under a linear model",
+    title="Squared error and relative efficiency under a linear model",
     says="AdaOPS and AdaSSP with epsilon = 0.1 and 1 converge to the maximum likelihood estimator faster than that "
     "converges to the truth: asymptotic efficiency. A gap between SSP and AdaSSP remains for large n, because AdaSSP "
     "spends on the least eigenvalue.",

@@ -230,7 +230,7 @@ NOTE = (
 REPRODUCTIONS = (
     Reproduction(
         name="001-fig1",
-        title="the losses of the people in a table, of anybody, and DP",
+        title="The losses of the people in a table, of anybody, and DP",
         says="Per-instance DP reveals more than an order of magnitude stronger privacy protection for all users in the "
         "data set, and six times better protection for all users in the entire universe, than DP.",
         cells=cells_1,
@@ -241,7 +241,7 @@ REPRODUCTIONS = (
     ),
     Reproduction(
         name="001-fig2",
-        title="losses against n for noise on coefficients, and against excess risk for a posterior sample",
+        title="Losses against n for noise on coefficients, and against excess risk for a posterior sample",
         says="In both cases the average per-instance loss over the data sets is several orders of magnitude smaller "
         "than the worst-case differential privacy.",
         cells=cells_2,

@@ -222,7 +222,7 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
 
 REPRODUCTION = Reproduction(
     name="004-outcomes",
-    title="error against the number of outcomes",
+    title="Error against the number of outcomes",
     says="Applying a private regression l times increases the error by sqrt(l); sharing X'X removes the dependence on "
     "l where computing X'X is the main source of error; with public outcomes, projecting X'Y improves on the Gaussian "
     "mechanism when n < l sqrt(d). The paper has no experiment: these are its theorems, tried.",

@@ -211,7 +211,7 @@ NOTE = (
 def _declare(number: int, epsilon: float) -> Reproduction:
     return Reproduction(
         name=f"000-table{number}",
-        title=f"test errors on the UCI sets at epsilon = {epsilon:g}",
+        title=f"Test errors on the UCI sets at epsilon = {epsilon:g}",
         says="AdaOPS and AdaSSP outperform the existing techniques on nearly all 36 data sets; mean and spread of the "
         "test error of seven methods on each.",
         cells=partial(cells, epsilon),
