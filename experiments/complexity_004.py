@@ -130,8 +130,8 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
         logarithmic(ax.xaxis, ax.yaxis)
         ax.set(title=f"{name}\n{claim}")
         ax.set_xticks(own["size"], [f"{s:,}" for s in own["size"]])
-        ax.title.set_fontsize(8)
-        ax.tick_params(labelsize=6.5)
+        ax.title.set_fontsize(8.5)
+        ax.tick_params(labelsize=7.5)
     figure.supylabel("seconds of one core (grey: the claimed power)", fontsize=8.5)
     return {"times": figure}
 
