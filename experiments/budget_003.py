@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import SSP, AdaSSP, ConstSSP, DiscreetWarning, Domain, Moments
-from discreet.drawing import BLUE, GREY, ORANGE, WIDTH
+from discreet.drawing import BLUE, GREY, ORANGE, WIDTH, logarithmic, note
 from discreet.linear.ssp import sd_of_003
 from discreet.solve.ridge import noise_norm
 from experiments.methods import PROTOCOL
@@ -139,8 +139,10 @@ def lines(rows: pd.DataFrame, what: str, label: str, key: str, *, log: bool) -> 
                 ax.axhline(value, color=colours[table], linestyle=style, lw=1.1, label=f"{method}, {name}")
         ax.axvline(1 / 3, color=GREY, lw=0.7)
         ax.set(title=f"epsilon = {epsilon:g}", xlabel="gamma", ylabel=label)
-        ax.set(yscale="log") if log else ax.set(ylim=(-0.05, 1.05))
+        logarithmic(ax.yaxis) if log else ax.set(ylim=(-0.05, 1.05))
     for ax in axes[len(epsilons) :]:
         ax.axis("off")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
+    bands = " Bands: up to one standard deviation above the mean." if log else ""
+    note(figure, f"Grey line: gamma = 1/3, which is adaSSP.{bands}")
     return figure

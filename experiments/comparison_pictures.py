@@ -59,7 +59,8 @@ def by_epsilon(table: pd.DataFrame) -> Figure:
         axes.set_ylim(0.3, TOP)
         axes.grid(axis="y", color="#EDEDED", lw=0.8)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=3)
-        note(figure, f"Geometric mean over {int(table['sets'].max())} UCI sets. Lines leave the picture above {TOP:g}.")
+        sets = f"Geometric mean over {int(table['sets'].max())} UCI sets. Lines leave the picture above {TOP:g}."
+        note(figure, f"{sets} Non-private: plain least squares, which overfits small sets with many columns.")
     return figure
 
 

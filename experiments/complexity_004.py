@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import Domain, Moments, ReuseCov
-from discreet.drawing import BLUE, GREY, WIDTH
+from discreet.drawing import BLUE, GREY, WIDTH, logarithmic
 from discreet.solve.many import ridge_many
 from discreet.solve.projection import Spectrum, project
 from experiments.reproduction import Finding, Reproduction, Size
@@ -127,18 +127,18 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
         last = own.iloc[-1]
         ax.plot(own["size"], last["seconds"] * (own["size"] / last["size"]) ** claimed, color=GREY, lw=0.9)
         ax.plot(own["size"], own["seconds"], "o-", color=BLUE, ms=3)
-        ax.set(xscale="log", yscale="log", title=f"{name}\n{claim}")
+        logarithmic(ax.xaxis, ax.yaxis)
+        ax.set(title=f"{name}\n{claim}")
         ax.set_xticks(own["size"], [f"{s:,}" for s in own["size"]])
-        ax.title.set_fontsize(8)
-        ax.tick_params(labelsize=6.5)
-        ax.minorticks_off()
+        ax.title.set_fontsize(8.5)
+        ax.tick_params(labelsize=7.5)
     figure.supylabel("seconds of one core (grey: the claimed power)", fontsize=8.5)
     return {"times": figure}
 
 
 REPRODUCTION = Reproduction(
     name="004-complexity",
-    title="how the time of each step grows",
+    title="How the time of each step grows",
     says="Algorithm 3 takes O(max(min(n l^2, n^2 l), n l d, n d^2, l d^2, d^3)): X'X n d^2, solving for all outcomes "
     "d^3 + l d^2, the projection n l min(n, l) + n l d by the SVD of Y; a sample of s rows makes X'X cost s d^2.",
     cells=cells,

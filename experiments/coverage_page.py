@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from benchmarks.common import environment
+from matplotlib.figure import Figure
 
 from discreet import __version__
+from discreet.drawing import BLUE, GREY, ORANGE, PALE, WIDTH, legend, logarithmic, style
 from discreet.inference import LARGEST_NOISE
 from experiments.populations import ROWS, Population
 
@@ -177,21 +178,22 @@ def table(lines: Sequence[Mapping[str, Any]]) -> str:
 
 def picture(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Coverage of both kinds of intervals against the noise of X'X, one panel a route."""
-    plt.rcParams["svg.hashsalt"] = "coverage"
-    figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
     marks = {"independent": "o", "correlated": "s", "skewed": "^"}
-    for panel, route in zip(panels, ("DPLinearRegression", "release"), strict=True):
-        panel.axhspan(100 * LOWEST, 100 * HIGHEST, color="0.9", label="93 to 97.5 %")
-        for design, mark in marks.items():
-            own = [v for v in lines if v["route"] == route and v["design"] == design and v["available"] > 0]
-            noise = [v["noise"] for v in own]
-            style = {"marker": mark, "linestyle": "none", "markersize": 4}
-            panel.plot(noise, [100 * v["coverage"] for v in own], color="C0", label=f"{design}", **style)
-            panel.plot(noise, [100 * v["naive"] for v in own], color="C1", markerfacecolor="none", **style)
-        panel.plot([], [], color="C1", marker="o", markerfacecolor="none", linestyle="none", label="noise ignored")
-        panel.axvline(LARGEST_NOISE, color="0.4", linewidth=0.8, linestyle=":")
-        panel.set(xscale="log", title=route, xlabel="noise of X'X, relative (median of a cell)", ylim=(0, 102))
-    panels[0].set_ylabel("95 % intervals that hold the truth, %")
-    panels[0].legend(loc="lower left", fontsize=8)
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
+    with style():
+        panels = figure.subplots(1, 2, sharey=True)
+        for panel, route in zip(panels, ("DPLinearRegression", "release"), strict=True):
+            panel.axhspan(100 * LOWEST, 100 * HIGHEST, color=PALE, label="93 to 97.5 %")
+            for design, mark in marks.items():
+                own = [v for v in lines if v["route"] == route and v["design"] == design and v["available"] > 0]
+                look = {"marker": mark, "ls": "none", "ms": 4}
+                noise = [v["noise"] for v in own]
+                panel.plot(noise, [100 * v["coverage"] for v in own], color=BLUE, label=design, **look)
+                panel.plot(noise, [100 * v["naive"] for v in own], color=ORANGE, mfc="none", **look)
+            panel.plot([], [], color=ORANGE, marker="o", mfc="none", ls="none", label="any, noise ignored")
+            panel.axvline(LARGEST_NOISE, color=GREY, lw=0.9, ls=":", label="intervals are given left of it")
+            logarithmic(panel.xaxis)
+            panel.set(title=route, xlabel="noise of X'X, relative", ylim=(0, 102))
+        panels[0].set_ylabel("95 % intervals that hold the truth, %")
+        legend(figure, panels[0], columns=3)
+        figure.savefig(path, metadata={"Date": None, "Creator": None})

@@ -105,7 +105,7 @@ def judge(rows: pd.DataFrame) -> list[Finding]:
             "Row 2: cost n/d^(1/4).",
             f"{printed.median():.1g} of that; {mended.min():.2f} to {mended.max():.2f} times sqrt(n)/d^(1/4) Y/(X w)",
             False,
-            "The row's own bound over the lower bound (1) has sqrt(n): a slip of the table.",
+            "The row's own bound over the lower bound (1) has sqrt(n): a slip of the table (E36).",
         ),
         Finding(
             "The projection is better from l = n/sqrt(d) on.",

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import OPS, SSP, AdaOPS, AdaSSP, DPLinearRegression, ObjectivePerturbation
-from discreet.drawing import BLUE, INK, ORANGE, WIDTH
+from discreet.drawing import BLUE, INK, ORANGE, WIDTH, logarithmic
 from experiments.protocol_000 import Split, splits
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
@@ -133,17 +133,16 @@ def panels(rows: pd.DataFrame, styles: dict[str, tuple[str, str]], *, whole: boo
                 ax.fill_between(part["epsilon"], low, high, color=colour, alpha=0.08, lw=0)
         floor = own.loc[own["method"] == "non-private", "mean"].min()
         top = own.loc[own["method"] == "trivial", "mean"].max()
-        ax.set(xscale="log", yscale="log")
+        logarithmic(ax.xaxis, ax.yaxis)
         ax.set_ylim(floor / 1.3, None if whole else top * max(4.0, top / floor) ** 0.8)
-        ax.set(title=f"{name} (n = {own['rows'].iloc[0]:,})", xlabel="epsilon", ylabel="test error")
-        ax.grid(which="minor", visible=False)
+        ax.set(title=f"{name} (n = {own['rows'].iloc[0]:,})", xlabel="epsilon", ylabel="test MSE")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 
 
 REPRODUCTION = Reproduction(
     name="000-fig2",
-    title="test error against epsilon on four UCI sets",
+    title="Test error against epsilon on four UCI sets",
     says="SSP is unstable for small data. ObjPert suffers from a pre-defined bound and does not converge to the "
     "non-private solution even with a large epsilon. OPS performs well but takes no advantage of strong convexity. "
     "AdaOPS and AdaSSP interpolate between the trivial and the non-private solution, and are as good as or better than "

@@ -22,7 +22,7 @@ from discreet import (
     Moments,
     ObjectivePerturbation,
 )
-from discreet.drawing import WIDTH
+from discreet.drawing import WIDTH, logarithmic
 from discreet.errors import DiscreetError
 from experiments.fig2_000 import STYLES
 from experiments.methods import PROTOCOL
@@ -148,16 +148,17 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
             for method, (colour, style) in STYLES.items():
                 if method in values:
                     ax.plot(values.index, values[method], style, color=colour, ms=3, lw=1.3, label=method)
-            ax.set(xscale="log", yscale="log", title=f"epsilon = {epsilon:g}")
+            logarithmic(ax.xaxis, ax.yaxis)
+            ax.set(title=f"epsilon = {epsilon:g}")
         axes[0, column].set(ylabel="squared error of coefficients", ylim=(None, 1e5))
-        axes[1, column].set(xlabel="n", ylabel="relative efficiency", ylim=(0.5, 1e8))
+        axes[1, column].set(xlabel="rows n", ylabel="relative efficiency", ylim=(0.5, 1e8))
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return {"efficiency": figure}
 
 
 REPRODUCTION = Reproduction(
     name="000-fig3",
-    title="squared error and relative efficiency under a linear model",
+    title="Squared error and relative efficiency under a linear model",
     says="AdaOPS and AdaSSP with epsilon = 0.1 and 1 converge to the maximum likelihood estimator faster than that "
     "converges to the truth: asymptotic efficiency. A gap between SSP and AdaSSP remains for large n, because AdaSSP "
     "spends on the least eigenvalue.",

@@ -107,7 +107,7 @@ REPRODUCTION = Reproduction(
     work=work,
     draw=draw,
     judge=judge,
-    note="16 repeats at normal size, n_e = 10,000, T = 80. The weights of table 2 have the lasso with 2 Lambda as "
-    "their fixed point, so distances are from that one. Lambda and Lambda_0 are not printed: Lambda_0 = "
+    note="16 repeats at normal size, n_e = 10,000, T = 80. The weights of table 2 have the lasso with 2 Lambda (E33) "
+    "as their fixed point, so distances are from that one. Lambda and Lambda_0 are not printed: Lambda_0 = "
     "zeta_3/epsilon for epsilon 1 and 0.4.",
 )

@@ -64,7 +64,7 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
 
 REPRODUCTION = Reproduction(
     name="000-fig5",
-    title="four ways to calibrate a posterior sample (OPS)",
+    title="Four ways to calibrate a posterior sample (OPS)",
     says="No single approach dominates the others. In general the concentrated and the balanced approach work "
     "significantly better than the diffuse and the conservative ones.",
     cells=cells,

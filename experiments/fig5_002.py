@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from discreet.drawing import logarithmic
 from experiments import simulation_002 as simulation
 from experiments.panels_002 import listed, look, means, panels
 from experiments.reproduction import Finding, Reproduction, Size
@@ -31,7 +32,7 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
 
         def line(axes, method, found):  # type: ignore[no-untyped-def]
             axes.plot(found["Lambda"], found["error"], **look(method))
-            axes.set_xscale("log")
+            logarithmic(axes.xaxis)
 
         measure = "misclassified" if loss == "logistic" else "mean squared error"
         words = ("Lambda", measure, "")

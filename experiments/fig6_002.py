@@ -79,12 +79,17 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
         return f"Lambda = {Lambda:g}{'' if kind == 'error' else ', nothing set to 0'}", data
 
     def line(axes, method, data):  # type: ignore[no-untyped-def]
-        axes.plot(data["epsilon"], data["shown"], marker="o", ms=3, **look(method))
-        axes.axhline(free_share, color="black", lw=0.8, ls=":")
+        axes.plot(data["epsilon"], 100 * data["shown"], marker="o", ms=3, **look(method))
+        if method == table["method"].iloc[-1]:
+            axes.axhline(100 * free_share, color="black", lw=0.8, ls=":", label="without privacy")
+        axes.set_xscale("log")
+        axes.set_xticks(data["epsilon"], [f"{value:g}" for value in data["epsilon"]])
+        axes.minorticks_off()
 
     free_share = float(frame[frame["method"] == NON_PRIVATE]["error"].iloc[0])
     kinds = ("error", "error of means")
-    return {"adult": panels(table, kinds, table["Lambda"].unique(), places, line, ("epsilon", "misclassified", ""))}
+    words = ("epsilon", "misclassified, %", "")
+    return {"adult": panels(table, kinds, table["Lambda"].unique(), places, line, words)}
 
 
 def judge(frame: pd.DataFrame) -> list[Finding]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from discreet.drawing import logarithmic
 from experiments import simulation_002 as simulation
 from experiments.panels_002 import listed, look, means, panels
 from experiments.reproduction import Finding, Reproduction, Size
@@ -31,7 +32,7 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
 
         def line(axes, method, found):  # type: ignore[no-untyped-def]
             axes.plot(found["Lambda"], found["retrieved"], **look(method))
-            axes.set_xscale("log")
+            logarithmic(axes.xaxis)
             axes.set_ylim(-0.03, 1.03)
 
         words = ("Lambda", "retrieved portion", "")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from discreet.drawing import logarithmic
 from experiments import simulation_002 as simulation
 from experiments.panels_002 import areas, look, means, panels
 from experiments.reproduction import Finding, Reproduction, Size
@@ -53,7 +54,7 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
 
     def errors(axes, method, data):  # type: ignore[no-untyped-def]
         axes.plot(data["Lambda"], data["error"], **styled(method))
-        axes.set_xscale("log")
+        logarithmic(axes.xaxis)
 
     grid = (table["n"].unique(), table["epsilon"].unique(), places)
     return {

@@ -21,7 +21,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.optimize import minimize, minimize_scalar
 
-from discreet.drawing import BLUE, GREY, ORANGE, WIDTH, canvas
+from discreet.drawing import BLUE, GREY, ORANGE, WIDTH, canvas, logarithmic
 from discreet.per_instance import curves
 from discreet.per_instance.leverage import Ridge
 from discreet.per_instance.posterior import ops_epsilon
@@ -147,7 +147,8 @@ def draw_1(rows: pd.DataFrame) -> dict[str, Figure]:
     axes.hist(losses, bins=bins, color=BLUE, label="rows of the table")
     axes.axvline(mean["for_all"], color=GREY, linestyle="-.", label="pDP for all")
     axes.axvline(mean["dp"], color=ORANGE, label="DP (attained)")
-    axes.set(xscale="log", xlabel="epsilon", ylabel="rows, all tables")
+    logarithmic(axes.xaxis)
+    axes.set(xlabel="epsilon", ylabel="rows, ten tables")
     axes.legend()
     return {"losses": figure}
 
@@ -213,7 +214,8 @@ def draw_2(rows: pd.DataFrame) -> dict[str, Figure]:
         axes.plot(x, lines["max"], color=BLUE, linestyle=":", label="rows: largest")
         axes.plot(x, lines["for_all"], color=GREY, linestyle="-.", label="pDP for all")
         axes.plot(x, lines["dp"], color=ORANGE, label="DP")
-        axes.set(xscale="log", yscale="log", xlabel=label, ylabel="epsilon")
+        logarithmic(axes.xaxis, axes.yaxis)
+        axes.set(xlabel=label, ylabel="epsilon")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return {"losses": figure}
 
@@ -228,7 +230,7 @@ NOTE = (
 REPRODUCTIONS = (
     Reproduction(
         name="001-fig1",
-        title="the losses of the people in a table, of anybody, and DP",
+        title="The losses of the people in a table, of anybody, and DP",
         says="Per-instance DP reveals more than an order of magnitude stronger privacy protection for all users in the "
         "data set, and six times better protection for all users in the entire universe, than DP.",
         cells=cells_1,
@@ -239,7 +241,7 @@ REPRODUCTIONS = (
     ),
     Reproduction(
         name="001-fig2",
-        title="losses against n for noise on coefficients, and against excess risk for a posterior sample",
+        title="Losses against n for noise on coefficients, and against excess risk for a posterior sample",
         says="In both cases the average per-instance loss over the data sets is several orders of magnitude smaller "
         "than the worst-case differential privacy.",
         cells=cells_2,

@@ -20,7 +20,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import DiscreetWarning, Domain
-from discreet.drawing import BLUE, GREY, ORANGE, WIDTH
+from discreet.drawing import BLUE, GREY, ORANGE, WIDTH, logarithmic
 from discreet.many_models import many_equations, many_results
 from discreet.multi import independent_runs
 from discreet.multi.wiring import projected, split_budget, with_squares
@@ -213,7 +213,8 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
             style = marks[name] if name == method else marks[name][0] + ":"
             ax.plot(part["outcomes"], part["error"], style, color=colours[name], ms=3, lw=1.2, label=method)
         ax.axhline(1, color=GREY, lw=0.8)
-        ax.set(xscale="log", yscale="log", ylim=(8e-3, 2), title=f"{data}, n = {n:,}")
+        logarithmic(ax.xaxis, ax.yaxis)
+        ax.set(ylim=(8e-3, 2), title=f"{data}, n = {n:,}")
         ax.set(xlabel="outcomes", ylabel="error / that of the mean")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return {"errors": figure}
@@ -221,7 +222,7 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
 
 REPRODUCTION = Reproduction(
     name="004-outcomes",
-    title="error against the number of outcomes",
+    title="Error against the number of outcomes",
     says="Applying a private regression l times increases the error by sqrt(l); sharing X'X removes the dependence on "
     "l where computing X'X is the main source of error; with public outcomes, projecting X'Y improves on the Gaussian "
     "mechanism when n < l sqrt(d). The paper has no experiment: these are its theorems, tried.",

@@ -32,20 +32,20 @@ def panels(
 ) -> Figure:
     """Small multiples: `places(row, column)` picks the data of a panel, `line(axes, method, data)` draws a method."""
     with style():
-        figure = Figure(figsize=(WIDTH, 1.1 + 1.6 * len(rows)), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 1.1 + 1.7 * len(rows)), layout="constrained")
         grid = figure.subplots(len(rows), len(columns), squeeze=False)
         for i, row in enumerate(rows):
             for j, column in enumerate(columns):
                 axes, title, found = grid[i][j], *places(row, column)
                 for method, data in found.groupby("method", sort=False):
                     line(axes, method, data)
-                axes.set_title(title, fontsize=8)
-                axes.tick_params(labelsize=7)
+                axes.set_title(title, fontsize=8.5)
+                axes.tick_params(labelsize=8)
                 axes.grid(color=PALE, lw=0.6)
         handles, labels = grid[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=7)
-        figure.supxlabel(words[0], fontsize=8)
-        figure.supylabel(words[1], fontsize=8)
+        figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8, columnspacing=1.2)
+        figure.supxlabel(words[0], fontsize=9)
+        figure.supylabel(words[1], fontsize=9)
         if words[2]:
             note(figure, f"{words[0]}. {words[2]}")
     return figure

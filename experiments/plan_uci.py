@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
 from discreet import Domain, plan
-from discreet.drawing import BLUE, GREY, ORANGE, PALE, canvas, style
+from discreet.drawing import BLUE, GREY, ORANGE, PALE, canvas, logarithmic, style
 from experiments import study, uci
 from experiments.methods import fitter
 from experiments.uci import Floats
@@ -159,10 +159,8 @@ def draw(found: list[dict[str, Any]], epsilon: float) -> Figure:
                 axes.annotate(
                     line["data"], (line["truth"], line["plan"]), (-7, 3), textcoords="offset points", ha="right"
                 )
-        axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter("{x:g}")
-            axis.set_minor_formatter("")
+        logarithmic(axes.xaxis, axes.yaxis)
+        axes.set(xlim=ends, ylim=ends)
         axes.set_xlabel(f"median test MSE of DPLinearRegression at epsilon {epsilon:g}")
         axes.set_ylabel("MSE by the plan")
         axes.legend(loc="upper left")

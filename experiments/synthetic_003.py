@@ -146,7 +146,7 @@ def _declare(number: int, title: str, says: str, what: str, label: str, log: boo
 REPRODUCTIONS = (
     _declare(
         3,
-        "relative efficiency against gamma, made-up data",
+        "Relative efficiency against gamma, made-up data",
         "For gamma <= 0.5 the performance is within one order of magnitude of the best. adaSSPbudget outperforms SSP "
         "for small n and epsilon; for large ones no gamma makes it do so. It worsens as gamma approaches 1.",
         "efficiency",
@@ -156,7 +156,7 @@ REPRODUCTIONS = (
     ),
     _declare(
         4,
-        "how often lambda is 0, made-up data",
+        "How often lambda is 0, made-up data",
         "As epsilon and n increase, lambda is 0 more often; never at epsilon = 0.001. Mostly insensitive to gamma: "
         "only the curve of n = 327,680 at epsilon = 0.01 suggests otherwise.",
         "lambda_zero",
@@ -166,7 +166,7 @@ REPRODUCTIONS = (
     ),
     _declare(
         5,
-        "prediction error against gamma, made-up data",
+        "Prediction error against gamma, made-up data",
         "For large enough epsilon and n adaSSPbudget can never outperform SSP; it is not highly sensitive to gamma, "
         "and the error improves with n and epsilon. An error of 1 is that of predicting the mean.",
         "prediction",

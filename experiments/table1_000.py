@@ -77,5 +77,5 @@ REPRODUCTION = Reproduction(
     draw=draw,
     judge=judge,
     note="The paper evaluates nothing; here each method that we have runs on simulated tables, d = 5, epsilon = 1, "
-    "delta = 1e-6, verified calibration. The well-conditioned orders lack a factor B^2 in print.",
+    "delta = 1e-6, verified calibration. The well-conditioned orders lack a factor B^2 in print (E28).",
 )

@@ -67,7 +67,7 @@ def judge(rows: pd.DataFrame) -> list[Finding]:
             "OPS is not efficient: its relative efficiency does not fall to 1.",
             f"less 1, it changes with exponent {measured:.2f}; {1 + last['added'].mean():.3g} at the largest n",
             bool(measured > -0.35),
-            "The printed order lacks a 1 in front.",
+            "The printed order lacks a 1 in front (E32).",
         )
     )
     return findings

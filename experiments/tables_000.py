@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 
 from discreet import (
     OPS,
@@ -27,7 +26,7 @@ from discreet import (
     OutputPerturbation,
     SubsampleAggregate,
 )
-from discreet.drawing import BLUE, GREY, ORANGE, WIDTH
+from discreet.drawing import BLUE, GREY, ORANGE, WIDTH, logarithmic
 from experiments import uci
 from experiments.protocol_000 import Split, splits
 from experiments.reproduction import Finding, Reproduction, Size
@@ -186,13 +185,15 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
                 part["paper_mean"], part["mean"], xerr=np.minimum(2 * part["paper_sd"], 0.99 * part["paper_mean"]),
                 fmt="o", ms=3, lw=0.6, color=colour, alpha=0.8,
             )  # fmt: skip
-        ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), title=method)
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_minor_formatter(NullFormatter())
+        logarithmic(ax.xaxis, ax.yaxis)
+        ax.xaxis.get_major_locator().set_params(numticks=4)
+        ax.set(xlim=(low, high), ylim=(low, high), title=method)
         ax.title.set_fontsize(8.5)
         ax.tick_params(labelsize=7)
     axes[-1].axis("off")
-    axes[-1].text(0, 0.5, "across: the paper, two sds\nup: here\nblue: within two sds\norange: not", fontsize=8)
+    axes[-1].text(0, 0.5, "a mark for each set\nblue: within two sds\norange: not", fontsize=8)
+    figure.supxlabel("test MSE in the paper, with two sds", fontsize=8.5)
+    figure.supylabel("test MSE here", fontsize=8.5)
     return {"errors": figure}
 
 
@@ -210,7 +211,7 @@ NOTE = (
 def _declare(number: int, epsilon: float) -> Reproduction:
     return Reproduction(
         name=f"000-table{number}",
-        title=f"test errors on the UCI sets at epsilon = {epsilon:g}",
+        title=f"Test errors on the UCI sets at epsilon = {epsilon:g}",
         says="AdaOPS and AdaSSP outperform the existing techniques on nearly all 36 data sets; mean and spread of the "
         "test error of seven methods on each.",
         cells=partial(cells, epsilon),

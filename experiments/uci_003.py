@@ -69,7 +69,7 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
 
 REPRODUCTION = Reproduction(
     name="003-fig6",
-    title="prediction error against gamma, UCI sets",
+    title="Prediction error against gamma, UCI sets",
     says="adaSSPbudget outperforms SSP for almost all gamma, even at the extreme ends; constSSPfull is almost always a "
     "lower bound for its error. Performance does not vary significantly but for gamma close to 1. lambda was never 0. "
     "The standard deviation of SSP is consistently large.",

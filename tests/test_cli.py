@@ -124,6 +124,23 @@ def test_released_coefficients_are_checked_like_any_release(method, code, run, f
     assert json.loads(checked.out)["epsilon"] <= 1
 
 
+def test_a_narrow_terminal_shows_what_a_check_found(run, folder, monkeypatch):
+    """Long names of what was released must not push the verdict out of the picture."""
+    from discreet import console
+
+    run(*FIT, "--method", "AdaOPS", "--rows", 2000, "--out", "model.json")
+    monkeypatch.setattr(console.out, "_width", 80)
+    words = run("check", "model.json").out.split()
+    assert words.count("ok") == 3
+    assert "promised" in words
+
+
+def test_only_what_is_vouched_for_is_recommended_for_publication(run, folder):
+    assert "publish it" in run(*FIT).out.splitlines()[-1]
+    claimed = run(*FIT, "--method", "SSP", "--published", "000", "--out", "claimed.json").out.splitlines()[-1]
+    assert "we do not vouch for it" in claimed
+
+
 def test_printed_constants_that_bound_nothing_fail_the_check(run, folder):
     assert run(*FIT, "--method", "AdaOPS", "--published", "000", "--out", "model.json").code == 0
     checked = run("check", "model.json", "--json")

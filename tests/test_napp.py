@@ -3,6 +3,7 @@
 import json
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -183,6 +184,18 @@ def test_lasso_weights_approach_the_lasso_as_rows_are_added(loss):
     assert limit < 1e-3
     assert many < few / 3
     assert many < 0.05
+
+
+def test_e33_the_weights_of_table_2_solve_another_problem_than_the_target():
+    """p = 1, X'X = 1, X'y = 6, Lambda = 1: the lasso is 5, the fixed point 4. A bridge has 2/(2 - gamma) Lambda."""
+    plan = Plan("linear", Regularizer("lasso", 1.0), 1e-3, np.array([True]), n_e=None, T=300)
+    one = Squares(np.eye(1), np.array([6.0]), 0.0)
+    found = iterate(one, None, plan, np.zeros(1), np.random.default_rng(0)).coefficients(plan)[0]
+    assert found == pytest.approx(6 - 2 * 1.0, abs=1e-6)
+    power, bridge = 1.5, replace(plan, regularizer=Regularizer("bridge", 1.0, gamma=0.5))
+    found = iterate(one, None, bridge, np.zeros(1), np.random.default_rng(0)).coefficients(bridge)[0]
+    assert 6 - found == pytest.approx(2 / power * (power * found ** (power - 1)), abs=1e-6)
+    assert 6 - found > 1.3 * power * found ** (power - 1)
 
 
 @pytest.mark.parametrize("loss", ["linear", "poisson", "logistic"])

@@ -65,9 +65,6 @@ app = typer.Typer(
 )
 schemas = typer.Typer(no_args_is_help=True, help="Write and check schemas: the public facts about a table.")
 app.add_typer(schemas, name="schema")
-app.command(epilog=commands_pdp.EPILOG)(commands_pdp.pdp)
-app.command(epilog=commands_plan.EPILOG)(commands_plan.plan)
-app.command(epilog=commands_reproduce.EPILOG)(commands_reproduce.reproduce)
 
 
 @app.command(epilog="Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6")
@@ -111,8 +108,7 @@ def fit(
         return
     console.summary(model.results_.summary())
     console.certificate(model.certificate_)
-    more = "." if isinstance(model.release_, GLMResults) else ", or fit more models with `discreet model`."
-    console.say(f"\nThe release is in {path}. It is public: publish it{more}")
+    console.say_public(path, model.certificate_, models=not isinstance(model.release_, GLMResults))
     console.say_where(page)
 
 
@@ -280,6 +276,11 @@ def demo(
     from discreet.demo import run
 
     run(folder)
+
+
+app.command(epilog=commands_plan.EPILOG)(commands_plan.plan)
+app.command(epilog=commands_pdp.EPILOG)(commands_pdp.pdp)
+app.command(epilog=commands_reproduce.EPILOG)(commands_reproduce.reproduce)
 
 
 @app.callback(invoke_without_command=True)

@@ -52,12 +52,18 @@ def say(text: str) -> None:
     out.print(text, markup=False, soft_wrap=True)
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[int] = ()) -> None:
-    """Print a plain table under its title; `numeric` columns are aligned to the right."""
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numeric: Sequence[int] = (),
+    whole: Sequence[int] = (0,),
+) -> None:
+    """Print a plain table under its title; `numeric` columns are aligned to the right, `whole` ones never broken."""
     say(title)
     grid = Table(header_style="bold")
     for i, column in enumerate(columns):
-        grid.add_column(column, justify="right" if i in numeric else "left", overflow="fold", no_wrap=i == 0)
+        grid.add_column(column, justify="right" if i in numeric else "left", overflow="fold", no_wrap=i in whole)
     for row in rows:
         grid.add_row(*map(Text, row))
     out.print(grid)
@@ -101,6 +107,15 @@ def _fitting(read: Summary) -> list[list[int]]:
     return parts
 
 
+def say_public(path: Path, certified: Certificate, *, models: bool) -> None:
+    """Name the release, and what may be done with it."""
+    more = ", or fit more models with `discreet model`" if models else ""
+    advice = f"It is public: publish it{more}."
+    if certified.guarantee.status == "claimed":
+        advice = "Its promise is a paper's, and we do not vouch for it: read the certificate before you publish it."
+    say(f"\nThe release is in {path}. {advice}")
+
+
 def say_where(report: Path | None) -> None:
     """Name the report, where one was written."""
     if report is not None:
@@ -117,7 +132,8 @@ def many(fitted: ManyResults, *, json: bool) -> None:
 
 def findings(found: Sequence[Finding]) -> None:
     """Print what a check of a certificate found."""
-    table("Check", ["what", "", "detail"], [[f.what, "ok" if f.ok else "FAILS", f.detail] for f in found])
+    rows = [[f.what, "ok" if f.ok else "FAILS", f.detail] for f in found]
+    table("Check", ["what", "", "detail"], rows, whole=(1,))
 
 
 def certificate(certified: Certificate) -> None:

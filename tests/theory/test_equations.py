@@ -9,6 +9,7 @@ from scipy.stats import norm
 from discreet import SSP, AdaSSP, Domain, Moments
 from discreet.solve.ridge import noise_norm
 from discreet.theory import (
+    adaops_rate,
     adassp_bound,
     adassp_penalty,
     adassp_rate,
@@ -164,7 +165,7 @@ def test_the_simulated_adassp_is_the_estimator():
     assert np.mean(ours) == pytest.approx(found.mean(), rel=0.2)
 
 
-def test_15_does_not_follow_from_the_penalty():
+def test_e29_15_does_not_follow_from_the_penalty():
     """Theorem 3's proof needs |N1| <= (lambda_min + lambda)/2: a fifth of our draws break it, nearly all of its own."""
     rng, d = np.random.default_rng(4), 10
     _, penalty = simulate_adassp(rng, np.zeros((d, d)), np.zeros(d), 1.0, 2000)
@@ -176,6 +177,23 @@ def test_15_does_not_follow_from_the_penalty():
     )
     assert 0.15 < ours < 0.26
     assert its > 0.9
+
+
+def test_e28_without_b_squared_the_order_of_theorem_2_depends_on_the_unit_of_features():
+    """Features in a unit c times smaller: the same errors, but d^2 |theta|^2/(alpha n epsilon^2) falls like 1/c^2."""
+    d, n, epsilon, delta = 5, 1e5, 1.0, 1e-6
+    medians, printed, mended = [], [], []
+    for c in (1.0, 100.0):
+        rng, theta = np.random.default_rng(11), np.full(d, d**-0.5) / c
+        s_xx, s_xy = equations_noise(epsilon, delta, norm_x=c)
+        N1, N2 = released(rng, 500, d, s_xx), s_xy * rng.normal(size=(500, d))
+        medians.append(np.median(excess(c**2 * n / d * np.eye(d), theta, N1, N2)))
+        mended.append(float(adaops_rate(n, d, epsilon, delta, alpha=1.0, norm_x=c, norm_theta=1 / c)))
+        printed.append(mended[-1] / c**2)
+    assert medians[0] == pytest.approx(medians[1])
+    assert mended[0] == pytest.approx(mended[1])
+    assert medians[0] < 10 * printed[0]
+    assert medians[1] > 1000 * printed[1]
 
 
 def slope(x, y):
@@ -247,7 +265,7 @@ def test_the_order_of_the_curvature_term():
     assert slope(d, efficiency_rates(1e4, d, **given)["SSP"] - 1) == pytest.approx(3, abs=1e-3)
 
 
-def test_theorem_3_says_unbiased_where_the_mean_is_too_large():
+def test_e30_theorem_3_says_unbiased_where_the_mean_is_too_large():
     """One dimension, N1 kept away from singularity: the mean of G/(G + N1) is 1 + s^2/G^2 and more."""
     N = 10.0 * np.random.default_rng(8).normal(size=200_000)
     inside = np.abs(N) < 50

@@ -41,13 +41,13 @@ def test_least_squares_attains_1_to_3(draws):
     assert cramer_rao(G, sigma) == pytest.approx(sigma**2 * np.linalg.inv(G))
 
 
-def test_1_as_printed_has_the_wrong_sign(draws):
+def test_e26_as_printed_1_has_the_wrong_sign(draws):
     """With the F of the same outcomes, as section 2 defines it, least squares is below the truth by d sigma^2/2."""
     _, sigma, _, own = draws
     assert own.mean() == pytest.approx(-minimax_prediction(4, sigma), rel=0.02)
 
 
-def test_5_and_6_meet_where_6_begins():
+def test_e27_5_and_6_meet_where_6_begins():
     """So the footnote's lambda_min >= sqrt(d) L/epsilon lacks a factor 1/T, which only T = 1 hides."""
     n, d, epsilon = 1e6, 12.0, 0.3
     B, Y, T = UNITS.values()

@@ -23,7 +23,7 @@ def test_every_row_of_figure_1(row):
     assert reuse_cost(n, d, k, **given) == pytest.approx(COSTS[row](n, d, k, w), rel=0.5)
 
 
-def test_row_2_prints_a_cost_that_its_bound_does_not_have():
+def test_e36_row_2_prints_a_cost_that_its_bound_does_not_have():
     n, d, k, w, labels, bound = ROWS[2]
     lower = np.sqrt(d) * w**2 / n
     assert bound(n, d, k, w) / lower == pytest.approx(np.sqrt(n) / d**0.25)
@@ -87,7 +87,7 @@ def test_the_sampling_bound_holds():
     assert falls[0] / falls[1] == pytest.approx(100, rel=0.1)
 
 
-def test_lemma_12_as_printed_depends_on_the_unit_of_the_features():
+def test_e37_lemma_12_depends_on_the_unit_of_the_features():
     """X Y log(2 d/rho)/(lambda s) falls like 1/c when X is scaled by c and lambda by c^2; nothing else changes."""
     rng = np.random.default_rng(1)
     X, c = rng.uniform(-1, 1, (1000, 3)), 1e4

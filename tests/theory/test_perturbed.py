@@ -71,7 +71,7 @@ def test_e23_the_misplaced_bracket():
     assert tiny * (1 / m + gap) / N < gap / N / 1e5
 
 
-def test_lemma_7_fails_where_the_penalty_falls_short_of_the_target():
+def test_e34_lemma_7_fails_where_the_penalty_falls_short():
     """l = (t - 1/2)^2/2, R = |t|, R_t = t^2 (the lasso's weights at a previous iterate of 1), b = 0, n = 1."""
     J = lambda t: (t - 0.5) ** 2 / 2 + abs(t)  # noqa: E731
     best = minimize_scalar(J, bounds=(-1, 1), method="bounded")
@@ -96,6 +96,15 @@ def test_theorem_10_solves_its_own_bound():
     assert (R + size / m) / n + C * np.log(1 / rho) / (2 * m) == pytest.approx(risk)
     assert np.all(np.diff(rows_needed([0.5, 0.1, 0.01], size, m, penalty_at_truth=R, constant=C)) > 0)
     assert rows_needed(1e-4, size, m, penalty_at_truth=R, constant=C) == np.inf
+
+
+def test_e35_theorem_10_has_one_constant_not_two():
+    """2 |b|^2/m for Laplace noise and |b|^2/m for Gaussian: lemma 9 doubles lemma 7's bound, which is |b|^2/(2 m)."""
+    m, risk, size = 2000.0, 0.02, 225.0
+    found = rows_needed(risk, size, m, penalty_at_truth=1e-9, constant=1e-9)
+    assert found == pytest.approx(2 * excess_risk(1, size, m) / risk)
+    assert found == pytest.approx(size / m / risk)
+    assert found < 2 * size / m / risk * 0.51  # what the paper asks for with Laplace noise
 
 
 def test_theorem_10_holds_in_a_case_with_a_known_risk():

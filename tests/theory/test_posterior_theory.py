@@ -10,6 +10,7 @@ from discreet.privacy import gdp
 from discreet.theory import (
     adaops_covariance,
     adaops_rate,
+    efficiency_rates,
     ops_bound,
     ops_rate,
     posterior_distance,
@@ -49,7 +50,7 @@ def test_lemmas_8_and_9_with_exact_quantiles(problem):
         assert posterior_distance(4, gamma, rho=rho) <= (4 + 2 * np.sqrt(4 * t) + 2 * t) / gamma
 
 
-def test_the_last_step_of_lemma_8_needs_a_small_probability():
+def test_e31_the_last_step_of_lemma_8_needs_a_small_probability():
     """5 d log(1/rho) is below the quantile itself at rho = 0.9, which "for all rho" includes."""
     assert chi2.isf(0.9, 1) < 5 * np.log(1 / 0.9)
     assert chi2.isf(0.9, 20) > 5 * 20 * np.log(1 / 0.9)
@@ -65,6 +66,26 @@ def test_lemma_8_3_the_covariance_of_a_sample(problem):
     assert measured == pytest.approx(posterior_efficiency(gamma, sigma) * np.eye(4), abs=0.3)
     assert np.trace(measured) / 4 == pytest.approx(posterior_efficiency(gamma, sigma), rel=0.02)
     assert np.trace(measured) / 4 > 2 * (1 + 1 / gamma)  # what 001 prints in proposition 16.3 (E20)
+
+
+def test_e32_the_order_of_ops_in_table_2_falls_below_1():
+    """A sample is the estimate and noise besides: never better than least squares, however large epsilon is."""
+    sigma, epsilon = 2.0, np.array([0.1, 1.0, 10.0])
+    printed = 1 / (epsilon * sigma**2)  # B = T = 1
+    assert printed[-1] < 0.03
+    mended = efficiency_rates(1e5, 4, epsilon, 1e-6, sigma=sigma)["OPS"]
+    assert mended == pytest.approx(1 + printed)
+    assert np.all(posterior_efficiency(epsilon, sigma) > 1)
+
+
+def test_e38_the_minimiser_of_section_2_belongs_to_half_of_its_penalty(problem):
+    """F + lambda |theta|^2 is least at (X'X + 2 lambda I)^-1 X'y, not at (X'X + lambda I)^-1 X'y."""
+    X, mean, rng = problem
+    y, G, lambda_ = mean + rng.normal(size=60), X.T @ X, 5.0
+    ridge = np.linalg.solve(G + lambda_ * np.eye(4), X.T @ y)
+    gradient = G @ ridge - X.T @ y
+    assert gradient + lambda_ * ridge == pytest.approx(np.zeros(4), abs=1e-9)
+    assert np.linalg.norm(gradient + 2 * lambda_ * ridge) > 1
 
 
 def test_proposition_18_has_its_order():

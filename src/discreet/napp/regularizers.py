@@ -22,7 +22,7 @@ class Regularizer:
 
     Table 2 weighs coefficients so that w_j theta_j^2 has the *value* Lambda R(theta_j) at the last iterate. Its
     derivative there, 2 w_j theta_j, is not that of Lambda R but, for R = |theta|^(2 - gamma), 2/(2 - gamma) times it:
-    at a fixed point the lasso's weights solve the lasso with 2 Lambda.
+    at a fixed point the lasso's weights solve the lasso with 2 Lambda (E33).
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ def wants(facts: Facts, width: Mapping[str, float] | None, error: Any) -> list[W
             raise ParameterError(f"want_width names {name!r}, which is not in the model: {known}.")
         figure = checks.positive(f"The wanted width of {name!r}", most)
         unit = coefficient_unit(facts.domain, facts.target, names[places[0]])
-        found.append(Want(f"interval of {name} no wider than {figure:g} {unit}".strip(), figure, tuple(places)))
+        found.append(Want(f"an interval of {name} no wider than {figure:g} {unit}".strip(), figure, tuple(places)))
     if error is not None:
         figure = checks.positive("want_error", error)
         unit = coefficient_unit(facts.domain, facts.target, CONSTANT)

@@ -67,8 +67,8 @@ def adaops_rate(
     """000's theorem 2 (ii), the order of AdaOPS's F(theta_hat) - F(theta), with constant 1.
 
     min{sqrt((d + log(1/rho)) log(1/delta)) B^2 |theta|^2/epsilon, d (d + log(1/rho)) log(1/delta) B^2 |theta|^2/(alpha
-    n epsilon^2)}. The paper leaves out the B^2 of the second term, here and in table 1: with it the bound does not
-    change when features are measured in another unit, and it equals (6).
+    n epsilon^2)}. The paper leaves out the B^2 of the second term, here and in table 1 (E28): with it the bound does
+    not change when features are measured in another unit, and it equals (6).
 
     Parameters
     ----------
@@ -154,9 +154,9 @@ def adassp_bound(
     """A bound on F(theta_hat) - F(theta) for the verified `AdaSSP` that holds with probability at least 1 - rho.
 
     Its penalty is max{0, k - l}, with k = sqrt(d log(2 d^2/rho)) s_xx and l the released eigenvalue. The paper's proof
-    needs |N1| <= (lambda_min + lambda)/2, its (15), and says that this penalty gives it. It does not: with d = 10 and
-    lambda_min = 0 it fails in a fifth of the draws with our noise, and in nearly all with the paper's. So the bound is
-    that of `excess_bound`, which weighs how near N1 comes; there it is very loose.
+    needs |N1| <= (lambda_min + lambda)/2, its (15), and says that this penalty gives it. It does not (E29): with d = 10
+    and lambda_min = 0 it fails in a fifth of the draws with our noise, and in nearly all with the paper's. So the bound
+    is that of `excess_bound`, which weighs how near N1 comes; there it is very loose.
 
     Parameters
     ----------

@@ -156,7 +156,7 @@ def penalised_excess(
 def estimation_bound(
     gram: ArrayLike, theta: ArrayLike, sigma: ArrayLike, s_xx: ArrayLike, s_xy: ArrayLike, *, rho: ArrayLike = 0.05
 ) -> Floats:
-    """A bound on E[|theta_hat - theta_0|^2 | E], P(E) at least 1 - rho; 000's theorem 3 (iii), mended.
+    """A bound on E[|theta_hat - theta_0|^2 | E], P(E) at least 1 - rho; 000's theorem 3 (iii), mended (E30).
 
     The paper says that theta_hat is unbiased given an event that concerns the eigenvalue's noise only. It is not: its
     mean does not even exist, because X'X + N1 may be singular, and with that excluded its expectation is too large (in

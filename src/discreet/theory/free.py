@@ -21,7 +21,8 @@ def free_epsilon(
     """The least epsilon at which the private bound, (5) or (6), is no larger than the bound without privacy, (4).
 
     For B T = Y this is min{1/sqrt(d) v sqrt(d/n), d/sqrt(n^1.5 alpha) v sqrt(d/(n alpha))}, and for B T = sqrt(d) Y
-    and n > d it is min{sqrt(d), d/sqrt(n alpha)}, up to constants, as in the paper (which prints Y^2 for Y there).
+    and n > d it is min{sqrt(d), d/sqrt(n alpha)}, up to constants, as in the paper (where the 2 after
+    Y is a footnote's mark).
     Where (4) is n Y^2, predicting 0 is as good as anything, and the answer is 0.
 
     Parameters

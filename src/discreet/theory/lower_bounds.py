@@ -17,7 +17,7 @@ def minimax_prediction(d: ArrayLike, sigma: ArrayLike) -> Floats:
     """(1): the least worst-case E |X (theta_hat - theta_0)|^2/2, which is d sigma^2/2.
 
     The paper writes E[F(theta_hat) - F(theta_0)], with the F of the same y. That difference is -d sigma^2/2 for least
-    squares, and below 0 for any method that fits well: the statement is about new outcomes, and is given so here.
+    squares, and below 0 for any method that fits well: the statement is about new outcomes, and is given so here (E26).
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def private_lower_bound(
 
     (5) is min{n Y^2, sqrt(d) (B^2 T^2 + B T Y)/epsilon}. (6) is min{n Y^2, d^2 (B T + Y)^2/(n alpha epsilon^2)}, for
     data whose lambda_min(X'X) is at least alpha n B^2/d; it holds from alpha = `conditioned_from` on, where the two
-    meet, and below that (5) does. So the smaller one is given. (The paper's footnote to (6) lacks a factor 1/T.)
+    meet, and below that (5) does. So the smaller one is given. (The paper's footnote to (6) lacks 1/T: E27.)
 
     Parameters
     ----------

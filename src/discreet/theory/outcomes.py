@@ -99,7 +99,7 @@ def reuse_cost(
     """cost(l) of 004's figure 1: `reuse_rate` over sqrt(d) X^2 w^2/(n epsilon), the order of (1) for Y up to X w.
 
     1 means that many outcomes cost no more than one. Row 4 of the figure, sqrt(l), is for X w = Y; in general it is
-    sqrt(l) Y/(X w). Row 2 prints n/d^(1/4); its own bound over (1) is sqrt(n epsilon)/d^(1/4) times Y/(X w).
+    sqrt(l) Y/(X w). Row 2 prints n/d^(1/4) (E36); its own bound over (1) is sqrt(n epsilon)/d^(1/4) times Y/(X w).
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def sampling_excess(
     norm_y: ArrayLike = 1.0,
     rho: ArrayLike = 0.05,
 ) -> Floats:
-    """What X'X of a sample of s rows costs in accuracy, apart from noise: 004's lemma 12, mended, with constants.
+    """What X'X of a sample of s rows costs in accuracy, apart from noise: 004's lemma 12, mended (E37), with constants.
 
     With S = X'X/n + lambda I and S_s its estimate, w_s - w = S_s^-1 (S - S_s) w, so |w_s - w|_S^2 <= (t/(1 - t))^2
     |w|_S^2 and |w|_S <= Y whenever the eigenvalues of S^-1/2 S_s S^-1/2 lie within t of 1: by the matrix Chernoff

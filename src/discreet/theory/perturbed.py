@@ -66,7 +66,7 @@ def excess_risk(
 
     With `size` = |b|^2 it holds for that b; with a quantile, with that probability; with E |b|^2, for the expectation.
     The paper has |b|^2/m, which is twice as much as needed; it draws the expectation from a quantile, and misplaces a
-    bracket that multiplies the gap by |b|^2 (E23). It takes R_t >= R for granted, which its own lasso and bridge
+    bracket that multiplies the gap by |b|^2 (E23). It takes R_t >= R for granted (E34), which its own lasso and bridge
     weights break: with l = (theta - 1/2)^2/2, R = |theta|, R_t = theta^2 and b = 0 its bound is 0, and the excess
     0.097. Hence `shortfall`.
 
@@ -127,7 +127,8 @@ def rows_needed(
     """002's theorem 10, mended: with more rows than this the expected loss is within `risk` of the best.
 
     L(theta_hat) - L(theta_0) <= (R_t(theta_0) + |b|^2/m)/n + C log(1/rho)/(2 m), solved for n; infinite where the last
-    term, which more rows do not lower, exceeds `risk`. The paper has 2 |b|^2 for Laplace noise and |b|^2 for Gaussian.
+    term, which more rows do not lower, exceeds `risk`. The paper has 2 |b|^2 for Laplace noise and |b|^2 for Gaussian
+    (E35).
 
     Parameters
     ----------

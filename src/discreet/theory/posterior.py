@@ -16,7 +16,8 @@ def posterior_distance(d: ArrayLike, gamma: ArrayLike, *, rho: ArrayLike = 0.05)
     """000's lemma 8.1, exactly: |theta - theta_hat|_H^2 exceeds this with probability rho.
 
     gamma |theta - theta_hat|_H^2 is chi-square with d degrees of freedom. The paper bounds its quantile by
-    d + 2 sqrt(d log(1/rho)) + 2 log(1/rho), and that by 5 d log(1/rho) "for all rho"; the latter needs rho <= 1/e.
+    d + 2 sqrt(d log(1/rho)) + 2 log(1/rho), and that by 5 d log(1/rho) "for all rho"; the latter needs rho <= 1/e
+    (E31).
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def posterior_excess(
     """000's lemma 9, with a penalty: F(theta) - min F exceeds this with probability at most rho.
 
     `posterior_distance`/2 + lambda |theta*|^2/2; exact for lambda = 0. (Section 2 of the paper writes lambda |theta|^2
-    for the penalty whose minimiser it takes; that minimiser belongs to lambda |theta|^2/2.)
+    for the penalty whose minimiser it takes; that minimiser belongs to lambda |theta|^2/2: E38.)
 
     Parameters
     ----------

@@ -168,7 +168,7 @@ def _paper_row(n: float, d: int, l: int, X: float, Y: float, w: float, labels: L
         if n < math.sqrt(d) * ratio:
             return f"row 1, projection, public Y, l > n/sqrt(d) and n small: {flat:.3g}, cost 1"
         value = w * d**0.25 * Y * X / math.sqrt(n)
-        cost = "cost sqrt(n)/d^(1/4), printed as n/d^(1/4)"
+        cost = "cost sqrt(n)/d^(1/4), printed as n/d^(1/4) (E36)"
         return f"row 2, projection, public Y, l > n/sqrt(d) and n large: {value:.3g}, {cost}"
     if l < ratio:
         return f"row 3, Gaussian, private X and Y, few outcomes: {flat:.3g}, cost 1"

@@ -27,9 +27,10 @@ def optimisation_errors(
 ) -> dict[str, Floats]:
     """Table 1: the order of F(theta_hat) - F(theta) of each family.
 
-    The well-conditioned rows of NoisySGD, ObjPert, AdaOPS and AdaSSP lack a factor B^2 in print: they would change
-    with the unit of the features, and miss (6). For SSP the table asks for n of the order of d^1.5 log(4/delta)/(alpha
-    epsilon), its derivation in appendix C.1 for sqrt(log(4/delta)), which is taken here; below that SSP has no bound.
+    The well-conditioned rows of NoisySGD, ObjPert, AdaOPS and AdaSSP lack a factor B^2 in print (E28): they would
+    change with the unit of the features, and miss (6). For SSP the table asks for n of the order of d^1.5
+    log(4/delta)/(alpha epsilon), its derivation in appendix C.1 for sqrt(log(4/delta)), which is taken here; below that
+    SSP has no bound.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def efficiency_rates(
 
     1 + log(1/delta) (d B^2 |theta_0|^2/(n epsilon^2 sigma^2) + d^3/(n^2 epsilon^2)) for SSP, AdaOPS and AdaSSP; with
     constants in `relative_efficiency`. For OPS the paper prints B^2 T^2/(epsilon sigma^2), which falls below 1 as
-    epsilon grows; it needs a 1 in front (`posterior_efficiency`), and does not fall with n: OPS is not efficient.
+    epsilon grows; it needs a 1 in front (E32, `posterior_efficiency`), and does not fall with n: OPS is not efficient.
 
     Parameters
     ----------
