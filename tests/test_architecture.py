@@ -16,8 +16,8 @@ LEVELS = {
     "base": r"errors|unavailable|grid|checks|laplace|losses|columns|arrow_columns|contrasts|derived|domain|encoding"
     r"|formula|parsing|schema|sensitivity|split|files|progress|randomness|samplers|noise|ball|issuing|later|blas"
     r"|drawing|privacy(\..*)?|napp\.(asked|augmented|noise|regularizers)",
-    "public": r"released|results|models|penalised|selection|design|inference|reading|summary|units|solve(\..*)?"
-    r"|effects|plots(\..*)?|report(\..*)?|comparison|pairs|fitted|glm\.results|theory(\..*)?"
+    "public": r"released|equations|results|models|penalised|selection|design|inference|reading|summary|units"
+    r"|solve(\..*)?|effects|plots(\..*)?|report(\..*)?|comparison|pairs|fitted|glm\.results|theory(\..*)?"
     r"|many_results|many_models|many_inference|many_reading|napp\.algorithm",
     "private": r"moments|summing|histogram|public_outcomes|rows|blocks|per_instance(\..*)?|sources(\..*)?",
     "gate": r"release|release_many|perturbed|drawn|descent|shaped|batches|napp\.gate",

@@ -374,16 +374,29 @@ def test_products_of_different_levels_are_known_to_be_zero():
     public = PUBLIC["every column"]
     e = public.equations("income", ["region", "age"])
     assert e.names == ("(intercept)", "region[south]", "region[west]", "age")
-    released = public.value("gram")
-    names = public.blocks[0].rows
-    place = [names.index(name) for name in e.names]
-    assert released[place[1], place[2]] != 0
-    assert e.S[1, 2] == e.S[2, 1] == 0
-    rest = np.ones((4, 4), dtype=bool)
-    rest[1, 2] = rest[2, 1] = False
-    assert np.array_equal(e.S[rest], released[np.ix_(place, place)][rest])
-    assert np.array_equal(e.v, released[place, names.index("income")])
+    released, names = public.value("gram"), public.blocks[0].rows
+    place = [names.index(name) for name in (*e.names, "region[north]")]
+    Z, levels = released[np.ix_(place, place)].copy(), [1, 2, 4]
+    for i, j in itertools.permutations(levels, 2):
+        assert Z[i, j] != 0
+        assert e.variances[i, j] == 0
+        Z[i, j] = 0
+    assert np.count_nonzero(e.variances) == 25 - 6
+    fit = np.linalg.pinv(e.L)
+    assert pytest.approx(fit @ Z @ fit.T, rel=1e-9, abs=1e-9) == e.S
+    assert np.array_equal(e.S, e.S.T)
+    assert e.v == pytest.approx(fit @ released[place, names.index("income")], rel=1e-9)
     assert e.yy == released[names.index("income"), names.index("income")]
+
+
+def test_what_is_released_once_is_taken_as_it_is():
+    public = PUBLIC["every column"]
+    e = public.equations("income", ["age", "hours"])
+    released, names = public.value("gram"), public.blocks[0].rows
+    place = [names.index(name) for name in e.names]
+    assert e.L is None
+    assert np.array_equal(e.S, released[np.ix_(place, place)])
+    assert np.array_equal(e.v, released[place, names.index("income")])
 
 
 def test_equations_state_their_noise():

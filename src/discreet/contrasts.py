@@ -1,4 +1,4 @@
-"""Which coordinates of an encoded row a model uses, and which pairs of them never meet."""
+"""Which coordinates of an encoded row a model uses, which it could use besides, and which pairs of them never meet."""
 
 from __future__ import annotations
 
@@ -51,6 +51,35 @@ def _categories(domain: Domain, name: str) -> dict[str, int]:
 def _cells(categories: Mapping[str, int]) -> Iterator[frozenset[str]]:
     for levels in itertools.product(*map(range, categories.values())):
         yield frozenset(name for name, level in zip(categories, levels, strict=True) if level)
+
+
+def every_level(domain: Domain, features: Sequence[str], design: Sequence[str]) -> tuple[str, ...]:
+    """The design with the first level of plain categories too, beside a constant; a row's norm has the same bound.
+
+    None of the levels is then special: an estimate need not depend on which of them is called the first.
+    """
+    if not design or design[0] != domain.entries[0].name:
+        return tuple(design)
+    plain = [name for name in features if isinstance(domain.columns[name], Categorical)]
+    names = {domain.entries[domain.positions[name][0]].name for name in plain if not domain.columns[name].factors}
+    return tuple(entry.name for entry in domain.entries if entry.name in names.union(design))
+
+
+def lift(domain: Domain, full: Sequence[str], design: Sequence[str]) -> NDArray[np.float64]:
+    """L with z = L x: the coordinates of `every_level`, or some of them, from those of the design.
+
+    A first level is the constant less the other levels. Coefficients c of z are L'c of x, against the first levels.
+    """
+    place = {name: i for i, name in enumerate(design)}
+    L = np.zeros((len(full), len(design)))
+    for row, name in zip(L, full, strict=True):
+        if name in place:
+            row[place[name]] = 1.0
+        else:
+            column = domain.entries[domain.indices([name])[0]].column
+            row[[place[domain.entries[i].name] for i in domain.positions[column][1:]]] = -1.0
+            row[0] = 1.0
+    return L
 
 
 def exclusive(domain: Domain, indices: Sequence[int]) -> NDArray[np.bool_]:

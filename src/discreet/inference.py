@@ -187,14 +187,14 @@ def infer(released: PrivateMoments, e: NormalEquations) -> Inference | Unavailab
     """What released normal equations tell of the coefficients, or why they tell too little."""
     if released.sampled:
         return SAMPLED
-    fit = debiased(e)
+    fit = debiased(e.turned())
     if fit.noise > LARGEST_NOISE:
         return Unavailable(
             "not available",
             f"The noise of X'X is {fit.noise:.2g} of the least variation of the features, and intervals keep their "
             f"level up to {LARGEST_NOISE:g} only. Fewer features, tighter bounds, more rows or a larger epsilon help.",
         )
-    units, df = user_units(released, e, unclip=False), max(e.n - e.d, 1.0)
+    units, df = user_units(released, e, unclip=False).after(e.turn), max(e.n - e.d, 1.0)
     sampling: Floats | Unavailable = NO_SQUARES
     sigma: float | Unavailable = NO_SQUARES
     sigma_df = df

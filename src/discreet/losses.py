@@ -3,6 +3,7 @@
 Each loss says what one row can do at most, per unit of the row's norm: `slope`, the largest |f'|; `span`, the length
 of the interval of f' for one row; `curvature`, the largest f''. `one_signed`: f' never changes its sign, for any row.
 `bell`: with s = |f'|/slope, f'' is at most 4 curvature s (1 - s); so it vanishes where the slope is largest.
+`share`: how much of epsilon may go to curvature where no penalty is given; accuracy decides that, not privacy.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Loss(ABC):
     name: ClassVar[str]
     one_signed: ClassVar[bool]
     bell: ClassVar[bool]
+    share: ClassVar[float] = 0.1
 
     @property
     @abstractmethod
@@ -165,6 +167,7 @@ class Poisson(Loss):
     name: ClassVar[str] = "Poisson"
     one_signed: ClassVar[bool] = False
     bell: ClassVar[bool] = False
+    share: ClassVar[float] = 0.25
 
     def __post_init__(self) -> None:
         checks.positive("limit", self.limit)

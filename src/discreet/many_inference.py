@@ -2,7 +2,8 @@
 
 G, and with it the sampling error in units of sigma^2 and the noise from X'Y, are the same for all outcomes; only the
 noise from X'X, G E[N1 theta theta' N1] G, has each outcome's own theta in it. Only its diagonal is needed: for a row K
-of T G, T the way to the user's units, and W_ij = w off the diagonal except for known entries,
+of T G, T the way to the user's units, and W_ij = w off the diagonal except for known entries (of the released Z'Z: with
+z = L x, K L' stands for K and L theta for theta),
 
     K E[N1 theta theta' N1] K' = w (K theta)^2 + sum_i K_i^2 ((W theta^2)_i - w theta_i^2) - sum over known i, j.
 """
@@ -92,8 +93,10 @@ def infer_many(released: PrivateMoments, e: ManyEquations) -> ManyInference | Un
     """What released normal equations tell of the coefficients of many outcomes, or why they tell too little."""
     if released.sampled:
         return SAMPLED
-    W, G = e.variances, resolvent(e.S, e.variances)
-    noise = float(np.linalg.eigvalsh(through_noise(W, G @ G))[-1]) ** 0.5
+    C, e = e.turn, e.turned()
+    W, L = e.variances, e.L
+    G = resolvent(e.S, W, L)
+    noise = float(np.linalg.eigvalsh(through_noise(W, G @ G, L))[-1]) ** 0.5
     if noise > LARGEST_NOISE:
         return Unavailable(
             "not available",
@@ -102,14 +105,16 @@ def infer_many(released: PrivateMoments, e: ManyEquations) -> ManyInference | Un
             "Fewer features, tighter bounds, more rows or a larger epsilon help.",
         )
     theta, df = G @ e.V, max(e.n - len(e.S), 1.0)
-    unit = G + G @ through_noise(W, G) @ G
+    unit = G + G @ through_noise(W, G, L) @ G
     sigma2 = None
     if e.yy is not None and e.s_yy is not None:
         rest = e.yy - np.sum(e.V * theta, axis=0) + e.s_xy**2 * np.trace(G)
         sigma2 = np.maximum(rest / df, e.s_yy / max(e.n, 1.0))
     T, h, t = many_units(released, e)
+    T = T @ C
     K = T @ G
-    privacy = e.s_xy**2 * np.sum(K**2, axis=1)[:, None] + _of_s(W, K, theta)
+    of_s = _of_s(W, K, theta) if L is None else _of_s(W, K @ L.T, L @ theta)
+    privacy = e.s_xy**2 * np.sum(K**2, axis=1)[:, None] + of_s
     sampling = None if sigma2 is None else sigma2 * np.einsum("ij,jk,ik->i", T, unit, T)[:, None]
     return ManyInference(
         estimate=(h * (T @ theta)).T + t,

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from discreet import derived
 from discreet.domain import CONSTANT
+from discreet.equations import coordinates
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.later import Later
 from discreet.many_inference import infer_many, many_units
 from discreet.many_results import ManyResults
 from discreet.released import PrivateMoments
-from discreet.solve.equations import ManyEquations
+from discreet.solve.equations import ManyEquations, fitted
 from discreet.solve.many import Solve, solve_many
 
 Floats = NDArray[np.float64]
@@ -33,13 +34,15 @@ def many_equations(
     derived.refuse_outcomes(domain, own, names, NotReleasedError)
     e = released.equations(outcomes[0].name, names)
     Y = [entry.name for entry in outcomes]
-    squares = [released._find_square(name) for name in Y]
+    squares = [released.find_square(name) for name in Y]
     yy = [np.nan if table is None else float(table.pick([y], [y])[0, 0]) for y, table in zip(Y, squares, strict=True)]
     known = None not in squares
-    V, s_xy = released._find("cross", e.names, Y).pick(e.names, Y), np.full(len(Y), e.s_xy)
+    cross = released.find("cross", e.names, Y)
+    z, L = coordinates(released, names, e.names, [released.find("gram", e.names), cross])
+    V, s_xy = fitted(L, cross.pick(z, Y)), np.full(len(Y), e.s_xy)
     return ManyEquations(
         e.names, tuple(Y), e.S, V, np.array(yy) if known else None, e.s_xx, s_xy, e.s_yy if known else None, e.n,
-        e.noise_variances,
+        e.noise_variances, L,
     )  # fmt: skip
 
 

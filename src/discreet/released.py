@@ -82,32 +82,9 @@ class PrivateMoments:
         features : sequence of str, optional
             The regressors; all released columns but the outcome's by default.
         """
-        if isinstance(features, str):
-            raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
-        domain = self.domain
-        y = domain.entries[domain.target(target)]
-        names = self._features(y.column) if features is None else list(features)
-        derived.refuse_outcome(domain, y.column, names, NotReleasedError)
-        places = domain.design(names)
-        if not places:
-            raise ParameterError("A model needs at least one feature, or an intercept.")
-        design = [domain.entries[i].name for i in places]
-        gram = self._find("gram", design)
-        cross = self._find("cross", design, [y.name])
-        yy, known = self._find_square(y.name), domain.exclusive(places)
-        diagonal, upper = gram.sds
-        return NormalEquations(
-            names=tuple(design),
-            target=y.name,
-            S=np.where(known, 0.0, gram.pick(design, design)),
-            v=cross.pick(design, [y.name])[:, 0],
-            yy=None if yy is None else float(yy.pick([y.name], [y.name])[0, 0]),
-            s_xx=diagonal,
-            s_xy=cross.sds[-1],
-            s_yy=None if yy is None else yy.sds[0],
-            n=self.rows(),
-            variances=np.where(known, 0.0, np.where(np.eye(len(design)), diagonal**2, upper**2)),
-        )
+        from discreet.equations import normal_equations
+
+        return normal_equations(self, target, features)
 
     def rows(self) -> float:
         """The number of rows: the declared one; or a released noisy one; or what the trace of X'X at least needs."""
@@ -268,10 +245,12 @@ class PrivateMoments:
         released = {column[name] for block in self.blocks if block.statistic == "gram" for name in block.rows}
         return tuple(name for name in self.domain.columns if name in released and name not in outcomes)
 
-    def _features(self, target: str) -> list[str]:
+    def features(self, target: str) -> list[str]:
+        """The regressors of an outcome, where none are named."""
         return [name for name in self.regressors if not derived.uses(self.domain, name, target)]
 
-    def _find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> Table:
+    def find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> Table:
+        """The released block that holds some products."""
         for table in self._tables:
             if table.block.statistic == statistic and table.holds(rows, columns):
                 return table
@@ -284,7 +263,8 @@ class PrivateMoments:
             f"Released: {'; '.join(map(_describe, self.blocks))}."
         )
 
-    def _find_square(self, name: str) -> Table | None:
+    def find_square(self, name: str) -> Table | None:
+        """The released block that holds the square of a coordinate, if any does."""
         for table in self._tables:
             squares = table.block.statistic == "squares" and name in table.columns
             if squares or (table.block.statistic == "gram" and name in table.rows):

@@ -32,6 +32,10 @@ class UserUnits:
         params = self.T @ theta + self.t
         return params[1:], float(params[0])
 
+    def after(self, C: Floats) -> UserUnits:
+        """The line for coefficients of which theta is C times."""
+        return UserUnits(self.T @ C, self.t)
+
     def covariance(self, C: Floats) -> Floats:
         """The covariance of (intercept, coef) from that of theta."""
         transformed: Floats = self.T @ C @ self.T.T

@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet import checks, derived, sensitivity
 from discreet.checks import Neighbors
+from discreet.contrasts import every_level, lift
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import DomainError, ParameterError
 from discreet.glm.outcome import Outcome
 from discreet.glm.parameters import COMMON, PENALTY
-from discreet.glm.results import GLMResults, Link, against_first, every_level
+from discreet.glm.results import GLMResults, Link
 from discreet.glm.stages import TwoStages, Wish, one_stage
 from discreet.linear.contract import Estimator
 from discreet.linear.inputs import (
@@ -255,7 +256,8 @@ class PerturbedModel(Estimator, ABC):
         named: bool,
     ) -> None:
         count, (full, design) = len(outcome.labels(domain)), designs
-        mapped = [against_first(domain, full, design, theta) for theta in thetas[-count:]]
+        L = lift(domain, full, design)
+        mapped = [L.T @ theta for theta in thetas[-count:]]
         final = [in_user_units(domain, design, theta, self._units(domain, outcome)) for theta in mapped]
         coef, intercept = np.array([c for c, _ in final]), np.array([c for _, c in final])
         names, weights = design[int(design[0] == CONSTANT) :], None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.domain import CONSTANT, Categorical, Domain
+from discreet.domain import CONSTANT
 from discreet.errors import FileFormatError
 from discreet.files import digest, read_document, read_json, write_document
 from discreet.fitted import Fitted
@@ -201,30 +201,6 @@ class GLMResults(Fitted):
         except (KeyError, TypeError, ValueError):
             raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
         return loaded
-
-
-def every_level(domain: Domain, features: Sequence[str], design: tuple[str, ...]) -> tuple[str, ...]:
-    """The design with the first level of plain categories too, beside a constant.
-
-    A quadratic penalty makes the solution unique all the same, and then it does not depend on which level is the first.
-    """
-    if design[0] != CONSTANT:
-        return design
-    plain = [name for name in features if isinstance(domain.columns[name], Categorical)]
-    names = {domain.entries[domain.positions[name][0]].name for name in plain if not domain.columns[name].factors}
-    return tuple(entry.name for entry in domain.entries if entry.name in names.union(design))
-
-
-def against_first(domain: Domain, full: Sequence[str], design: Sequence[str], theta: Floats) -> Floats:
-    """Coefficients of the design from those of `every_level`: a first level's goes to the constant."""
-    values = dict(zip(full, theta.tolist(), strict=True))
-    for name in set(full) - set(design):
-        column = domain.entries[domain.indices([name])[0]].column
-        first = values[name]
-        for place in domain.positions[column]:
-            values[domain.entries[place].name] -= first
-        values[CONSTANT] += first
-    return np.array([values[name] for name in design])
 
 
 def load_certificate(path: str | Path) -> Certificate:

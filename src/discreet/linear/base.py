@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import derived
+from discreet.contrasts import every_level
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.linear.asked import Asked
@@ -69,6 +70,9 @@ class MomentsRegressor(MomentsEstimator):
     {parameters}
     """
 
+    levels: ClassVar[bool] = False
+    """Whether products with the first levels of categories are released too: the same noise, and more to learn from."""
+
     # ---------------------------------------------------------------- the method's own mathematics
 
     def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
@@ -94,7 +98,8 @@ class MomentsRegressor(MomentsEstimator):
         name = type(self).__name__
         published = getattr(self, "published", None)
         if published is None:
-            wants = self._wants(design, outcome)
+            rows = every_level(domain, features, design) if self.levels else design
+            wants = self._wants(rows, outcome)
             released = release_verified(moments, wants, promise, name, self.rows, self.random_state, before)
         else:
             R2 = domain.norm_squared(domain.indices(design))

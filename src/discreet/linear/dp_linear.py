@@ -62,6 +62,7 @@ class DPLinearRegression(MomentsRegressor):
 
     narrow: bool = True
 
+    levels: ClassVar[bool] = True
     many_outcomes: ClassVar[bool] = True
     """Whether y may have several columns."""
 

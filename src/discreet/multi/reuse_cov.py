@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from discreet import checks, sensitivity
 from discreet.checks import Neighbors
+from discreet.contrasts import every_level
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.linear.asked import Asked
@@ -231,8 +232,9 @@ class ReuseCov(MomentsRegressor):
         norm, n = (None, None) if public is None else (public.norm, float(public.n))
         rest = self.rows, self.random_state
         if self.published is None:
-            split = split_budget(domain, design, outcomes, promise, n, self.gram_share)
-            released = release_many(moments, design, outcomes, split, promise, type(self).__name__, *rest, norm)
+            rows = design if public is not None else every_level(domain, features, design)
+            split = split_budget(domain, rows, outcomes, promise, n, self.gram_share)
+            released = release_many(moments, rows, outcomes, split, promise, type(self).__name__, *rest, norm)
         else:
             events, reason = printed_events(domain, design, outcomes, promise, self.subsample, norm)
             promise = replace(promise, status="claimed", reason=reason)

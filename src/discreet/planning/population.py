@@ -222,19 +222,25 @@ def _outcome(facts: Facts, X: Floats, rng: np.random.Generator) -> Floats:
     values, U = np.linalg.eigh(X.T @ X / len(X)) if X.shape[1] else (np.ones(0), np.ones((0, 0)))
     whole = values > LEAST_DIRECTION
     Q = X @ U[:, whole] / np.sqrt(values[whole])  # columns of mean square 1 that span the regressors
-    signal = X @ rng.standard_normal(X.shape[1])
-    M, variance = _fitted(facts, Q, signal / (np.sqrt(np.mean(signal**2)) or 1.0), (low, column.high))
+    explained = signal(X, rng)
+    M, variance = _fitted(facts, Q, explained / (np.sqrt(np.mean(explained**2)) or 1.0), (low, column.high))
     t = (M - low) / width
     nu = np.maximum(t * (1 - t) * width**2 / variance - 1, _LEAST)
     return np.asarray(low + width * rng.beta(t * nu, (1 - t) * nu))
 
 
-def _fitted(facts: Facts, Q: Floats, signal: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
+def signal(X: Floats, rng: np.random.Generator) -> Floats:
+    """What the regressors explain, up to its size: coefficients of standardised regressors are drawn alike."""
+    explained: Floats = X @ rng.standard_normal(X.shape[1])
+    return explained
+
+
+def _fitted(facts: Facts, Q: Floats, explained: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
     """Conditional means within the bounds, and the variance around them, that give R^2 and the mean square wanted."""
     total, r2, mean = facts.mean_square, facts.r_squared, facts.outcome.mean
     k, variance = np.sqrt(r2 * total), (1 - r2) * total
     for _ in range(20):
-        M = _feasible(mean + k * signal, variance, bounds)
+        M = _feasible(mean + k * explained, variance, bounds)
         around = M - (M.mean() if facts.domain.intercept else 0.0)
         linear = float(np.sum((Q.T @ around / len(Q)) ** 2))
         k *= np.sqrt(r2 * total / linear) if linear > 0 else 1.0

@@ -74,11 +74,12 @@ class Calibration:
         """The modulus from which the penalty costs little privacy: all of it for noise, hardly any for curvature.
 
         Where curvature vanishes at the largest slopes nothing is lost from 4b/epsilon on (mathematics.md, 7.3), for
-        add-remove neighbours; elsewhere J = log(1 + b/lambda) is to be at most a tenth of epsilon.
+        add-remove neighbours; elsewhere J = log(1 + b/lambda) is to be at most the loss's share of epsilon: a tenth,
+        and a quarter for Poisson regression (docs/glm.md).
         """
         b, each = self.norm**2 * self.loss.curvature, self.epsilon / math.sqrt(count)
         free = self.loss.bell and self.neighbors == "add-remove"
-        return 4 * b / each if free else b / math.expm1(each / 10)
+        return 4 * b / each if free else b / math.expm1(each * self.loss.share)
 
 
 def least_scale(holds: Callable[[float], bool], start: float) -> float | None:

@@ -53,7 +53,7 @@ class Debiased:
     theta : array
         The coefficients.
     G, W : array
-        The inverse of X'X, debiased, and the variances of the noise of X'X.
+        The inverse of X'X, debiased, and the variances of the noise of X'X; of the noise M, with L.
     unit_sampling : array
         The covariance that sampling error would give them if sigma^2 were 1.
     privacy : array
@@ -64,6 +64,8 @@ class Debiased:
         The variance that the noise of the release gives sigma2.
     noise : float
         The size of the noise of X'X where the features vary least, relative to that variation.
+    L : array or None
+        The noise of X'X is L'M L, M that of the release.
     """
 
     theta: Floats
@@ -74,6 +76,7 @@ class Debiased:
     sigma2: float | None
     sigma2_error: float
     noise: float
+    L: Floats | None = None
 
     @property
     def covariance(self) -> Floats:
@@ -88,8 +91,8 @@ class Debiased:
         theta = np.broadcast_to(self.theta, m.shape)
         H, spread = self._luck()
         return Bend(
-            tilt=along_noise(self.W, b, theta, m),
-            curve=along_noise(self.W, b, m, m),
+            tilt=along_noise(self.W, b, theta, m, self.L),
+            curve=along_noise(self.W, b, m, m, self.L),
             luck=-(b @ H @ self.theta),
             luck_slope=-np.einsum("pi,ij,pj->p", b, H, m),
             spread=spread,
@@ -97,13 +100,13 @@ class Debiased:
 
     def _luck(self) -> tuple[Floats, float]:
         """H = E[N1 D], D the change of 1/noise by N1 to first order, divided by the sd of D; and this sd."""
-        G, W = self.G, self.W
-        x = np.linalg.eigh(through_noise(W, G @ G))[1][:, -1]
-        half = G @ through_noise(W, np.outer(x, x)) @ G @ G / (2 * self.noise**3)
-        slope = half + half.T
+        G, W, L = self.G, self.W, np.eye(len(self.G)) if self.L is None else self.L
+        x = np.linalg.eigh(through_noise(W, G @ G, L))[1][:, -1]
+        half = G @ through_noise(W, np.outer(x, x), L) @ G @ G / (2 * self.noise**3)
+        slope = L @ (half + half.T) @ L.T
         H = W * slope * (2 - np.eye(len(W)))
         sd = float(np.sum(H * slope)) ** 0.5
-        return H / sd, sd
+        return L.T @ H @ L / sd, sd
 
 
 class Bend(NamedTuple):
@@ -117,7 +120,7 @@ class Bend(NamedTuple):
 
 
 def debiased(e: NormalEquations) -> Debiased:
-    """Debiased coefficients, with what makes them uncertain.
+    """Debiased coefficients, with what makes them uncertain, of equations that are `turned`: L'L = I.
 
     Examples
     --------
@@ -126,11 +129,11 @@ def debiased(e: NormalEquations) -> Debiased:
     >>> fit.theta, round(fit.sigma2, 6)
     (array([ 0.5, -1. ]), 0.1)
     """
-    W = e.noise_variances
-    G = resolvent(e.S, W)
+    W, L = e.noise_variances, e.L
+    G = resolvent(e.S, W, L)
     theta = G @ e.v
-    unit_sampling = G + G @ through_noise(W, G) @ G
-    of_theta = through_noise(W, np.outer(theta, theta))
+    unit_sampling = G + G @ through_noise(W, G, L) @ G
+    of_theta = through_noise(W, np.outer(theta, theta), L)
     privacy = e.s_xy**2 * (G @ G) + G @ of_theta @ G
     sigma2, error = None, 0.0
     if e.yy is not None and e.s_yy is not None:
@@ -138,12 +141,12 @@ def debiased(e: NormalEquations) -> Debiased:
         sigma2 = max(rest / max(e.n - e.d, 1.0), e.s_yy / max(e.n, 1.0))
         of_rest = e.s_yy**2 + 4 * e.s_xy**2 * float(theta @ theta) + float(theta @ of_theta @ theta)
         error = of_rest / max(e.n - e.d, 1.0) ** 2
-    noise = float(np.linalg.eigvalsh(through_noise(W, G @ G))[-1]) ** 0.5
-    return Debiased(theta, G, W, unit_sampling, privacy, sigma2, error, noise)
+    noise = float(np.linalg.eigvalsh(through_noise(W, G @ G, L))[-1]) ** 0.5
+    return Debiased(theta, G, W, unit_sampling, privacy, sigma2, error, noise, L)
 
 
-def through_noise(W: Floats, B: Floats) -> Floats:
-    """E[N B N] for a symmetric matrix N of independent noise with variances W, and a symmetric B.
+def through_noise(W: Floats, B: Floats, L: Floats | None = None) -> Floats:
+    """E[N B N] for N = L'M L, M a symmetric matrix of independent noise with variances W, and a symmetric B.
 
     Examples
     --------
@@ -151,12 +154,13 @@ def through_noise(W: Floats, B: Floats) -> Floats:
     array([[3., 0.],
            [0., 3.]])
     """
+    B = B if L is None else L @ B @ L.T
     spread: Floats = W * B
     np.fill_diagonal(spread, W @ np.diag(B))
-    return spread
+    return spread if L is None else L.T @ spread @ L
 
 
-def along_noise(W: Floats, b: Floats, x: Floats, y: Floats) -> Floats:
+def along_noise(W: Floats, b: Floats, x: Floats, y: Floats, L: Floats | None = None) -> Floats:
     """b'E[N x y' N]b for each row of b, x and y: `through_noise` without its matrices.
 
     Examples
@@ -165,13 +169,15 @@ def along_noise(W: Floats, b: Floats, x: Floats, y: Floats) -> Floats:
     >>> along_noise(np.array([[2.0, 1.0], [1.0, 2.0]]), one, one, one)
     array([50.])
     """
+    if L is not None:
+        b, x, y = b @ L.T, x @ L.T, y @ L.T
     apart = W - np.diag(np.diag(W))
     found: Floats = np.einsum("pi,ij,pj->p", b**2, W, x * y) + np.einsum("pi,ij,pj->p", b * x, apart, b * y)
     return found
 
 
-def resolvent(S: Floats, W: Floats) -> Floats:
-    """The positive definite G with G^-1 = S + E[N G N], for a symmetric matrix N of noise with variances W.
+def resolvent(S: Floats, W: Floats, L: Floats | None = None) -> Floats:
+    """The positive definite G with G^-1 = S + E[N G N], for noise N as in `through_noise`.
 
     It starts from the solution for noise of sd s on the diagonal and s/sqrt(2) off it, s^2 the largest of W, which is
     a function of S: its eigenvalues g solve h g^2 + (l + h T) g = 1 with T their sum and h = s^2/2. Where most entries
@@ -185,7 +191,7 @@ def resolvent(S: Floats, W: Floats) -> Floats:
     start = G = _as_if_invariant(S, float(W.max()) / 2)
     before = np.inf
     for _ in range(STEPS):
-        M = S + through_noise(W, G)
+        M = S + through_noise(W, G, L)
         step = np.linalg.inv(M) - G
         size = float(np.abs(step).max() / np.abs(G).max())
         if size <= 1e-11:

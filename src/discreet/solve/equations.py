@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+
+def fitted(L: Floats | None, Z: Floats) -> Floats:
+    """(L'L)^-1 L'Z: what the released Z of coordinates z = L x says of x, by least squares.
+
+    Examples
+    --------
+    >>> L = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]])  # the constant, a second level, the first level
+    >>> fitted(L, np.array([[10.0], [4.0], [9.0]])).round(6).tolist()  # 10 = 4 + 9 but for noise
+    [[11.0], [3.0]]
+    """
+    if L is None:
+        return Z
+    return np.asarray(np.linalg.solve(L.T @ L, L.T @ Z), dtype=np.float64)
+
+
+def turn(L: Floats | None, d: int) -> Floats:
+    """C with C C' = L'L, the identity without L: theta = C times the coefficients of the regressors C'x.
+
+    z = Q C'x, and Q = L C'^-1 has orthonormal columns: noise on Z'Z and Z'y that prefers no direction has the same law
+    for the regressors C'x.
+    """
+    return np.asarray(np.eye(d) if L is None else np.linalg.cholesky(L.T @ L), dtype=np.float64)
+
+
+def orthonormal(L: Floats, C: Floats) -> Floats:
+    """Q = L C'^-1."""
+    return np.asarray(np.linalg.solve(C, L.T).T, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +57,9 @@ class NormalEquations:
     n : float
         The number of rows: declared, or a released noisy one.
     variances : array, optional
-        Those of the noise in each entry of S; by default s_xx^2 on the diagonal and half of it off it.
+        Those of the noise in each entry of S (of Z'Z, with L); by default s_xx^2 on the diagonal and half of it off it.
+    L : array, optional
+        What was released is Z'Z and Z'y of z = L x, with the sds above; S and v were fitted to them.
     """
 
     names: tuple[str, ...]
@@ -42,13 +72,26 @@ class NormalEquations:
     s_yy: float | None
     n: float
     variances: Floats | None = None
+    L: Floats | None = None
 
     @property
     def noise_variances(self) -> Floats:
-        """Variances of the noise in S; 0 where an entry is known."""
+        """Variances of the noise in S (in Z'Z, with L); 0 where an entry is known."""
         if self.variances is not None:
             return self.variances
         return self.s_xx**2 * (np.eye(self.d) + 1) / 2
+
+    @property
+    def turn(self) -> Floats:
+        """C, from the coefficients of the equations `turned` to those of these."""
+        return turn(self.L, self.d)
+
+    def turned(self) -> NormalEquations:
+        """The equations of the regressors C'x, whose noise is that of the release; Q is their L."""
+        if self.L is None:
+            return self
+        C = self.turn
+        return replace(self, S=C.T @ self.S @ C, v=C.T @ self.v, L=orthonormal(self.L, C))
 
     @property
     def d(self) -> int:
@@ -77,7 +120,9 @@ class ManyEquations:
     n : float
         The number of rows: declared, or a released noisy one.
     variances : array
-        Those of the noise in each entry of S.
+        Those of the noise in each entry of S (of Z'Z, with L).
+    L : array, optional
+        As for `NormalEquations`.
     """
 
     names: tuple[str, ...]
@@ -90,6 +135,19 @@ class ManyEquations:
     s_yy: float | None
     n: float
     variances: Floats
+    L: Floats | None = None
+
+    @property
+    def turn(self) -> Floats:
+        """C, from the coefficients of the equations `turned` to those of these."""
+        return turn(self.L, len(self.S))
+
+    def turned(self) -> ManyEquations:
+        """The equations of the regressors C'x, whose noise is that of the release; Q is their L."""
+        if self.L is None:
+            return self
+        C = self.turn
+        return replace(self, S=C.T @ self.S @ C, V=C.T @ self.V, L=orthonormal(self.L, C))
 
     def one(self, j: int) -> NormalEquations:
         """The equations of one outcome."""
@@ -104,4 +162,5 @@ class ManyEquations:
             self.s_yy,
             self.n,
             self.variances,
+            self.L,
         )

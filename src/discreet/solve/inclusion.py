@@ -52,7 +52,7 @@ def inclusion(e: NormalEquations, always: NDArray[np.bool_]) -> tuple[Floats, Fl
     rng = np.random.default_rng(SEED)
     P = posterior(e)
     w = P.sigma2 * P.raised + e.s_xy**2 + NOISE_OF_S * e.s_xx**2 * (e.d + 1) * P.tau
-    Q, q = (P.U * (P.raised**2 / w)) @ P.U.T, P.U @ (P.raised / w * (P.U.T @ e.v))
+    Q, q = (P.U * (P.raised**2 / w)) @ P.U.T, P.U @ (P.raised / w * P.v)
     theta = np.zeros((CHAINS, e.d))
     rest = np.tile(q, (CHAINS, 1))
     odds, t = np.zeros(CHAINS), np.full(CHAINS, P.tau)

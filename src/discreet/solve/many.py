@@ -47,7 +47,7 @@ def solve_many(e: ManyEquations, how: Solve, penalty: float | None = None) -> Fl
 
 def noise_aware_many(e: ManyEquations) -> Floats:
     """The posterior mean of every outcome's coefficients."""
-    n = max(e.n, 1.0)
+    n, C, e = max(e.n, 1.0), e.turn, e.turned()
     eigenvalues, U = np.linalg.eigh(e.S)
     a = np.maximum(denoise(eigenvalues, e.s_xx), 1e-9 * n)
     V, theta = U.T @ e.V, np.empty_like(e.V)
@@ -66,7 +66,8 @@ def noise_aware_many(e: ManyEquations) -> Floats:
             likelihood -= likelihood.max(axis=0)
             weights = np.exp(likelihood, out=likelihood)
             theta[:, at] = (shrink.T @ weights) / weights.sum(axis=0) * V[:, at]
-    return U @ theta
+    solution: Floats = C @ U @ theta
+    return solution
 
 
 def _grids(a: Floats, n: float, s_xx: float, s_xy: float) -> tuple[Floats, Floats]:

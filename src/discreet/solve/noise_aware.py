@@ -51,8 +51,11 @@ class Posterior:
     ----------
     mean : array
         The posterior mean of theta.
-    a, raised, U : array
-        Denoised eigenvalues of X'X; the same, raised to the floor f on average; the eigenvectors of S.
+    a, raised : array
+        Denoised eigenvalues of X'X, and the same, raised to the floor f on average.
+    U, v : array
+        X'X is U diag(a) U', with the eigenvectors of S, and U v is X'y; where there is an L, both for `e.turned()`, of
+        which U holds the directions in units of theta.
     tau, sigma2 : float
         Posterior means of the variance of a coefficient and of the error of an outcome.
     least : float
@@ -63,6 +66,7 @@ class Posterior:
     a: Floats
     raised: Floats
     U: Floats
+    v: Floats
     tau: float
     sigma2: float
     least: float
@@ -90,7 +94,7 @@ def noise_aware(e: NormalEquations) -> Floats:
 
 def posterior(e: NormalEquations) -> Posterior:
     """The posterior given the noisy normal equations, averaged over the grids."""
-    n, d = max(e.n, 1.0), e.d
+    n, d, C, e = max(e.n, 1.0), e.d, e.turn, e.turned()
     eigenvalues, U = np.linalg.eigh(e.S)
     a = np.maximum(denoise(eigenvalues, e.s_xx), 1e-9 * n)
     v = U.T @ e.v
@@ -110,10 +114,11 @@ def posterior(e: NormalEquations) -> Posterior:
         likelihood -= 0.5 * ((e.yy - n * ENERGIES) / e.s_yy) ** 2
     weights = np.exp(likelihood - likelihood.max())
     weights /= weights.sum()
-    mean: Floats = U @ (np.einsum("fre,fred->d", weights, np.array(means)) * v)
+    mean: Floats = C @ U @ (np.einsum("fre,fred->d", weights, np.array(means)) * v)
     tau_mean, sigma2 = np.sum(weights * tau[..., 0]), np.sum(weights * ((1 - r) * E / n)[..., 0])
     raised_mean: Floats = weights.sum(axis=(1, 2)) @ np.maximum(a, floors[:, None])
-    return Posterior(mean, a, raised_mean, U, float(tau_mean), float(sigma2), DOUBT * e.s_xx)
+    sizes = float(tau_mean), float(sigma2), DOUBT * e.s_xx
+    return Posterior(mean, a, raised_mean, np.linalg.solve(C.T, U), v, *sizes)
 
 
 def denoise(l: Floats, s_xx: float) -> Floats:  # noqa: E741
