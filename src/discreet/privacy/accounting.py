@@ -35,7 +35,7 @@ def epsilon(events: Iterable[Event], delta: float, first: float = 1.0) -> float:
     """The least epsilon that all events together keep at delta, rounded up; exact for Gaussian ones.
 
     Where curves are searched, the search begins at `first`: a bound through the table without a row, which is
-    (1 + e^(epsilon/2)) times another, may grow again beyond a promise that it keeps, and a search must not pass that by.
+    (1 + e^(epsilon/2)) times another, may grow again beyond a promise that it keeps; no search may pass that by.
     """
     events = list(events)
     failure = math.fsum(law.probability for law in laws(events) if isinstance(law, Failure))
