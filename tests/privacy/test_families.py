@@ -28,7 +28,7 @@ from discreet.drawn import Ridge
 from discreet.encoding import ONE
 from discreet.errors import DataError, ParameterError
 from discreet.linear.asked import Asked
-from discreet.privacy import gdp, ops
+from discreet.privacy import gdp, ops, rounding
 from discreet.privacy.iterates import gradient_change, sampled_curve
 from discreet.privacy.output_perturbation import root
 from discreet.privacy.rounding import relative, tolerance, trace_bound
@@ -394,6 +394,14 @@ def test_a_draw_has_the_covariance_it_should():
     H, theta = ridge(X, X[:, 0], 2.0)
     np.testing.assert_allclose(np.cov(drawn.T), np.linalg.inv(H) / 0.5, rtol=0.06, atol=1e-3)
     np.testing.assert_allclose(drawn.mean(axis=0), theta, atol=0.02)
+
+
+def test_a_table_without_declared_rows_is_refused_by_its_rows_and_not_by_what_they_hold(monkeypatch):
+    monkeypatch.setattr(rounding, "ROWS", 40)
+    for value in (2.0**-10, 1.0):
+        fitted(AdaOPS, np.full((40, 1), value), np.ones(40), rows=None)
+        with pytest.raises(DataError, match="rows="):
+            fitted(AdaOPS, np.full((41, 1), value), np.ones(41), rows=None)
 
 
 def test_tables_larger_than_declared_are_refused():
