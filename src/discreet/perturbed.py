@@ -90,8 +90,9 @@ def _release(rows: Rows, task: Task, most: float, source: Entropy) -> Floats:
         raise GuaranteeError("The penalty is less convex than its event says. This is a defect of discreet.")
     d = len(rows.design)
     b, error = _noise(event, d, source)
-    if not error + 2.0**-48 * (float(np.linalg.norm(b)) + event.tolerance) <= event.tolerance / 4:
-        raise DiscreetError("The noise was too coarse for this release, whatever the rows are. Nothing was released.")
+    error += _edge(task, most) + 2.0**-48 * (float(np.linalg.norm(b)) + event.tolerance)
+    if not error <= event.tolerance / 4:
+        raise DiscreetError("Rounding errors may exceed their bound, whatever the rows are. Nothing was released.")
     theta = np.zeros(d)
     for every in (16, 1) if rows.blocks >= _ENOUGH else (1,):
 
@@ -106,6 +107,14 @@ def _release(rows: Rows, task: Task, most: float, source: Entropy) -> Floats:
     if not float(np.linalg.norm(released)) + _reach(event, d) <= largest:
         raise DataError(_TOO_LONG)
     return _sparse(released, event, penalty) if source is not NO_NOISE else released
+
+
+def _edge(task: Task, most: float) -> float:
+    """What a norm that is the radius up to a relative 2^-48 counts for in the gradient (mathematics.md, 7.7)."""
+    if task.radius is None:
+        return 0.0
+    steepest = most * task.event.smoothness + task.event.modulus
+    return 2.0**-48 * task.radius * math.sqrt(task.event.modulus * steepest)
 
 
 def _reach(event: ObjectiveEvent, d: int) -> float:
