@@ -243,9 +243,9 @@ def test_old_readers_refuse_and_new_ones_find_damage(tmp_path):
 def test_whether_a_minimiser_is_released_depends_on_it_and_on_public_facts_alone(monkeypatch, noise, beyond, released):
     """Not on where the solver stopped, nor on how many rows there are: neighbours could be told apart by a refusal."""
     (event,) = fitted(DPLogisticRegression, noise=noise).certificate_.events
-    largest, reach = event.largest(2**24, event.modulus), perturbed._reach(event, 5)
-    assert largest >= 63
-    for residual in (0.0, event.tolerance / 2):
+    largest, reach = event.largest(2**20, event.modulus), perturbed._reach(event, 5)
+    assert largest >= 31
+    for residual in (0.0, event.tolerance / 4):
         found = np.r_[largest + beyond * reach, np.zeros(4)], residual
         monkeypatch.setattr(perturbed, "minimise", lambda *_, found=found: found)
         for count in (10, N):
@@ -254,9 +254,9 @@ def test_whether_a_minimiser_is_released_depends_on_it_and_on_public_facts_alone
 
 
 def test_tables_much_larger_than_declared_are_refused():
-    fitted(DPLogisticRegression, rows=N // 4)
+    fitted(DPLogisticRegression, rows=N // 2)
     with pytest.raises(DataError, match="rows="):
-        fitted(DPLogisticRegression, rows=N // 4 - 1)
+        fitted(DPLogisticRegression, rows=N // 2 - 1)
 
 
 def test_the_rounding_bound_covers_what_exact_arithmetic_finds():

@@ -91,7 +91,7 @@ def _release(rows: Rows, task: Task, most: float, source: Entropy) -> Floats:
     d = len(rows.design)
     b, error = _noise(event, d, source)
     error += _edge(task, most) + 2.0**-48 * (float(np.linalg.norm(b)) + event.tolerance)
-    if not error <= event.tolerance / 4:
+    if not error <= event.tolerance / 8:
         raise DiscreetError("Rounding errors may exceed their bound, whatever the rows are. Nothing was released.")
     theta = np.zeros(d)
     for every in (16, 1) if rows.blocks >= _ENOUGH else (1,):
@@ -100,7 +100,7 @@ def _release(rows: Rows, task: Task, most: float, source: Entropy) -> Floats:
             sums = rows.sums(event.loss, at, task.label, every=every)
             return sums.value, sums.gradient, sums.hessian
 
-        goal = event.tolerance / 2 if every == 1 else event.scale / 8
+        goal = event.tolerance / 4 if every == 1 else event.scale / 8
         theta = minimise(smooth, b, penalty, theta, goal, task.radius)[0]
     released = _hidden(theta, event, source)
     largest = event.largest(most, float(penalty.quadratic.max()))
@@ -152,7 +152,7 @@ def _hidden(theta: Floats, event: ObjectiveEvent, source: Entropy) -> Floats:
 
 
 _TOO_MANY = (
-    "The table has more than four times as many rows as rows= says, or more than 2^24 without rows=. The promise is "
+    "The table has more than twice as many rows as rows= says, or more than 2^20 without rows=. The promise is "
     "about smaller tables: declare a larger public number. Nothing was released."
 )
 _TOO_LONG = (

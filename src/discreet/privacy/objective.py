@@ -97,13 +97,13 @@ class ObjectiveEvent:
         return Point(*self.declared) if self.declared else self._own
 
     def largest(self, rows: float, quadratic: float) -> float:
-        """The norm of theta up to which rounding errors of at most so many rows are within a quarter of the tolerance.
+        """The norm of theta up to which rounding errors of at most so many rows are within 5/8 of the tolerance.
 
         `quadratic` is the largest coefficient of the penalty.
         """
         facts = (self.loss, len(self.design), self.norm, rows)
         still = gradient_error(*facts, 0.0)
-        return (self.tolerance / 4 - still) / (gradient_error(*facts, 1.0) - still + 2.0**-48 * quadratic)
+        return (self.tolerance * 0.625 - still) / (gradient_error(*facts, 1.0) - still + 2.0**-48 * quadratic)
 
     def keeps_declared(self) -> bool:
         """Whether the noise keeps what was declared."""

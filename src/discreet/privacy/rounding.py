@@ -32,14 +32,14 @@ def trace_bound(d: int, B: float, lambda_: float, rows: float | None) -> float:
 
 
 def most_rows(rows: float | None) -> float:
-    """The largest table that a perturbed objective is promised for: four times a rounded number of rows.
+    """The largest table that a perturbed objective is promised for: twice a rounded number of rows, or 2^20.
 
     Examples
     --------
     >>> most_rows(1000)
-    4000
+    2000
     """
-    return 4 * rows if rows else ROWS
+    return 2 * rows if rows else 1 << 20
 
 
 def gradient_error(loss: Loss, d: int, B: float, rows: float, size: float) -> float:
