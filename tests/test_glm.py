@@ -1,5 +1,6 @@
 """Models by objective perturbation: right without noise, noisy as stated, certified, and refusing what they must."""
 
+import contextlib
 import json
 import warnings
 
@@ -22,6 +23,7 @@ from discreet import (
     DPPoissonRegression,
     ObjectivePerturbation,
     PrivateMoments,
+    perturbed,
     rows,
 )
 from discreet.errors import (
@@ -38,6 +40,7 @@ from discreet.glm.stages import TwoStages
 from discreet.losses import Logistic
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Point
+from discreet.privacy.rounding import gradient_error
 from discreet.randomness import NO_NOISE
 from discreet.report import report
 from discreet.solve.newton import Penalty, minimise, subgradient
@@ -235,10 +238,25 @@ def test_old_readers_refuse_and_new_ones_find_damage(tmp_path):
         fitted(DPLogisticRegression).release_.save(path)
 
 
-def test_rounding_errors_beyond_the_tolerance_are_refused(monkeypatch):
-    monkeypatch.setattr(rows.Rows, "rounding", lambda *_: 1.0)
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize(("beyond", "released"), [(-2.1, True), (0.1, False)])
+def test_whether_a_minimiser_is_released_depends_on_it_and_on_public_facts_alone(monkeypatch, noise, beyond, released):
+    """Not on where the solver stopped, nor on how many rows there are: neighbours could be told apart by a refusal."""
+    (event,) = fitted(DPLogisticRegression, noise=noise).certificate_.events
+    largest, reach = event.largest(2**20, event.modulus), perturbed._reach(event, 5)
+    assert largest >= 31
+    for residual in (0.0, event.tolerance / 4):
+        found = np.r_[largest + beyond * reach, np.zeros(4)], residual
+        monkeypatch.setattr(perturbed, "minimise", lambda *_, found=found: found)
+        for count in (10, N):
+            with contextlib.nullcontext() if released else pytest.raises(DataError, match="alpha"):
+                model(DPLogisticRegression, noise=noise).fit(X[:count], BINARY[:count])
+
+
+def test_tables_much_larger_than_declared_are_refused():
+    fitted(DPLogisticRegression, rows=N // 2)
     with pytest.raises(DataError, match="rows="):
-        fitted(DPLogisticRegression)
+        fitted(DPLogisticRegression, rows=N // 2 - 1)
 
 
 def test_the_rounding_bound_covers_what_exact_arithmetic_finds():
@@ -258,7 +276,7 @@ def test_the_rounding_bound_covers_what_exact_arithmetic_finds():
         exact = [g + (p - int(y)) * mpmath.mpf(a) for g, a in zip(exact, x.tolist(), strict=True)]
     found = some.sums(Logistic(), theta, lambda y: (y > 0).astype(float)).gradient
     error = float(mpmath.norm([g - mpmath.mpf(f) for g, f in zip(exact, found.tolist(), strict=True)]))
-    assert error <= some.rounding(Logistic(), np.sqrt(5), float(np.linalg.norm(theta)))
+    assert error <= gradient_error(Logistic(), 5, np.sqrt(5), 300, float(np.linalg.norm(theta)))
 
 
 # -------------------------------------------------------------------- penalties and stages

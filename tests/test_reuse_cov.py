@@ -167,6 +167,25 @@ def test_a_norm_bound_on_the_outcomes():
     assert cross.sd < 0.5 * plain.sd
 
 
+def test_what_is_public_of_outcomes_does_not_depend_on_private_features():
+    """Exact sums of the outcomes would show whose features are missing, or long: such domains are refused."""
+    columns = dict.fromkeys("abc", (0, 1)) | dict.fromkeys(NAMES, (-1.5, 1.5))
+    lacking = TABLE.assign(a=TABLE["a"].where(TABLE.index != 7))
+    given = {"epsilon": 1, "delta": 1e-6, "random_state": 0}
+    with pytest.raises(DomainError, match="which rows are left out"):
+        ReuseCov(**given, **PUBLIC, domain=Domain(columns, missing="drop")).fit_source(lacking, NAMES)
+    with pytest.raises(DomainError, match="how far an outcome is shortened"):
+        ReuseCov(**given, **PUBLIC, domain=Domain(columns, data_norm=1.0)).fit_source(TABLE, NAMES)
+    ReuseCov(**given, neighbors="replace-one", domain=Domain(columns, missing="drop")).fit_source(lacking, NAMES)
+    other = TABLE.assign(a=TABLE["a"].where(TABLE.index != 7, 1.0), b=TABLE["b"].where(TABLE.index != 7, 0.0))
+    for ball in (NAMES, ["a", "b"]):
+        domain = Domain(columns, data_norm=1.0, norm_columns=ball)
+        one, two = (PublicOutcomes.from_source(table, domain, NAMES) for table in (TABLE, other))
+        assert (one.n, one.norm) == (two.n, two.norm)
+        assert np.array_equal(one.gram, two.gram)
+        assert np.array_equal(one.sums, two.sums)
+
+
 def test_levels_of_categories_as_outcomes():
     frame = TABLE[list("abc")].assign(sex=np.where(X[:, 0] > 0.5, "F", "M"), up=Y[:, 0] > 0)
     domain = Domain(dict.fromkeys("abc", (0, 1)) | {"sex": ["F", "M"], "up": bool})

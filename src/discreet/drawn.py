@@ -21,7 +21,7 @@ from discreet.errors import DataError
 from discreet.issuing import Release, check_rows
 from discreet.moments import Moments
 from discreet.noise import NORMAL_BITS, add_normal, normals
-from discreet.privacy import ada_ops
+from discreet.privacy import ada_ops, rounding
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.coefficients import PrintedEvent
 from discreet.privacy.posterior import BallEvent, PosteriorEvent
@@ -45,15 +45,15 @@ class Ridge:
     design, target : sequence of str, str
         Names of the regressors' coordinates and of the outcome's.
     rows : float, optional
-        The declared bound on the number of rows; a table with more is refused.
+        The declared bound on the number of rows, or 2^24; a table with more is refused.
     """
 
     def __init__(self, moments: Moments, design: tuple[str, ...], target: str, rows: float | None) -> None:
         self.moments, self.rows, self.d = moments, rows, len(design)
         self.places = [*moments.domain.indices(design), *moments.domain.indices([target])]
         check_rows(moments.count, rows)
-        if moments.count > MAX_ROWS:
-            raise DataError("The table is too large for a release in floating point.")
+        if moments.count > min(MAX_ROWS, rounding.ROWS if rows is None else math.inf):
+            raise DataError(_ROUNDING)
         S = moments.floats(self.places)
         self.S, self.b = S[:-1, :-1], S[:-1, -1]
 

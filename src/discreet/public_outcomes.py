@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.encoding import ONE, Encoder
-from discreet.errors import DataError, ParameterError
+from discreet.errors import DataError, DomainError, ParameterError
 from discreet.sources import open_source
 
 Floats = NDArray[np.float64]
@@ -56,6 +56,7 @@ class PublicOutcomes:
     @classmethod
     def from_source(cls, source: Any, domain: Domain, targets: Sequence[str]) -> PublicOutcomes:
         """Read all rows once; only the outcomes are used."""
+        refuse_mixed(domain, targets)
         opened, encoder = open_source(source, domain), Encoder(domain)
         if opened.once:
             raise ParameterError(
@@ -95,3 +96,19 @@ class PublicOutcomes:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Facts about public outcomes are not pickled: read them again.")
+
+
+def refuse_mixed(domain: Domain, targets: Sequence[str]) -> None:
+    """Refuse a domain in which an encoded outcome, or whether its row counts, depends on the features of that row."""
+    if domain.missing == "drop":
+        raise DomainError(
+            "missing='drop' does not go with public outcomes: which rows are left out depends on their features, which "
+            "are private, and exact sums over the outcomes of the others would show it. Fill in what is missing first."
+        )
+    own = {domain.entries[i].column for i in domain.indices(targets)}
+    ball = set(domain.norm_columns)
+    if own & ball and ball - own:
+        raise DomainError(
+            "data_norm covers outcomes and features together, so how far an outcome is shortened depends on the "
+            "features, which are private. With public outcomes name norm_columns= that are all outcomes, or all not."
+        )

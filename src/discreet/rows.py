@@ -24,7 +24,6 @@ KEEP_BYTES = 1 << 31
 
 BLOCK = 8192
 _SPLIT_BITS = 13
-_UNIT = 2.0**-53
 
 
 class Sums(NamedTuple):
@@ -91,7 +90,7 @@ class Rows:
 
         Slopes are split into a multiple of 2^-13 of the largest and a rest. Products of the first part with lattice
         points add up exactly inside a block, those of the rest with an error 2^-14 times as large as usual; blocks
-        are added up without error. `rounding` bounds what is left.
+        are added up without error. `privacy.rounding.gradient_error` bounds what is left.
         """
         unit = math.ldexp(1.0, math.frexp(loss.slope)[1] - _SPLIT_BITS)
 
@@ -110,16 +109,6 @@ class Rows:
         gradient = np.array([math.fsum(row) for row in parts.tolist()])
         times = self.count / count
         return Sums(math.fsum(values) * times, gradient * times, np.sum(hessians, axis=0) * times, count)
-
-    def rounding(self, loss: Loss, norm: float, size: float) -> float:
-        """A bound on the error of the gradient's norm in floating point, at a theta of this norm.
-
-        A row's eta errs by at most (d + 1) u |x| |theta|, its slope by `curvature` times that and a few units in the
-        last place; the split of `sums` adds 8,192 u 2^-13 of the largest slope. Twice their sum is taken.
-        """
-        eta = (len(self.design) + 2) * _UNIT * norm * size
-        slope = loss.curvature * eta + (16 + BLOCK * 2.0 ** (1 - _SPLIT_BITS)) * _UNIT * loss.slope
-        return 2 * self.count * norm * slope
 
     def each(self, work: Callable[[Floats, Floats], Any]) -> list[Any]:
         """What a function makes of each block of rows (X, y); in one thread, for randomness has one source."""

@@ -26,9 +26,9 @@ from discreet.batches import _chooser, _coins, block_coefficients, clipped_gradi
 from discreet.blocks import block_sums
 from discreet.drawn import Ridge
 from discreet.encoding import ONE
-from discreet.errors import DataError
+from discreet.errors import DataError, ParameterError
 from discreet.linear.asked import Asked
-from discreet.privacy import gdp, ops
+from discreet.privacy import gdp, ops, rounding
 from discreet.privacy.iterates import gradient_change, sampled_curve
 from discreet.privacy.output_perturbation import root
 from discreet.privacy.rounding import relative, tolerance, trace_bound
@@ -310,6 +310,24 @@ def test_batches_spend_what_was_promised():
         assert replace(event, sd=event.sd / 1.05).law.delta(1.0) > 1e-5
 
 
+@pytest.mark.filterwarnings("ignore::discreet.DiscreetWarning")
+@pytest.mark.parametrize(("cls", "options"), [(AdaOPS, {}), (OutputPerturbation, {"shape": "fisher"}), (OPS, {})])
+@pytest.mark.parametrize("epsilon", [9.0, 50.0])
+def test_large_replace_one_promises_are_found_to_be_kept(cls, options, epsilon):
+    """Failures times 1 + e^(epsilon/2) exceed delta soon beyond the promise: powers of two may all lie outside."""
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+    facts = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "rows": 60, "neighbors": "replace-one"}
+    certificate = cls(epsilon=epsilon, delta=1e-3, **facts, **options).fit(X, X[:, 0]).certificate_
+    assert 0.99 * epsilon < certificate.epsilon <= epsilon
+
+
+def test_the_accountant_is_not_asked_for_less_than_its_errors():
+    """Replace-one asks it for delta/(1 + e^(epsilon/2)), which must be 1e-11 at least as well."""
+    model = NoisySGD(epsilon=8, delta=1e-10, rows=10, bounds_X=(-1, 1), bounds_y=(-1, 1), neighbors="replace-one")
+    with pytest.raises(ParameterError, match="accountant"):
+        model.fit(np.zeros((2, 1)), np.zeros(2))
+
+
 # -------------------------------------------------------------------- blocks
 
 
@@ -376,6 +394,14 @@ def test_a_draw_has_the_covariance_it_should():
     H, theta = ridge(X, X[:, 0], 2.0)
     np.testing.assert_allclose(np.cov(drawn.T), np.linalg.inv(H) / 0.5, rtol=0.06, atol=1e-3)
     np.testing.assert_allclose(drawn.mean(axis=0), theta, atol=0.02)
+
+
+def test_a_table_without_declared_rows_is_refused_by_its_rows_and_not_by_what_they_hold(monkeypatch):
+    monkeypatch.setattr(rounding, "ROWS", 40)
+    for value in (2.0**-10, 1.0):
+        fitted(AdaOPS, np.full((40, 1), value), np.ones(40), rows=None)
+        with pytest.raises(DataError, match="rows="):
+            fitted(AdaOPS, np.full((41, 1), value), np.ones(41), rows=None)
 
 
 def test_tables_larger_than_declared_are_refused():

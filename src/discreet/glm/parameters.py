@@ -12,7 +12,8 @@ COMMON = """epsilon, delta : float
     fit_intercept : bool
         Whether the model has an intercept. It is penalised as the other coefficients are, for the proof needs it.
     rows : int, optional
-        The public, rounded number of rows, declared by you."""
+        The public, rounded number of rows, declared by you. Tables of more than twice as many, or of more than 2^20
+        where it is not given, are refused."""
 PENALTY = """penalty : {"l2", "l1", "elasticnet"}
         alpha |theta|^2/2; alpha |theta|_1; or alpha (l1_ratio |theta|_1 + (1 - l1_ratio) |theta|^2/2); beside the *sum*
         of the rows' losses, for columns mapped to [-1, 1]. The quadratic part that privacy needs and the penalty does

@@ -46,7 +46,7 @@ def descent(event: GradientEvent, facts: Facts) -> list[Part]:
             return own
         if facts.pair is None:
             worst = float(np.linalg.norm([once / sd for once, sd in zip(_once(event), event.sds, strict=True)]))
-            return np.minimum((np.sqrt(own) + worst * rows.present) ** 2, everyone)
+            return np.minimum((np.sqrt(own) + worst) ** 2, everyone)
         w = _signed(facts.pair.used[None], event, facts)
         both = _form(z, M, w) * (z[:, :d] @ w[0, :d])
         moved: Floats = own + float(w[0, :d] @ w[0, :d]) * _form(w, M, w) - 2 * both

@@ -64,7 +64,7 @@ def _moved(block: Block, facts: Facts, rows: Rows, w: Floats | None) -> Floats:
     if w is None:
         constant = float(X[0] == 0)
         longest = (np.sqrt(np.maximum(p - constant, 0.0)) + math.sqrt(R2 - constant)) ** 2
-        return (p**2 + R2**2 if block.statistic == "gram" else longest * y2) * rows.present
+        return p**2 + R2**2 if block.statistic == "gram" else longest * y2
     q, g = float(w[X] @ w[X]), rows.Z[:, X] @ w[X]
     square = p**2 + q**2 - 2 * g**2 if block.statistic == "gram" else (p + q - 2 * g) * y2
     return np.maximum(square, 0.0)

@@ -122,6 +122,10 @@ class Facts:
         """The exact moments, summed up only where a part needs them."""
         return self._moments()
 
+    def touched(self, rows: Rows) -> Floats:
+        """1 for a row whose change may move the release; under replace-one a dropped row too, for another comes."""
+        return np.ones(len(rows.Z)) if self.replaces else rows.present
+
     def spectrum(self, design: tuple[str, ...]) -> Spectrum:
         """Of X'X."""
         return Spectrum(self.moments.floats(self.domain.indices(design)))
@@ -189,9 +193,9 @@ def own_curve(event: Any, facts: Facts, why: str = "the certificate's own bound 
     name = getattr(event, "name", type(event).__name__)
     found = []
     if event.mu > 0:
-        found.append(Part(name, lambda rows: event.mu**2 * rows.present, event.mu**2, why))
+        found.append(Part(name, lambda rows: event.mu**2 * facts.touched(rows), event.mu**2, why))
     if event.law is not None:
-        found.append(Part(name, lambda rows: rows.present, note=why, laws=(Point(0.0), event.law)))
+        found.append(Part(name, facts.touched, note=why, laws=(Point(0.0), event.law)))
     return found
 
 

@@ -31,8 +31,12 @@ def delta(events: Iterable[Event], epsilon: float) -> float:
     return together(others, mu(events))(epsilon)
 
 
-def epsilon(events: Iterable[Event], delta: float) -> float:
-    """The least epsilon that all events together keep at delta, rounded up; exact for Gaussian ones."""
+def epsilon(events: Iterable[Event], delta: float, first: float = 1.0) -> float:
+    """The least epsilon that all events together keep at delta, rounded up; exact for Gaussian ones.
+
+    Where curves are searched, the search begins at `first`: a bound through the table without a row, which is
+    (1 + e^(epsilon/2)) times another, may grow again beyond a promise that it keeps; no search may pass that by.
+    """
     events = list(events)
     failure = math.fsum(law.probability for law in laws(events) if isinstance(law, Failure))
     others = [law for law in laws(events) if not isinstance(law, Failure)]
@@ -46,7 +50,7 @@ def epsilon(events: Iterable[Event], delta: float) -> float:
     if len(points) == len(others) and mu(events) == 0 and (delta == 0 or len(points) == 1):
         return math.fsum(point.epsilon for point in points) if delta or not any(p.failure for p in points) else math.inf
     curve = together(others, mu(events))
-    low, high = 0.0, 1.0
+    low, high = 0.0, first
     while curve(high) > delta:
         low, high = high, high * 2
         if high > 2.0**40:

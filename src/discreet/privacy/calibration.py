@@ -12,9 +12,13 @@ from discreet.losses import Loss
 from discreet.privacy import accounting
 from discreet.privacy.events import Event
 from discreet.privacy.objective import Noise, ObjectiveEvent
+from discreet.privacy.rounding import gradient_error, most_rows
 
 OUTPUT_SHARE = 0.1
 """The noise on the result has a tenth of the mu (a fiftieth of the epsilon) of that in the objective."""
+
+SIZE = 32.0
+"""The tolerance covers rounding errors at coefficients of this norm at least, in units of the mapped columns."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class Calibration:
     def event(self, modulus: float, scale: float, declared: tuple[float, float] | None = None) -> ObjectiveEvent:
         """A perturbed minimiser with this noise, its tolerance and the noise on the result that hides it."""
         L = self.norm * self.loss.slope
-        tolerance = max(2.0**-24 * scale, (self.rows or 0) * 2.0**-40 * L)
+        needed = 1.6 * gradient_error(self.loss, len(self.design), self.norm, most_rows(self.rows), SIZE)
+        tolerance = max(2.0**-24 * scale, needed, 2.0**-36 * modulus)
         share = OUTPUT_SHARE if self.noise == "gaussian" else OUTPUT_SHARE / 5
         output = 2 * tolerance / modulus / (share * L / scale)
         facts = (self.loss, self.design, self.norm, modulus, scale, tolerance, output, self.neighbors, self.noise)

@@ -71,7 +71,8 @@ class Certificate:
     @property
     def epsilon(self) -> float:
         """The exact epsilon of the listed events, recomputed."""
-        return accounting.epsilon(self.events, self.guarantee.delta) if self.events else 0.0
+        promised = self.guarantee
+        return accounting.epsilon(self.events, promised.delta, promised.epsilon or 1.0) if self.events else 0.0
 
     def check(self) -> list[Finding]:
         """Recompute the noise's cost from the bounds and the listed noise, and compare it with the promise."""

@@ -24,6 +24,7 @@ from discreet.checks import Neighbors, is_real
 from discreet.errors import FileFormatError
 from discreet.losses import Loss, loss_from_dict
 from discreet.privacy.laws import Law, Point, Tail, together
+from discreet.privacy.rounding import gradient_error
 
 Floats = NDArray[np.float64]
 Noise = Literal["gaussian", "laplace"]
@@ -94,6 +95,15 @@ class ObjectiveEvent:
     def law(self) -> Law:
         """The other part: as declared beforehand, or as the noise has it."""
         return Point(*self.declared) if self.declared else self._own
+
+    def largest(self, rows: float, quadratic: float) -> float:
+        """The norm of theta up to which rounding errors of at most so many rows are within 5/8 of the tolerance.
+
+        `quadratic` is the largest coefficient of the penalty.
+        """
+        facts = (self.loss, len(self.design), self.norm, rows)
+        still = gradient_error(*facts, 0.0)
+        return (self.tolerance * 0.625 - still) / (gradient_error(*facts, 1.0) - still + 2.0**-48 * quadratic)
 
     def keeps_declared(self) -> bool:
         """Whether the noise keeps what was declared."""

@@ -72,16 +72,23 @@ class NoisySGD(CoefficientsRegressor):
         if not checks.is_real(self.rate) or not 2.0**-20 <= self.rate <= 1:
             raise ParameterError(f"rate must lie between 2^-20 and 1, got {self.rate!r}.")
         promise = super()._check()
-        if promise.delta < LEAST_DELTA:
-            raise ParameterError(f"delta must be at least {LEAST_DELTA:g}: the accountant's own errors come near it.")
+        if self._add_remove(promise)[1] < LEAST_DELTA:
+            raise ParameterError(
+                f"delta must be at least {LEAST_DELTA:g}, or (1 + e^(epsilon/2)) times as much for replace-one "
+                "neighbours: the accountant's own errors come near it."
+            )
         return promise
+
+    @staticmethod
+    def _add_remove(promise: Guarantee) -> tuple[float, float]:
+        """The promise that the accountant is asked for."""
+        pair = promise.epsilon, promise.delta
+        return replace_one(*pair) if promise.neighbors == "replace-one" else pair
 
     def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
         subject, promise = self._subject(domain, asked), asked.promise
         d, B, Y, size = len(subject.design), subject.norm, subject.outcome, float(self.rows or 0)
-        epsilon, delta = promise.epsilon, promise.delta
-        if promise.neighbors == "replace-one":
-            epsilon, delta = replace_one(epsilon, delta)
+        epsilon, delta = self._add_remove(promise)
         rate = round(self.rate * 2**32) / 2**32
         clip = self.clip or B * Y
         bound = (clip + d**0.5 * 2.0**-21) * (1 + 2.0**-40)
