@@ -23,6 +23,7 @@ from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
 
 Floats = NDArray[np.float64]
 
+
 @parts_of(SampledEvent, moments=lambda event: any(block.statistic == "eigenvalue" for block in event.blocks))
 def sample(event: SampledEvent, facts: Facts) -> list[Part]:
     """The event's curve at the row's own mu."""

@@ -40,18 +40,18 @@ class PosteriorCurve:
     ----------
     gamma : float
         The precision.
-    spare, hidden : float
-        What hides the rounding errors of the draw is (spare, hidden)-private, and is added as in the certificate.
+    spare, failure : float
+        What hides the rounding errors of the draw is (spare, failure)-private, and is added as in the certificate.
     """
 
     width: ClassVar[int] = 2
 
     gamma: float
     spare: float = 0.0
-    hidden: float = 0.0
+    failure: float = 0.0
 
     def delta(self, epsilon: Floats, mu: Floats, statistics: Floats) -> Floats:
-        """The worse of the two directions; below 0 that is the other one, where HS_e(Q, P) = 1 - e^e + e^e HS_-e(P, Q)."""
+        """The worse of the two directions: below 0 the other one, HS_e(Q, P) = 1 - e^e + e^e HS_-e(P, Q)."""
         m, rho = np.maximum(statistics[0], _LEAST), np.sqrt(self.gamma) * np.abs(statistics[1])
         e, alone = epsilon - self.spare, mu == 0
         if alone.all():
@@ -62,7 +62,7 @@ class PosteriorCurve:
         if self.spare:
             below = np.exp(np.minimum(e, 0.0))
             found = 1 - below + below * found
-        return found * _UP + self.hidden
+        return found * _UP + self.failure
 
     def size(self, statistics: Floats) -> Floats:
         """The standard deviation of the loss."""
@@ -95,7 +95,9 @@ def without(e: Floats, m: Floats, rho: Floats) -> Floats:
 
 
 def beside(e: Floats, mu: Floats, m: Floats, rho: Floats) -> Floats:
-    """The draw together with a mu-GDP part, for epsilon >= 0: never too small, and a relative 6e-4 too large at most, or 2e-3 where rho < 3 sqrt(m).
+    """The draw together with a mu-GDP part, for epsilon >= 0: never too small.
+
+    Too large by a relative 6e-4 at most, or 2e-3 where rho < 3 sqrt(m).
 
     Examples
     --------

@@ -4,10 +4,10 @@ Under the law of one direction let Z be standard normal, and the loss of a row
 
     T = A Z1^2 + 2 B Z1 Z2 + b1 Z1 + b2 Z2 + mu Z3 + c.
 
-Turn the axes: Z = Y e + U with e a unit vector and U normal across it. Given U, T is a quadratic in Y alone, alpha Y^2 +
-beta Y + gamma, and E (1 - e^(epsilon - T))+ over Y has a closed form (``docs/mathematics.md``, 10.10). With e the
-gradient of T where T = epsilon is likeliest, that closed form hardly depends on U, and a few Gauss-Hermite points leave
-a relative error below 2e-4, half of what is added. `bend` says by how much the gradient turns on the way there.
+Turn the axes: Z = Y e + U with e a unit vector and U normal across it. Given U, T is a quadratic in Y alone,
+alpha Y^2 + beta Y + gamma, and E (1 - e^(epsilon - T))+ over Y has a closed form (``docs/mathematics.md``, 10.10). With
+e the gradient of T where T = epsilon is likeliest, that closed form hardly depends on U, and a few Gauss-Hermite points
+leave a relative error below 2e-4, half of what is added. `bend` says by how much the gradient turns on the way there.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Quadratic(NamedTuple):
 
     def of(self, rows: NDArray[np.bool_]) -> Quadratic:
         """Those of some rows."""
-        return Quadratic(*(a[rows] if isinstance(a, np.ndarray) else a for a in self))
+        A, B, b1, b2, mu, c = (a[rows] if isinstance(a, np.ndarray) else a for a in self)
+        return Quadratic(A, B, b1, b2, mu, c)  # type: ignore[arg-type]
 
 
 def bend(T: Quadratic, epsilon: Floats) -> Floats:
@@ -59,12 +60,13 @@ def bend(T: Quadratic, epsilon: Floats) -> Floats:
     >>> bend(Quadratic(0.01 * one, 0.0, 0.6 * one, 0.0, 0.8 * one, one / 2), np.array([2.5])).round(3)
     array([0.032])
     """
-    A, B, b1, b2, mu, c = T
+    A, B, b1, b2, _, c = T
     size2 = _square(T)
     square = A**2 + 2 * B**2
     across = np.maximum(square - ((A * b1 + B * b2) ** 2 + (B * b1) ** 2) / size2, 0.0)
     way = np.maximum(np.abs(epsilon - c) / size2, size2**-0.5)
-    return np.sqrt(np.maximum(4 * way**2 * across, square))
+    found: Floats = np.sqrt(np.maximum(4 * way**2 * across, square))
+    return found
 
 
 def stick(T: Quadratic, epsilon: Floats, points: Points) -> Floats:
@@ -165,8 +167,7 @@ def _above(alpha: Floats, beta: Floats, gamma: Floats, s: Floats) -> Floats:
 
 
 def _tail(a: Floats, b: Floats, s: Floats) -> Floats:
-    """phi(a) (M(a) - M(b)/s), M the Mills ratio: of the Y beyond a root of T, at a in units of Y and b in those of the
-    other law."""
+    """phi(a) (M(a) - M(b)/s), M the Mills ratio: of Y beyond a root of T, at a under one law and b under the other."""
     with np.errstate(under="ignore"):
         a = np.clip(a, -36.0, 38.0)
         found: Floats = np.exp(a * a / -2) * (erfcx(a / _ROOT2) - erfcx(np.maximum(b, -36.0) / _ROOT2) / s) / 2

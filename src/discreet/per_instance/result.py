@@ -44,10 +44,10 @@ class Measured(NamedTuple):
         return not self.part.laws and self.part.curve is None
 
     def levelled(self) -> Measured:
-        """With one of a few laws for each row instead of a curve, where its curve knows some: these can be convolved."""
+        """With one of a few laws for each row instead of a curve, where that has some: these can be convolved."""
         if not isinstance(self.part.curve, SampledCurve):
             return self
-        laws, places = self.part.curve.levels(self.values[0])
+        laws, places = self.part.curve.levels(self.values[0], float(self.part.everyone[0]))  # type: ignore[index]
         return Measured(replace(self.part, curve=None, laws=laws), places)
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ at most, and epsilon less than 1e-3.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ class SampledCurve:
     """
 
     width: ClassVar[int] = 1
+    failure: ClassVar[float] = 0.0
 
     rate: float
     neighbors: Neighbors
@@ -56,19 +57,21 @@ class SampledCurve:
         """The worse of the directions."""
         size = self.size(statistics)
         losses, masses, infinite = _discrete(np.maximum(mu, np.maximum(_BESIDE * size, _LEAST)))
-        ways = sampled(self.rate, np.maximum(statistics[0], 1e-100), self.neighbors).ways  # type: ignore[arg-type]
+        own: Any = np.maximum(statistics[0], 1e-100)
+        ways = sampled(self.rate, own, self.neighbors).ways
         found = np.max([(masses * way(epsilon - losses)).sum(axis=0) for way in ways], axis=0) + infinite
         return np.where((size > 0) | (mu > 0), np.minimum(found * _UP, 1.0), 0.0)
 
     def size(self, statistics: Floats) -> Floats:
         """About q mu."""
-        return self.rate * statistics[0]
+        found: Floats = self.rate * statistics[0]
+        return found
 
-    def levels(self, mu: Floats) -> tuple[tuple[Law, ...], Floats]:
-        """Laws at a few mu, evenly on a log scale over three powers of two, and for each row the place of its own."""
-        mus = float(mu.max()) * 2.0 ** (3 * (np.arange(1, LEVELS + 1) - LEVELS) / LEVELS)
-        laws = (Point(0.0), *(sampled(self.rate, float(one), self.neighbors) for one in mus))
-        return laws, np.where(mu > 0, np.minimum(np.searchsorted(mus, mu) + 1.0, LEVELS), 0.0)
+    def levels(self, mu: Floats, top: float) -> tuple[tuple[Law, ...], Floats]:
+        """Laws at a few mu, evenly on a log scale over three powers of two up to the top; and the place of each row."""
+        mus = top * 2.0 ** (3 * (np.arange(1, LEVELS + 1) - LEVELS) / LEVELS)
+        laws: tuple[Law, ...] = (Point(0.0), *(sampled(self.rate, float(one), self.neighbors) for one in mus))
+        return laws, np.where(mu > 0, np.minimum(np.searchsorted(mus, mu * (1 - 2.0**-40)) + 1.0, LEVELS), 0.0)
 
 
 def _discrete(mu: Floats) -> tuple[Floats, Floats, Floats]:

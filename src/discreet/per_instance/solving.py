@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfinv, log_ndtr
 
 from discreet.per_instance import curves
@@ -36,13 +36,20 @@ def delta(curve: Curve, mu: Floats, statistics: Floats, epsilon: float) -> Float
 
 def epsilon(curve: Curve, mu: Floats, statistics: Floats, delta: float) -> Floats:
     """epsilon_i(delta) of every row, to a relative 1e-6, from the safe side."""
-    sizes, starts, slopes = _gaussian(delta)
+    target = delta - curve.failure
+    if target <= 0:
+        return np.full(len(mu), np.inf)
+    sizes, starts, slopes = _gaussian(target)
 
     def work(at: slice) -> Floats:
         here, known = mu[at], statistics[:, at]
         size = np.hypot(here, curve.size(known))
         start, slope = np.interp(size, sizes, starts), np.interp(size, sizes, slopes)
-        return _least(lambda e, rows: curve.delta(e, here[rows], known[:, rows]), delta, start, slope)
+
+        def above(e: Floats, rows: NDArray[np.intp]) -> Floats:
+            return curve.delta(e, here[rows], known[:, rows]) - curve.failure
+
+        return _least(above, target, start, slope)
 
     return _chunks(len(mu), work)
 
@@ -52,7 +59,7 @@ def _gaussian(delta: float) -> tuple[Floats, Floats, Floats]:
     least = 2 * np.sqrt(2) * float(erfinv(delta))
     mu = np.geomspace(least * (1 + 1e-9), max(100.0, 2 * least), 1000)
     e = curves.epsilon(mu, delta)
-    return mu, e, np.exp(e + log_ndtr(-e / mu - mu / 2)) / (delta * _height(np.float64(delta)))
+    return mu, e, np.exp(e + log_ndtr(-e / mu - mu / 2)) / (delta * _height(delta))
 
 
 def _chunks(rows: int, work: Callable[[slice], Floats]) -> Floats:
@@ -63,22 +70,20 @@ def _chunks(rows: int, work: Callable[[slice], Floats]) -> Floats:
         return np.concatenate(list(pool.map(work, places)))
 
 
-def _height(delta: Floats) -> Floats:
+def _height(delta: ArrayLike) -> Floats:
     """h, from delta."""
     found: Floats = np.sqrt(-2 * np.log(np.clip(delta, 1e-300, 1.0)))
     return found
 
 
-def _least(
-    curve: Callable[[Floats, NDArray[np.intp]], Floats], delta: float, start: Floats, slope: Floats
-) -> Floats:
+def _least(curve: Callable[[Floats, NDArray[np.intp]], Floats], delta: float, start: Floats, slope: Floats) -> Floats:
     """The least epsilon from 0 on at which each curve is at most delta.
 
     A secant step from `last` and e to `new` leaves an error of (new - e)(new - last) h''/2h'. That h is nearly linear
-    means abs(new h''/2h') < 1, so (new - e)(new - last)/new is more than the error; it is added. The first step takes the
-    slope of a Gaussian part of the same size, and for it `last` is 0.
+    means abs(new h''/2h') < 1, so (new - e)(new - last)/new is more than the error; it is added. The first step
+    takes the slope of a Gaussian part of the same size, and for it `last` is 0.
     """
-    goal, found, at, e = _height(np.float64(delta)), np.zeros(len(start)), np.arange(len(start)), start
+    goal, found, at, e = _height(delta), np.zeros(len(start)), np.arange(len(start)), start
     low, high, last = np.full(len(e), -1.0), np.full(len(e), np.inf), np.full(len(e), -1e-12)
     h = _height(curve(e, at)) - goal
     before = h - slope * (e - last)
@@ -91,7 +96,9 @@ def _least(
         new = np.where(secant, new, np.where(np.isinf(high), 2 * e + 1e-6, (np.maximum(low, 0) + high) / 2))
         error = np.abs((new - e) * (new - last))
         done = secant & (error <= _CLOSE * new**2) | (high - low < _MARGIN * high) | (high == 0)
-        found[at[done]] = np.minimum(new[done] * (1 + _MARGIN) + error[done] / np.maximum(new[done], 1e-300), high[done])
+        found[at[done]] = np.minimum(
+            new[done] * (1 + _MARGIN) + error[done] / np.maximum(new[done], 1e-300), high[done]
+        )
         left = ~done
         if not left.any():
             return found

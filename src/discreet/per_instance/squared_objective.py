@@ -106,7 +106,7 @@ def statistics(rows: LeaveOneOut) -> Floats:
 
 
 def _quadratics(statistics: Floats, sigma: float, mu: Floats) -> tuple[Quadratic, Quadratic]:
-    """The loss in normals: R = sigma sqrt(s) (rho + Z1) and u = sigma (m Z1 + n Z2)/sqrt(s), with n^2 = s |x|^2 - m^2."""
+    """The loss in normals: R = sigma sqrt(s) (rho + Z1), u = sigma (m Z1 + n Z2)/sqrt(s), n^2 = s |x|^2 - m^2."""
     m, s, r, x2 = statistics
     rho, grown, log = r / (sigma * np.sqrt(np.maximum(s, 1e-280))), 1 + m, np.log1p(m)
     found = []

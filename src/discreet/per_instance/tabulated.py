@@ -84,9 +84,7 @@ def _read(curve: Curve, gaussian: Callable[[Floats, Floats], Floats], mu: Floats
         short = 4 * maximum_filter(np.maximum(ratio(*middles) - table(*middles), 0.0), size=3)
         if short.max() <= _SLACK:
             break
-    cell = tuple(
-        np.minimum((a - at[0]) / (at[1] - at[0]), len(at) - 2).astype(np.intp) for a, at in ((x, xs), (y, ys))
-    )
+    cell = tuple(np.minimum((a - at[0]) / (at[1] - at[0]), len(at) - 2).astype(np.intp) for a, at in ((x, xs), (y, ys)))
     found[rows] = (table.ev(x, y) + short[cell] + _MORE) * np.hypot(s, mu)
     return found
 
