@@ -55,7 +55,7 @@ def test_a_draw_beside_a_gaussian_part_is_bounded_tightly():
     rho = b / np.sqrt(m)
     forth, back = (on_a_fine_grid(T, e) for T in draw(m, rho, mu))
     known = forth > 1e-11
-    assert (back[known] <= forth[known] * (1 + 1e-6)).all()  # 10.10: the first direction is the worse one
+    assert (back[known] <= forth[known] * (1 + 1e-6)).all()  # 10.9: the first direction is the worse one
     above = posterior_curve.beside(e, mu, m, rho)[known] / forth[known] - 1
     assert above.min() >= 0
     assert above[(rho**2 >= 9 * m)[known]].max() <= 7e-4

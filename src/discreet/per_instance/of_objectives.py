@@ -30,6 +30,7 @@ from scipy.special import ndtr
 
 from discreet.losses import Squared
 from discreet.per_instance.parts import Facts, Part, own_curve, parts_of, span
+from discreet.per_instance.quadratic_loss import ROUNDED
 from discreet.per_instance.squared_objective import SquaredCurve, statistics
 from discreet.per_instance.stream import Rows
 from discreet.privacy.laws import Law, Point
@@ -82,6 +83,7 @@ def _exactly(event: ObjectiveEvent, facts: Facts, failure: float) -> Part:
         return statistics(facts.leave_one_out(rows, event.design, target, event.modulus))
 
     given = f"up to a probability below {max(failure, 1e-300):.1g} that a prediction leaves the bounds of the loss"
+    given = f"{given}; {ROUNDED}"
     return Part(event.name, cost, None, given=given, curve=SquaredCurve(event.scale, failure))
 
 

@@ -6,7 +6,7 @@ mu-GDP part, whose loss is mu Z + mu^2/2, the sum is nearly linear in two normal
 gives its curve or a relative 6e-4 more. For the others the hockey stick is the mean of one part's curve over the other
 part's loss: of the smaller over the larger, so that what is integrated is smooth. Its relative error is below 1e-6, but
 for rho < 3 sqrt(m), where up to 1e-3 is added for it.
-The direction without the row against with it is the worse one from epsilon = 0 on (8.2 and 10.10).
+The direction without the row against with it is the worse one from epsilon = 0 on (8.2 and 10.9).
 """
 
 from __future__ import annotations
