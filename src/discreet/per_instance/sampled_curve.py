@@ -44,7 +44,7 @@ class SampledCurve:
     --------
     >>> one = np.ones(1)
     >>> SampledCurve(0.1, "add-remove").delta(0.2 * one, 0.1 * one, one[None]).round(3)
-    array([0.01])
+    array([0.013])
     """
 
     width: ClassVar[int] = 1
