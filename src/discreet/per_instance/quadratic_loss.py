@@ -80,6 +80,24 @@ def stick(T: Quadratic, epsilon: Floats, points: Points) -> Floats:
     >>> stick(Quadratic(0 * one, 0.0, 0.6 * one, 0.0, 0.8 * one, one / 2), one, line(3)).round(4)  # that of 1-GDP
     array([0.1269])
     """
+    if isinstance(T.B, np.ndarray):
+        return _in_space(T, epsilon, points)
+    A, _, b1, _, mu, c = T
+    c = c - epsilon
+    e1 = b1 * (1 - 2 * c / _square(T) * A)  # the gradient where T = epsilon is likeliest
+    norm = np.hypot(e1, mu)
+    e1, e3 = e1 / norm, mu / norm
+    m1, along = A * e1, b1 * e1 + mu * e3
+    alpha, total = m1 * e1, np.zeros_like(c)
+    s = np.sqrt(1 + 2 * alpha)
+    for x, _, weight in points:
+        u = x * e3
+        total += weight * _above(alpha, along + 2 * m1 * u, c + (b1 + A * u) * u - x * mu * e1, s)
+    return np.clip(total, 0.0, 1.0)
+
+
+def _in_space(T: Quadratic, epsilon: Floats, points: Points) -> Floats:
+    """`stick` with Z2."""
     A, B, b1, b2, mu, c = T
     c = c - epsilon
     a = -2 * c / _square(T)  # twice the way to T = epsilon, over the gradient
