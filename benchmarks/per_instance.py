@@ -6,11 +6,22 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from benchmarks.common import in_process, options, ran_job, report
 from benchmarks.parquet import domain, write
-from discreet import OPS, AdaSSP, DiscreetWarning, DPLinearRegression, Moments, NoisyGradientDescent
+from discreet import (
+    OPS,
+    AdaOPS,
+    AdaSSP,
+    DiscreetWarning,
+    DPLinearRegression,
+    Moments,
+    NoisyGradientDescent,
+    ObjectivePerturbation,
+    ReuseCov,
+)
 from discreet.per_instance import leave_one_out, losses
 
 METHODS = {
@@ -18,8 +29,11 @@ METHODS = {
     "AdaSSP": AdaSSP,
     "OPS": OPS,
     "NoisyGradientDescent": NoisyGradientDescent,
+    "AdaOPS": AdaOPS,
+    "ObjectivePerturbation": ObjectivePerturbation,
+    "ReuseCov": partial(ReuseCov, subsample=0.3),
 }
-NEED_MOMENTS = ("AdaSSP", "OPS")
+NEED_MOMENTS = ("AdaSSP", "OPS", "AdaOPS", "ObjectivePerturbation")
 
 
 def release(folder: Path, rows: int, columns: int) -> None:
@@ -54,6 +68,9 @@ JOBS: dict[str, Callable[[Path, int, int], object]] = {
     "losses, AdaSSP (least eigenvalue)": lambda folder, rows, columns: epsilons(folder, "AdaSSP"),
     "losses, OPS (posterior sample)": lambda folder, rows, columns: epsilons(folder, "OPS"),
     "losses, NoisyGradientDescent": lambda folder, rows, columns: epsilons(folder, "NoisyGradientDescent"),
+    "losses, AdaOPS (three stages)": lambda folder, rows, columns: epsilons(folder, "AdaOPS"),
+    "losses, ObjectivePerturbation": lambda folder, rows, columns: epsilons(folder, "ObjectivePerturbation"),
+    "losses, ReuseCov of a sample": lambda folder, rows, columns: epsilons(folder, "ReuseCov"),
     "leverages and residuals": lambda folder, rows, columns: leverages(folder, columns),
 }
 

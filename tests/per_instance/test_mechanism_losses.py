@@ -116,9 +116,8 @@ def test_epsilons_of_objective_perturbation_meet_their_delta():
     rows = Ridge(X.T @ X, X.T @ y, 0.6).without(X, y)
     found = squared_objective.epsilon(rows, 2.0, 1e-4)
     for i in (0, 7, 19):
-        assert max(way[i] for way in squared_objective.delta(rows, 2.0, float(found[i]))) == pytest.approx(
-            1e-4, rel=1e-5
-        )
+        reached = max(way[i] for way in squared_objective.delta(rows, 2.0, float(found[i])))
+        assert 1e-4 * (1 - 6e-4) <= reached <= 1e-4  # from the safe side, as stated
 
 
 @pytest.mark.parametrize("shape", [np.eye(2), np.array([[3.0, 1.0], [1.0, 2.0]])])

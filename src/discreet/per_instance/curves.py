@@ -23,6 +23,10 @@ class Curve(Protocol):
 
     width: ClassVar[int]
 
+    @property
+    def failure(self) -> float:
+        """A probability that is part of every delta."""
+
     def delta(self, epsilon: Floats, mu: Floats, statistics: Floats) -> Floats:
         """delta_i(epsilon_i), the worse direction, of the part together with a mu_i-GDP part; a column a row."""
 

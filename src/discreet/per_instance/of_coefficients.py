@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discreet.per_instance.exact import of_block
 from discreet.per_instance.parts import Facts, Part, own_curve, parts_of
 from discreet.per_instance.posterior_curve import PosteriorCurve
+from discreet.per_instance.quadratic_loss import ROUNDED
 from discreet.per_instance.stream import Rows
 from discreet.privacy import gdp
 from discreet.privacy.coefficients import ROUND_UP
@@ -58,7 +59,7 @@ def adaptive(event: AdaptiveEvent, facts: Facts) -> list[Part]:
     rounding = (2 * _tolerance(event, facts, event.h) / event.output) ** 2
     return [
         *_stages(event, facts),
-        _draw(event, facts, PosteriorCurve(event.gamma), GIVEN),
+        _draw(event, facts, PosteriorCurve(event.gamma), f"{GIVEN}; {ROUNDED}"),
         Part(ROUNDING, lambda rows: rounding * rows.present, rounding),
     ]
 

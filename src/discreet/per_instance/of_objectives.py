@@ -16,7 +16,8 @@ u_i x_j'u_i/(1 - m_i), where |x_j'u_i| <= sqrt(m_j m_i); adding one has 1 + m_i 
     sigma (|u_j| + sqrt(m_j) max_i sqrt(m_i) |u_i|/(1 - m_i))     as the standard deviation
 
 cover all tables at once. Where their sum is small beside delta, the closed form plus the sum is used, otherwise the
-bound from the norm.
+bound from the norm. Often the largest tail that the norm of a row allows, times their number, is small enough already,
+and the rows need not be read for it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from scipy.special import ndtr
 
 from discreet.losses import Squared
 from discreet.per_instance.parts import Facts, Part, own_curve, parts_of, span
+from discreet.per_instance.quadratic_loss import ROUNDED
 from discreet.per_instance.squared_objective import SquaredCurve, statistics
 from discreet.per_instance.stream import Rows
 from discreet.privacy.laws import Law, Point
@@ -81,13 +83,20 @@ def _exactly(event: ObjectiveEvent, facts: Facts, failure: float) -> Part:
         return statistics(facts.leave_one_out(rows, event.design, target, event.modulus))
 
     given = f"up to a probability below {max(failure, 1e-300):.1g} that a prediction leaves the bounds of the loss"
+    given = f"{given}; {ROUNDED}"
     return Part(event.name, cost, None, given=given, curve=SquaredCurve(event.scale, failure))
 
 
 def beyond(event: ObjectiveEvent, facts: Facts) -> float:
     """A bound on the probability that some prediction reaches the linear part of the loss; 1 where none is known."""
-    fit, limit = facts.ridge(event.design, str(event.target), event.modulus), event.loss.slope - 1.0
+    fit = facts.ridge(event.design, str(event.target), event.modulus)
     X, y = span(facts.domain.indices(event.design)), facts.domain.indices([str(event.target)])[0]
+    B, h = event.norm, float(fit.values[0]) + event.modulus
+    reach = B * float(np.linalg.norm(fit.theta))
+    anybody = np.array([[reach], [B**2 / h], [B / h], [1 + reach]])
+    rough = (facts.moments.count + 1) * float(_tails(event, anybody, anybody, facts.adding)[0])
+    if rough <= SHARE * facts.certificate.guarantee.delta:
+        return rough
 
     def look(rows: Rows) -> Floats:
         x = rows.Z[:, X]
@@ -96,19 +105,24 @@ def beyond(event: ObjectiveEvent, facts: Facts) -> float:
         return np.stack([eta, np.maximum(m, 0.0), norm, rows.Z[:, y] - eta])
 
     table = facts.survey(look)
-    changed = facts.survey_targets(look) if facts.adding else table
+    if not facts.adding:
+        return float(_tails(event, table, table, adding=False).sum())
+    changed = facts.survey_targets(look)
+    return float(_tails(event, table, changed, adding=True).sum() + _tails(event, changed, changed, adding=True).max())
+
+
+def _tails(event: ObjectiveEvent, known: Floats, changed: Floats, adding: bool) -> Floats:
+    """The tail of each prediction, over all tables where one of the changed rows comes or goes.
+
+    Rows are given by x'theta_hat, m, |H^-1 x| and the residual.
+    """
     _, m, norm, r = changed
-    grown = 1 + m if facts.adding else 1 - m
+    grown = 1 + m if adding else 1 - m
     if not np.all(grown > 0):
-        return 1.0
+        return np.ones(known.shape[1])
     pull = np.sqrt(m) / grown
     shift, spread = float((pull * np.abs(r)).max()), float((pull * norm).max())
-
-    def tails(known: Floats) -> Floats:
-        eta, m, norm, _ = known
-        room = limit - np.abs(eta) - np.sqrt(m) * shift
-        sd = np.maximum(event.scale * (norm + np.sqrt(m) * spread), 1e-300)
-        return np.where(room > 0, 2 * ndtr(-room / sd), 1.0)
-
-    found = float(tails(table).sum())
-    return found + float(tails(changed).max()) if facts.adding else found
+    eta, m, norm, _ = known
+    room = event.loss.slope - 1.0 - np.abs(eta) - np.sqrt(m) * shift
+    sd = np.maximum(event.scale * (norm + np.sqrt(m) * spread), 1e-300)
+    return np.where(room > 0, 2 * ndtr(-room / sd), 1.0)

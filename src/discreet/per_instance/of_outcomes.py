@@ -16,31 +16,27 @@ from numpy.typing import NDArray
 
 from discreet.per_instance.exact import gaussian
 from discreet.per_instance.parts import Facts, Part, parts_of
+from discreet.per_instance.sampled_curve import SampledCurve
 from discreet.per_instance.stream import Rows
 from discreet.privacy.events import Block, GaussianEvent
-from discreet.privacy.laws import Law, Point
-from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent, sampled
+from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
 
 Floats = NDArray[np.float64]
-
-LEVELS = 24
-"""mu of rows is rounded up to this many levels of the largest, evenly on a log scale over three powers of two."""
 
 
 @parts_of(SampledEvent, moments=lambda event: any(block.statistic == "eigenvalue" for block in event.blocks))
 def sample(event: SampledEvent, facts: Facts) -> list[Part]:
     """The event's curve at the row's own mu."""
     inner = gaussian(GaussianEvent(event.full_mu, event.blocks), facts)
-    mus = event.full_mu * 2.0 ** (3 * (np.arange(1, LEVELS + 1) - LEVELS) / LEVELS)
-    laws: tuple[Law, ...] = (Point(0.0), *(sampled(event.rate, float(mu), event.neighbors) for mu in mus))
 
-    def level(rows: Rows) -> Floats:
-        mu = np.sqrt(np.sum([part.cost(rows) for part in inner], axis=0))
-        places = np.searchsorted(mus, mu * (1 - 2.0**-40)) + 1.0
-        return np.where(mu > 0, np.minimum(places, LEVELS), 0.0)
+    def cost(rows: Rows) -> Floats:
+        mu: Floats = np.sqrt(np.sum([part.cost(rows) for part in inner], axis=0))
+        return np.minimum(mu, event.full_mu)[None]
 
     name = ", ".join(block.name for block in event.blocks) + " of a sample"
-    return [Part(name, level, note="a bound, as if it were known which other rows are in the sample", laws=laws)]
+    note = "a bound, as if it were known which other rows are in the sample"
+    curve = SampledCurve(event.rate, event.neighbors)
+    return [Part(name, cost, np.array([event.full_mu]), note=note, curve=curve)]
 
 
 @parts_of(PublicOutcomesEvent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from discreet import checks
 from discreet.errors import ParameterError
 from discreet.files import atomic_write
-from discreet.per_instance import curves, solving
+from discreet.per_instance import curves, tabulated
 from discreet.per_instance.distribution import Distribution
 from discreet.per_instance.parts import Part
+from discreet.per_instance.sampled_curve import SampledCurve
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Law, Point
@@ -41,6 +42,13 @@ class Measured(NamedTuple):
     def gaussian(self) -> bool:
         """Whether the values are mu_i^2."""
         return not self.part.laws and self.part.curve is None
+
+    def levelled(self) -> Measured:
+        """With one of a few laws for each row instead of a curve, where that has some: these can be convolved."""
+        if not isinstance(self.part.curve, SampledCurve):
+            return self
+        laws, places = self.part.curve.levels(self.values[0], float(self.part.everyone[0]))  # type: ignore[index]
+        return Measured(replace(self.part, curve=None, laws=laws), places)
 
     def __repr__(self) -> str:
         return "Measured(confidential)"
@@ -74,8 +82,9 @@ class Losses:
         self.certificate, self.about = certificate, about
         self.measured = list(parts)
         self._epsilons: dict[float, Floats] = {}
-        curved = sum(one.part.curve is not None for one in self.measured)
-        if curved > 1 or (curved and self._laws()):
+        if self._mixed():
+            self.measured = [one.levelled() for one in self.measured]
+        if self._mixed():
             raise ParameterError(
                 "Only one of the releases may have a loss other than Gaussian: those of two do not add up in closed "
                 "form. per_instance.group.simple bounds them, from the epsilons and deltas of each."
@@ -118,7 +127,8 @@ class Losses:
     def _epsilon(self, delta: float) -> Floats:
         if self._curve is not None:
             part, statistics = self._curve
-            return solving.epsilon(part.curve, self.mu(), statistics, delta)  # type: ignore[arg-type]
+            own = tabulated.epsilon(part.curve, self.mu(), statistics, delta)  # type: ignore[arg-type]
+            return np.minimum(own, accounting.epsilon(self.certificate.events, delta)) if part.note else own
         if not self._laws():
             return curves.epsilon(self.mu(), delta)
         return self._each(lambda bills: accounting.epsilon(bills, delta))
@@ -127,7 +137,8 @@ class Losses:
         """delta_i(epsilon) of every row, in the order of the rows."""
         if self._curve is not None:
             part, statistics = self._curve
-            return solving.delta(part.curve, self.mu(), statistics, curves.checked(epsilon))  # type: ignore[arg-type]
+            own = tabulated.delta(part.curve, self.mu(), statistics, curves.checked(epsilon))  # type: ignore[arg-type]
+            return np.minimum(own, accounting.delta(self.certificate.events, epsilon)) if part.note else own
         if not self._laws():
             return curves.delta(self.mu(), epsilon)
         return self._each(lambda bills: accounting.delta(bills, epsilon))
@@ -158,7 +169,7 @@ class Losses:
             worst = accounting.epsilon(self.certificate.events, delta)
             if (corner := self._curve.part.everyone) is not None:
                 column = np.asarray(corner, dtype=np.float64)[:, None]
-                own = solving.epsilon(self._curve.part.curve, np.array([mu]), column, delta)  # type: ignore[arg-type]
+                own = tabulated.epsilon(self._curve.part.curve, np.array([mu]), column, delta)  # type: ignore[arg-type]
                 worst = min(worst, float(own[0]))
         elif self._laws():
             bills = [_Bill(mu), *(_Bill(0.0, one.part.laws[-1]) for one in self._laws())]
@@ -215,6 +226,10 @@ class Losses:
 
     def _laws(self) -> list[Measured]:
         return [one for one in self.measured if one.part.laws]
+
+    def _mixed(self) -> bool:
+        curved = sum(one.part.curve is not None for one in self.measured)
+        return curved > 1 or bool(curved and self._laws())
 
     @property
     def _curve(self) -> Measured | None:

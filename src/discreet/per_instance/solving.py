@@ -10,16 +10,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtri
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import erfinv, log_ndtr
 
+from discreet.per_instance import curves
 from discreet.per_instance.curves import Curve
 from discreet.summing import threads
 
 Floats = NDArray[np.float64]
 
 _CHUNK = 1 << 13
-_CLOSE, _MARGIN = 1e-6, 1e-8  # of the last step, after which the error is its square or so; and what is added
+_CLOSE, _MARGIN = 1e-6, 1e-8  # relative: of the error that is left, and what is added besides
 _STEPS = 200
 
 
@@ -34,15 +35,31 @@ def delta(curve: Curve, mu: Floats, statistics: Floats, epsilon: float) -> Float
 
 
 def epsilon(curve: Curve, mu: Floats, statistics: Floats, delta: float) -> Floats:
-    """epsilon_i(delta) of every row, to a relative 1e-8, from the safe side."""
+    """epsilon_i(delta) of every row, to a relative 1e-6, from the safe side."""
+    target = delta - curve.failure
+    if target <= 0:
+        return np.full(len(mu), np.inf)
+    sizes, starts, slopes = _gaussian(target)
 
     def work(at: slice) -> Floats:
         here, known = mu[at], statistics[:, at]
         size = np.hypot(here, curve.size(known))
-        start = size * (size / 2 - float(ndtri(delta)))
-        return _least(lambda e, rows: curve.delta(e, here[rows], known[:, rows]), len(here), delta, start)
+        start, slope = np.interp(size, sizes, starts), np.interp(size, sizes, slopes)
+
+        def above(e: Floats, rows: NDArray[np.intp]) -> Floats:
+            return curve.delta(e, here[rows], known[:, rows]) - curve.failure
+
+        return _least(above, target, start, slope)
 
     return _chunks(len(mu), work)
+
+
+def _gaussian(delta: float) -> tuple[Floats, Floats, Floats]:
+    """mu, where the curve of a mu-GDP part meets delta, and the slope of h there: where the search begins."""
+    least = 2 * np.sqrt(2) * float(erfinv(delta))
+    mu = np.geomspace(least * (1 + 1e-9), max(100.0, 2 * least), 1000)
+    e = curves.epsilon(mu, delta)
+    return mu, e, np.exp(e + log_ndtr(-e / mu - mu / 2)) / (delta * _height(delta))
 
 
 def _chunks(rows: int, work: Callable[[slice], Floats]) -> Floats:
@@ -53,32 +70,39 @@ def _chunks(rows: int, work: Callable[[slice], Floats]) -> Floats:
         return np.concatenate(list(pool.map(work, places)))
 
 
-def _least(curve: Callable[[Floats, NDArray[np.intp]], Floats], rows: int, delta: float, start: Floats) -> Floats:
-    """The least epsilon at which each curve is at most delta."""
-    goal = float(np.sqrt(-2 * np.log(delta)))
+def _height(delta: ArrayLike) -> Floats:
+    """h, from delta."""
+    found: Floats = np.sqrt(-2 * np.log(np.clip(delta, 1e-300, 1.0)))
+    return found
 
-    def height(e: Floats, at: NDArray[np.intp]) -> Floats:
-        found: Floats = np.sqrt(-2 * np.log(np.clip(curve(e, at), 1e-300, 1.0))) - goal
-        return found
 
-    found, everyone = np.zeros(rows), np.arange(rows)
-    before = height(found, everyone)
-    at = everyone[before < 0]  # the others need no epsilon above 0
-    last, before, low, high = np.zeros(len(at)), before[at], np.zeros(len(at)), np.full(len(at), np.inf)
-    e = np.maximum(start[at], 1e-12)
+def _least(curve: Callable[[Floats, NDArray[np.intp]], Floats], delta: float, start: Floats, slope: Floats) -> Floats:
+    """The least epsilon from 0 on at which each curve is at most delta.
+
+    A secant step from `last` and e to `new` leaves an error of (new - e)(new - last) h''/2h'. That h is nearly linear
+    means abs(new h''/2h') < 1, so (new - e)(new - last)/new is more than the error; it is added. The first step
+    takes the slope of a Gaussian part of the same size, and for it `last` is 0.
+    """
+    goal, found, at, e = _height(delta), np.zeros(len(start)), np.arange(len(start)), start
+    low, high, last = np.full(len(e), -1.0), np.full(len(e), np.inf), np.full(len(e), -1e-12)
+    h = _height(curve(e, at)) - goal
+    before = h - slope * (e - last)
     for _ in range(_STEPS):
-        h = height(e, at)
         low, high = np.where(h < 0, e, low), np.where(h < 0, high, e)
         with np.errstate(invalid="ignore", divide="ignore"):
-            step = e - h * (e - last) / (h - before)
-        halved = np.where(np.isinf(high), 2 * e, (low + high) / 2)
-        new = np.where((step > low) & (step < high) & (step < 8 * e), step, halved)
-        done = np.minimum(np.abs(new - e), high - low) <= _CLOSE * e
-        found[at[done]] = np.minimum(new[done] * (1 + _MARGIN), high[done])
+            new = e - h * (e - last) / (h - before)
+        new = np.where((new <= 0) & (low < 0), 0.0, new)
+        secant = (new > low) & (new < high) & (new < 8 * e + 1e-3)
+        new = np.where(secant, new, np.where(np.isinf(high), 2 * e + 1e-6, (np.maximum(low, 0) + high) / 2))
+        error = np.abs((new - e) * (new - last))
+        done = secant & (error <= _CLOSE * new**2) | (high - low < _MARGIN * high) | (high == 0)
+        found[at[done]] = np.minimum(
+            new[done] * (1 + _MARGIN) + error[done] / np.maximum(new[done], 1e-300), high[done]
+        )
         left = ~done
         if not left.any():
             return found
-        last, before, e = e[left], h[left], new[left]
-        at, low, high = at[left], low[left], high[left]
+        last, before, e, at, low, high = e[left], h[left], new[left], at[left], low[left], high[left]
+        h = _height(curve(e, at)) - goal
     found[at] = high
     return found
