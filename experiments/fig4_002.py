@@ -70,7 +70,7 @@ REPRODUCTION = Reproduction(
     "large. NAPP-VS+ alone goes through the origin. MOOR makes little difference.",
     cells=cells,
     work=simulation.work,
-    log="002-simulation",
+    study="002-simulation",
     draw=draw,
     judge=judge,
     note="24 repeats and epsilon 0.4 and 1 at normal size, delta = 1e-4 as in the text. " + simulation.NOTE,

@@ -83,7 +83,7 @@ REPRODUCTION = Reproduction(
     "errors in general; NAPP-VS+ in some cases the largest.",
     cells=cells,
     work=simulation.work,
-    log="002-simulation",
+    study="002-simulation",
     draw=draw,
     judge=judge,
     note="24 repeats and epsilon 0.4 and 1 at normal size, delta = 1e-4 as in the text. Means, which single large "

@@ -84,7 +84,7 @@ REPRODUCTION = Reproduction(
     "most; NAPP-VS is similar to NAPP-ERM.",
     cells=cells,
     work=simulation.work,
-    log="002-simulation",
+    study="002-simulation",
     draw=draw,
     judge=judge,
     note="24 repeats and epsilon 0.4 and 1 at normal size. Eq. (13) as it must be meant, see E13: a budget retrieved "
