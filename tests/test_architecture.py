@@ -14,7 +14,7 @@ import discreet
 ROOT = Path(discreet.__file__).parent
 LEVELS = {
     "base": r"errors|unavailable|grid|checks|laplace|losses|columns|arrow_columns|contrasts|derived|domain|encoding"
-    r"|formula|parsing|schema|sensitivity|split|files|progress|digits|randomness|samplers|noise|ball|issuing|later|blas"
+    r"|formula|parsing|schema|sensitivity|split|files|progress|starting|digits|randomness|samplers|noise|ball|issuing|later|blas"
     r"|privacy(\..*)?|napp\.(asked|augmented|noise|regularizers)",
     "public": r"released|results|models|penalised|selection|design|inference|reading|summary|units|solve(\..*)?"
     r"|effects|drawing|plots(\..*)?|report(\..*)?|comparison|pairs|fitted|glm\.results|theory(\..*)?"
