@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.common import in_process, options, ran_job, report
+from benchmarks.common import beside, options, ran_job, report
 from benchmarks.parquet import domain, write
 from discreet import OPS, AdaSSP, DiscreetWarning, DPLinearRegression, Moments, NoisyGradientDescent
 from discreet.per_instance import leave_one_out, losses
@@ -20,6 +18,11 @@ METHODS = {
     "NoisyGradientDescent": NoisyGradientDescent,
 }
 NEED_MOMENTS = ("AdaSSP", "OPS")
+
+
+def write_data(folder: Path, rows: int, columns: int) -> None:
+    (folder / "data").mkdir()
+    write(folder / "data", rows, columns)
 
 
 def release(folder: Path, rows: int, columns: int) -> None:
@@ -44,7 +47,7 @@ def leverages(folder: Path, columns: int) -> None:
 
 
 JOBS: dict[str, Callable[[Path, int, int], object]] = {
-    "write": lambda folder, rows, columns: write(folder / "data", rows, columns),
+    "write": write_data,
     "release": lambda folder, rows, columns: release(folder, rows, columns),
     "save": lambda folder, rows, columns: Moments.from_source(folder / "data", domain(columns)).save(
         folder / "moments.npz"
@@ -62,20 +65,7 @@ def main() -> None:
     if ran_job(JOBS):
         return
     given = options("per_instance", __doc__, rows=1_000_000, columns=50, repeats=3)
-    folder = Path(tempfile.mkdtemp(prefix="discreet-pdp-"))
-    rows = []
-    try:
-        (folder / "data").mkdir()
-        for job in ("write", "release", "save"):
-            in_process("per_instance", job, folder, given.rows, given.columns)
-        for job in list(JOBS)[3:]:
-            runs = [in_process("per_instance", job, folder, given.rows, given.columns) for _ in range(given.repeats)]
-            facts = {"pass": job, "rows": given.rows, "columns": given.columns}
-            rows.append(facts | {"seconds": min(run[0] for run in runs), "peak_MB": max(run[1] for run in runs)})
-    finally:
-        shutil.rmtree(folder)
-    for row in rows:
-        row["ratio"] = row["seconds"] / rows[0]["seconds"]
+    rows = beside("per_instance", list(JOBS)[:3], list(JOBS)[3:], given, "pass")
     columns = ("pass", "rows", "columns", "seconds", "ratio", "peak_MB")
     report("One more pass for every person's loss, from Parquet", columns, rows, given.out)
 

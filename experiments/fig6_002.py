@@ -84,7 +84,7 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
 
     free_share = float(frame[frame["method"] == NON_PRIVATE]["error"].iloc[0])
     kinds = ("error", "error of means")
-    return {"adult": panels(table, kinds, table["Lambda"].unique(), places, line, ("epsilon", "misclassified", ""))}
+    return {"adult": panels(kinds, table["Lambda"].unique(), places, line, ("epsilon", "misclassified", ""))}
 
 
 def judge(frame: pd.DataFrame) -> list[Finding]:

@@ -2,21 +2,11 @@
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
+from listed_words import Listed
 
 from discreet.digits import GUARD, Uniform
 from discreet.randomness import SeededEntropy
-
-
-class Listed:
-    def __init__(self, *words):
-        self.left = list(words)
-
-    def words(self, n):
-        taken, self.left = self.left[:n], self.left[n:]
-        assert len(taken) == n, "more words were drawn than were given"
-        return np.array(taken, dtype=np.uint64)
 
 
 def at(number, error=0):

@@ -13,20 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from small_table import people
+from small_table import SCHEMA, people
 
 import discreet
 from discreet import PrivateMoments
 
 ROWS = 1049
 WORD, NUMBER = "zyxsecretzyx", 47.31618033988
-SCHEMA = """\
-[columns]
-age    = { low = 18, high = 90 }
-region = { levels = ["north", "south", "west"] }
-hours  = { low = 0, high = 80 }
-income = { low = 0, high = 200000 }
-"""
 FIT = ["fit", "t.parquet", "--schema", "t.toml", "--target", "income", "--epsilon", 1, "--delta", 1e-6]
 RELEASE = ["release", "t.parquet", "--schema", "t.toml", "--epsilon", 1, "--delta", 1e-6]
 
