@@ -48,7 +48,7 @@ def descend(
     points: list[float] = []
     for _ in range(steps):
         points += theta.tolist()
-        sd = event.sd(math.hypot(*theta) * ROUND_UP)
+        sd = event.sd_at(math.hypot(*theta) * ROUND_UP)
         whole = np.ldexp(theta, POINT_BITS).astype(np.int64)
         noisy, exponent = add_rounded_normal(_product(limbs, whole) - v, math.ldexp(sd, units), source)
         theta = kept(theta - step * np.ldexp(noisy.astype(float), exponent - units), radius)

@@ -54,9 +54,9 @@ class GradientEvent(DescentEvent):
     @cached_property
     def sds(self) -> tuple[float, ...]:
         """Of the noise on each gradient."""
-        return tuple(self.sd(size) for size in self.sizes)
+        return tuple(self.sd_at(size) for size in self.sizes)
 
-    def sd(self, size: float) -> float:
+    def sd_at(self, size: float) -> float:
         """Of the noise on the gradient at an iterate of this norm."""
         return gradient_change(self, size) / self.step_mu * ROUND_UP
 
