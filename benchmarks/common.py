@@ -8,8 +8,10 @@ import json
 import os
 import platform
 import resource
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -41,6 +43,24 @@ def in_process(benchmark: str, job: str, folder: Path, rows: int, columns: int) 
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     elapsed, peak = map(float, done.stdout.split())
     return elapsed, peak
+
+
+def beside(
+    benchmark: str, prepare: Sequence[str], jobs: Sequence[str], given: argparse.Namespace, what: str
+) -> list[dict[str, Any]]:
+    """Least seconds, peak memory and the ratio to the first, of jobs on a folder that other jobs prepared."""
+    folder, rows = Path(tempfile.mkdtemp(prefix="discreet-benchmark-")), []
+    size = (folder, given.rows, given.columns)
+    try:
+        for job in prepare:
+            in_process(benchmark, job, *size)
+        for job in jobs:
+            runs = [in_process(benchmark, job, *size) for _ in range(given.repeats)]
+            facts = {what: job, "rows": given.rows, "columns": given.columns}
+            rows.append(facts | {"seconds": min(run[0] for run in runs), "peak_MB": max(run[1] for run in runs)})
+    finally:
+        shutil.rmtree(folder)
+    return [row | {"ratio": row["seconds"] / rows[0]["seconds"]} for row in rows]
 
 
 def ran_job(jobs: Mapping[str, Job]) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.common import in_process, options, ran_job, report
+from benchmarks.common import beside, options, ran_job, report
 from discreet import Domain, Moments
 from discreet.sources.paths import open_files
 
@@ -51,18 +49,7 @@ def main() -> None:
     if ran_job(JOBS):
         return
     given = options("parquet", __doc__, rows=10_000_000, columns=50, repeats=2)
-    folder = Path(tempfile.mkdtemp(prefix="discreet-parquet-"))
-    rows = []
-    try:
-        in_process("parquet", "write", folder, given.rows, given.columns)
-        for job in ("copy", "moments"):
-            runs = [in_process("parquet", job, folder, given.rows, given.columns) for _ in range(given.repeats)]
-            facts = {"method": job, "rows": given.rows, "columns": given.columns}
-            rows.append(facts | {"seconds": min(run[0] for run in runs), "peak_MB": max(run[1] for run in runs)})
-    finally:
-        shutil.rmtree(folder)
-    for row in rows:
-        row["ratio"] = row["seconds"] / rows[0]["seconds"]
+    rows = beside("parquet", ("write",), ("copy", "moments"), given, "method")
     columns = ("method", "rows", "columns", "seconds", "ratio", "peak_MB")
     report(f"A Parquet folder, row groups of {GROUP:,} rows", columns, rows, given.out)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from benchmarks.common import in_process, options, ran_job, report
+from benchmarks.common import beside, options, ran_job, report
 from benchmarks.parquet import domain, write
 from discreet import (
     OPS,
@@ -36,6 +34,11 @@ METHODS = {
 NEED_MOMENTS = ("AdaSSP", "OPS", "AdaOPS", "ObjectivePerturbation")
 
 
+def write_data(folder: Path, rows: int, columns: int) -> None:
+    (folder / "data").mkdir()
+    write(folder / "data", rows, columns)
+
+
 def release(folder: Path, rows: int, columns: int) -> None:
     """Write the data's releases beside them."""
     target = f"x{columns - 1}"
@@ -58,7 +61,7 @@ def leverages(folder: Path, columns: int) -> None:
 
 
 JOBS: dict[str, Callable[[Path, int, int], object]] = {
-    "write": lambda folder, rows, columns: write(folder / "data", rows, columns),
+    "write": write_data,
     "release": lambda folder, rows, columns: release(folder, rows, columns),
     "save": lambda folder, rows, columns: Moments.from_source(folder / "data", domain(columns)).save(
         folder / "moments.npz"
@@ -79,20 +82,7 @@ def main() -> None:
     if ran_job(JOBS):
         return
     given = options("per_instance", __doc__, rows=1_000_000, columns=50, repeats=3)
-    folder = Path(tempfile.mkdtemp(prefix="discreet-pdp-"))
-    rows = []
-    try:
-        (folder / "data").mkdir()
-        for job in ("write", "release", "save"):
-            in_process("per_instance", job, folder, given.rows, given.columns)
-        for job in list(JOBS)[3:]:
-            runs = [in_process("per_instance", job, folder, given.rows, given.columns) for _ in range(given.repeats)]
-            facts = {"pass": job, "rows": given.rows, "columns": given.columns}
-            rows.append(facts | {"seconds": min(run[0] for run in runs), "peak_MB": max(run[1] for run in runs)})
-    finally:
-        shutil.rmtree(folder)
-    for row in rows:
-        row["ratio"] = row["seconds"] / rows[0]["seconds"]
+    rows = beside("per_instance", list(JOBS)[:3], list(JOBS)[3:], given, "pass")
     columns = ("pass", "rows", "columns", "seconds", "ratio", "peak_MB")
     report("One more pass for every person's loss, from Parquet", columns, rows, given.out)
 

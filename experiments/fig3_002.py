@@ -68,7 +68,7 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
 
     orders = range(frame.groupby("loss")["Lambda_0"].nunique().min())
     words = ("Lambda", "distance from the lasso", "")
-    return {"distance": panels(frame, orders, list(frame["loss"].unique()), places, line, words)}
+    return {"distance": panels(orders, list(frame["loss"].unique()), places, line, words)}
 
 
 def judge(frame: pd.DataFrame) -> list[Finding]:

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments import simulation_002 as simulation
-from experiments.panels_002 import areas, listed, look, means, panels
+from experiments.panels_002 import areas, by_n_and_epsilon, listed, look, means
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell
 
@@ -25,16 +25,13 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
     figures = {}
     for loss, data in table.groupby("loss", sort=False):
 
-        def places(n: int, epsilon: float, data: pd.DataFrame = data) -> tuple[str, pd.DataFrame]:
-            return f"n = {n}, epsilon = {epsilon:g}", data[(data["n"] == n) & (data["epsilon"] == epsilon)]
-
         def line(axes, method, found):  # type: ignore[no-untyped-def]
             found = found.sort_values("Lambda", ascending=False)
             axes.plot([*found["false"], 1], [*found["true"], 1], **look(method))
             axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
 
         words = ("false positives", "true positives", "")
-        figures[loss] = panels(data, data["n"].unique(), data["epsilon"].unique(), places, line, words)
+        figures[loss] = by_n_and_epsilon(data, line, words)
     return figures
 
 
@@ -70,7 +67,7 @@ REPRODUCTION = Reproduction(
     "large. NAPP-VS+ alone goes through the origin. MOOR makes little difference.",
     cells=cells,
     work=simulation.work,
-    log="002-simulation",
+    study="002-simulation",
     draw=draw,
     judge=judge,
     note="24 repeats and epsilon 0.4 and 1 at normal size, delta = 1e-4 as in the text. " + simulation.NOTE,

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from discreet.drawing import logarithmic
 from experiments import simulation_002 as simulation
-from experiments.panels_002 import listed, look, means, panels
+from experiments.panels_002 import by_n_and_epsilon, listed, look, means
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell
 
@@ -27,16 +27,13 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
     figures = {}
     for loss, data in table.groupby("loss", sort=False):
 
-        def places(n: int, epsilon: float, data: pd.DataFrame = data) -> tuple[str, pd.DataFrame]:
-            return f"n = {n}, epsilon = {epsilon:g}", data[(data["n"] == n) & (data["epsilon"] == epsilon)]
-
         def line(axes, method, found):  # type: ignore[no-untyped-def]
             axes.plot(found["Lambda"], found["error"], **look(method))
             logarithmic(axes.xaxis)
 
         measure = "misclassified" if loss == "logistic" else "mean squared error"
         words = ("Lambda", measure, "")
-        figures[loss] = panels(data, data["n"].unique(), data["epsilon"].unique(), places, line, words)
+        figures[loss] = by_n_and_epsilon(data, line, words)
     return figures
 
 
@@ -84,7 +81,7 @@ REPRODUCTION = Reproduction(
     "errors in general; NAPP-VS+ in some cases the largest.",
     cells=cells,
     work=simulation.work,
-    log="002-simulation",
+    study="002-simulation",
     draw=draw,
     judge=judge,
     note="24 repeats and epsilon 0.4 and 1 at normal size, delta = 1e-4 as in the text. Means, which single large "

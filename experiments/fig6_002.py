@@ -89,7 +89,7 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
     free_share = float(frame[frame["method"] == NON_PRIVATE]["error"].iloc[0])
     kinds = ("error", "error of means")
     words = ("epsilon", "misclassified, %", "")
-    return {"adult": panels(table, kinds, table["Lambda"].unique(), places, line, words)}
+    return {"adult": panels(kinds, table["Lambda"].unique(), places, line, words)}
 
 
 def judge(frame: pd.DataFrame) -> list[Finding]:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from discreet.drawing import logarithmic
 from experiments import simulation_002 as simulation
-from experiments.panels_002 import listed, look, means, panels
+from experiments.panels_002 import by_n_and_epsilon, listed, look, means
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell
 
@@ -27,16 +27,13 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
     figures = {}
     for loss, data in table.groupby("loss", sort=False):
 
-        def places(n: int, epsilon: float, data: pd.DataFrame = data) -> tuple[str, pd.DataFrame]:
-            return f"n = {n}, epsilon = {epsilon:g}", data[(data["n"] == n) & (data["epsilon"] == epsilon)]
-
         def line(axes, method, found):  # type: ignore[no-untyped-def]
             axes.plot(found["Lambda"], found["retrieved"], **look(method))
             logarithmic(axes.xaxis)
             axes.set_ylim(-0.03, 1.03)
 
         words = ("Lambda", "retrieved portion", "")
-        figures[loss] = panels(data, data["n"].unique(), data["epsilon"].unique(), places, line, words)
+        figures[loss] = by_n_and_epsilon(data, line, words)
     return figures
 
 
@@ -85,7 +82,7 @@ REPRODUCTION = Reproduction(
     "most; NAPP-VS is similar to NAPP-ERM.",
     cells=cells,
     work=simulation.work,
-    log="002-simulation",
+    study="002-simulation",
     draw=draw,
     judge=judge,
     note="24 repeats and epsilon 0.4 and 1 at normal size. Eq. (13) as it must be meant, see E13: a budget retrieved "

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from discreet.drawing import logarithmic
 from experiments import simulation_002 as simulation
-from experiments.panels_002 import areas, look, means, panels
+from experiments.panels_002 import areas, by_n_and_epsilon, look, means
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 
@@ -42,9 +42,6 @@ def work(cell: Cell, folder: Path | None) -> Rows:
 def draw(frame: pd.DataFrame) -> dict[str, Figure]:
     table = means(frame, [*BY, "method", "Lambda"], ["true", "false", "error"])
 
-    def places(n: int, epsilon: float) -> tuple[str, pd.DataFrame]:
-        return f"n = {n}, epsilon = {epsilon:g}", table[(table["n"] == n) & (table["epsilon"] == epsilon)]
-
     def styled(method: str) -> dict[str, Any]:
         return look(method) | {"ls": "-" if "recycled" in method else "--"}
 
@@ -56,10 +53,9 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
         axes.plot(data["Lambda"], data["error"], **styled(method))
         logarithmic(axes.xaxis)
 
-    grid = (table["n"].unique(), table["epsilon"].unique(), places)
     return {
-        "selection": panels(table, *grid, curve, ("false positives", "true positives", "")),
-        "error": panels(table, *grid, errors, ("Lambda", "mean squared error", "")),
+        "selection": by_n_and_epsilon(table, curve, ("false positives", "true positives", "")),
+        "error": by_n_and_epsilon(table, errors, ("Lambda", "mean squared error", "")),
     }
 
 

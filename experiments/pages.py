@@ -45,24 +45,23 @@ def page(key: str, results: Path, folder: Path) -> str:
         f"# {PAPERS[key]}\n",
         f"Written by `discreet reproduce {key}` from the rows linked below; do not edit. [All results](index.md)\n",
     ]
-    for name, (r, frame, facts) in runs.items():
-        link = Path(os.path.relpath(results / name, folder)).as_posix()
-        parts.append(section(r, frame, facts, link))
+    link = Path(os.path.relpath(results, folder)).as_posix()
+    parts += [section(r, frame, facts, link) for r, frame, facts in runs.values()]
     return "\n".join(parts)
 
 
 def section(r: Reproduction, frame: pd.DataFrame, facts: dict[str, Any], link: str) -> str:
-    """One experiment: what the paper says, pictures, findings, and how it was run."""
+    """One experiment: what the paper says, pictures, findings, and how it was run; `link` leads to the results."""
     lead = "**The paper:** " if r.name != paper(r.name) else "**We say:** "
     lines = [f"## {r.name}: {r.title}\n", f"{lead}{r.says}\n"]
-    lines += [f"![{r.title}: {name}]({link}/{name}.svg)\n" for name in facts["pictures"]]
+    lines += [f"![{r.title}: {name}]({link}/{r.name}/{name}.svg)\n" for name in facts["pictures"]]
     lines += [findings(r.judge(frame))]
     if r.table is not None:
         shown = r.table(frame)
         lines.append(shown if isinstance(shown, str) else markdown(shown))
     if r.note:
         lines.append(f"**Set-up.** {r.note}\n")
-    lines.append(f"*{made(facts)} Rows: [rows.csv]({link}/rows.csv).*\n")
+    lines.append(f"*{made(facts)} Rows: [rows.csv]({link}/{facts['rows']}/rows.csv).*\n")
     return "\n".join(lines)
 
 

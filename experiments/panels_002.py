@@ -22,14 +22,7 @@ def look(method: str) -> dict[str, Any]:
     return {"color": colour, "ls": "-" if "MOOR" in method or "lasso" in method else "--", "lw": 1.4, "label": method}
 
 
-def panels(
-    frame: pd.DataFrame,
-    rows: Sequence[Any],
-    columns: Sequence[Any],
-    places: Any,
-    line: Any,
-    words: tuple[str, str, str],
-) -> Figure:
+def panels(rows: Sequence[Any], columns: Sequence[Any], places: Any, line: Any, words: tuple[str, str, str]) -> Figure:
     """Small multiples: `places(row, column)` picks the data of a panel, `line(axes, method, data)` draws a method."""
     with style():
         figure = Figure(figsize=(WIDTH, 1.1 + 1.7 * len(rows)), layout="constrained")
@@ -49,6 +42,15 @@ def panels(
         if words[2]:
             note(figure, f"{words[0]}. {words[2]}")
     return figure
+
+
+def by_n_and_epsilon(table: pd.DataFrame, line: Any, words: tuple[str, str, str]) -> Figure:
+    """Panels with a row for each n and a column for each epsilon."""
+
+    def places(n: int, epsilon: float) -> tuple[str, pd.DataFrame]:
+        return f"n = {n}, epsilon = {epsilon:g}", table[(table["n"] == n) & (table["epsilon"] == epsilon)]
+
+    return panels(table["n"].unique(), table["epsilon"].unique(), places, line, words)
 
 
 def means(frame: pd.DataFrame, by: Sequence[str], values: Sequence[str]) -> pd.DataFrame:

@@ -31,11 +31,14 @@ class Population:
         Features uniform over their bounds; or normal, with correlation 0.5^|i - j| and bounds at 3 sd; or exponential.
     d : int
         Number of features.
+    zeros : int
+        How many of them, the last, have coefficients of zero.
     """
 
-    def __init__(self, design: str, d: int) -> None:
+    def __init__(self, design: str, d: int, zeros: int = 0) -> None:
         self.design, self.d = design, d
         sizes = (1 - 0.8 * np.arange(d) / (d - 1)) * np.where(np.arange(d) % 3 == 1, -1.0, 1.0)
+        sizes[d - zeros :] = 0.0
         low, high = BOUNDS[design]
         if design == "correlated":
             variance = 0.5 ** np.abs(np.subtract.outer(range(d), range(d)))
@@ -112,8 +115,8 @@ class Population:
 
 
 @lru_cache(maxsize=1)
-def population(design: str, d: int) -> Population:
-    return Population(design, d)
+def population(design: str, d: int, zeros: int = 0) -> Population:
+    return Population(design, d, zeros)
 
 
 def mean_clipped(m: Floats, low: float, high: float) -> Floats:

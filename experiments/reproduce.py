@@ -1,7 +1,8 @@
 """Run experiments in their declared form: find them, work off their cells, keep tidy rows and pictures.
 
 A folder of results holds, for each experiment, NAME/rows.csv, NAME/run.json and pictures, and log/NAME.jsonl with the
-finished cells. Findings, pictures and pages are made from what is stored, so they can be made again without running.
+finished cells. Where experiments share a study, rows, facts and log lie under its name, and NAME/run.json names it.
+Findings, pictures and pages are made from what is stored, so they can be made again without running.
 """
 
 from __future__ import annotations
@@ -102,32 +103,46 @@ class _Work:
 
 def run(r: Reproduction, size: Size, folder: Path | None, out: Path, jobs: int = 2, *, fresh: bool = False) -> None:
     """Work off what is missing, and store rows, pictures and where they were made."""
-    log = out / "log" / f"{r.log or r.name}.jsonl"
+    name = r.study or r.name
+    log = out / "log" / f"{name}.jsonl"
     if fresh:
         log.unlink(missing_ok=True)
     cells = r.cells(size, folder)
-    rows = study.run(r.name, cells, _Work(r.work, folder), log, jobs)
-    place = out / r.name
-    place.mkdir(parents=True, exist_ok=True)
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(study.run(r.name, cells, _Work(r.work, folder), log, jobs))
     frame = frame if r.condense is None else r.condense(frame)
-    frame.to_csv(place / "rows.csv", index=False, float_format="%.6g", lineterminator="\n")
-    facts = {"name": r.name, "size": size, "cells": len(cells), "seconds": round(study.seconds(cells, log), 1)}
-    _write(place, facts | environment())
-    pictures(r, out)
+    (out / name).mkdir(parents=True, exist_ok=True)
+    frame.to_csv(out / name / "rows.csv", index=False, float_format="%.6g", lineterminator="\n")
+    facts = {"name": name, "size": size, "cells": len(cells), "seconds": round(study.seconds(cells, log), 1)}
+    _write(out / name, facts | environment())
+    if r.study:
+        _write(out / r.name, {"name": r.name, "study": r.study})
+    for one in (r, *_others(r)):
+        pictures(one, out)
+
+
+def _others(r: Reproduction) -> list[Reproduction]:
+    """Experiments that share the rows of this one."""
+    return [one for one in catalogue().values() if one.study == r.study and one.name != r.name] if r.study else []
 
 
 def _write(place: Path, facts: dict[str, Any]) -> None:
+    place.mkdir(parents=True, exist_ok=True)
     (place / "run.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
+def _read(place: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((place / "run.json").read_text(encoding="utf-8"))
+    return facts
+
+
 def stored(name: str, out: Path) -> tuple[pd.DataFrame, dict[str, Any]] | None:
-    """Rows of an experiment and the facts about its run; None where it has not been run."""
-    place = out / name
-    if not (place / "run.json").exists():
+    """Rows of an experiment and the facts about its run, `rows` being their folder; None where it has not been run."""
+    if not (out / name / "run.json").exists():
         return None
-    facts = json.loads((place / "run.json").read_text(encoding="utf-8"))
-    return pd.read_csv(place / "rows.csv", keep_default_na=False, na_values=[""]), facts
+    own = _read(out / name)
+    rows = own.get("study", name)
+    facts = _read(out / rows) | own | {"rows": rows}
+    return pd.read_csv(out / rows / "rows.csv", keep_default_na=False, na_values=[""]), facts
 
 
 def pictures(r: Reproduction, out: Path) -> None:
@@ -135,11 +150,11 @@ def pictures(r: Reproduction, out: Path) -> None:
     found = stored(r.name, out)
     if found is None:
         return
-    rows, facts = found
+    rows, _ = found
     with style(), rc_context(CHARTS):
         drawn = r.draw(rows)
         for name, figure in drawn.items():
             path = out / r.name / name
             figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
             figure.savefig(path.with_suffix(".png"), dpi=110, metadata={"Software": None})
-    _write(out / r.name, facts | {"pictures": list(drawn)})
+    _write(out / r.name, _read(out / r.name) | {"pictures": list(drawn)})

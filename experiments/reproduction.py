@@ -53,8 +53,9 @@ class Reproduction:
         What differs from the paper's set-up, and why.
     table : callable, optional
         From the same rows to what the page shows beneath the findings: a table, or text in Markdown.
-    log : str
-        Name of the log of finished cells, where experiments with the same work share one; its own name by default.
+    study : str
+        Name of the study behind it, where experiments with the same cells, work and `condense` share one: its rows are
+        worked off and stored once. Its own name by default.
     condense : callable, optional
         From the rows of all cells to fewer ones, where there are too many to keep; these are stored, drawn and judged.
     """
@@ -69,5 +70,5 @@ class Reproduction:
     needs_data: bool = False
     note: str = ""
     table: Callable[[pd.DataFrame], pd.DataFrame | str] | None = None
-    log: str = ""
+    study: str = ""
     condense: Callable[[pd.DataFrame], pd.DataFrame] | None = None

@@ -139,7 +139,7 @@ def _declare(number: int, title: str, says: str, what: str, label: str, log: boo
         draw=partial(draw, what, label, log),
         judge=judge,  # type: ignore[arg-type]
         note=NOTE,
-        log="003-synthetic",
+        study="003-synthetic",
     )
 
 

@@ -7,6 +7,13 @@ from discreet import Domain, Moments
 
 REGIONS = ["north", "south", "west"]
 DOMAIN = Domain({"age": (18, 90), "region": REGIONS, "hours": (0, 80), "income": (0, 200_000)})
+SCHEMA = """\
+[columns]
+age    = { low = 18, high = 90 }
+region = { levels = ["north", "south", "west"] }
+hours  = { low = 0, high = 80 }
+income = { low = 0, high = 200000 }
+"""
 
 
 def people(rows=500, seed=0):

@@ -5,6 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from listed_words import Listed
 from scipy import stats
 
 from discreet import ball as ball_module
@@ -136,17 +137,10 @@ def test_one_digit_is_enough_to_be_undecided():
     centre = centres(proposal, theta)
     word = proposal._exact_alpha(theta, centre, 64) >> ball_module.GUARD
 
-    class Words:
-        def __init__(self, first):
-            self.left = [first] + [0] * 10
-
-        def words(self, n):
-            return np.array([self.left.pop(0) for _ in range(n)], dtype=np.uint64)
-
-    assert proposal._settle(theta, centre, word, Words(0))
-    assert not proposal._settle(theta, centre, word, Words(2**64 - 1))
-    assert proposal._settle(theta, centre, word - 1, Words(0))
-    assert not proposal._settle(theta, centre, word + 1, Words(0))
+    assert proposal._settle(theta, centre, word, Listed(0, 0))
+    assert not proposal._settle(theta, centre, word, Listed(2**64 - 1, 0))
+    assert proposal._settle(theta, centre, word - 1, Listed(0, 0))
+    assert not proposal._settle(theta, centre, word + 1, Listed(0, 0))
 
 
 def test_points_are_on_a_public_lattice_and_in_the_ball():

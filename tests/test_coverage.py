@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments import coverage, coverage_page
+from experiments import coverage, coverage_page, joint_tests
 from experiments.populations import DESIGNS, Population, mean_clipped
 
 from discreet import DPLinearRegression, Moments
@@ -85,3 +85,30 @@ def test_the_committed_study_keeps_what_is_asked():
     page = (RESULTS.parents[2] / "docs" / "coverage.md").read_text()
     assert coverage_page.verdict(rows) in " ".join(page.split())
     assert coverage_page.closer(closer) in " ".join(page.split())
+
+
+def test_joint_tests_are_counted_for_each_route():
+    cell = {"design": "independent", "d": 3, "zeros": 2, "n": 500, "first": 0, "simulations": 2}
+    rows = joint_tests.work(cell)
+    assert [(row["epsilon"], row["route"]) for row in rows] == [
+        (e, r) for e in coverage.EPSILONS for r in coverage.ROUTES
+    ]
+    assert rows == joint_tests.work(cell)
+    last = [row for row in rows if row["epsilon"] == 10]
+    assert all(len(row["rejected"]) == len(row["noise"]) == 2 for row in last)
+    line = joint_tests.summary(("independent", 3, 2, 500, 10, "release"), [rows[-1]] * 3, 6)
+    assert line["available"] == 1
+    assert line["size"] == pytest.approx(np.mean(rows[-1]["rejected"], axis=0)[0], abs=1e-4)
+    assert not Population("independent", 5, 3).theta[2:].any()
+
+
+def test_the_committed_joint_tests_reject_at_their_level():
+    rows = json.loads(RESULTS.with_name("joint_tests.json").read_text())["rows"]
+    assert len(rows) == len(joint_tests.CELLS) * 8
+    assert {row["simulations"] for row in rows} == {3000}
+    shown = [row for row in rows if row["available"] >= 0.5]
+    assert len(shown) > len(rows) / 2
+    assert all(0.035 <= row["size"] <= 0.065 for row in shown)
+    assert min(row["plain"] for row in shown) < 0.02
+    page = (RESULTS.parents[2] / "docs" / "coverage.md").read_text()
+    assert page.endswith(coverage_page.joint(rows))

@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from experiments import coverage
-from experiments.populations import population
+from experiments.populations import Population, population
 from scipy import stats
 
 from discreet import AdaSSP, Domain, DPLinearRegression, Moments, Results, inference, release
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
 from discreet.inference import OLD_FILE, Inference
 from discreet.randomness import NO_NOISE
-from discreet.solve.debiased import debiased
+from discreet.solve.debiased import debiased, through_noise
 from discreet.unavailable import Unavailable
 from discreet.units import user_units
 
@@ -190,6 +190,65 @@ def test_intervals_cover_where_only_lucky_releases_have_any(monkeypatch):
     assert covered(plain).min() < covered(careless).min()
 
 
+def zeros(people, n, noise, draws):
+    """p-values of the test of the coefficients that are zero, with and without its change of the covariance."""
+    names = people.names[1:]
+    for i in range(draws):
+        rng = np.random.default_rng([78, i])
+        table = coverage.Table(*people.sample(n, rng), people.domain)
+        moments = table.moments(None, table.domain)
+        results = release(moments, **noise, targets=["y"], random_state=rng).fit("y", model="ols")
+        found = results.inference
+        plain = replace(results, inference=replace(found, W=0 * found.W))
+        yield [fitted.wald_test(names).p_value for fitted in (results, plain)]
+
+
+def test_joint_tests_reject_at_their_level():
+    """Where the noise is large, that of the estimates themselves makes the textbook's test too cautious."""
+    found = np.array(list(zeros(Population("independent", 10, 9), 1000, {"epsilon": 3, "delta": 1e-6}, 800)))
+    for level in (0.05, 0.2):
+        low, high = allowed(len(found), level)
+        assert low <= np.sum(found[:, 0] < level) <= high
+        assert np.sum(found[:, 1] < level) < low
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_joint_test_uses_the_covariance_at_its_hypothesis(intercept):
+    """F from the definition, in the units of the turned equations; the spread of its denominator from draws."""
+    moments = Moments.from_source(numbers(), domain(intercept=intercept))
+    public = release(moments, targets=["y"], rows=3000, epsilon=2, delta=1e-6, random_state=5)
+    results, e = public.fit("y"), public.equations("y")
+    assert (e.L is not None) == intercept  # a category, whose first level is released too
+    fit, T = debiased(e.turned()), user_units(public, e, unclip=False).after(e.turn).T
+    names = list(results.params)
+    at = [1, len(names) - 1]
+    R, b = T[[i + (not intercept) for i in at]], np.array([results.debiased[names[i]] for i in at])
+
+    def covariance(theta):
+        fixed = fit.sigma2 * fit.unit_sampling + e.s_xy**2 * fit.G @ fit.G
+        return fixed + fit.G @ through_noise(fit.W, np.outer(theta, theta), fit.L) @ fit.G
+
+    def constrained(C):
+        return fit.theta - C @ R.T @ np.linalg.solve(R @ C @ R.T, b)
+
+    theta_0 = constrained(covariance(constrained(fit.covariance)))
+    C_0 = covariance(theta_0)
+    S = R @ C_0 @ R.T
+    found = results.wald_test([names[i] for i in at])
+    assert found.statistic == pytest.approx(b @ np.linalg.solve(S, b) / 2, rel=1e-9)
+    assert np.abs(R @ theta_0).max() < 1e-9 * np.abs(b).max()
+    assert np.abs(constrained(C_0) - theta_0).max() < 0.01 * np.abs(constrained(fit.covariance) - fit.theta).max()
+
+    V = C_0 - C_0 @ R.T @ np.linalg.solve(S, R @ C_0)
+    values, U = np.linalg.eigh(V)
+    small = 0.01  # of the errors of theta_0, so that the first order is all
+    drawn = (np.random.default_rng(0).standard_normal((4000, len(V))) * np.sqrt(np.maximum(values, 0))) @ U.T
+    sizes = [np.trace(np.linalg.solve(S, R @ covariance(theta_0 + small * v) @ R.T)) / 2 for v in drawn]
+    spread = np.var(sizes) / small**2
+    assert 2 / found.df[1] - 2 / results.inference.df == pytest.approx(spread, rel=0.1)
+    assert found.df[0] == 2
+
+
 # ---------------------------------------------------------------- what is not available
 
 
@@ -290,7 +349,7 @@ def test_unavailable_inference_is_saved_and_loaded(tmp_path):
 def test_inference_of_another_size_is_refused():
     facts = real().inference.to_dict()
     assert Inference.from_dict(facts, 5).to_dict() == facts
-    for name in ("estimate", "sampling", "privacy", "tilt", "curve", "luck", "luck_slope"):
+    for name in ("estimate", "sampling", "privacy", "tilt", "curve", "luck", "luck_slope", "W", "T", "roots"):
         with pytest.raises(ValueError, match=name):
             Inference.from_dict(facts | {name: facts[name][:-1]}, 5)
 

@@ -10,6 +10,7 @@ import threading
 import mpmath
 import numpy as np
 import pytest
+from listed_words import Listed
 from scipy.special import ndtri
 
 from discreet import randomness
@@ -29,20 +30,6 @@ from discreet.randomness import (
 
 TOP = 2**63
 FULL = 2**64 - 1
-
-
-class Listed:
-    """An Entropy that hands out the given words in order and refuses to go on after the last."""
-
-    simulation = True
-
-    def __init__(self, *words):
-        self.left = list(words)
-
-    def words(self, n):
-        taken, self.left = self.left[:n], self.left[n:]
-        assert len(taken) == n, "more words were drawn than were given"
-        return np.array(taken, dtype=np.uint64)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def test_every_experiment_runs_small(name, tmp_path):
             assert (tmp_path / name / f"{picture}.{ending}").stat().st_size > 1000
     text = pages.page(reproduce.paper(name), tmp_path, tmp_path)
     assert r.title in text
-    assert str(FOLDER) not in (tmp_path / "log" / f"{r.log or name}.jsonl").read_text()
+    assert str(FOLDER) not in (tmp_path / "log" / f"{r.study or name}.jsonl").read_text()
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -70,7 +70,7 @@ def test_the_index_follows_from_the_stored_rows():
 def test_stored_results_are_whole_and_small(name):
     _, facts = reproduce.stored(name, reproduce.RESULTS)
     assert facts["size"] in ("normal", "full")
-    assert (reproduce.RESULTS / name / "rows.csv").stat().st_size < 1_000_000
+    assert (reproduce.RESULTS / facts["rows"] / "rows.csv").stat().st_size < 1_000_000
     for picture in facts["pictures"]:
         assert (reproduce.RESULTS / name / f"{picture}.svg").exists()
 
@@ -124,6 +124,34 @@ def test_rows_are_condensed_before_they_are_stored(tmp_path):
     frame, facts = reproduce.stored("000-toy", tmp_path / "out")
     assert len(frame) == 1
     assert "only 1" in pages.section(few, frame, facts, "x")
+
+
+def test_figures_of_one_study_share_their_rows(tmp_path, monkeypatch):
+    pair = {name: replace(TOY, name=name, study="000-both") for name in ("000-a", "000-b")}
+    monkeypatch.setattr(reproduce, "catalogue", lambda: pair)
+    monkeypatch.setattr(pages, "catalogue", lambda: pair)
+    out = tmp_path / "out"
+    reproduce.run(pair["000-a"], "quick", tmp_path, out, jobs=1)
+    assert reproduce.stored("000-b", out) is None
+    reproduce.run(pair["000-b"], "quick", tmp_path, out, jobs=1)  # _work would raise if cells were worked off again
+    assert [path.parent.name for path in out.rglob("rows.csv")] == ["000-both"]
+    text = pages.page("000", out, tmp_path)
+    for name in pair:
+        frame, facts = reproduce.stored(name, out)
+        assert (len(frame), facts["name"], facts["size"], facts["pictures"]) == (3, name, "quick", ["line"])
+        assert f"(out/{name}/line.svg)" in text
+    assert text.count("(out/000-both/rows.csv)") == 2
+
+    changed = tmp_path / "again"
+    changed.mkdir()
+    before = (out / "000-a" / "line.svg").read_bytes()
+    other = replace(pair["000-b"], work=_twice)
+    reproduce.run(other, "quick", changed, out, jobs=1, fresh=True)
+    assert (out / "000-a" / "line.svg").read_bytes() != before, "all figures show the rows that are stored"
+
+
+def _twice(cell, folder):
+    return [{"value": 1 - cell["i"] / 3, "word": ""}]
 
 
 def test_a_page_shows_findings_table_and_origin(tmp_path, monkeypatch):

@@ -148,10 +148,9 @@ def test_certificates_that_were_tampered_with_fail(name, fits):
     (event,) = certificate.events
     for changed in (replace(event, norm=event.norm / 2), replace(event, neighbors="replace-one")):
         assert not all(f.ok for f in replace(certificate, events=(changed,)).check())
-    noise = next(fact for fact in ("gamma", "sd", "sds") if hasattr(event, fact))
-    value = getattr(event, noise)
-    more = {"gamma": 2.0, "sd": 0.5}.get(noise)
-    less = replace(event, **{noise: tuple(v / 2 for v in value) if more is None else more * value})
+    factors = {"gamma": 2.0, "sd": 0.5, "step_mu": 2.0}
+    noise = next(fact for fact in factors if hasattr(event, fact))
+    less = replace(event, **{noise: factors[noise] * getattr(event, noise)})
     assert not all(f.ok for f in replace(certificate, events=(less,)).check())
     facts = certificate.to_dict()
     for wrong in ({noise: -1.0}, {noise: math.inf}, {"design": []}, {"neighbors": "some"}, {"target": "x"}):

@@ -13,19 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from small_table import people
+from small_table import SCHEMA, people
 
+import discreet
 from discreet import PrivateMoments
 
 ROWS = 1049
 WORD, NUMBER = "zyxsecretzyx", 47.31618033988
-SCHEMA = """\
-[columns]
-age    = { low = 18, high = 90 }
-region = { levels = ["north", "south", "west"] }
-hours  = { low = 0, high = 80 }
-income = { low = 0, high = 200000 }
-"""
 FIT = ["fit", "t.parquet", "--schema", "t.toml", "--target", "income", "--epsilon", 1, "--delta", 1e-6]
 RELEASE = ["release", "t.parquet", "--schema", "t.toml", "--epsilon", 1, "--delta", 1e-6]
 
@@ -245,6 +239,21 @@ def test_ctrl_c_stops_with_130_and_leaves_no_file(command, tmp_path):
     assert "Traceback" not in err
     assert out == ""
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("more", ["", "except KeyboardInterrupt: raise ImportError('half imported')"])
+def test_ctrl_c_while_the_command_line_is_loaded(more, tmp_path):
+    """A package that it needs sends the signal when it is imported."""
+    (tmp_path / "sklearn.py").write_text(
+        f"import signal\ntry: signal.raise_signal(signal.SIGINT)\n{more or 'finally: pass'}\n"
+    )
+    found = os.pathsep.join([str(tmp_path), str(Path(discreet.__file__).parents[1])])
+    given = {"capture_output": True, "text": True, "cwd": tmp_path, "env": os.environ | {"PYTHONPATH": found}}
+    ran = subprocess.run([sys.executable, "-m", "discreet", "--help"], check=False, **given)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "Stopped.\n")
+    library = subprocess.run([sys.executable, "-c", "import discreet"], check=False, **given)
+    assert "Traceback" in library.stderr, "a program that imports the library is told as usual"
+    assert "Stopped" not in library.stderr
 
 
 def test_ctrl_c_is_told_from_an_error_that_it_causes(run, monkeypatch):

@@ -2,6 +2,9 @@
 
 __version__ = "0.1.0"
 
+import discreet.starting  # noqa: F401
+
+# isort: split
 from discreet import per_instance
 from discreet.comparison import Comparison, compare
 from discreet.domain import Domain

@@ -12,7 +12,6 @@ the rounded draw. nu makes the mean of |theta|^2 equal to R^2, at which M is lea
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from discreet.digits import GUARD, Uniform, precise
 from discreet.errors import DataError
-from discreet.randomness import GUARD, NO_NOISE, Entropy, mp_context, rounded_normal
+from discreet.randomness import NO_NOISE, Entropy, rounded_normal
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -202,19 +202,11 @@ class Proposal:
 
     def _settle(self, theta: Ints, centre: Floats, word: int, source: Entropy) -> bool:
         """Whether U < f/(M q), for a uniform U of which 64 digits are known; more are drawn until that is decided."""
-        digits, bits = word, 64
-        while True:
-            boundary = self._exact_alpha(theta, centre, bits)
-            if boundary - 2 > (digits + 1) << GUARD:
-                return True
-            if boundary + 2 < digits << GUARD:
-                return False
-            digits, bits = digits << 64 | int(source.words(1)[0]), bits + 64
+        return Uniform(word, source).below(lambda bits: self._exact_alpha(theta, centre, bits))
 
     def _exact_alpha(self, theta: Ints, centre: Floats, bits: int) -> int:
         """f/(M q) times 2^(bits + guard), by mpmath."""
-        ball, mp = self._ball, mp_context(threading.get_ident())
-        mp.prec = bits + 4 * GUARD + 128
+        ball, mp = self._ball, precise(bits + 4 * GUARD + 128)
         t = [int(k) for k in theta]
         step, gamma = mp.mpf(ball.step), mp.mpf(ball.gamma)
         quadratic = sum(t[i] * t[j] * int(ball.S[i, j]) for i in range(len(t)) for j in range(len(t)))

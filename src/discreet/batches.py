@@ -21,6 +21,7 @@ from discreet.encoding import ONE
 from discreet.issuing import Release, check_rows
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.iterates import AggregateEvent, BatchesEvent
+from discreet.privacy.points import kept
 from discreet.progress import Progress
 from discreet.randomness import NO_NOISE, Entropy, OSEntropy, add_rounded_normal
 from discreet.rows import Rows
@@ -29,9 +30,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 GRADIENT_BITS = 20
-THETA_BITS = 16
 BLOCK_BITS = 24
-"""Clipped gradients are rounded to multiples of 2^-20, iterates to 2^-16, coefficients of blocks to 2^-24."""
+"""Clipped gradients are rounded to multiples of 2^-20, coefficients of blocks to 2^-24."""
 
 _RIDGE = 2.0**-20
 
@@ -48,9 +48,8 @@ def release_batches(
         iterates += theta.tolist()
         total = _batch(rows, event, theta, release.source)
         noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, GRADIENT_BITS + 20), release.source)
-        theta = theta - step / event.rate * np.ldexp(noisy.astype(float), exponent - GRADIENT_BITS - 20)
-        theta = theta * min(1.0, radius / max(float(np.linalg.norm(theta)), 1e-300))
-        theta = np.ldexp(np.rint(np.ldexp(theta, THETA_BITS)), -THETA_BITS)
+        gradient = np.ldexp(noisy.astype(float), exponent - GRADIENT_BITS - 20)
+        theta = kept(theta - step / event.rate * gradient, radius)
     return release.certify(rows.domain, replace(event, iterates=tuple(iterates))), theta
 
 

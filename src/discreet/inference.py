@@ -19,6 +19,7 @@ from discreet.domain import CONSTANT
 from discreet.released import PrivateMoments
 from discreet.solve.debiased import Debiased, debiased
 from discreet.solve.equations import NormalEquations
+from discreet.solve.restricted import restricted
 from discreet.unavailable import Unavailable
 from discreet.units import column_of, user_units
 
@@ -63,6 +64,10 @@ class Inference:
         How the variance of each changes with the value tested, to first and second order (`discreet.solve.debiased`).
     luck, luck_slope : array
         The covariance of each with 1/noise, in sds of the latter, and how that changes with the value tested.
+    theta, W, L : array
+        The coefficients of the `turned` equations, the variances of the noise, and its map to X'X, or None.
+    T, roots : array
+        The map of theta to the user's units, and T G (`discreet.solve.debiased`).
     margin : float
         How far 1/noise is from the least with which intervals are given, in its sds.
     sigma : float, or Unavailable
@@ -84,6 +89,11 @@ class Inference:
     curve: Floats
     luck: Floats
     luck_slope: Floats
+    theta: Floats
+    W: Floats
+    L: Floats | None
+    T: Floats
+    roots: Floats
     margin: float
     sigma: float | Unavailable
     sigma_df: float
@@ -158,13 +168,16 @@ class Inference:
         return np.where(turned, below, above), np.where(turned, above, below)
 
     def test(self, places: Sequence[int]) -> Test | Unavailable:
-        """The test that some coefficients are all zero."""
-        C = self.covariance
-        if isinstance(C, Unavailable):
-            return C
-        b, k = self.estimate[list(places)], len(places)
-        F = float(b @ np.linalg.solve(C[np.ix_(places, places)], b)) / k
-        return Test(F, (k, self.df), float(stats.f.sf(F, k, self.df)))
+        """The test that some coefficients are all zero, with the covariance that they have if they are."""
+        if isinstance(self.covariance, Unavailable):
+            return self.covariance
+        at, k, q = list(places), len(places), len(self.theta)
+        back = np.linalg.inv(self.T[-q:])
+        C, G = back @ self.covariance[-q:, -q:] @ back.T, back @ self.roots[-q:]
+        b = self.estimate[at]
+        S, spread = restricted(self.theta, C, G, self.W, self.T[at], b, self.L)
+        F, df = float(b @ np.linalg.solve(S, b)) / k, 1 / (1 / self.df + spread / 2)
+        return Test(F, (k, df), float(stats.f.sf(F, k, df)))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -177,8 +190,12 @@ class Inference:
         shapes: dict[str, tuple[int, ...]] = {"sampling": (size, size), "privacy": (size, size)}
         for name in ("estimate", "tilt", "curve", "luck", "luck_slope"):
             shapes[name] = (size,)
+        q, z = np.size(read["theta"]), len(read["W"])
+        shapes |= {"theta": (q,), "W": (z, z), "L": (z, q), "T": (size, q), "roots": (size, q)}
+        if read["L"] is None and z != q:
+            raise ValueError("W has another size")
         for name, shape in shapes.items():
-            if not isinstance(read[name], Unavailable) and np.shape(read[name]) != shape:
+            if not (read[name] is None or isinstance(read[name], Unavailable)) and np.shape(read[name]) != shape:
                 raise ValueError(f"{name} has another size")
         return cls(**read)
 
@@ -212,6 +229,11 @@ def infer(released: PrivateMoments, e: NormalEquations) -> Inference | Unavailab
         curve=bend.curve,
         luck=bend.luck,
         luck_slope=bend.luck_slope,
+        theta=fit.theta,
+        W=fit.W,
+        L=fit.L,
+        T=units.T,
+        roots=units.T @ fit.G,
         margin=(1 / fit.noise - 1 / LARGEST_NOISE) / bend.spread,
         sigma=sigma,
         sigma_df=sigma_df,
@@ -240,4 +262,6 @@ def _plain(value: Any) -> Any:
 def _read(value: Any) -> Any:
     if isinstance(value, dict):
         return Unavailable.from_dict(value)
+    if value is None:
+        return None
     return np.array(value, dtype=float) if isinstance(value, list) else float(value)

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from bisect import bisect_left
-from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from discreet.digits import GUARD, Uniform, precise
 from discreet.errors import ParameterError
 
 FloatArray = NDArray[np.float64]
@@ -36,7 +35,6 @@ _UNRESOLVED = 1.26
 
 _MAGNITUDE = 2**63 - 1
 _CHUNK = 2**15
-GUARD = 16
 
 
 @runtime_checkable
@@ -253,40 +251,23 @@ def _bracket(words: Words, offset: FloatArray, scale: FloatArray) -> tuple[IntAr
     return nearest.astype(np.int64), error >= 0.5
 
 
-@lru_cache
-def mp_context(thread: int) -> Any:
-    """An mpmath context for each thread, as the precision of mpmath's own is global state."""
-    import mpmath
-
-    return mpmath.MPContext()
-
-
 class _LazyNormal:
     """The real value offset + scale * Z, with as many digits of P as were needed so far."""
 
     def __init__(self, word: int, offset: float, scale: float, source: Entropy) -> None:
-        self.offset, self.scale, self.source = offset, scale, source
-        self.sign = -1 if word > _MAGNITUDE else 1
-        self.digits, self.bits = word & _MAGNITUDE, 64
+        self.offset, self.scale = offset, scale
+        self.negative = word > _MAGNITUDE
+        self.uniform = Uniform(word & _MAGNITUDE, source)
 
     def below(self, k: int) -> bool:
         """Whether the value is below k + 1/2."""
-        while True:
-            # Two units: one for the error allowed to ncdf, one for the truncation.
-            boundary = self._boundary(k)
-            if boundary - 2 > (self.digits + 1) << GUARD:
-                return self.sign < 0
-            if boundary + 2 < self.digits << GUARD:
-                return self.sign > 0
-            self.digits = self.digits << 64 | int(self.source.words(1)[0])
-            self.bits += 64
+        return self.uniform.below(lambda bits: self._boundary(k, bits)) == self.negative
 
-    def _boundary(self, k: int) -> int:
-        """The P at which the value is k + 1/2, times 2**(bits + guard)."""
-        context = mp_context(threading.get_ident())
-        context.prec = self.bits + 2 * GUARD
+    def _boundary(self, k: int, bits: int) -> int:
+        """The P at which the value is k + 1/2, times 2**(bits + GUARD)."""
+        context = precise(bits + 2 * GUARD)
         c = (context.mpf(2 * k + 1) / 2 - self.offset) / self.scale
-        return int(context.ldexp(context.ncdf(-self.sign * c), self.bits + GUARD))
+        return int(context.ldexp(context.ncdf(c if self.negative else -c), bits + GUARD))
 
 
 def _settle(value: _LazyNormal, guess: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from small_table import DOMAIN, people
+from small_table import DOMAIN, SCHEMA, people
 from tables import full_text
 
 from discreet import AdaSSP, DPLinearRegression, Moments, release
@@ -22,13 +22,6 @@ from discreet.per_instance.stream import Rows
 
 CANARY = 47.31618033988
 ROWS = 1049
-SCHEMA = """\
-[columns]
-age    = { low = 18, high = 90 }
-region = { levels = ["north", "south", "west"] }
-hours  = { low = 0, high = 80 }
-income = { low = 0, high = 200000 }
-"""
 
 
 def canaries():

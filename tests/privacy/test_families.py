@@ -21,6 +21,7 @@ from discreet import (
     NoisySGD,
     OutputPerturbation,
     SubsampleAggregate,
+    descent,
 )
 from discreet.batches import _chooser, _coins, block_coefficients, clipped_gradients
 from discreet.blocks import block_sums
@@ -218,22 +219,21 @@ def test_the_change_of_the_coefficients_is_reached():
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
 @pytest.mark.parametrize(("name", "X", "y", "x", "target"), PAIRS, ids=IDS)
 def test_gradients_move_as_little_as_their_noise_assumes(name, X, y, x, target, neighbors, monkeypatch):
-    iterates = []
-    original = np.linalg.norm
-    monkeypatch.setattr("discreet.descent.np.linalg.norm", lambda v: iterates.append(v) or original(v))
+    thetas, sds = [], []
+    product, noise = descent._product, descent.add_rounded_normal
+    monkeypatch.setattr(descent, "_product", lambda S, whole: thetas.append(whole / 2**16) or product(S, whole))
+    monkeypatch.setattr(descent, "add_rounded_normal", lambda g, sd, source: sds.append(sd) or noise(g, sd, source))
     model = fitted(NoisyGradientDescent, X, y, neighbors=neighbors, steps=12)
-    monkeypatch.undo()
     (event,) = model.certificate_.events
-    thetas = iterates[::2]
-    moved = [original(x * (x @ theta - target)) for theta in thetas]
+    assert np.concatenate(thetas).tolist() == list(event.iterates)
+    assert [sd * 2.0**-56 for sd in sds] == list(event.sds)
+    moved = [np.linalg.norm(x * (x @ theta - target)) for theta in thetas]
     if neighbors == "replace-one":
-        moved = [m + original(-x * (-x @ theta - target)) for m, theta in zip(moved, thetas, strict=True)]
+        moved = [m + np.linalg.norm(-x * (-x @ theta - target)) for m, theta in zip(moved, thetas, strict=True)]
     spent = gdp.compose(m / sd for m, sd in zip(moved, event.sds, strict=True))
     assert spent <= event.mu <= gdp.mu(1.0, 1e-4)
     assert all(m <= gradient_change(event, size) for m, size in zip(moved, event.sizes, strict=True))
     assert moved[0] > 0.9 * gradient_change(event, 0.0)
-    for theta in thetas:
-        assert np.array_equal(theta, np.rint(theta * 2**16) / 2**16)
 
 
 def test_descent_without_noise_finds_the_least_squares_coefficients():

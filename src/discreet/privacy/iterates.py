@@ -5,29 +5,60 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from discreet.privacy import gdp
 from discreet.privacy.coefficients import ROUND_UP, CoefficientEvent, grouped
 from discreet.privacy.laws import Alone, Law
+from discreet.privacy.points import pack, unpack
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientEvent(CoefficientEvent):
-    """Gradients X'X theta - X'y with Gaussian noise: norms of the iterates that they were taken at, and sds.
+class DescentEvent(CoefficientEvent):
+    """Gradients with Gaussian noise, at public points.
 
-    `iterates` holds these, one after the other: they are public, and what a row lost depends on them.
+    `iterates` holds these, one after the other: what a row lost depends on them. In files they are one text (`points`).
     """
+
+    exact: ClassVar[bool] = True
+    signed: ClassVar[tuple[str, ...]] = ("iterates",)
+
+    iterates: tuple[float, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return super().to_dict() | {"iterates": pack(self.iterates, len(self.design))}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Self:
+        """Rebuild an event from `to_dict`."""
+        return super().from_dict(facts | {"iterates": unpack(facts["iterates"], len(facts["design"]))})
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientEvent(DescentEvent):
+    """Gradients X'X theta - X'y with Gaussian noise of an sd that costs `step_mu`, whatever theta is."""
 
     mechanism: ClassVar[str] = "noisy gradient descent"
     name: ClassVar[str] = "gradients"
-    exact: ClassVar[bool] = True
-    from_zero: ClassVar[tuple[str, ...]] = ("sizes",)
-    signed: ClassVar[tuple[str, ...]] = ("iterates",)
 
-    sizes: tuple[float, ...]
-    sds: tuple[float, ...]
-    iterates: tuple[float, ...]
+    step_mu: float
+
+    @cached_property
+    def sizes(self) -> tuple[float, ...]:
+        """Norms of the iterates, rounded up."""
+        d = len(self.design)
+        points = (self.iterates[at : at + d] for at in range(0, len(self.iterates), d))
+        return tuple(math.hypot(*theta) * ROUND_UP for theta in points)
+
+    @cached_property
+    def sds(self) -> tuple[float, ...]:
+        """Of the noise on each gradient."""
+        return tuple(self.sd_at(size) for size in self.sizes)
+
+    def sd_at(self, size: float) -> float:
+        """Of the noise on the gradient at an iterate of this norm."""
+        return gradient_change(self, size) / self.step_mu * ROUND_UP
 
     @cached_property
     def mu(self) -> float:
@@ -36,12 +67,8 @@ class GradientEvent(CoefficientEvent):
         return gdp.compose(gradient_change(self, size) / sd for size, sd in steps) * ROUND_UP
 
     def keeps(self) -> bool:
-        """Whether the norms are those of the iterates."""
-        d = len(self.design)
-        points = [self.iterates[at : at + d] for at in range(0, len(self.iterates), d)]
-        return len(self.iterates) == d * len(self.sizes) and all(
-            math.hypot(*theta) <= size * ROUND_UP for theta, size in zip(points, self.sizes, strict=True)
-        )
+        """Whether there is a step, and descent starts at 0."""
+        return len(self.iterates) > 0 and self.sizes[0] == 0
 
 
 def gradient_change(event: GradientEvent, size: float) -> float:
@@ -51,22 +78,19 @@ def gradient_change(event: GradientEvent, size: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchesEvent(CoefficientEvent):
+class BatchesEvent(DescentEvent):
     """Sums of clipped gradients of rows that are drawn into each batch independently, with Gaussian noise.
 
-    `iterates` holds the points that they were taken at, one after the other; the promise does not depend on them.
+    The promise does not depend on the iterates.
     """
 
     mechanism: ClassVar[str] = "noisy stochastic gradient descent"
     name: ClassVar[str] = "gradients of sampled batches"
-    exact: ClassVar[bool] = True
-    signed: ClassVar[tuple[str, ...]] = ("iterates",)
 
     rate: float
     steps: int
     clip: float
     sd: float
-    iterates: tuple[float, ...] = ()
 
     @property
     def law(self) -> Law:

@@ -17,6 +17,7 @@ from discreet.moments import Moments
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.iterates import GradientEvent
+from discreet.privacy.points import MAX_POINTS
 from discreet.sampling.base import CoefficientsRegressor
 
 MAX_STEPS = 1000
@@ -77,10 +78,9 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
         time = self.time or best_time(mu / change, d, B, Y, rows)
         steps = self.steps or min(MAX_STEPS, max(4, math.ceil(time * d)))
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
-        event = GradientEvent(**facts, sizes=(), sds=(), iterates=())
-        mus = [mu / math.sqrt(steps) * (1 - 2.0**-30)] * steps
+        event = GradientEvent(**facts, step_mu=mu / math.sqrt(steps) * (1 - 2.0**-30))
         step = time * d / (rows * B**2) / steps
-        given = (mus, step, RADIUS * Y / B * math.sqrt(d), self._release(promise))
+        given = (steps, step, RADIUS * Y / B * math.sqrt(d), self._release(promise))
         certificate, theta = release_descent(moments, event, *given)
         self._set(certificate, theta, subject, asked)
         return self
@@ -88,8 +88,8 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
 
 def check_steps(steps: int | None) -> None:
     """A whole number from 1 to 10,000, or None."""
-    if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= 10_000):
-        raise ParameterError(f"steps must be a whole number from 1 to 10,000, or None; got {steps!r}.")
+    if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= MAX_POINTS):
+        raise ParameterError(f"steps must be a whole number from 1 to {MAX_POINTS:,}, or None; got {steps!r}.")
 
 
 def best_time(mu: float, d: int, B: float, Y: float, rows: float) -> float:

@@ -12,8 +12,6 @@ import warnings
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import enet_path
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +53,9 @@ def solve_path(X: Floats, y: Floats, n: float, penalties: Floats, l1_ratio: floa
     array([[ 1. ,  0. ],
            [ 2.5, -0.5]])
     """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import enet_path  # slow to import
+
     if intercept:
         Z, t = without_constant(X, y)
         slopes = solve_path(Z, t, n, penalties, l1_ratio, intercept=False)
