@@ -68,8 +68,8 @@ def plan(
 ) -> None:
     """Tell how good models will be before any budget is spent: from public facts, without the data."""
     asked = chosen(Domain.from_file(schema), target, split(features), formula)
-    saved = None if out is None else free(out, force)
-    drawn = None if picture is None else free(_picture(picture, saved), force, "--picture")
+    saved = None if out is None else free(out, force, inputs=[schema])
+    drawn = None if picture is None else free(_picture(picture, saved), force, "--picture", [schema])
     found = make_plan(
         asked.domain,
         outcome_of(asked),
@@ -136,12 +136,12 @@ def _guesses(given: list[str] | None) -> dict[str, dict[str, Any]]:
 
     Examples
     --------
-    >>> _guesses(["age.mean=50", "age.sd=18", "sex.shares=0.6,0.4"])
-    {'age': {'mean': 50.0, 'sd': 18.0}, 'sex': {'shares': [0.6, 0.4]}}
+    >>> _guesses(["age.mean=50", "age.sd=18", "a=b.shares=0.6,0.4"])
+    {'age': {'mean': 50.0, 'sd': 18.0}, 'a=b': {'shares': [0.6, 0.4]}}
     """
     found: dict[str, dict[str, Any]] = {}
     for text in given or []:
-        left, equals, value = text.partition("=")
+        left, equals, value = text.rpartition("=")
         column, dot, what = left.rpartition(".")
         if not equals or not dot:
             raise ParameterError(f"--about {text}: give COLUMN.mean=, COLUMN.sd= or COLUMN.shares= and figures.")

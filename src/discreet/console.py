@@ -20,7 +20,6 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.errors import DiscreetError
-from discreet.many_results import ManyResults
 from discreet.privacy.certificate import Certificate, Finding
 from discreet.summary import Summary
 
@@ -50,6 +49,11 @@ def print_json(body: Any) -> None:
 def say(text: str) -> None:
     """Print a line as it is, for the terminal to wrap."""
     out.print(text, markup=False, soft_wrap=True)
+
+
+def say_error(text: str) -> None:
+    """Print a line on standard error."""
+    err.print(text, markup=False, soft_wrap=True)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[int] = ()) -> None:
@@ -107,12 +111,14 @@ def say_where(report: Path | None) -> None:
         say(f"The report is in {report}. Open it in a browser, or print it.")
 
 
-def many(fitted: ManyResults, *, json: bool) -> None:
-    """Print the models of many outcomes: all of them as JSON, or those coefficients that stand out."""
-    if json:
-        print_json(fitted.to_dict())
-    else:
-        say(str(fitted.summary()))
+@contextlib.contextmanager
+def saved_before(path: Path) -> Iterator[None]:
+    """Say, where what follows a release fails, that the release is safe."""
+    try:
+        yield
+    except Exception:
+        say_error(f"The release is complete in {path}; the report is not.")
+        raise
 
 
 def findings(found: Sequence[Finding]) -> None:

@@ -21,7 +21,10 @@ def atomic_write(path: str | Path, *, confidential: bool = False) -> Iterator[IO
     When anything fails (a full disk, Ctrl-C) the partial file is removed and an older file of that name stays.
     """
     path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise _naming(path, error) from None
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -29,9 +32,17 @@ def atomic_write(path: str | Path, *, confidential: bool = False) -> Iterator[IO
             os.fsync(file.fileno())
         Path(name).chmod(0o600 if confidential else 0o644)
         Path(name).replace(path)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _naming(path, error) from None
         raise
+
+
+def _naming(path: Path, error: OSError) -> OSError:
+    """The error with the name that the user knows instead of none, or of that of a partial file."""
+    error.filename = str(path)
+    return error
 
 
 def canonical(body: Any) -> bytes:
