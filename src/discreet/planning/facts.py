@@ -116,7 +116,10 @@ def facts(
     (Number(mean=15.0, sd=5.0), (0.5, 0.5))
     """
     if not isinstance(domain, Domain):
-        raise ParameterError("domain must be a Domain: the public bounds of the columns.")
+        raise ParameterError(
+            "domain must be a Domain, the public bounds of the columns: Domain({'age': (18, 90)}), for example, or "
+            "Domain.from_file('people.toml')."
+        )
     names = feature_names(domain, target, features)
     domain = domain.select([*names, domain.entries[domain.target(target)].column])
     _check_outcome(domain, target)

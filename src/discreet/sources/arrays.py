@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,10 @@ def as_array(name: str, values: Any) -> np.ndarray[Any, Any]:
             f"{name} is sparse, and sparse data are not supported, for zeros do not stay zeros when columns are mapped "
             f"from their bounds. Give {name}.toarray()."
         )
+    if values is None or isinstance(values, (str, bytes, PathLike)):
+        raise DataTypeError(
+            f"{name} must be an array or a table of rows, not {type(values).__name__}. Files are read by fit_source."
+        )
     try:
         if isinstance(values, np.ma.MaskedArray):
             return np.asarray(np.ma.filled(values.astype(float), np.nan))
@@ -98,6 +103,11 @@ def as_matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any
         array = _numbers(name, array)
     if array.dtype.kind == "c":
         raise DataError(f"{name} must hold real numbers. Complex data not supported.")
+    if array.dtype.kind in "mM":
+        raise DataError(
+            f"{name} must hold numbers; it holds {array.dtype.type.__name__}. For dates, give a table whose columns "
+            "have names, and their bounds: domain=Domain({'born': ('1920-01-01', '2010-12-31'), ...})."
+        )
     if array.dtype.kind not in "iufb":
         raise DataError(f"{name} must hold numbers; it holds {array.dtype.type.__name__}.")
     return array
