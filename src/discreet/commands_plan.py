@@ -36,7 +36,10 @@ EPILOG = (
 
 Guesses = Annotated[
     list[str] | None,
-    typer.Option("--about", help="A guess, as age.mean=50, age.sd=18 or sex.shares=0.6,0.4; may be repeated."),
+    typer.Option(
+        "--about",
+        help="A guess, as age.mean=50, age.sd=18, born.mean=1980-01-31 or sex.shares=0.6,0.4; may be repeated.",
+    ),
 ]
 Widths = Annotated[
     list[str] | None, typer.Option("--want-width", help="An interval's largest width, as age=0.1; may be repeated.")
@@ -145,6 +148,13 @@ def _guesses(given: list[str] | None) -> dict[str, dict[str, Any]]:
         column, dot, what = left.rpartition(".")
         if not equals or not dot:
             raise ParameterError(f"--about {text}: give COLUMN.mean=, COLUMN.sd= or COLUMN.shares= and figures.")
-        numbers = [_number("--about", part) for part in split(value)]
-        found.setdefault(column, {})[what] = numbers if what == "shares" else numbers[0] if numbers else None
+        found.setdefault(column, {})[what] = _guess(what, value)
     return found
+
+
+def _guess(what: str, value: str) -> float | str | list[float]:
+    """Shares, a number, or a date, which is left as text."""
+    if what == "shares":
+        return [_number("--about", part) for part in split(value)]
+    is_date = what == "mean" and value[:4].isdigit() and value[4:5] == "-"
+    return value if is_date else _number("--about", value)

@@ -32,15 +32,16 @@ def draw(losses: Losses, path: str | Path | None, delta: float) -> Any:
     if 0 < np.quantile(values, 0.99) < worst / 5:  # most lose far less than the worst: show by how many times
         bins = np.geomspace(max(float(values[values > 0].min()), worst * 1e-6), worst * 1.1, 80)
         axes.set_xscale("log")
-    axes.hist(np.maximum(values, bins[0]), bins=bins.tolist(), color="#4477aa")
-    axes.axvline(float(np.median(values)), color="#4477aa", linestyle="--", label="median of the table")
-    axes.axvline(everyone, color="#228833", linestyle="-.", label="pDP for all")
-    if delta == promised.delta:
-        axes.axvline(promised.epsilon, color="#cc3311", label="DP, as promised")
+    axes.hist(np.maximum(values, bins[0]), bins=bins.tolist(), color="#88aacc")
+    axes.axvline(float(np.median(values)), color="#222222", linestyle="--", label="median of the table")
+    if delta == promised.delta:  # broad, so that pDP for all is seen on top of it
+        axes.axvline(promised.epsilon, color="#ee9988", linewidth=5, label="DP, as promised")
+    axes.axvline(everyone, color="#222222", linestyle=":", linewidth=2, label="pDP for all")
     axes.set_xlabel(f"epsilon of each row, at delta = {delta:g}")
     axes.set_ylabel("rows")
     axes.set_title("CONFIDENTIAL: per-instance privacy losses", color="#cc3311")
-    axes.legend()
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
     if path is None:
         return figure
     kind = path.suffix.lower()[1:]

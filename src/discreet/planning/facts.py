@@ -204,10 +204,17 @@ def _real(name: str, what: str, value: Any) -> float:
 
 def _mean(name: str, column: Numeric, guess: Mapping[str, Any]) -> float:
     given = guess.get("mean", column.low / 2 + column.high / 2)
-    mean = to_days(given) if column.date and not checks.is_real(given) else _real(name, "mean", given)
+    mean = _date(name, given) if column.date and not checks.is_real(given) else _real(name, "mean", given)
     if not column.low < mean < column.high:
         raise ParameterError(f"The mean of column {name!r} must lie within its bounds, got {given!r}.")
     return mean
+
+
+def _date(name: str, given: Any) -> float:
+    try:
+        return to_days(given)
+    except (TypeError, ValueError):
+        raise ParameterError(f"The mean of column {name!r} must be a date such as 2020-12-31, got {given!r}.") from None
 
 
 def _within(name: str, column: Numeric, mean: float, sd: float) -> Number:
