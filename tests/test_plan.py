@@ -389,6 +389,6 @@ def test_dates_are_read_and_told_as_dates():
     found = plan(domain, "y", about={"day": {"mean": "2023-01-01", "sd": 20}}, **given)
     assert found.facts.to_dict()["about"]["day"]["mean"] == 19358
     assert "with day in (2022-07-03, 2023-07-02) the error" in " ".join(str(found).split())
-    assert "mean 2022-12-31" in " ".join(str(plan(domain, "day", **given)).split())
+    assert "day: mean 2023-01-01" in " ".join(str(plan(domain, "day", **given)).split())
     with pytest.raises(ParameterError, match=r"must be a date such as 2020-12-31, got '2023-31-31'"):
         plan(domain, "y", about={"day": {"mean": "2023-31-31"}}, **given)
