@@ -1,7 +1,7 @@
 """Moments: exact integers whatever the order, chunks and threads; confidential; never half-saved."""
 
-import copy
 import contextlib
+import copy
 import errno
 import json
 import math
