@@ -123,3 +123,23 @@ def test_models_of_a_release_can_be_saved(run, folder):
     for given in (["--report", "r.html"], ["--penalty", 0.1], ["--l1-ratio", 0.5]):
         ran = run("model", "r.json", *given)
         assert (ran.code, given[0] in ran.said) == (2, True)
+
+
+def test_a_saved_model_can_be_checked_and_losses_found_for_it(run, folder):
+    run(*fit(target="a/b,c.d"), "--features", "x=y", "--out", "r.json")
+    run("model", "r.json", "--target", "c.d", "--out", "one.json")
+    run("model", "r.json", "--out", "all.json")
+    promised = json.loads(run("check", "r.json", "--json").out)
+    for name in ("one", "all"):
+        assert json.loads(run("check", f"{name}.json", "--json").out) == promised
+        assert run("pdp", "t.parquet", "--release", f"{name}.json", "--out", f"{name}.parquet").code == 0
+    assert pd.read_parquet(folder / "one.parquet").equals(pd.read_parquet(folder / "all.parquet"))
+    ran = run("model", "one.json", "--target", "c.d")
+    assert (ran.code, "is not a release file of discreet. It holds a fitted model." in ran.said) == (2, True)
+
+
+@pytest.mark.parametrize(("option", "value"), [("--largest", 0), ("--delta", 1), ("--picture", "x.jpg")])
+def test_options_of_losses_are_checked_before_rows_are_read(option, value, run, folder, monkeypatch):
+    run(*fit(), "--out", "r.json")
+    monkeypatch.setattr("discreet.commands_pdp.losses", lambda *_, **__: pytest.fail("rows were read"))
+    assert run("pdp", "t.parquet", "--release", "r.json", "--out", "c.parquet", option, value).code == 2

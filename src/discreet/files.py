@@ -13,6 +13,15 @@ from typing import IO, Any
 
 from discreet.errors import FileFormatError
 
+KINDS = {
+    "release": "a release",
+    "model": "released coefficients",
+    "results": "a fitted model",
+    "many results": "several fitted models",
+    "plan": "a plan",
+}
+"""What documents hold, by the kind that they say they are."""
+
 
 @contextlib.contextmanager
 def atomic_write(path: str | Path, *, confidential: bool = False) -> Iterator[IO[bytes]]:
@@ -66,7 +75,9 @@ def read_document(path: str | Path, kind: str, versions: tuple[int, ...]) -> dic
     """Read a JSON document of a given kind and check its digest."""
     body = read_json(path)
     if not isinstance(body, dict) or body.get("kind") != kind:
-        raise FileFormatError(f"{Path(path).name} is not a {kind} file of discreet.")
+        held = KINDS.get(str(body.get("kind"))) if isinstance(body, dict) else None
+        told = f" It holds {held}." if held else ""
+        raise FileFormatError(f"{Path(path).name} is not a {kind} file of discreet.{told}")
     if body.get("format_version") not in versions:
         raise FileFormatError(
             f"{Path(path).name} has format_version {body.get('format_version')!r}; this version of discreet reads "
