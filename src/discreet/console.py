@@ -95,13 +95,15 @@ def _width(read: Summary, i: int) -> int:
 
 def _fitting(read: Summary) -> list[list[int]]:
     """Columns of a table, divided so that each part fits the terminal; the names stand in each."""
-    parts: list[list[int]] = [[0]]
-    for i in range(1, len(read.columns)):
-        if sum(_width(read, k) + 2 for k in [*parts[-1], i]) > out.width - 2 and len(parts[-1]) > 1:
-            parts.append([0])
+    names = list(range(read.keys))
+    parts: list[list[int]] = [[*names]]
+    for i in range(read.keys, len(read.columns)):
+        if sum(_width(read, k) + 2 for k in [*parts[-1], i]) > out.width - 2 and len(parts[-1]) > read.keys:
+            parts.append([*names])
         parts[-1].append(i)
-    while len(parts) > 1 and len(parts[-1]) < 4 < len(parts[-2]):  # ends of intervals stay together, with their unit
-        parts[-1].insert(1, parts[-2].pop())
+    few = read.keys + 3
+    while len(parts) > 1 and len(parts[-1]) < few < len(parts[-2]):  # ends of intervals stay together, with their unit
+        parts[-1].insert(read.keys, parts[-2].pop())
     return parts
 
 
