@@ -1,6 +1,8 @@
 """What the command line writes, and what it never replaces."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -143,3 +145,10 @@ def test_options_of_losses_are_checked_before_rows_are_read(option, value, run, 
     run(*fit(), "--out", "r.json")
     monkeypatch.setattr("discreet.commands_pdp.losses", lambda *_, **__: pytest.fail("rows were read"))
     assert run("pdp", "t.parquet", "--release", "r.json", "--out", "c.parquet", option, value).code == 2
+
+
+def test_wrong_usage_has_its_exit_code_even_when_nobody_reads_why(folder):
+    command = [sys.executable, "-m", "discreet", "check"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder) as process:
+        process.stdout.close()
+        assert process.wait(60) == 2

@@ -180,7 +180,8 @@ def _explain(error: BaseException) -> int:
     if isinstance(error, OSError):
         return _fail(f"{error.strerror or 'The file cannot be used'}: {Path(str(error.filename or '')).name}", 2)
     if hasattr(error, "show") and hasattr(error, "exit_code"):
-        error.show()
+        with contextlib.suppress(BrokenPipeError, SystemExit):  # nobody reads it; its exit code is still told
+            error.show()
         return int(error.exit_code)
     if os.environ.get("DISCREET_DEBUG"):
         raise error
