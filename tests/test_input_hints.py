@@ -10,6 +10,7 @@ import pytest
 from discreet import Domain, DPLinearRegression, DPLogisticRegression, Moments, ReuseCov, plan
 from discreet.checks import delta
 from discreet.errors import DataError, DataTypeError, DiscreetWarning, ParameterError
+from discreet.per_instance import compose
 from discreet.registry import METHODS
 from discreet.schema import blank_schema, read_schema
 
@@ -66,6 +67,26 @@ def test_dates_in_an_array():
         model(domain=None, bounds_X=(0, 1), bounds_y=(0, 1)).fit(days, FRAME["y"])
 
 
+def test_a_lazy_frame_in_place_of_rows():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(DataTypeError, match=r"not LazyFrame\. Files, lazy frames and queries are read by fit_source"):
+        model().fit(polars.from_pandas(X).lazy(), FRAME["y"])
+
+
+def test_decimals_in_a_frame_are_numbers():
+    exact = FRAME.assign(a=[decimal.Decimal(value) for value in FRAME["a"]])
+    domain = DOMAIN.select(["a", "y"])
+    assert Moments.from_source(exact, domain) == Moments.from_source(FRAME, domain)
+    missing = Domain({"a": (0, 1), "y": (0, 1)}, missing="drop")
+    holes = [
+        Moments.from_source(frame.assign(a=frame["a"].where(FRAME["b"] > 0.2)), missing) for frame in (exact, FRAME)
+    ]
+    assert holes[0] == holes[1]
+    for odd in ("inf", "sNaN"):
+        with pytest.raises(DataError, match="'a'"):
+            Moments.from_source(exact.assign(a=decimal.Decimal(odd)), domain)
+
+
 def test_decimals_are_numbers():
     exact = np.vectorize(decimal.Decimal)(MATRIX)
     seeded = {"domain": None, "bounds_X": (0, 1), "bounds_y": (0, 1), "random_state": 1}
@@ -119,3 +140,9 @@ def test_a_domain_that_is_none_is_told_how_to_become_one(given):
         plan(given, "y", rows=100)
     with pytest.raises(ParameterError, match="from_file"):
         Moments.from_source(FRAME, given)
+
+
+@pytest.mark.parametrize("given", [(), (3,), ([1.0, 2.0],)])
+def test_only_losses_are_composed(given):
+    with pytest.raises(ParameterError, match="Give the losses of at least one release"):
+        compose(*given)

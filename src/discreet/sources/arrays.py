@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -77,16 +76,18 @@ def as_array(name: str, values: Any) -> np.ndarray[Any, Any]:
             f"{name} is sparse, and sparse data are not supported, for zeros do not stay zeros when columns are mapped "
             f"from their bounds. Give {name}.toarray()."
         )
-    if values is None or isinstance(values, (str, bytes, PathLike)):
-        raise DataTypeError(
-            f"{name} must be an array or a table of rows, not {type(values).__name__}. Files are read by fit_source."
-        )
     try:
         if isinstance(values, np.ma.MaskedArray):
             return np.asarray(np.ma.filled(values.astype(float), np.nan))
-        return np.asarray(values)
+        array = np.asarray(values)
     except (TypeError, ValueError):
         raise DataError(f"{name} cannot be read as an array of numbers.") from None
+    if array.ndim == 0 and array.dtype.kind in "OSU":
+        raise DataTypeError(
+            f"{name} must be an array or a table of rows, not {type(values).__name__}. Files, lazy frames and queries "
+            "are read by fit_source."
+        )
+    return array
 
 
 def as_matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any, Any]:
