@@ -21,8 +21,8 @@ LEVELS = {
     r"|many_results|many_models|many_inference|many_reading|napp\.algorithm",
     "private": r"moments|summing|histogram|public_outcomes|rows|blocks|per_instance(\..*)?|sources(\..*)?",
     "gate": r"release|release_many|perturbed|drawn|descent|shaped|batches|napp\.gate",
-    "top": r"|__main__|arguments|commands_pdp|commands_plan|commands_reproduce|linear(\..*)?|glm(\.(?!results).*)?"
-    r"|multi(\..*)?|sampling(\..*)?|planning(\..*)?|napp(\.(estimator|models))?|registry|cli|console|demo",
+    "top": r"|__main__|arguments|commands_pdp|commands_plan|commands_reproduce|commands_schema|linear(\..*)?"
+    r"|glm(\.(?!results).*)?|multi(\..*)?|sampling(\..*)?|planning(\..*)?|napp(\.(estimator|models))?|registry|cli|console|demo",
 }
 ALLOWED = {
     "base": {"base"},

@@ -1,5 +1,6 @@
 """Moments: exact integers whatever the order, chunks and threads; confidential; never half-saved."""
 
+import contextlib
 import copy
 import errno
 import json
@@ -493,21 +494,28 @@ def no_space(*_):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+@contextlib.contextmanager
+def limited():
+    """A real failure of write: files may not grow beyond 300 bytes, the log of this run included, so be brief."""
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
 @pytest.fixture(params=["when it is flushed", "after some bytes", "when it is renamed"])
 def full_disk(request, monkeypatch):
     if request.param == "when it is flushed":
         monkeypatch.setattr(os, "fsync", no_space)
-        yield
     elif request.param == "when it is renamed":
         monkeypatch.setattr("pathlib.Path.replace", no_space)
-        yield
-    else:  # a real failure of write: files may not grow beyond 300 bytes
-        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (300, limits[1]))
-        yield
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, handler)
+    else:
+        return limited()
+    return contextlib.nullcontext()
 
 
 @pytest.mark.parametrize("older", [None, b"older"])
@@ -515,8 +523,9 @@ def test_a_full_disk_leaves_nothing_behind(moments, older, full_disk, tmp_path):
     path = tmp_path / "people.moments"
     if older:
         path.write_bytes(older)
-    with pytest.raises(OSError, match=r"space|large"):
+    with full_disk, pytest.raises(OSError, match=r"space|large") as told:
         moments.save(path)
+    assert told.value.filename == str(path)
     assert [file.read_bytes() for file in tmp_path.iterdir()] == ([older] if older else [])
 
 

@@ -381,3 +381,14 @@ def test_no_data_file_is_touched(run, tmp_path, monkeypatch):
     assert ran.code == 0, ran.err
     assert any(name.endswith("people.toml") for name in opened)
     assert not any("parquet" in name for name in opened)
+
+
+def test_dates_are_read_and_told_as_dates():
+    domain = Domain({"day": ("2022-01-01", "2023-12-31"), "y": (0, 1)})
+    given = {"rows": 5000, "epsilon": [1], "methods": ["DPLinearRegression"], "draws": 2}
+    found = plan(domain, "y", about={"day": {"mean": "2023-01-01", "sd": 20}}, **given)
+    assert found.facts.to_dict()["about"]["day"]["mean"] == 19358
+    assert "with day in (2022-07-03, 2023-07-02) the error" in " ".join(str(found).split())
+    assert "day: mean 2023-01-01" in " ".join(str(plan(domain, "day", **given)).split())
+    with pytest.raises(ParameterError, match=r"must be a date such as 2020-12-31, got '2023-31-31'"):
+        plan(domain, "y", about={"day": {"mean": "2023-31-31"}}, **given)

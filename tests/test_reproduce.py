@@ -260,3 +260,12 @@ def test_without_the_repository_the_command_says_where_to_get_it(tmp_path):
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert "Get the source repository" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(("option", "words"), [("--data", "There is no folder"), ("--out", "is not a folder")])
+def test_a_file_in_place_of_a_folder_is_refused_before_anything_runs(option, words, run, tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.commands_reproduce._run", lambda *_: pytest.fail("it ran"))
+    monkeypatch.delenv("DISCREET_DATA", raising=False)
+    (tmp_path / "file").write_text("")
+    ran = run("reproduce", "000-fig1", "--quick", option, "file")
+    assert (ran.code, words in ran.said) == (2, True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +18,7 @@ from discreet.files import read_json
 from discreet.formula import Model, formula
 from discreet.released import PrivateMoments
 from discreet.results import Results
+from discreet.sources.paths import is_data_file
 
 Data = Annotated[Path, typer.Argument(help="Parquet or CSV file, or a folder of them.", show_default=False)]
 SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML or JSON schema.", show_default=False)]
@@ -29,6 +32,10 @@ Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
 Jobs = Annotated[int | None, typer.Option("--n-jobs", help="Threads; all cores by default.")]
 Target = Annotated[str | None, typer.Option(help="The outcome, unless a formula names it.", show_default=False)]
+Targets = Annotated[
+    str | None,
+    typer.Option("--target", help="The outcome, unless a formula names it; several, separated by commas."),
+]
 Formula = Annotated[str | None, typer.Option(help="Instead: 'income ~ age + C(region) + age:hours'.")]
 ReleaseFile = Annotated[Path, typer.Argument(help="A release file.", show_default=False)]
 Report = Annotated[Path | None, typer.Option("--report", help="Where to write a report: one HTML page.")]
@@ -105,14 +112,50 @@ def outcome_of(model: Model) -> str:
     return model.target
 
 
+def outcomes_of(model: Model) -> list[str]:
+    """The outcomes: one, or several names between commas that are not together the name of one."""
+    named = outcome_of(model)
+    declared = {*model.domain.columns, *(entry.name for entry in model.domain.entries)}
+    return [named] if named in declared or "," not in named else split(named)
+
+
+def refuse_several(estimator: type, report: Path | None) -> None:
+    """Refuse several outcomes where the method is for one, and a report of them."""
+    if not getattr(estimator, "many_outcomes", False):
+        raise ParameterError(f"{estimator.__name__} is for one outcome. For several, use --method ReuseCov.")
+    refuse_for_many({"--report": report})
+
+
+def refuse_for_many(options: dict[str, Any]) -> None:
+    """Refuse options that have no meaning for several outcomes at once."""
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(
+                f"{name} is for one outcome: leave it out here, and give it to `discreet model RELEASE --target NAME`."
+            )
+
+
 def all_outcomes(released: PrivateMoments, target: str | None, formula: str | None, model: str) -> bool:
     """Whether a release names several outcomes and none is asked for."""
     named = [name for block in released.blocks if block.statistic == "cross" for name in block.columns]
     return target is None and formula is None and model == "noise-aware" and len(named) > 1
 
 
-def free(path: Path, force: bool, option: str = "--out") -> Path:
-    """A place where the result can be written: asked before any budget is spent."""
+def default_place(data: Path, *parts: str) -> Path:
+    """The name of a result in the current folder; what a file's name cannot hold becomes an underscore.
+
+    Examples
+    --------
+    >>> default_place(Path("in/people.csv"), "a/b: c", "release.json").name
+    'people.a_b_ c.release.json'
+    """
+    return Path(re.sub(r'[/\\:*?"<>|\x00-\x1f]', "_", ".".join([stem(data), *parts])))
+
+
+def free(path: Path, force: bool, option: str = "--out", inputs: Sequence[Path | None] = ()) -> Path:
+    """A place where the result can be written, which is none of the inputs: asked before any budget is spent."""
+    if any(_is_in(path.resolve(), given.resolve()) for given in inputs if given is not None):
+        raise ParameterError(f"{path} is an input, or in its folder: it is not replaced. Name another with {option}.")
     if path.exists() and not force:
         raise ParameterError(f"{path} exists already. Name another file with {option}, or replace it with --force.")
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
@@ -122,11 +165,15 @@ def free(path: Path, force: bool, option: str = "--out") -> Path:
     return path
 
 
-def free_report(report: Path | None, force: bool, release: Path) -> Path | None:
-    """A place for the report, which is not that of the release."""
+def free_report(report: Path | None, force: bool, release: Path, inputs: Sequence[Path | None] = ()) -> Path | None:
+    """A place for the report, which is neither that of the release nor an input."""
     if report is not None and report.resolve() == release.resolve():
         raise ParameterError("The report would replace the release. Name another file with --report.")
-    return None if report is None else free(report, force, "--report")
+    return None if report is None else free(report, force, "--report", inputs)
+
+
+def _is_in(path: Path, given: Path) -> bool:
+    return path == given or (given.is_dir() and given in path.parents and is_data_file(path))
 
 
 def fit_release(

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.columns import Categorical, Column, Numeric
-from discreet.errors import DataError
+from discreet.errors import MISSING, DataError
 
 Floats = NDArray[np.float64]
 
@@ -70,19 +70,29 @@ def codes(name: str, column: Categorical, array: pa.Array) -> np.ndarray[Any, np
     if found is None or found.null_count:
         raise DataError(
             f"Column {name!r} holds a category that is not declared. Remedy: add it to the levels in the schema, "
-            "from public knowledge, or recode it before the release."
+            f"from public knowledge, or recode it before the release.{_bounds_meant(column)}"
         )
     positions: np.ndarray[Any, np.dtype[np.int32]] = found.to_numpy(zero_copy_only=False)
     return positions
+
+
+def _bounds_meant(column: Categorical) -> str:
+    """A hint where two numbers in a list may have been meant as bounds."""
+    levels = column.levels
+    if len(levels) != 2 or not all(isinstance(level, int) and not isinstance(level, bool) for level in levels):
+        return ""
+    low, high = levels
+    return (
+        f" A list such as [{low}, {high}] names levels: if bounds are meant, write ({low}, {high}) in Python, "
+        f"{{ low = {low}, high = {high} }} in a schema."
+    )
 
 
 def read_column(array: pa.Array, name: str, column: Column) -> np.ndarray[Any, Any]:
     """Numbers, or codes of levels, of a column without missing values."""
     array = plain(array, column)
     if array.null_count or (isinstance(column, Categorical) and _has_nan(array)):
-        raise DataError(
-            f"Column {name!r} has missing values. Remedy: declare missing='drop', or fill them before the release."
-        )
+        raise DataError(f"Column {name!r} has missing values. Remedy: {MISSING}.")
     return numbers(array) if isinstance(column, Numeric) else codes(name, column, array)
 
 

@@ -12,6 +12,9 @@ from discreet.errors import DiscreetWarning, ParameterError
 
 Neighbors = Literal["add-remove", "replace-one"]
 
+LARGE_DELTA = 0.01
+"""Above it a table of a hundred people would lose one of them, so it is probably not wanted for any."""
+
 
 def is_real(value: Any) -> TypeGuard[float]:
     """Whether a value is a real number and not a boolean."""
@@ -96,10 +99,11 @@ def delta(value: Any, rows: int | None = None) -> float:
         value = 1.0 / rows**2
     if not is_real(value) or not 0 < value < 1:
         raise ParameterError(f"delta must lie strictly between 0 and 1, got {value!r}. Try delta=1e-6.")
-    if rows is not None and value > 1 / rows:
+    if value > (LARGE_DELTA if rows is None else 1 / rows):
+        above = f"{LARGE_DELTA:g}" if rows is None else "1/rows"
         warnings.warn(
-            f"delta={value:g} is above 1/rows: a mechanism with this delta may publish one whole row. "
-            "Choose delta below 1/rows.",
+            f"delta={value:g} is above {above}: a mechanism with this delta may publish one whole row. "
+            "Choose delta well below one over the number of people.",
             DiscreetWarning,
             stacklevel=3,
         )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet import __version__, commands_pdp, commands_plan, commands_reproduce, console
+from discreet import __version__, commands_pdp, commands_plan, commands_reproduce, commands_schema, console
 from discreet.arguments import (
     Data,
     Delta,
@@ -28,32 +28,31 @@ from discreet.arguments import (
     SchemaOption,
     Settings,
     Target,
+    Targets,
     all_outcomes,
     chosen,
+    default_place,
     fit_release,
     free,
     free_report,
     method_settings,
     open_models,
-    outcome_of,
+    outcomes_of,
+    refuse_for_many,
+    refuse_several,
     split,
-    stem,
     two_names,
 )
 from discreet.checks import neighbors as relation
 from discreet.comparison import compare as compare_models
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.files import atomic_write
 from discreet.glm.results import GLMResults, load_certificate
 from discreet.moments import Moments
 from discreet.registry import DEFAULT, METHODS, find
 from discreet.release import promised
 from discreet.release import release as release_moments
 from discreet.released import PrivateMoments
-from discreet.schema import KINDS, blank_schema
-from discreet.sources import open_source
-from discreet.sources.paths import column_kinds
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -63,8 +62,7 @@ app = typer.Typer(
     "Start with [bold]discreet demo[/bold], or with [bold]discreet schema init people.parquet[/bold].",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-schemas = typer.Typer(no_args_is_help=True, help="Write and check schemas: the public facts about a table.")
-app.add_typer(schemas, name="schema")
+app.add_typer(commands_schema.app, name="schema")
 
 
 @app.command(epilog="Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6")
@@ -72,7 +70,7 @@ def fit(
     data: Data,
     schema: SchemaOption,
     epsilon: Epsilon,
-    target: Target = None,
+    target: Targets = None,
     delta: Delta = None,
     features: Features = None,
     formula: Formula = None,
@@ -93,15 +91,19 @@ def fit(
     if published is not None and not estimator.papers:
         raise ParameterError(f"{estimator.__name__} is not from a paper: leave out --published.")
     asked = chosen(Domain.from_file(schema), target, split(features), formula)
-    domain, outcome = asked.domain, outcome_of(asked)
+    domain, outcomes = asked.domain, outcomes_of(asked)
+    if len(outcomes) > 1:
+        refuse_several(estimator, report)
     options |= {"domain": domain, "fit_intercept": domain.intercept, "neighbors": relation(neighbors)}
     model: Any = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, **options)
-    path = free(out or Path(f"{stem(data)}.{outcome}.release.json"), force)
-    page = free_report(report, force, path)
-    model.fit_source(data, outcome, asked.features or None, progress=_progress(quiet=json))
+    one = outcomes[0] if len(outcomes) == 1 else None
+    path = free(out or default_place(data, one or "outcomes", "release.json"), force, inputs=[data, schema])
+    page = free_report(report, force, path, [data, schema])
+    model.fit_source(data, one or outcomes, asked.features or None, progress=_progress(quiet=json))
     model.release_.save(path)
     if page is not None:
-        model.results_.save_report(page, model.release_ if isinstance(model.release_, PrivateMoments) else None)
+        with console.saved_before(path):
+            model.results_.save_report(page, model.release_ if isinstance(model.release_, PrivateMoments) else None)
     if json:
         places = {"release": str(path)} | ({} if page is None else {"report": str(page)})
         console.print_json(model.results_.to_dict() | places | {"certificate": model.certificate_.to_dict()})
@@ -135,7 +137,7 @@ def release(
     if features is not None:
         columns = [domain.entries[domain.target(name)].column for name in outcomes]
         domain = domain.select(dict.fromkeys([*split(features), *columns]))
-    path = free(out or Path(f"{stem(data)}.release.json"), force)
+    path = free(out or default_place(data, "release.json"), force, inputs=[data, schema])
     moments = Moments.from_source(data, domain, targets=outcomes or None, n_jobs=n_jobs, progress=_progress(quiet=json))
     released = release_moments(
         moments, epsilon=epsilon, delta=delta, targets=outcomes or None, rows=rows, neighbors=relation(neighbors)
@@ -157,24 +159,33 @@ def model(
     model: ModelName = "noise-aware",
     penalty: Annotated[float | None, typer.Option(help="Of penalised models; by default chosen for you.")] = None,
     l1_ratio: Annotated[float | None, typer.Option(help="Of the elastic net: 0 is ridge, 1 is lasso.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the model.")] = None,
     report: Report = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Fit a model to a release: free, as often as wanted, without the data. Without --target, to all its outcomes."""
-    page = free_report(report, force, release)
+    place = None if out is None else free(out, force, inputs=[release])
+    page = free_report(report, force, place or release, [release])
     options = {name: v for name, v in (("penalty", penalty), ("l1_ratio", l1_ratio)) if v is not None}
     released = PrivateMoments.load(release)
     if all_outcomes(released, target, formula, model):
-        return console.many(released.fit_many(features=split(features) or None), json=json)
-    fitted = fit_release(released, target, features, formula, model, **options)
+        refuse_for_many({"--report": report, "--penalty": penalty, "--l1-ratio": l1_ratio})
+        fitted: Any = released.fit_many(features=split(features) or None)
+    else:
+        fitted = fit_release(released, target, features, formula, model, **options)
+    if place is not None:
+        fitted.save(place)
     if page is not None:
         fitted.save_report(page, released)
     if json:
-        console.print_json(fitted.to_dict() | ({} if page is None else {"report": str(page)}))
-    else:
-        console.summary(fitted.summary())
-        console.say_where(page)
+        named = {"out": place, "report": page}
+        console.print_json(fitted.to_dict() | {name: str(path) for name, path in named.items() if path is not None})
+        return
+    console.summary(fitted.summary())
+    if place is not None:
+        console.say(f"The model is in {place}. It is public, too; `discreet compare` puts it beside others.")
+    console.say_where(page)
 
 
 @app.command(epilog="Example: discreet compare 2024.release.json 2025.release.json --target income --features age,sex")
@@ -238,34 +249,12 @@ def methods(json: Json = False) -> None:
     if json:
         facts = [{"name": m.name, "source": m.source, "status": m.status, "summary": m.summary} for m in METHODS]
         return console.print_json(facts)
-    rows = [[m.name, m.summary, m.source, m.status] for m in METHODS]
-    console.table("Methods", ["method", "what it does", "paper", "guarantee"], rows)
-
-
-@schemas.command("init", epilog="Example: discreet schema init people.parquet --out people.toml")
-def schema_init(
-    data: Data,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the schema.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-) -> None:
-    """Write a schema to fill in, from the names and types of the columns only, never from values."""
-    columns = column_kinds(data)
-    known = [(name, kind) for name, kind in columns if kind in KINDS]
-    path = free(out or Path(f"{stem(data)}.toml"), force)
-    with atomic_write(path) as file:
-        file.write(blank_schema(known).encode())
-    console.say(f"Wrote {path}. Fill in the bounds from public knowledge, not from the data.")
-    if any(kind == "any" for _, kind in columns):
-        console.say("Names were taken from the first line of the CSV file, which must not be a person's.")
-    for name in sorted({name for name, _ in columns} - {name for name, _ in known}):
-        console.err.print(f"Left out: column {name!r}, whose type cannot be used.", markup=False)
-
-
-@schemas.command("check", epilog="Example: discreet schema check people.toml people.parquet")
-def schema_check(schema: Annotated[Path, typer.Argument(help="TOML or JSON schema.")], data: Data) -> None:
-    """Check a schema, and that a file has its columns and types (a CSV file has names only); no row is read."""
-    open_source(data, Domain.from_file(schema))
-    console.say("The schema is complete and fits the file's columns and types.")
+    rows = [[m.name, m.summary, ", ".join(m.estimator.papers)] for m in METHODS]
+    console.table("Methods", ["method", "what it does", "--published"], rows)
+    console.say(
+        "All are verified: proven, tested and exactly accounted. With the constants that a paper prints (--published), "
+        "what it promises is only claimed. Where methods come from: --json, or the README."
+    )
 
 
 @app.command(epilog="Example: discreet demo")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet import console
+from discreet import checks, console
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.per_instance.compute import certificate_of, losses
@@ -27,7 +27,7 @@ def pdp(
     schema: Annotated[Path | None, typer.Option("--schema", help="Schema, to check it against the release.")] = None,
     picture: Annotated[Path | None, typer.Option(help="New .png or .svg file; by default beside --out.")] = None,
     delta: Annotated[float | None, typer.Option(help="The certificate's by default.")] = None,
-    largest: Annotated[int, typer.Option(help="How many rows with the largest loss to list.")] = 10,
+    largest: Annotated[int, typer.Option(min=1, help="How many rows with the largest loss to list.")] = 10,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")] = False,
     n_jobs: Annotated[int | None, typer.Option("--n-jobs", help="Threads; all cores by default.")] = None,
 ) -> None:
@@ -36,6 +36,8 @@ def pdp(
     The result is computed from the data without noise. It is for the curator, not for publication.
     """
     certificate = certificate_of(release)
+    if delta is not None:
+        checks.fraction("delta", delta)
     if schema is not None:
         _agree(Domain.from_file(schema), certificate)
     out = place(out, ".parquet")

@@ -36,7 +36,10 @@ EPILOG = (
 
 Guesses = Annotated[
     list[str] | None,
-    typer.Option("--about", help="A guess, as age.mean=50, age.sd=18 or sex.shares=0.6,0.4; may be repeated."),
+    typer.Option(
+        "--about",
+        help="A guess, as age.mean=50, age.sd=18, born.mean=1980-01-31 or sex.shares=0.6,0.4; may be repeated.",
+    ),
 ]
 Widths = Annotated[
     list[str] | None, typer.Option("--want-width", help="An interval's largest width, as age=0.1; may be repeated.")
@@ -68,8 +71,8 @@ def plan(
 ) -> None:
     """Tell how good models will be before any budget is spent: from public facts, without the data."""
     asked = chosen(Domain.from_file(schema), target, split(features), formula)
-    saved = None if out is None else free(out, force)
-    drawn = None if picture is None else free(_picture(picture, saved), force, "--picture")
+    saved = None if out is None else free(out, force, inputs=[schema])
+    drawn = None if picture is None else free(_picture(picture, saved), force, "--picture", [schema])
     found = make_plan(
         asked.domain,
         outcome_of(asked),
@@ -136,15 +139,22 @@ def _guesses(given: list[str] | None) -> dict[str, dict[str, Any]]:
 
     Examples
     --------
-    >>> _guesses(["age.mean=50", "age.sd=18", "sex.shares=0.6,0.4"])
-    {'age': {'mean': 50.0, 'sd': 18.0}, 'sex': {'shares': [0.6, 0.4]}}
+    >>> _guesses(["age.mean=50", "age.sd=18", "a=b.shares=0.6,0.4"])
+    {'age': {'mean': 50.0, 'sd': 18.0}, 'a=b': {'shares': [0.6, 0.4]}}
     """
     found: dict[str, dict[str, Any]] = {}
     for text in given or []:
-        left, equals, value = text.partition("=")
+        left, equals, value = text.rpartition("=")
         column, dot, what = left.rpartition(".")
         if not equals or not dot:
             raise ParameterError(f"--about {text}: give COLUMN.mean=, COLUMN.sd= or COLUMN.shares= and figures.")
-        numbers = [_number("--about", part) for part in split(value)]
-        found.setdefault(column, {})[what] = numbers if what == "shares" else numbers[0] if numbers else None
+        found.setdefault(column, {})[what] = _guess(what, value)
     return found
+
+
+def _guess(what: str, value: str) -> float | str | list[float]:
+    """Shares, a number, or a date, which is left as text."""
+    if what == "shares":
+        return [_number("--about", part) for part in split(value)]
+    is_date = what == "mean" and value[:4].isdigit() and value[4:5] == "-"
+    return value if is_date else _number("--about", value)

@@ -45,19 +45,23 @@ def reproduce(
     if not chosen:
         raise ParameterError(f"There is no experiment {name!r}: see `discreet reproduce --list`.")
     place = out or (runner.QUICK if quick else runner.RESULTS)
+    named = data or os.environ.get("DISCREET_DATA")
+    folder = Path(named) if named else None
+    if folder is not None and not folder.is_dir():
+        raise ParameterError(f"There is no folder {folder}. Name that of the studies' data: --data or DISCREET_DATA.")
+    if place.exists() and not place.is_dir():
+        raise ParameterError(f"{place} is not a folder. Name one for the results with --out.")
     for reproduction in chosen:
         if pages:
             runner.pictures(reproduction, place)
         else:
-            _run(runner, reproduction, "quick" if quick else "full" if full else "normal", data, place, jobs, fresh)
-    folder = runner.ROOT / "docs" / "results" if place == runner.RESULTS else place / "pages"
-    _experiments("pages").write(place, folder)
-    console.say(f"Results are in {place}, pages in {folder}.")
+            _run(runner, reproduction, "quick" if quick else "full" if full else "normal", folder, place, jobs, fresh)
+    written = runner.ROOT / "docs" / "results" if place == runner.RESULTS else place / "pages"
+    _experiments("pages").write(place, written)
+    console.say(f"Results are in {place}, pages in {written}.")
 
 
-def _run(runner: Any, r: Any, size: str, data: Path | None, out: Path, jobs: int, fresh: bool) -> None:
-    named = data or os.environ.get("DISCREET_DATA")
-    folder = Path(named) if named else None
+def _run(runner: Any, r: Any, size: str, folder: Path | None, out: Path, jobs: int, fresh: bool) -> None:
     if r.needs_data and folder is None:
         console.err.print(f"Left out: {r.name} needs the studies' data. Name their folder: --data or DISCREET_DATA.")
         return

@@ -20,7 +20,6 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.errors import DiscreetError
-from discreet.many_results import ManyResults
 from discreet.privacy.certificate import Certificate, Finding
 from discreet.summary import Summary
 
@@ -50,6 +49,11 @@ def print_json(body: Any) -> None:
 def say(text: str) -> None:
     """Print a line as it is, for the terminal to wrap."""
     out.print(text, markup=False, soft_wrap=True)
+
+
+def say_error(text: str) -> None:
+    """Print a line on standard error."""
+    err.print(text, markup=False, soft_wrap=True)
 
 
 def table(
@@ -97,13 +101,15 @@ def _width(read: Summary, i: int) -> int:
 
 def _fitting(read: Summary) -> list[list[int]]:
     """Columns of a table, divided so that each part fits the terminal; the names stand in each."""
-    parts: list[list[int]] = [[0]]
-    for i in range(1, len(read.columns)):
-        if sum(_width(read, k) + 2 for k in [*parts[-1], i]) > out.width - 2 and len(parts[-1]) > 1:
-            parts.append([0])
+    names = list(range(read.keys))
+    parts: list[list[int]] = [[*names]]
+    for i in range(read.keys, len(read.columns)):
+        if sum(_width(read, k) + 2 for k in [*parts[-1], i]) > out.width - 2 and len(parts[-1]) > read.keys:
+            parts.append([*names])
         parts[-1].append(i)
-    while len(parts) > 1 and len(parts[-1]) < 4 < len(parts[-2]):  # ends of intervals stay together, with their unit
-        parts[-1].insert(1, parts[-2].pop())
+    few = read.keys + 3
+    while len(parts) > 1 and len(parts[-1]) < few < len(parts[-2]):  # ends of intervals stay together, with their unit
+        parts[-1].insert(read.keys, parts[-2].pop())
     return parts
 
 
@@ -122,12 +128,14 @@ def say_where(report: Path | None) -> None:
         say(f"The report is in {report}. Open it in a browser, or print it.")
 
 
-def many(fitted: ManyResults, *, json: bool) -> None:
-    """Print the models of many outcomes: all of them as JSON, or those coefficients that stand out."""
-    if json:
-        print_json(fitted.to_dict())
-    else:
-        say(str(fitted.summary()))
+@contextlib.contextmanager
+def saved_before(path: Path) -> Iterator[None]:
+    """Say, where what follows a release fails, that the release is safe."""
+    try:
+        yield
+    except Exception:
+        say_error(f"The release is complete in {path}; the report is not.")
+        raise
 
 
 def findings(found: Sequence[Finding]) -> None:
@@ -188,7 +196,8 @@ def _explain(error: BaseException) -> int:
     if isinstance(error, OSError):
         return _fail(f"{error.strerror or 'The file cannot be used'}: {Path(str(error.filename or '')).name}", 2)
     if hasattr(error, "show") and hasattr(error, "exit_code"):
-        error.show()
+        with contextlib.suppress(BrokenPipeError, SystemExit):  # nobody reads it; its exit code is still told
+            error.show()
         return int(error.exit_code)
     if os.environ.get("DISCREET_DEBUG"):
         raise error

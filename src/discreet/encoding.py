@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet import derived
 from discreet.columns import Column
 from discreet.domain import LATTICE_BITS, Domain, Numeric
-from discreet.errors import DataError
+from discreet.errors import MISSING, DataError
 
 Floats = NDArray[np.float64]
 ONE = float(1 << LATTICE_BITS)
@@ -155,8 +155,8 @@ def refuse_non_finite(name: str, values: NDArray[Any]) -> None:
     """Refuse numbers that are missing or infinite, naming the column only."""
     if not np.isfinite(values).all():
         kind = "missing values (NaN)" if np.isnan(values).any() else "infinite values"
-        hint = "declare missing='drop', or fill them" if "NaN" in kind else "mend them"
-        raise DataError(f"Column {name!r} holds {kind}. Remedy: {hint} before the release.")
+        hint = MISSING if "NaN" in kind else "mend them before the release"
+        raise DataError(f"Column {name!r} holds {kind}. Remedy: {hint}.")
 
 
 def _row_squares(Z: Floats) -> Floats:

@@ -17,6 +17,11 @@
 No message quotes a data value, a row or an exact count.
 """
 
+MISSING = (
+    "leave out those rows by missing='drop', in Domain or above [columns] in a schema, or fill them before the release"
+)
+"""What to do about missing values."""
+
 
 class DiscreetError(Exception):
     """Base class of every exception of this package."""

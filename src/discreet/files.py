@@ -13,6 +13,15 @@ from typing import IO, Any
 
 from discreet.errors import FileFormatError
 
+KINDS = {
+    "release": "a release",
+    "model": "released coefficients",
+    "results": "a fitted model",
+    "many results": "several fitted models",
+    "plan": "a plan",
+}
+"""What documents hold, by the kind that they say they are."""
+
 
 @contextlib.contextmanager
 def atomic_write(path: str | Path, *, confidential: bool = False) -> Iterator[IO[bytes]]:
@@ -21,7 +30,10 @@ def atomic_write(path: str | Path, *, confidential: bool = False) -> Iterator[IO
     When anything fails (a full disk, Ctrl-C) the partial file is removed and an older file of that name stays.
     """
     path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise _naming(path, error) from None
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -29,9 +41,17 @@ def atomic_write(path: str | Path, *, confidential: bool = False) -> Iterator[IO
             os.fsync(file.fileno())
         Path(name).chmod(0o600 if confidential else 0o644)
         Path(name).replace(path)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _naming(path, error) from None
         raise
+
+
+def _naming(path: Path, error: OSError) -> OSError:
+    """The error with the name that the user knows instead of none, or of that of a partial file."""
+    error.filename = str(path)
+    return error
 
 
 def canonical(body: Any) -> bytes:
@@ -55,7 +75,9 @@ def read_document(path: str | Path, kind: str, versions: tuple[int, ...]) -> dic
     """Read a JSON document of a given kind and check its digest."""
     body = read_json(path)
     if not isinstance(body, dict) or body.get("kind") != kind:
-        raise FileFormatError(f"{Path(path).name} is not a {kind} file of discreet.")
+        held = KINDS.get(str(body.get("kind"))) if isinstance(body, dict) else None
+        told = f" It holds {held}." if held else ""
+        raise FileFormatError(f"{Path(path).name} is not a {kind} file of discreet.{told}")
     if body.get("format_version") not in versions:
         raise FileFormatError(
             f"{Path(path).name} has format_version {body.get('format_version')!r}; this version of discreet reads "

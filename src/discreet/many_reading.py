@@ -89,6 +89,7 @@ def read_many(fitted: ManyResults, level: float, most: int) -> Summary:
         columns=("outcome", "name", "coef", "debiased", "std err", "P>|t|", "P Holm", "P FDR", low, high),
         rows=tuple(rows),
         notes=tuple(_notes(fitted, len(rows))),
+        keys=2,
     )
 
 

@@ -229,7 +229,10 @@ def summed(
     rows.
     """
     if not isinstance(domain, Domain):
-        raise ParameterError("domain must be a Domain: the public bounds of the columns.")
+        raise ParameterError(
+            "domain must be a Domain, the public bounds of the columns: Domain({'age': (18, 90)}), for example, or "
+            "Domain.from_file('people.toml')."
+        )
     names = () if targets is None else outcome_names(domain, targets)
     jobs, what = threads(n_jobs), layout(domain, names)
     opened = open_source(source, domain)

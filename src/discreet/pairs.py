@@ -20,10 +20,13 @@ def read_pair(pair: Comparison, level: float) -> Summary:
     (A, a), (B, b) = pair.models
     percent = f"{100 * level:g} % interval"
     columns = ("", A, f"{A} {percent}", B, f"{B} {percent}", f"{B} - {A}", "std err", percent, "unit")
-    cells = [_cell(values, "not in it" if i in (0, 2) else "") for i, values in enumerate(_values(pair, level))]
+    values = _values(pair, level)
+    cells = [_cell(column, "not in it" if i in (0, 2) else "") for i, column in enumerate(values)]
     rows = [(name, *(cell(name) for cell in cells), _unit(pair, name)) for name in pair.coefficients]
     title = f"{a.target}: {A} and {B}" if a.target == b.target else f"{A} ({a.target}) and {B} ({b.target})"
-    return Summary(title, tuple(_facts(pair)), columns, tuple(rows), tuple(_notes(pair, level)))
+    told = Summary(title, tuple(_facts(pair)), columns, tuple(rows), tuple(_notes(pair, level)))
+    missing = [i for i, column in enumerate(values, 1) if i in (2, 4, 6, 7) and isinstance(column, Unavailable)]
+    return told.without(*missing)  # notes say why
 
 
 def pair_frame(pair: Comparison, level: float) -> Any:

@@ -23,9 +23,9 @@ def read_results(fitted: Fitted, level: float) -> Summary:
     moved = _moved(fitted)
     keys = {"coef": "coef", "debiased": "debiased", "std err": "std_err", "privacy noise": "privacy_noise"}
     keys |= {"P>|t|": "p_value", low: "low", high: "high"}
-    headings = [heading for heading in keys if moved or heading != "debiased"]
-    if isinstance(fitted.inference, Unavailable):
-        headings = ["coef", "std err"]
+    always = ("coef", "std err")  # the latter to say that it is missing, once
+    there = [heading for heading, key in keys.items() if heading in always or not isinstance(numbers[key], Unavailable)]
+    headings = [heading for heading in there if moved or heading != "debiased"]
     cells = [_cells(heading, numbers[keys[heading]], len(fitted.params)) for heading in headings]
     units = [fitted.unit(name) for name in fitted.params]
     return Summary(

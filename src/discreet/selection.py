@@ -14,6 +14,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
 from discreet.solve.equations import NormalEquations
 from discreet.solve.inclusion import inclusion
+from discreet.summary import number
 from discreet.units import user_units
 
 Floats = NDArray[np.float64]
@@ -81,7 +82,7 @@ class Selection:
         ]
         for i in np.argsort(-self.probability, kind="stable"):
             name, p, coef = self.names[i], self.probability[i], self.coef[i]
-            lines.append(f"{name:<{width}}  {p:>11.3f}  {coef:>14.6g}  {self.verdict(name)}")
+            lines.append(f"{name:<{width}}  {p:>11.3f}  {number(coef):>14}  {self.verdict(name)}")
         return "\n".join(lines)
 
     def __str__(self) -> str:

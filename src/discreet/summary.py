@@ -24,6 +24,8 @@ class Summary:
         One cell a column.
     notes : tuple of str
         What must be known to read it.
+    keys : int
+        How many columns, from the first on, tell what a row is about; they stand in each part of a divided table.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Summary:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    keys: int = 1
 
     def with_fact(self, name: str, text: str) -> Summary:
         """The same with one more fact."""
@@ -53,6 +56,12 @@ class Summary:
         rows = [(*row[:at], cell, *row[at:]) for row, cell in zip(self.rows, cells, strict=True)]
         columns = (*self.columns[:at], heading, *self.columns[at:])
         return replace(self, columns=columns, rows=tuple(rows))
+
+    def without(self, *left_out: int) -> Summary:
+        """The same without some columns."""
+        places = [i for i in range(len(self.columns)) if i not in left_out]
+        rows = tuple(tuple(row[i] for i in places) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[i] for i in places), rows=rows)
 
     def __str__(self) -> str:
         table = self._table()

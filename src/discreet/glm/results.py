@@ -14,8 +14,10 @@ from discreet.domain import CONSTANT
 from discreet.errors import FileFormatError
 from discreet.files import digest, read_document, read_json, write_document
 from discreet.fitted import Fitted
+from discreet.many_results import ManyResults
 from discreet.privacy.certificate import Certificate
 from discreet.released import PrivateMoments
+from discreet.results import Results
 from discreet.unavailable import Unavailable
 from discreet.units import coefficient_unit, unit_per
 
@@ -206,6 +208,7 @@ class GLMResults(Fitted):
 def load_certificate(path: str | Path) -> Certificate:
     """The certificate of a release of moments or of a model, by the kind that the file says it is."""
     body = read_json(path)
-    if isinstance(body, Mapping) and body.get("kind") == "model":
-        return GLMResults.load(path).certificate
-    return PrivateMoments.load(path).certificate
+    kinds: dict[Any, Any] = {"model": GLMResults, "results": Results, "many results": ManyResults}
+    kind = body.get("kind") if isinstance(body, Mapping) else None
+    found: Certificate = kinds.get(kind, PrivateMoments).load(path).certificate
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,8 +89,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
     """An estimator of a number."""
 
+    many_outcomes: ClassVar[bool] = False
+    """Whether y may have several columns."""
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self.many_outcomes
         tags.regressor_tags.poor_score = self._poor_score()
         return tags
 

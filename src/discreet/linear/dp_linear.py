@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -64,12 +64,6 @@ class DPLinearRegression(MomentsRegressor):
 
     levels: ClassVar[bool] = True
     many_outcomes: ClassVar[bool] = True
-    """Whether y may have several columns."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = self.many_outcomes
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
         """Release noisy moments of (X, y) and fit the model.
@@ -84,14 +78,44 @@ class DPLinearRegression(MomentsRegressor):
         sample_weight : None
             Not supported: a weight would let one person count for more than the noise hides.
         """
-        from discreet.multi import ReuseCov
         from discreet.multi.inputs import as_outcomes
 
         if not self.many_outcomes or sample_weight is not None or as_outcomes(y) is None:
             return super().fit(X, y, sample_weight)
+        return self._fit_many(lambda many: many.fit(X, y))
+
+    def fit_source(
+        self,
+        source: Any,
+        target: str | Sequence[str],
+        features: Sequence[str] | None = None,
+        *,
+        progress: bool | Progress = False,
+    ) -> Self:
+        """Read rows from a file, a frame or a table, release, and fit the model.
+
+        Parameters
+        ----------
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
+            The private rows; `domain` must be given.
+        target : str or sequence of str
+            The outcome, or several, as in `fit`.
+        features : sequence of str, optional
+            The features; all other declared columns by default.
+        progress : bool or callable
+            Show a progress bar, or call this with the fraction done.
+        """
+        if isinstance(target, str) or not self.many_outcomes:
+            return super().fit_source(source, target, features, progress=progress)  # type: ignore[arg-type]
+        return self._fit_many(lambda many: many.fit_source(source, target, features, progress=progress))
+
+    def _fit_many(self, fit: Callable[[Any], Any]) -> Self:
+        """Fit several outcomes, as `discreet.ReuseCov` does."""
+        from discreet.multi import ReuseCov
+
         self._check()
         shared = {name: value for name, value in self.get_params(deep=False).items() if name != "narrow"}
-        many = ReuseCov(**shared).fit(X, y)
+        many = fit(ReuseCov(**shared))
         self._set(many.release_, many.results_, list(many._features), hasattr(many, "feature_names_in_"))
         return self
 

@@ -60,14 +60,14 @@ def as_outcome(y: Any) -> Any:
         raise DataError("The model requires y to be passed, but the target y is None: give the outcome of every row.")
     if is_frame(y) or is_arrow(y):
         if y.shape[1] != 1:
-            raise DataError("y must have one column.")
+            raise DataError("y must have one column. For several outcomes use DPLinearRegression or ReuseCov.")
         return y.iloc[:, 0] if is_frame(y) else as_table(y).column(0)
     y = as_column(y)
     if is_series(y) or isinstance(y, (pa.Array, pa.ChunkedArray)):
         return y
     y = as_array("y", y)
     if y.ndim not in (1, 2) or (y.ndim == 2 and y.shape[1] != 1):
-        raise DataError("y must have one column.")
+        raise DataError("y must have one column. For several outcomes use DPLinearRegression or ReuseCov.")
     if y.ndim == 2:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Give y.ravel() instead.",
@@ -95,12 +95,25 @@ def with_intercept(domain: Domain, intercept: bool) -> Domain:
 
 def described(domain: Domain, X: Any, target: str | None) -> tuple[list[str], str]:
     """Features and outcome of a table or matrix X whose columns a domain declares; the outcome may be unnamed."""
-    declared, names = list(domain.columns), column_names(X)
+    target = target or unnamed(domain, X, 1)[0]
     if not is_table(X):
-        target = target or declared[-1]
-        names = [name for name in declared if name != target]
-    target = target or next((name for name in reversed(declared) if name not in names), declared[-1])
-    return (derived.features_from(domain, names, target) if is_table(X) else names), target
+        return [name for name in domain.columns if name != target], target
+    return derived.features_from(domain, column_names(X), target), target
+
+
+def unnamed(domain: Domain, X: Any, count: int) -> list[str]:
+    """The declared columns that outcomes without names stand for: all but the features, or the last beside a matrix."""
+    if not is_table(X):
+        return list(domain.columns)[-count:]
+    features = set(column_names(X))
+    left = [name for name in domain.inputs if name not in features]
+    if len(left) != count:
+        raise DataError(
+            f"y has no name, so it is unclear which declared column it is: beside the features there are "
+            f"{', '.join(left) or 'none'}. Give y as a pandas Series or DataFrame with its name, use fit_source(table, "
+            "name), or declare the features and the outcome only, as domain.select([...]) does."
+        )
+    return left
 
 
 def check_pair(X: Any, y: Any) -> None:

@@ -12,7 +12,7 @@ from discreet import derived
 from discreet.domain import Domain
 from discreet.errors import DataError, DomainError, ParameterError
 from discreet.linear.base import MomentsRegressor
-from discreet.linear.inputs import column_names, is_table, with_intercept
+from discreet.linear.inputs import column_names, is_table, unnamed, with_intercept
 from discreet.moments import outcome_names
 from discreet.sources import as_table, is_arrow
 from discreet.sources.arrays import as_array, as_matrix
@@ -79,8 +79,7 @@ def describe_many(model: MomentsRegressor, X: Any, outcomes: Outcomes) -> tuple[
     if not (model.bounds_X is None and model.bounds_y is None and model.data_norm is None):
         raise DomainError("Give either domain= or bounds_X=, bounds_y= and data_norm=, not both.")
     if not outcomes.named:
-        last = list(model.domain.columns)[-len(outcomes.names) :]
-        outcomes.names[:] = last
+        outcomes.names[:] = unnamed(model.domain, X, len(outcomes.names))
     own = set(outcomes.names)
     if not is_table(X):
         names = [name for name in model.domain.columns if name not in own]

@@ -68,6 +68,7 @@ class ReuseCov(MomentsRegressor):
 
     papers: ClassVar[tuple[str, ...]] = ("004",)
     paper_neighbors: ClassVar[Neighbors] = "replace-one"
+    many_outcomes: ClassVar[bool] = True
 
     association: Literal["gaussian", "projection"] = "gaussian"
     subsample: float | None = None
@@ -75,11 +76,6 @@ class ReuseCov(MomentsRegressor):
     penalty: float | None = None
     gram_share: float | None = None
     published: str | None = None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     # ---------------------------------------------------------------- scikit-learn's interface
 

@@ -110,7 +110,8 @@ def certificate_of(release: Any) -> Certificate:
         found = release
     elif isinstance(release, (str, Path)):
         body = read_json(release)
-        kind = "model" if isinstance(body, dict) and body.get("kind") == "model" else "release"
+        kind = body.get("kind") if isinstance(body, dict) else None
+        kind = kind if kind in ("model", "results", "many results") else "release"
         found = Certificate.from_dict(read_document(release, kind, VERSIONS).get("certificate", {}))
     else:
         found = getattr(release, "certificate", None) or getattr(release, "certificate_", None)  # type: ignore[assignment]

@@ -37,8 +37,8 @@ def compose(*losses: Losses) -> Losses:
 
     Its certificate is that of the first release with the events of all, so that `for_all` covers all of them.
     """
-    if not losses:
-        raise ParameterError("Give the losses of at least one release.")
+    if not losses or not all(isinstance(found, Losses) for found in losses):
+        raise ParameterError("Give the losses of at least one release, each as losses(...) returns them.")
     first = losses[0]
     sizes = {found.rows for found in losses}
     if len(sizes) > 1 or {found.about for found in losses} != {first.about}:

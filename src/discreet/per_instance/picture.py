@@ -51,7 +51,7 @@ def _figure(losses: Losses, delta: float) -> Any:
     axes.hist(np.maximum(values, bins[0]), bins=bins.tolist(), color=BLUE, label="rows of the table")
     axes.axvline(float(np.median(values)), color=INK, ls=":", lw=1.4, label="their median")
     if delta == promised.delta:
-        axes.axvline(promised.epsilon, color=ORANGE, lw=3, alpha=0.6, label="promised to everybody")
+        axes.axvline(promised.epsilon, color=ORANGE, lw=5, alpha=0.6, label="promised to everybody")
     axes.axvline(everyone, color=INK, ls="--", lw=1.2, label="anybody, given this table (pDP for all)")
     axes.set_xlabel(f"epsilon of each row, at delta = {delta:g}")
     axes.set_ylabel("rows")

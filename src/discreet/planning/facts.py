@@ -116,7 +116,10 @@ def facts(
     (Number(mean=15.0, sd=5.0), (0.5, 0.5))
     """
     if not isinstance(domain, Domain):
-        raise ParameterError("domain must be a Domain: the public bounds of the columns.")
+        raise ParameterError(
+            "domain must be a Domain, the public bounds of the columns: Domain({'age': (18, 90)}), for example, or "
+            "Domain.from_file('people.toml')."
+        )
     names = feature_names(domain, target, features)
     domain = domain.select([*names, domain.entries[domain.target(target)].column])
     _check_outcome(domain, target)
@@ -201,10 +204,17 @@ def _real(name: str, what: str, value: Any) -> float:
 
 def _mean(name: str, column: Numeric, guess: Mapping[str, Any]) -> float:
     given = guess.get("mean", column.low / 2 + column.high / 2)
-    mean = to_days(given) if column.date and not checks.is_real(given) else _real(name, "mean", given)
+    mean = _date(name, given) if column.date and not checks.is_real(given) else _real(name, "mean", given)
     if not column.low < mean < column.high:
         raise ParameterError(f"The mean of column {name!r} must lie within its bounds, got {given!r}.")
     return mean
+
+
+def _date(name: str, given: Any) -> float:
+    try:
+        return to_days(given)
+    except (TypeError, ValueError):
+        raise ParameterError(f"The mean of column {name!r} must be a date such as 2020-12-31, got {given!r}.") from None
 
 
 def _within(name: str, column: Numeric, mean: float, sd: float) -> Number:

@@ -61,7 +61,7 @@ def _axes(figure: Any, axes: Any, plan: Plan) -> None:
     axes.set_yticks([0, 0.5, 1, 1.5], ["0", "0.5", "1", "1.5+"])
     axes.set_xlabel("epsilon (log scale)")
     what = "the mean" if plan.facts.domain.intercept else "0"
-    axes.set_ylabel(f"MSE of {short(plan.facts.target, 16)} / predicting {what}")
+    axes.set_ylabel(f"MSE of {short(plan.facts.target, 16)},\nover that of predicting {what}")
     right = axes.get_yaxis_transform()
     reference = plan.at(plan.reference)
     level = reference.non_private / reference.trivial

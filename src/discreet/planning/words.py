@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from discreet.domain import CONSTANT
+from discreet.columns import from_days
+from discreet.domain import CONSTANT, Numeric
 from discreet.planning.inverse import Answer, Tighter
 from discreet.planning.result import Plan
 from discreet.planning.simulate import Expected
@@ -87,7 +87,8 @@ def _square(plan: Plan) -> str:
 
 def _facts(plan: Plan) -> list[tuple[str, str]]:
     facts, promise = plan.facts, plan.promise
-    outcome = f"mean {number(facts.outcome.mean)}, sd {number(facts.outcome.sd)}"
+    mean = from_days(round(facts.outcome.mean)) if _is_date(plan, facts.target) else number(facts.outcome.mean)
+    outcome = f"mean {mean}, sd {number(facts.outcome.sd)}"
     guesses = f"R^2 {facts.r_squared:g}; {facts.target}: {outcome}; features' correlation {facts.correlation:g}"
     found = [
         ("Rows", f"about {facts.rows:,}"),
@@ -105,7 +106,7 @@ def _facts(plan: Plan) -> list[tuple[str, str]]:
 def advice(plan: Plan) -> list[str]:
     """What to do, and why."""
     lines = [_which(plan), *_how_good(plan), *(_answer(plan, found) for found in plan.answers)]
-    lines += _tighter(plan.tighter, plan.reference)
+    lines += _tighter(plan)
     skipped = [name for name, why in plan.left_out.items() if why != "not asked for"]
     if skipped:
         reasons: dict[str, list[str]] = {}
@@ -163,20 +164,42 @@ def _answer(plan: Plan, found: Answer) -> str:
     return f"{text}; or about {', '.join(rows)}." if rows else f"{text}."
 
 
-def _tighter(found: Sequence[Tighter], epsilon: float) -> list[str]:
+def _tighter(plan: Plan) -> list[str]:
     """The bounds that are worth tightening, and whether any are."""
-    if not found:
+    if not plan.tighter:
         return []
-    worth = sorted((t for t in found if min(t.mse, t.error) < WORTH), key=lambda t: t.mse * t.error)[:3]
-    head = f"Half as wide bounds, at epsilon {epsilon:g}: "
+    worth = sorted((t for t in plan.tighter if min(t.mse, t.error) < WORTH), key=lambda t: t.mse * t.error)[:3]
+    head = f"Half as wide bounds, at epsilon {plan.reference:g}: "
     if not worth:
         return [f"{head}no column gains more than 10 %; values beyond them would be clipped."]
     parts = [
-        f"with {t.column} in ({number(t.low)}, {number(t.high)}) the error of prediction is {_times(t.mse)} what it "
-        f"was before, that of {'its coefficient' if t.own else 'the coefficients'} {_times(t.error)}"
+        f"with {t.column} in {_bounds(plan, t)} the error of prediction is {_as_before(t.mse)}, that of "
+        f"{'its coefficient' if t.own else 'the coefficients'} {_as_before(t.error)}"
         for t in worth
     ]
     return [head + "; ".join(parts) + ". Only from public knowledge, and only if few values lie beyond them."]
+
+
+def _bounds(plan: Plan, t: Tighter) -> str:
+    if _is_date(plan, t.column):
+        return f"({from_days(round(t.low))}, {from_days(round(t.high))})"
+    return f"({number(t.low)}, {number(t.high)})"
+
+
+def _is_date(plan: Plan, name: str) -> bool:
+    column = plan.facts.domain.inputs[name]
+    return isinstance(column, Numeric) and column.date
+
+
+def _as_before(ratio: float) -> str:
+    """A ratio to what was before, in words.
+
+    Examples
+    --------
+    >>> _as_before(1.004), _as_before(0.6789)
+    ('the same', '0.68 times what it was')
+    """
+    return "the same" if _times(ratio) == "the same as" else f"{_times(ratio)} what it was"
 
 
 def _times(ratio: float) -> str:

@@ -79,9 +79,15 @@ def as_array(name: str, values: Any) -> np.ndarray[Any, Any]:
     try:
         if isinstance(values, np.ma.MaskedArray):
             return np.asarray(np.ma.filled(values.astype(float), np.nan))
-        return np.asarray(values)
+        array = np.asarray(values)
     except (TypeError, ValueError):
         raise DataError(f"{name} cannot be read as an array of numbers.") from None
+    if array.ndim == 0 and array.dtype.kind in "OSU":
+        raise DataTypeError(
+            f"{name} must be an array or a table of rows, not {type(values).__name__}. Files, lazy frames and queries "
+            "are read by fit_source."
+        )
+    return array
 
 
 def as_matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any, Any]:
@@ -98,6 +104,11 @@ def as_matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any
         array = _numbers(name, array)
     if array.dtype.kind == "c":
         raise DataError(f"{name} must hold real numbers. Complex data not supported.")
+    if array.dtype.kind in "mM":
+        raise DataError(
+            f"{name} must hold numbers; it holds {array.dtype.type.__name__}. For dates, give a table whose columns "
+            "have names, and their bounds: domain=Domain({'born': ('1920-01-01', '2010-12-31'), ...})."
+        )
     if array.dtype.kind not in "iufb":
         raise DataError(f"{name} must hold numbers; it holds {array.dtype.type.__name__}.")
     return array

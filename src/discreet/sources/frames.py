@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -69,7 +70,11 @@ def _objects(part: Any, column: Column) -> pa.Array:
     if isinstance(column, Numeric):
         if column.date:
             return pa.array([_moment(value) for value in part], type=pa.timestamp("us"), from_pandas=True)
-        return pa.array(part, type=pa.float64(), from_pandas=True)
+        try:
+            return pa.array(part, type=pa.float64(), from_pandas=True)
+        except pa.ArrowException:
+            plain = [float(value) if isinstance(value, Decimal) else value for value in part]
+            return pa.array(plain, type=pa.float64(), from_pandas=True)
     return pa.array(part, type=level_type(column), from_pandas=True)
 
 

@@ -41,6 +41,11 @@ def data_files(path: str | Path) -> list[Path]:
     return [path]
 
 
+def is_data_file(path: Path) -> bool:
+    """Whether a file of this name would be read as data."""
+    return _ending(path) is not None
+
+
 def column_kinds(path: str | Path) -> list[tuple[str, str]]:
     """Names and kinds of the columns, from the metadata of a Parquet file or the first line of a CSV file.
 
