@@ -61,7 +61,7 @@ class Distribution:
         wanted = np.asarray(levels, dtype=np.float64)
         if not np.all((wanted >= 0) & (wanted <= 1)):
             raise ParameterError("Levels of quantiles lie from 0 to 1.")
-        order = np.argsort(self.values, kind="stable")
+        order = np.argsort(self.values)
         shares = np.cumsum(self.weights[order])
         places = np.searchsorted(shares, wanted - 1e-12)
         found: Floats = self.values[order][np.minimum(places, len(order) - 1)]

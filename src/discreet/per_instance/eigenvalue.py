@@ -92,7 +92,10 @@ class Spectrum:
             for k in reversed(range(_TERMS)):
                 slope = slope * -q - T
                 T = T * -q + C[k]
-            delta = delta - (delta * (1 - T) - first) / (1 - T - q * slope)
+            step = (delta * (1 - T) - first) / (1 - T - q * slope)
+            delta = delta - step
+            if np.all(np.abs(step) <= 1e-8 * delta):  # the step after that would be its square
+                break
         left |= C[_TERMS] * (delta / gap) ** _TERMS > 1e-16
         return delta, left
 

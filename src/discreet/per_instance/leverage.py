@@ -97,7 +97,7 @@ class Ridge:
         r = r / left
         inner = float(self.theta @ self.theta)
         without = np.sqrt(np.maximum(inner - 2 * r * (U @ self.theta) + r**2 * s, 0.0))
-        shift = np.abs(r) * self._norm(U, A)
+        shift = np.abs(r) * np.sqrt(s if A is None else self._norm2(U, A))
         whole = np.full(len(X), np.sqrt(inner))
         return LeaveOneOut(m / left, r, s / left**2, np.einsum("ij,ij->i", X, X), shift, without, whole)
 
@@ -107,7 +107,7 @@ class Ridge:
         grown = r / (1 + m)
         inner = float(self.theta @ self.theta)
         with_row = np.sqrt(np.maximum(inner + 2 * grown * (U @ self.theta) + grown**2 * s, 0.0))
-        shift = np.abs(grown) * self._norm(U, A)
+        shift = np.abs(grown) * np.sqrt(s if A is None else self._norm2(U, A))
         whole = np.full(len(X), np.sqrt(inner))
         return LeaveOneOut(m, r, s, np.einsum("ij,ij->i", X, X), shift, whole, with_row)
 
@@ -116,9 +116,9 @@ class Ridge:
         return U, np.einsum("ij,ij->i", U, X), np.einsum("ij,ij->i", U, U), y - X @ self.theta
 
     @staticmethod
-    def _norm(U: Floats, A: Floats | None) -> Floats:
-        squares: Floats = np.einsum("ij,ij->i", U, U if A is None else U @ A)
-        return np.sqrt(np.maximum(squares, 0.0))
+    def _norm2(U: Floats, A: Floats) -> Floats:
+        found: Floats = np.maximum(np.einsum("ij,ij->i", U, U @ A), 0.0)
+        return found
 
     def __repr__(self) -> str:
         return "Ridge(confidential)"

@@ -19,7 +19,7 @@ from discreet.summing import threads
 
 Floats = NDArray[np.float64]
 
-_CHUNK = 1 << 13
+_CHUNK = 1 << 16
 _CLOSE, _MARGIN = 1e-6, 1e-8  # relative: of the error that is left, and what is added besides
 _STEPS = 200
 
@@ -44,7 +44,7 @@ def epsilon(curve: Curve, mu: Floats, statistics: Floats, delta: float) -> Float
     def work(at: slice) -> Floats:
         here, known = mu[at], statistics[:, at]
         size = np.hypot(here, curve.size(known))
-        start, slope = np.interp(size, sizes, starts), np.interp(size, sizes, slopes)
+        start, slope = _at(size, sizes, starts, slopes)
 
         def above(e: Floats, rows: NDArray[np.intp]) -> Floats:
             return curve.delta(e, here[rows], known[:, rows]) - curve.failure
@@ -60,6 +60,12 @@ def _gaussian(delta: float) -> tuple[Floats, Floats, Floats]:
     mu = np.geomspace(least * (1 + 1e-9), max(100.0, 2 * least), 1000)
     e = curves.epsilon(mu, delta)
     return mu, e, np.exp(e + log_ndtr(-e / mu - mu / 2)) / (delta * _height(delta))
+
+
+def _at(x: Floats, places: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """Two functions read off a table, between the same two of its places."""
+    both = np.interp(x, places, first + 1j * second)
+    return both.real.copy(), both.imag.copy()
 
 
 def _chunks(rows: int, work: Callable[[slice], Floats]) -> Floats:
