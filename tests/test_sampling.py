@@ -20,6 +20,7 @@ from discreet import (
     OutputPerturbation,
     Results,
     SubsampleAggregate,
+    descent,
 )
 from discreet.errors import DataError, FileFormatError, GuaranteeError, NotReleasedError, ParameterError
 from discreet.glm.results import GLMResults, load_certificate
@@ -256,3 +257,17 @@ def test_what_the_tables_say_is_refused_without_quoting_it():
     for cls in ALL:
         with pytest.raises(DataError, match="no row"):
             model(cls).fit(X.iloc[:0], Y.iloc[:0])
+
+
+@pytest.mark.parametrize("radius", [2.0**-10, 1.0, 1000.0, 2.0**20])
+def test_gradients_of_descent_are_exact(radius):
+    rng = np.random.default_rng(4)
+    d, most = 51, int(radius * 2**16) + 1
+    S = rng.integers(-(2**40), 2**40, (d, d)).astype(object) * (1 << rng.integers(0, 40, (d, d)).astype(object))
+    bits = descent.limb_bits(radius, d)
+    limbs = descent._limbs(S, bits)
+    for whole in (rng.integers(-most, most + 1, d), np.full(d, most), np.full(d, -most)):
+        exact = [sum(int(a) * int(b) for a, b in zip(row, whole, strict=True)) for row in S]
+        assert descent._product(limbs, bits, whole).tolist() == exact
+        worst = sum(abs(int(a)) for a in whole) * 2**bits
+        assert worst < 2**63

@@ -20,8 +20,6 @@ from discreet.randomness import Entropy, add_rounded_normal
 
 Floats = NDArray[np.float64]
 
-_LIMB = 24
-
 
 def release_descent(
     moments: Moments, event: GradientEvent, steps: int, step: float, radius: float, release: Release
@@ -42,29 +40,39 @@ def descend(
     The gradient X'X theta - X'y of an iterate on the lattice is a vector of integers in units of 2^-56.
     """
     S, v = moments.equations(event.design, event.target)
-    limbs, v = _limbs(S), v * (1 << POINT_BITS)
+    bits = limb_bits(radius, len(v))
+    limbs, v = _limbs(S, bits), v * (1 << POINT_BITS)
     units = 2 * LATTICE_BITS + POINT_BITS
     theta = np.zeros(len(event.design))
     points: list[float] = []
     for _ in range(steps):
-        points += theta.tolist()
-        sd = event.sd_at(math.hypot(*theta) * ROUND_UP)
+        point = theta.tolist()
+        sd = event.sd_at(math.hypot(*point) * ROUND_UP)
         whole = np.ldexp(theta, POINT_BITS).astype(np.int64)
-        noisy, exponent = add_rounded_normal(_product(limbs, whole) - v, math.ldexp(sd, units), source)
+        noisy, exponent = add_rounded_normal(_product(limbs, bits, whole) - v, math.ldexp(sd, units), source)
+        points += point
         theta = kept(theta - step * np.ldexp(noisy.astype(float), exponent - units), radius)
     return theta, replace(event, iterates=tuple(points))
 
 
-def _limbs(S: NDArray[Any]) -> list[NDArray[np.int64]]:
-    """Integers as limbs of 24 bits, the last of which has the sign."""
+def limb_bits(radius: float, d: int) -> int:
+    """How long limbs may be, so that d of them times entries of an iterate add up to less than 2^62."""
+    longest = int(math.ldexp(radius, POINT_BITS)) + 1
+    return 62 - longest.bit_length() - d.bit_length()
+
+
+def _limbs(S: NDArray[Any], bits: int) -> list[NDArray[np.int64]]:
+    """Integers as limbs, the last of which has the sign."""
     limbs = []
-    while any(abs(int(value)) >= 1 << (_LIMB - 1) for value in (S.min(), S.max())):
-        limbs.append((S & ((1 << _LIMB) - 1)).astype(np.int64))
-        S = S >> _LIMB
+    while any(abs(int(value)) >= 1 << bits for value in (S.min(), S.max())):
+        limbs.append((S & ((1 << bits) - 1)).astype(np.int64))
+        S = S >> bits
     return [*limbs, S.astype(np.int64)]
 
 
-def _product(limbs: list[NDArray[np.int64]], whole: NDArray[np.int64]) -> NDArray[Any]:
-    """The exact product of a matrix and a vector: limbs times entries below 2^30 add up to less than 2^63."""
-    parts = [(limb @ whole).astype(object) * (1 << (_LIMB * i)) for i, limb in enumerate(limbs)]
-    return np.asarray(np.sum(parts, axis=0), dtype=object)
+def _product(limbs: list[NDArray[np.int64]], bits: int, whole: NDArray[np.int64]) -> NDArray[Any]:
+    """The exact product of a matrix and a vector."""
+    total: NDArray[Any] = (limbs[-1] @ whole).astype(object)
+    for limb in reversed(limbs[:-1]):
+        total = (total << bits) + limb @ whole
+    return total
