@@ -1,9 +1,16 @@
 """Fixtures that several test files share."""
 
+import os
 import sys
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import settings
+
+# The same examples each time, so that a change is judged by itself; HYPOTHESIS_PROFILE=explore draws new ones.
+settings.register_profile("steady", derandomize=True)
+settings.register_profile("explore", print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
 @dataclass(frozen=True)

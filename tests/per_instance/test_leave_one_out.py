@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from small_table import DOMAIN, people
 from tables import unit_rows
@@ -67,6 +67,7 @@ ENTRIES = st.one_of(st.sampled_from([-1.0, 0.0, 1.0, 1e-6]), st.floats(-1, 1))
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(1, 5).flatmap(lambda d: st.lists(st.lists(ENTRIES, min_size=d, max_size=d), min_size=1, max_size=9)))
+@example([[0.0, 1e-162]])
 def test_eigenvalue_updates_on_adversarial_rows(rows):
     """Zeros, repeated rows, multiple eigenvalues, fewer rows than columns."""
     Z = np.array(rows)

@@ -80,7 +80,7 @@ class Spectrum:
         first, gap = c2[:, 0].copy(), self.gaps[1] if len(self.gaps) > 1 else np.inf
         if len(self.gaps) == 1:
             return first, np.zeros(len(c2), dtype=bool)
-        if not gap > 1e-9 * self.gaps[-1]:
+        if not gap > max(1e-9 * self.gaps[-1], 1e-150):
             return first, np.ones(len(c2), dtype=bool)
         powers = (gap / self.gaps[1:, None]) ** np.arange(_TERMS + 1) / self.gaps[1:, None]
         C = (c2[:, 1:] @ powers).T
