@@ -157,11 +157,11 @@ def test_worker_processes_refuse(method, ambient):
     if ambient:
         with Budget(1, 1e-6) as budget:
             process.start()
-            said = queue.get(timeout=60)
+            said = queue.get(timeout=300)
             assert budget.epsilon_spent == 0
     else:
         process.start()
-        said = queue.get(timeout=60)
+        said = queue.get(timeout=300)
     process.join()
     assert "worker process" in said
 
