@@ -9,7 +9,6 @@ release. The folder of the data is DISCREET_DATA/adult.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import os
 import warnings
@@ -138,11 +137,8 @@ def baselines() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.adult", description=__doc__)
+    parser = study.parser("adult", __doc__)
     parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--log", type=Path, default=Path("experiments/results/log/adult.jsonl"))
-    parser.add_argument("--out", type=Path, default=Path("experiments/results/adult.json"))
     given = parser.parse_args()
     cells = [
         {"method": method, "epsilon": epsilon, "chunk": chunk, "repeats": given.repeats // 4}

@@ -14,7 +14,6 @@ half of its simulations; coverage is the share of intervals that hold the truth,
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -234,14 +233,11 @@ def grid(simulations: int, designs: Sequence[str], features: Sequence[int], rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.coverage", description=__doc__)
+    parser = study.parser("coverage", __doc__)
     parser.add_argument("--simulations", type=int, default=1000)
     parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=DESIGNS)
     parser.add_argument("--features", type=int, nargs="+", default=[3, 10, 30])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--log", type=Path, default=Path("experiments/results/log/coverage.jsonl"))
-    parser.add_argument("--out", type=Path, default=Path("experiments/results/coverage.json"))
     parser.add_argument("--page", type=Path, help="write the page too, for example docs/coverage.md")
     given = parser.parse_args()
     cells = grid(given.simulations, given.designs, given.features, given.rows)

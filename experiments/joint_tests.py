@@ -12,11 +12,9 @@ writes.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections import defaultdict
 from dataclasses import replace
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -27,7 +25,6 @@ from discreet.privacy import gdp
 from discreet.unavailable import Unavailable
 from experiments import study
 from experiments.coverage import EPSILONS, MU, ROUTES, Table, fits
-from experiments.coverage_page import JOINT
 from experiments.populations import DESIGNS, population
 
 CELLS = (("independent", 10, 3), ("independent", 10, 9), ("skewed", 10, 3), ("skewed", 10, 9), ("correlated", 3, 2))
@@ -90,11 +87,8 @@ def summary(key: tuple, rows: study.Rows, simulations: int) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.joint_tests", description=__doc__)
+    parser = study.parser("joint_tests", __doc__)
     parser.add_argument("--simulations", type=int, default=3000)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--log", type=Path, default=Path("experiments/results/log/joint_tests.jsonl"))
-    parser.add_argument("--out", type=Path, default=JOINT)
     given = parser.parse_args()
     groups = defaultdict(list)
     for row in study.run("joint tests", grid(given.simulations), work, given.log, given.jobs):

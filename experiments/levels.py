@@ -14,11 +14,9 @@ moments, with bounds as declared:
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -208,13 +206,10 @@ def lines(rows: study.Rows) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.levels", description=__doc__)
+    parser = study.parser("levels", __doc__)
     parser.add_argument("--fits", type=int, default=400)
     parser.add_argument("--rows", type=int, nargs="+", default=[2_000, 5_000, 20_000])
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.3, 1.0, 3.0])
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--log", type=Path, default=Path("experiments/results/log/levels.jsonl"))
-    parser.add_argument("--out", type=Path, default=Path("experiments/results/levels.json"))
     given = parser.parse_args()
     cells: list[study.Cell] = [
         {"table": "people", "n": n, "epsilon": epsilon, "fits": given.fits}

@@ -11,7 +11,6 @@ coefficient is not 0; for `DPLinearRegression` by `select`, at a probability of 
 
 from __future__ import annotations
 
-import argparse
 import re
 import warnings
 from collections import defaultdict
@@ -123,11 +122,8 @@ def picture() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.napp_beside", description=__doc__)
+    parser = study.parser("napp_beside", __doc__)
     parser.add_argument("--repeats", type=int, default=24)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--log", type=Path, default=Path("experiments/results/log/napp_beside.jsonl"))
-    parser.add_argument("--out", type=Path, default=Path("experiments/results/napp_beside.json"))
     given = parser.parse_args()
     cells = [
         {"loss": loss, "n": n, "chunk": chunk, "repeats": given.repeats // 4}

@@ -11,7 +11,6 @@ half A of the sets. Half B shows what the choice is worth: nothing was chosen on
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -128,12 +127,9 @@ def judged(rows: study.Rows) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.plan_choice", description=__doc__)
+    parser = study.parser("plan_choice", __doc__)
     parser.add_argument("--study", type=Path, default=STUDY)
     parser.add_argument("--draws", type=int, default=12)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--log", type=Path, default=Path("experiments/results/log/plan_choice.jsonl"))
-    parser.add_argument("--out", type=Path, default=Path("experiments/results/plan_choice.json"))
     given = parser.parse_args()
     sets = facts(given.study)
     cells = [one | chosen | {"draws": given.draws} for chosen in candidates() for one in sets]

@@ -11,9 +11,7 @@ the plan.
 
 from __future__ import annotations
 
-import argparse
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,14 +108,11 @@ def judge(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.plan_errors", description=__doc__)
+    parser = study.parser("plan_errors", __doc__)
     parser.add_argument("--fits", type=int, default=200)
     parser.add_argument("--features", type=int, nargs="+", default=[3, 10])
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 3.0])
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--log", type=Path, default=Path("experiments/results/log/plan_errors.jsonl"))
-    parser.add_argument("--out", type=Path, default=Path("experiments/results/plan_errors.json"))
     given = parser.parse_args()
     cells = [
         {"design": design, "d": d, "n": n, "epsilon": epsilon, "fits": given.fits, "plan draws": 24}

@@ -18,7 +18,6 @@ Guesses to beat: the best constants, of MSE and of MSE / trivial, found in hinds
 
 from __future__ import annotations
 
-import argparse
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -185,14 +184,11 @@ def grid(folder: Path, names: list[str], epsilons: list[float], draws: int) -> l
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.plan_uci", description=__doc__)
+    parser = study.parser("plan_uci", __doc__)
     parser.add_argument("--data", type=Path, help="folder with uci/; DISCREET_DATA by default")
     parser.add_argument("--sets", nargs="+", default=list(uci.NAMES))
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 0.1])
     parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--log", type=Path, default=Path("experiments/results/log/plan_uci.jsonl"))
-    parser.add_argument("--out", type=Path, default=Path("experiments/results/plan_uci.json"))
     parser.add_argument("--picture", type=Path, help="draw it too, for example docs/plan_uci.png")
     given = parser.parse_args()
     folder = uci.data_folder(given.data)

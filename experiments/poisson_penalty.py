@@ -15,9 +15,7 @@ half B shows what it is worth.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -178,11 +176,8 @@ def judged(rows: study.Rows) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.poisson_penalty", description=__doc__)
+    parser = study.parser("poisson_penalty", __doc__)
     parser.add_argument("--draws", type=int, default=6)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--log", type=Path, default=Path("experiments/results/log/poisson_penalty.jsonl"))
-    parser.add_argument("--out", type=Path, default=Path("experiments/results/poisson_penalty.json"))
     given = parser.parse_args()
     rows = study.run("penalties", grid(given.draws), work, given.log, given.jobs)
     report("Public penalties of Poisson regression", COLUMNS, judged(rows), given.out)

@@ -16,11 +16,9 @@ claimed (erratum E10), at the same epsilon and delta.
 
 from __future__ import annotations
 
-import argparse
 import math
 import warnings
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,11 +99,8 @@ def summary(key: tuple[int, float, float], rows: study.Rows) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.selection_002", description=__doc__)
+    parser = study.parser("selection_002", __doc__)
     parser.add_argument("--repeats", type=int, default=120)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--log", type=Path, default=Path("experiments/results/log/selection_002.jsonl"))
-    parser.add_argument("--out", type=Path, default=Path("experiments/results/selection_002.json"))
     given = parser.parse_args()
     cells = [
         {"n": n, "epsilon": epsilon, "delta": delta, "chunk": chunk, "repeats": given.repeats // 4}

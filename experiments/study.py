@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import time
@@ -15,6 +16,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 Cell = dict[str, Any]
 Rows = list[dict[str, Any]]
+
+
+def parser(name: str, description: str | None) -> argparse.ArgumentParser:
+    """The options that every study has: processes, its log, and where the figures go."""
+    found = argparse.ArgumentParser(prog=f"python -m experiments.{name}", description=description)
+    found.add_argument("--jobs", type=int, default=2)
+    found.add_argument("--log", type=Path, default=Path(f"experiments/results/log/{name}.jsonl"))
+    found.add_argument("--out", type=Path, default=Path(f"experiments/results/{name}.json"))
+    return found
 
 
 def run(title: str, cells: Iterable[Cell], work: Callable[[Cell], Rows], log: Path, jobs: int = 2) -> Rows:

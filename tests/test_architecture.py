@@ -16,7 +16,7 @@ LEVELS = {
     "base": r"errors|unavailable|grid|checks|laplace|losses|columns|arrow_columns|contrasts|derived|domain|encoding"
     r"|formula|parsing|schema|sensitivity|split|files|progress|starting|digits|randomness|samplers|noise"
     r"|ball|issuing|later|blas|drawing|privacy(\..*)?|napp\.(asked|augmented|noise|regularizers)",
-    "public": r"released|equations|results|models|penalised|selection|design|inference|reading|summary|units"
+    "public": r"released|saved|equations|results|models|penalised|selection|design|inference|reading|summary|units"
     r"|solve(\..*)?|effects|plots(\..*)?|report(\..*)?|comparison|pairs|fitted|glm\.results|theory(\..*)?"
     r"|many_results|many_models|many_inference|many_reading|napp\.algorithm",
     "private": r"moments|summing|histogram|public_outcomes|rows|blocks|per_instance(\..*)?|sources(\..*)?",

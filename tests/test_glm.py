@@ -35,7 +35,7 @@ from discreet.errors import (
     GuaranteeError,
     ParameterError,
 )
-from discreet.glm.results import GLMResults, load_certificate
+from discreet.glm.results import GLMResults
 from discreet.glm.stages import TwoStages
 from discreet.losses import Logistic
 from discreet.privacy.certificate import Certificate
@@ -43,6 +43,7 @@ from discreet.privacy.laws import Point
 from discreet.privacy.rounding import gradient_error
 from discreet.randomness import NO_NOISE
 from discreet.report import report
+from discreet.saved import load_certificate
 from discreet.solve.newton import Penalty, minimise, subgradient
 from discreet.summary import number
 

@@ -14,7 +14,6 @@ from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 
 from discreet import NAPP, Budget, BudgetError, Domain, DPLogisticRegression, DPPoissonRegression, ObjectivePerturbation
 from discreet.errors import DiscreetError, GuaranteeError, ParameterError
-from discreet.glm.results import load_certificate
 from discreet.losses import Logistic, Poisson, QuadraticHinge
 from discreet.napp.algorithm import Losses, Plan, Squares, iterate
 from discreet.napp.augmented import PLACES, DrawnRows, Limit, SquaredRows
@@ -22,6 +21,7 @@ from discreet.napp.noise import draw
 from discreet.napp.regularizers import KNEE, Regularizer
 from discreet.randomness import NO_NOISE, SeededEntropy
 from discreet.report import report
+from discreet.saved import load_certificate
 from discreet.solve.newton import Penalty, minimise
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")

@@ -23,9 +23,10 @@ from discreet import (
     descent,
 )
 from discreet.errors import DataError, FileFormatError, GuaranteeError, NotReleasedError, ParameterError
-from discreet.glm.results import GLMResults, load_certificate
+from discreet.glm.results import GLMResults
 from discreet.privacy.certificate import Certificate
 from discreet.randomness import NO_NOISE
+from discreet.saved import load_certificate
 from discreet.unavailable import Unavailable
 
 ROWS = 1200

@@ -47,12 +47,13 @@ from discreet.checks import neighbors as relation
 from discreet.comparison import compare as compare_models
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.glm.results import GLMResults, load_certificate
+from discreet.glm.results import GLMResults
 from discreet.moments import Moments
 from discreet.registry import DEFAULT, METHODS, find
 from discreet.release import promised
 from discreet.release import release as release_moments
 from discreet.released import PrivateMoments
+from discreet.saved import load_certificate
 
 app = typer.Typer(
     no_args_is_help=True,

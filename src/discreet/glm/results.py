@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -12,12 +11,9 @@ from numpy.typing import NDArray
 
 from discreet.domain import CONSTANT
 from discreet.errors import FileFormatError
-from discreet.files import digest, read_document, read_json, write_document
+from discreet.files import digest, read_document, write_document
 from discreet.fitted import Fitted
-from discreet.many_results import ManyResults
 from discreet.privacy.certificate import Certificate
-from discreet.released import PrivateMoments
-from discreet.results import Results
 from discreet.unavailable import Unavailable
 from discreet.units import coefficient_unit, unit_per
 
@@ -203,12 +199,3 @@ class GLMResults(Fitted):
         except (KeyError, TypeError, ValueError):
             raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
         return loaded
-
-
-def load_certificate(path: str | Path) -> Certificate:
-    """The certificate of a release of moments or of a model, by the kind that the file says it is."""
-    body = read_json(path)
-    kinds: dict[Any, Any] = {"model": GLMResults, "results": Results, "many results": ManyResults}
-    kind = body.get("kind") if isinstance(body, Mapping) else None
-    found: Certificate = kinds.get(kind, PrivateMoments).load(path).certificate
-    return found

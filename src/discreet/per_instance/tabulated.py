@@ -10,6 +10,7 @@ made finer. Of s and mu, one that is far below the other in every row is rounded
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +23,19 @@ _FEW = 1024
 _STEPS, _SLACK, _MORE = (0.25, 0.125), 5e-4, 5e-5
 _FAR = 1 / 50  # of the other: what is below adds 2e-4 at most
 _DEEP = 35.0  # standard deviations: delta beyond is below 1e-260
-_MUS = np.geomspace(1e-12, 1e3, 200_000)
 
 
 def epsilon(curve: Curve, mu: Floats, statistics: Floats, delta: float) -> Floats:
     """`solving.epsilon`, from a table where there are many rows and the curve has one statistic."""
     if curve.width > 1 or len(mu) <= _FEW:
         return solving.epsilon(curve, mu, statistics, delta)
-    some = curves.epsilon(_MUS, delta)
+    mus = _mus()
+    some = curves.epsilon(mus, delta)
     rises = some > 0
 
     def gaussian(mu: Floats, statistics: Floats) -> Floats:
         e, at_0 = solving.epsilon(curve, mu, statistics, delta), solving.delta(curve, mu, statistics, 0.0)
-        return np.where(e > 0, np.interp(e, some[rises], _MUS[rises]), _mu(np.minimum(at_0, delta), 0.0))
+        return np.where(e > 0, np.interp(e, some[rises], mus[rises]), _mu(np.minimum(at_0, delta), 0.0))
 
     return curves.epsilon(_read(curve, gaussian, mu, statistics[0]), delta)
 
@@ -52,11 +53,17 @@ def delta(curve: Curve, mu: Floats, statistics: Floats, epsilon: float) -> Float
     return curves.delta(_read(curve, gaussian, mu * up, statistics[0] * up), epsilon)
 
 
+@cache
+def _mus() -> Floats:
+    return np.geomspace(1e-12, 1e3, 200_000)
+
+
 def _mu(delta: Floats, epsilon: float) -> Floats:
     """The mu whose curve has this delta at epsilon."""
-    some = np.log(np.maximum(curves.delta(_MUS, epsilon), 1e-300))
+    mus = _mus()
+    some = np.log(np.maximum(curves.delta(mus, epsilon), 1e-300))
     rises = np.append(np.diff(some) > 0, False)
-    found: Floats = np.interp(np.log(np.maximum(delta, 1e-299)), some[rises], _MUS[rises])
+    found: Floats = np.interp(np.log(np.maximum(delta, 1e-299)), some[rises], mus[rises])
     return found
 
 

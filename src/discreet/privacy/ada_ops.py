@@ -26,7 +26,7 @@ from discreet import checks
 from discreet.checks import Neighbors
 from discreet.errors import ParameterError
 from discreet.privacy import gdp
-from discreet.privacy.declared import replace_one
+from discreet.privacy.declared import add_remove
 from discreet.privacy.ops_calibration import coefficient_bound
 from discreet.privacy.ops_limits import GOLDEN, gaussian_leverage_limit, gaussian_residual_limit
 
@@ -142,8 +142,7 @@ def plan(
     >>> round(p.mu_o, 3), round(p.h_min, 1)
     (0.209, 10.9)
     """
-    if checks.neighbors(neighbors) == "replace-one":
-        epsilon, delta = replace_one(epsilon, delta)
+    epsilon, delta = add_remove(epsilon, delta, checks.neighbors(neighbors))
     epsilon, delta = checks.positive("epsilon", epsilon), checks.fraction("delta", delta)
     B, Y = checks.positive("B", B), checks.positive("Y", Y)
     size = math.inf if n_max is None else n_max

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from discreet import checks
+from discreet.checks import Neighbors
 from discreet.errors import ParameterError
 from discreet.privacy import gdp
 
@@ -75,6 +76,17 @@ def replace_one(epsilon: float, delta: float) -> tuple[float, float]:
     """
     epsilon, delta = checks.positive("epsilon", epsilon), checks.fraction("delta", delta)
     return epsilon / 2, delta / (1 + math.exp(epsilon / 2)) * (1 - 2.0**-50)
+
+
+def add_remove(epsilon: float, delta: float, neighbors: Neighbors) -> tuple[float, float]:
+    """The add-remove promise that keeps one of either relation.
+
+    Examples
+    --------
+    >>> add_remove(1.0, 1e-6, "add-remove"), add_remove(1.0, 1e-6, "replace-one") == replace_one(1.0, 1e-6)
+    ((1.0, 1e-06), True)
+    """
+    return replace_one(epsilon, delta) if neighbors == "replace-one" else (epsilon, delta)
 
 
 def _check(epsilon: float, epsilon_o: float, delta_o: float) -> None:

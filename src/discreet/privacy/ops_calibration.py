@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from discreet import checks
 from discreet.checks import Neighbors
 from discreet.errors import ParameterError
-from discreet.privacy.declared import replace_one
+from discreet.privacy.declared import add_remove
 from discreet.privacy.ops_limits import GOLDEN, leverage_limit, residual_limit
 
 Floats = NDArray[np.float64]
@@ -56,10 +56,8 @@ class PublicFacts:
 
     @property
     def promise(self) -> tuple[float, float]:
-        """The add-remove promise to keep: under replace-one that of `declared.replace_one`."""
-        if self.neighbors == "replace-one":
-            return replace_one(self.epsilon, self.delta)
-        return self.epsilon, self.delta
+        """The add-remove promise to keep."""
+        return add_remove(self.epsilon, self.delta, self.neighbors)
 
 
 @dataclass(frozen=True)

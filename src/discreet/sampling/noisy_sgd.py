@@ -11,7 +11,7 @@ from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.linear.asked import Asked
 from discreet.privacy import gdp
-from discreet.privacy.declared import replace_one
+from discreet.privacy.declared import add_remove
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.iterates import BatchesEvent, least_multiplier
 from discreet.progress import Progress, as_progress
@@ -72,23 +72,17 @@ class NoisySGD(CoefficientsRegressor):
         if not checks.is_real(self.rate) or not 2.0**-20 <= self.rate <= 1:
             raise ParameterError(f"rate must lie between 2^-20 and 1, got {self.rate!r}.")
         promise = super()._check()
-        if self._add_remove(promise)[1] < LEAST_DELTA:
+        if add_remove(promise.epsilon, promise.delta, promise.neighbors)[1] < LEAST_DELTA:
             raise ParameterError(
                 f"delta must be at least {LEAST_DELTA:g}, or (1 + e^(epsilon/2)) times as much for replace-one "
                 "neighbours: the accountant's own errors come near it."
             )
         return promise
 
-    @staticmethod
-    def _add_remove(promise: Guarantee) -> tuple[float, float]:
-        """The promise that the accountant is asked for."""
-        pair = promise.epsilon, promise.delta
-        return replace_one(*pair) if promise.neighbors == "replace-one" else pair
-
     def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
         subject, promise = self._subject(domain, asked), asked.promise
         d, B, Y, size = len(subject.design), subject.norm, subject.outcome, float(self.rows or 0)
-        epsilon, delta = self._add_remove(promise)
+        epsilon, delta = add_remove(promise.epsilon, promise.delta, promise.neighbors)
         rate = round(self.rate * 2**32) / 2**32
         clip = self.clip or B * Y
         bound = (clip + d**0.5 * 2.0**-21) * (1 + 2.0**-40)

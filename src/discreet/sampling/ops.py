@@ -14,7 +14,7 @@ from discreet.linear.base import MomentsEstimator
 from discreet.moments import Moments
 from discreet.privacy import gdp, ops_calibration, published_ops
 from discreet.privacy.coefficients import ROUND_UP
-from discreet.privacy.declared import replace_one
+from discreet.privacy.declared import add_remove
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ops_calibration import Calibration, PublicFacts, coefficient_bound
 from discreet.privacy.posterior import SPARE_DELTA, SPARE_EPSILON, BallEvent, PosteriorEvent
@@ -116,9 +116,7 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
 
     def _event(self, subject: Subject, promise: Guarantee) -> PosteriorEvent:
         """Penalty and precision from public facts, and noise on the result that hides its rounding errors."""
-        epsilon, delta = promise.epsilon, promise.delta
-        if promise.neighbors == "replace-one":
-            epsilon, delta = replace_one(epsilon, delta)
+        epsilon, delta = add_remove(promise.epsilon, promise.delta, promise.neighbors)
         spare, hidden = epsilon * SPARE_EPSILON, delta * SPARE_DELTA
         B, Y, d, rows = subject.norm, subject.outcome, len(subject.design), int(subject.rows or 0)
         if self.published is None:

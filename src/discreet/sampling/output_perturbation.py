@@ -9,7 +9,7 @@ from discreet import checks
 from discreet.linear.asked import Asked
 from discreet.linear.base import MomentsEstimator
 from discreet.moments import Moments
-from discreet.privacy.declared import replace_one
+from discreet.privacy.declared import add_remove
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.output_perturbation import SHAPES, Shape
 from discreet.privacy.output_plan import plan
@@ -59,9 +59,7 @@ class OutputPerturbation(CoefficientsRegressor, MomentsEstimator):
 
     def _fit(self, moments: Moments, asked: Asked) -> Self:
         subject, promise = self._subject(moments.domain, asked), asked.promise
-        epsilon, delta = promise.epsilon, promise.delta
-        if promise.neighbors == "replace-one":
-            epsilon, delta = replace_one(epsilon, delta)
+        epsilon, delta = add_remove(promise.epsilon, promise.delta, promise.neighbors)
         d, B = len(subject.design), subject.norm
         facts = {"B": B, "Y": subject.outcome, "d": d, "rows": subject.rows or 0.0, "change": eigenvalue_change(d, B)}
         planned = plan(cast(Shape, self.shape), epsilon, delta, **facts)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ class NormalEquations:
             return self.variances
         return self.s_xx**2 * (np.eye(self.d) + 1) / 2
 
-    @property
+    @cached_property
     def turn(self) -> Floats:
         """C, from the coefficients of the equations `turned` to those of these."""
         return turn(self.L, self.d)
@@ -137,7 +138,7 @@ class ManyEquations:
     variances: Floats
     L: Floats | None = None
 
-    @property
+    @cached_property
     def turn(self) -> Floats:
         """C, from the coefficients of the equations `turned` to those of these."""
         return turn(self.L, len(self.S))
