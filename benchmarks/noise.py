@@ -9,8 +9,9 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.common import options, report, seconds, version
-from discreet import Domain, Moments, randomness, release
-from discreet.randomness import OSEntropy, add_rounded_normal, rounded_normal
+from discreet import Domain, Moments, release
+from discreet.gate import randomness
+from discreet.gate.randomness import OSEntropy, add_rounded_normal, rounded_normal
 
 INSTALL_OPENDP = 'OpenDP is not installed, so there is nothing to compare with: pip install "discreet[bench]"'
 EXPONENTS = (35, 44, 52)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.common import beside, options, ran_job, report
 from discreet import Domain, Moments
-from discreet.sources.paths import open_files
+from discreet.data.sources.paths import open_files
 
 GROUP = 1_000_000
 

@@ -9,9 +9,9 @@ from sklearn.linear_model import enet_path
 
 from benchmarks.common import options, report, seconds
 from discreet.privacy import gdp
-from discreet.solve.equations import NormalEquations
-from discreet.solve.lasso import penalty_grid, solve_path
-from discreet.solve.psd import made_up_rows
+from discreet.released.solve.equations import NormalEquations
+from discreet.released.solve.lasso import penalty_grid, solve_path
+from discreet.released.solve.psd import made_up_rows
 
 CORRELATIONS = (0.0, 0.9)
 MODELS = {"ridge": 0.0, "lasso": 1.0, "elastic net": 0.5}

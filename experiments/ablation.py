@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.common import report
 from benchmarks.utility import ratios, uci_cell
 
-from discreet.linear import dp_linear
-from discreet.solve import noise_aware, outcome
+from discreet.models import dp_linear
+from discreet.released.solve import noise_aware, outcome
 from experiments import study, uci
 
 VARIANTS: dict[str, list[tuple[Any, str, Any]]] = {

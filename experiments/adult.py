@@ -24,7 +24,7 @@ from pyarrow import csv
 from sklearn.linear_model import LogisticRegression
 
 from discreet import DiscreetWarning, Domain, DPLogisticRegression
-from discreet.linear.inputs import design_matrix
+from discreet.data.inputs import design_matrix
 from experiments import study
 
 LEVELS = {

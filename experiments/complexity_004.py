@@ -11,9 +11,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import Domain, Moments, ReuseCov
-from discreet.drawing import BLUE, GREY, WIDTH, logarithmic
-from discreet.solve.many import ridge_many
-from discreet.solve.projection import Spectrum, project
+from discreet.released.solve.many import ridge_many
+from discreet.released.solve.projection import Spectrum, project
+from discreet.results.drawing import BLUE, GREY, WIDTH, logarithmic
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 

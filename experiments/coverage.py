@@ -8,7 +8,7 @@
 * Naive: S^-1 v with standard errors from sigma^2 S^-1, as if the released moments were exact.
 
 Fixed before the study was run: intervals are "not available" where `Inference.noise`, which follows from released
-values alone, exceeds `discreet.inference.LARGEST_NOISE`; a cell is flagged for a route if that happens in more than
+values alone, exceeds `results.inference.LARGEST_NOISE`; a cell is flagged for a route if that happens in more than
 half of its simulations; coverage is the share of intervals that hold the truth, of those that are available.
 """
 
@@ -29,16 +29,16 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet import DiscreetWarning, DPLinearRegression, Moments, Results, release
+from discreet.core.unavailable import Unavailable
+from discreet.data.histogram import Histogram
 from discreet.domain import Domain
-from discreet.encoding import Encoder
-from discreet.histogram import Histogram
-from discreet.linear import dp_linear
+from discreet.domain.encoding import Encoder
+from discreet.models import dp_linear
 from discreet.privacy import gdp
-from discreet.released import PrivateMoments
-from discreet.solve.debiased import debiased
-from discreet.solve.equations import NormalEquations
-from discreet.unavailable import Unavailable
-from discreet.units import user_units
+from discreet.released.moments import PrivateMoments
+from discreet.released.solve.debiased import debiased
+from discreet.released.solve.equations import NormalEquations
+from discreet.released.units import user_units
 from experiments import coverage_page, study
 from experiments.populations import DESIGNS, Population, population
 from experiments.uci import Floats

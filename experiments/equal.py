@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from discreet import OPS, DiscreetWarning, sensitivity
-from discreet.linear.base import MomentsRegressor
-from discreet.privacy import accounting, gdp
+from discreet import OPS, DiscreetWarning
+from discreet.models.base import MomentsRegressor
+from discreet.privacy import accounting, gdp, sensitivity
 
 PRECISION = 1e-4
 """How far below the wanted epsilon the true one may end."""

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.plots import free_region_plot
-from discreet.theory import free_epsilon
+from discreet.planning.theory import free_epsilon
+from discreet.results.plots import free_region_plot
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.drawing import GREY, INK, chart, logarithmic, style
-from discreet.theory import regime, reuse_cost
+from discreet.planning.theory import regime, reuse_cost
+from discreet.results.drawing import GREY, INK, chart, logarithmic, style
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 
@@ -129,5 +129,5 @@ REPRODUCTION = Reproduction(
     draw=draw,
     judge=judge,
     note="The figure is a table of orders. Here its rows are placed on a map of n and l for d = 100 and X w = 10 Y, "
-    "and the winner is that of the bounds with constants at epsilon = 1, delta = 1e-8 (`discreet.theory.regime`).",
+    "and the winner is that of the bounds with constants at epsilon = 1, delta = 1e-8 (`planning.theory.regime`).",
 )

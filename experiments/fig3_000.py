@@ -22,8 +22,8 @@ from discreet import (
     Moments,
     ObjectivePerturbation,
 )
-from discreet.drawing import WIDTH, logarithmic
 from discreet.errors import DiscreetError
+from discreet.results.drawing import WIDTH, logarithmic
 from experiments.fig2_000 import STYLES
 from experiments.methods import PROTOCOL
 from experiments.reproduction import Finding, Reproduction, Size

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.drawing import BLUE, ORANGE
-from discreet.napp.algorithm import Plan, iterate
-from discreet.napp.regularizers import Regularizer
+from discreet.papers.napp.algorithm import Plan, iterate
+from discreet.papers.napp.regularizers import Regularizer
+from discreet.results.drawing import BLUE, ORANGE
 from experiments.panels_002 import means, panels
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.simulation_002 import SETTINGS, D, lasso

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.plots import lower_bounds_plot
-from discreet.theory import learning_rate, private_lower_bound
+from discreet.planning.theory import learning_rate, private_lower_bound
+from discreet.results.plots import lower_bounds_plot
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet import NAPP, DiscreetWarning, sensitivity
-from discreet.linear.inputs import design_names
+from discreet import NAPP, DiscreetWarning
+from discreet.data.inputs import design_names
+from discreet.privacy import sensitivity
 from experiments import adult
 from experiments.panels_002 import listed, look, means, panels
 from experiments.reproduction import Finding, Reproduction, Size

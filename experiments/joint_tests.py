@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks.common import report
 
 from discreet import DiscreetWarning
+from discreet.core.unavailable import Unavailable
 from discreet.privacy import gdp
-from discreet.unavailable import Unavailable
 from experiments import study
 from experiments.coverage import EPSILONS, MU, ROUTES, Table, fits
 from experiments.populations import DESIGNS, population

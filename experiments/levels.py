@@ -24,12 +24,12 @@ import pyarrow as pa
 from benchmarks.common import report
 
 from discreet import DiscreetWarning, Domain, DPLinearRegression, Moments
-from discreet.equations import coordinates
-from discreet.inference import Inference
-from discreet.linear.inputs import design_matrix
-from discreet.solve.equations import fitted
-from discreet.solve.noise_aware import noise_aware
-from discreet.units import user_units
+from discreet.data.inputs import design_matrix
+from discreet.released.equations import coordinates
+from discreet.released.solve.equations import fitted
+from discreet.released.solve.noise_aware import noise_aware
+from discreet.released.units import user_units
+from discreet.results.inference import Inference
 from experiments import adult, study
 from experiments.uci import Floats
 

@@ -20,15 +20,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import DiscreetWarning, Domain
-from discreet.drawing import BLUE, GREY, ORANGE, WIDTH, logarithmic
-from discreet.many_models import many_equations, many_results
-from discreet.multi import independent_runs
-from discreet.multi.wiring import projected, split_budget, with_squares
-from discreet.public_outcomes import PublicOutcomes
-from discreet.release import promised
-from discreet.release_many import release_many
-from discreet.sensitivity import norm as norm_of
-from discreet.solve.many import Solve, solve_many
+from discreet.data.public_outcomes import PublicOutcomes
+from discreet.gate.many import release_many
+from discreet.gate.moments import promised
+from discreet.papers.reuse_cov_baselines import independent_runs
+from discreet.papers.reuse_cov_wiring import projected, split_budget, with_squares
+from discreet.privacy.sensitivity import norm as norm_of
+from discreet.released.solve.many import Solve, solve_many
+from discreet.results.drawing import BLUE, GREY, ORANGE, WIDTH, logarithmic
+from discreet.results.many_models import many_equations, many_results
 from experiments import uci
 from experiments.outcomes_data import KINDS, UCI_SETS, Problem, genotype_chunks, problem, uci_chunks
 from experiments.reproduction import Finding, Reproduction, Size

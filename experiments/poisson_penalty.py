@@ -22,9 +22,9 @@ import numpy as np
 from benchmarks.common import report
 
 from discreet.errors import ParameterError
-from discreet.losses import Poisson
 from discreet.privacy.calibration import Calibration
-from discreet.solve.newton import Penalty, minimise
+from discreet.privacy.losses import Poisson
+from discreet.released.solve.newton import Penalty, minimise
 from experiments import study
 from experiments.uci import Floats
 

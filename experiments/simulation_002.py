@@ -24,14 +24,14 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import truncnorm
 
-from discreet.losses import Logistic, Loss, Poisson
-from discreet.napp.algorithm import Losses, Plan, Squares, recycle
-from discreet.napp.augmented import Part
-from discreet.napp.noise import draw
-from discreet.napp.regularizers import Regularizer
-from discreet.privacy.napp import noise_scale, printed_retrievable, retrievable
-from discreet.randomness import SeededEntropy
-from discreet.solve.newton import Penalty, minimise
+from discreet.gate.randomness import SeededEntropy
+from discreet.papers.napp.algorithm import Losses, Plan, Squares, recycle
+from discreet.papers.napp.augmented import Part
+from discreet.papers.napp.noise import draw
+from discreet.papers.napp.regularizers import Regularizer
+from discreet.privacy.events.napp import noise_scale, printed_retrievable, retrievable
+from discreet.privacy.losses import Logistic, Loss, Poisson
+from discreet.released.solve.newton import Penalty, minimise
 from experiments.reproduction import Size
 from experiments.study import Cell, Rows
 from experiments.uci import Floats

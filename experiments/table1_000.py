@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.theory import ops_bound, optimisation_errors
+from discreet.planning.theory import ops_bound, optimisation_errors
 from experiments import scaling
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.scaling import DELTA, THETA, D

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.theory import efficiency_rates, equations_noise, relative_efficiency
+from discreet.planning.theory import efficiency_rates, equations_noise, relative_efficiency
 from experiments import scaling
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.scaling import DELTA, SIGMA, THETA, D

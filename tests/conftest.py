@@ -30,7 +30,7 @@ class Ran:
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
     """Run the command line inside this process, in a folder of its own."""
-    from discreet import cli, console
+    from discreet.cli import app, console
 
     monkeypatch.chdir(tmp_path)
     for terminal in (console.out, console.err):
@@ -39,7 +39,7 @@ def run(monkeypatch, capsys, tmp_path):
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["discreet", *map(str, arguments)])
         with pytest.raises(SystemExit) as stop:
-            cli.main()
+            app.main()
         out, err = capsys.readouterr()
         return Ran(int(stop.value.code or 0), out, err)
 

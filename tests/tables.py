@@ -5,8 +5,8 @@ import traceback
 import numpy as np
 import pyarrow as pa
 
-from discreet.encoding import ONE, Encoder
-from discreet.sources import open_source
+from discreet.data.sources import open_source
+from discreet.domain.encoding import ONE, Encoder
 
 
 def encode(domain, columns):

@@ -8,10 +8,10 @@ import pytest
 from listed_words import Listed
 from scipy import stats
 
-from discreet import ball as ball_module
-from discreet.ball import Ball, Proposal
 from discreet.errors import DataError
-from discreet.randomness import NO_NOISE, SeededEntropy
+from discreet.gate import ball as ball_module
+from discreet.gate.ball import Ball, Proposal
+from discreet.gate.randomness import NO_NOISE, SeededEntropy
 
 
 def make(S, b, gamma=0.5, radius=1.0, penalty=None):

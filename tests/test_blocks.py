@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import Domain, Moments, blocks
-from discreet.blocks import BlockTotals, block_sums
+from discreet import Domain, Moments
+from discreet.data import blocks
+from discreet.data.blocks import BlockTotals, block_sums
 from discreet.errors import DataError
 
 DOMAIN = Domain({"a": (-1, 1), "g": ["u", "v"], "y": (0, 2)})

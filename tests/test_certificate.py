@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from small_table import people_moments
 
-from discreet import AdaSSP, Domain, PrivateMoments, TrivialRegressor, release, sensitivity
-from discreet.files import digest
+from discreet import AdaSSP, Domain, PrivateMoments, TrivialRegressor, release
+from discreet.core.files import digest
+from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block
 

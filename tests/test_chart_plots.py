@@ -7,11 +7,12 @@ import pytest
 from fitted import case, people_model, wide_model
 from test_plots import assert_legible
 
-from discreet import OPS, DPLasso, DPRidge, TrivialRegressor, plots
-from discreet.drawing import LOOKS, NARROW, chart, logarithmic, power, style
+from discreet import OPS, DPLasso, DPRidge, TrivialRegressor
 from discreet.errors import DiscreetWarning, ParameterError
+from discreet.planning.theory import free_epsilon, learning_rate, private_lower_bound
 from discreet.privacy import accounting, gdp
-from discreet.theory import free_epsilon, learning_rate, private_lower_bound
+from discreet.results import plots
+from discreet.results.drawing import LOOKS, NARROW, chart, logarithmic, power, style
 
 
 def curve(figure, label):

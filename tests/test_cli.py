@@ -11,8 +11,8 @@ import pytest
 from small_table import people
 
 from discreet import DPLinearRegression, PrivateMoments
-from discreet.files import digest
-from discreet.report import report
+from discreet.core.files import digest
+from discreet.results.report import report
 
 SCHEMA = """\
 [columns]
@@ -126,7 +126,7 @@ def test_released_coefficients_are_checked_like_any_release(method, code, run, f
 
 def test_a_narrow_terminal_shows_what_a_check_found(run, folder, monkeypatch):
     """Long names of what was released must not push the verdict out of the picture."""
-    from discreet import console
+    from discreet.cli import console
 
     run(*FIT, "--method", "AdaOPS", "--rows", 2000, "--out", "model.json")
     monkeypatch.setattr(console.out, "_width", 80)
@@ -255,7 +255,7 @@ def test_saved_models_are_compared_as_they_are(run, folder):
 
 
 def test_wide_tables_are_divided_and_nothing_is_lost(run, folder, monkeypatch):
-    from discreet import console
+    from discreet.cli import console
 
     run(*RELEASE, "--out", "all.json")
     summary = PrivateMoments.load(folder / "all.json").fit("income").summary()
@@ -393,7 +393,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_read(r
 def test_an_existing_file_is_replaced_only_by_force(arguments, place, run, folder, monkeypatch):
     (folder / place).write_text(SCHEMA)
     with monkeypatch.context() as patched:
-        patched.setattr("discreet.sources.parquet.ParquetSource.parts", lambda *_: pytest.fail("rows were read"))
+        patched.setattr("discreet.data.sources.parquet.ParquetSource.parts", lambda *_: pytest.fail("rows were read"))
         ran = run(*arguments)
     assert ran.code == 2
     assert f"{place} exists already" in ran.said
@@ -407,7 +407,7 @@ def test_a_disk_that_is_full_leaves_nothing_behind(command, run, folder, monkeyp
     def full(*_):
         raise OSError(28, "No space left on device", "r.json")
 
-    monkeypatch.setattr("discreet.files.os.fsync", full)
+    monkeypatch.setattr("discreet.core.files.os.fsync", full)
     before = listing(folder)
     ran = run(*command)
     assert ran.code == 2

@@ -69,7 +69,7 @@ def test_a_release_is_safe_when_its_report_cannot_be_written(run, folder, monkey
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("discreet.fitted.Fitted.save_report", full)
+    monkeypatch.setattr("discreet.results.fitted.Fitted.save_report", full)
     ran = run(*fit(), "--out", "r.json", "--report", "r.html")
     assert (ran.code, "The release is complete in r.json" in ran.said) == (2, True)
     PrivateMoments.load(folder / "r.json")
@@ -79,7 +79,7 @@ def test_a_write_that_fails_names_the_file(run, folder, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("discreet.files.os.fsync", full)
+    monkeypatch.setattr("discreet.core.files.os.fsync", full)
     assert "No space left on device: r.json" in run(*fit(), "--out", "r.json").said
 
 
@@ -143,7 +143,7 @@ def test_a_saved_model_can_be_checked_and_losses_found_for_it(run, folder):
 @pytest.mark.parametrize(("option", "value"), [("--largest", 0), ("--delta", 1), ("--picture", "x.jpg")])
 def test_options_of_losses_are_checked_before_rows_are_read(option, value, run, folder, monkeypatch):
     run(*fit(), "--out", "r.json")
-    monkeypatch.setattr("discreet.commands_pdp.losses", lambda *_, **__: pytest.fail("rows were read"))
+    monkeypatch.setattr("discreet.cli.pdp.losses", lambda *_, **__: pytest.fail("rows were read"))
     assert run("pdp", "t.parquet", "--release", "r.json", "--out", "c.parquet", option, value).code == 2
 
 

@@ -13,11 +13,11 @@ from scipy import stats
 from small_table import people
 
 from discreet import Domain, DPLinearRegression, Moments, PrivateMoments, compare, release
-from discreet.comparison import SAME_RELEASE, UNKNOWN_RELEASE
+from discreet.core.later import Later
+from discreet.core.unavailable import Unavailable
 from discreet.errors import NotReleasedError, ParameterError
-from discreet.later import Later
 from discreet.privacy import gdp
-from discreet.unavailable import Unavailable
+from discreet.results.comparison import SAME_RELEASE, UNKNOWN_RELEASE
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from experiments.equal import PRECISION, spent, stated_epsilon
 from experiments.tallies import CAP, by_set, summary
 
 import discreet
-from discreet.registry import METHODS
+from discreet.papers.registry import METHODS
 
 FOLDER = uci.data_folder()
 needs_data = pytest.mark.skipif(FOLDER is None, reason="DISCREET_DATA does not name the folder with the UCI sets")

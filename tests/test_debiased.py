@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.solve.debiased import along_noise, debiased, resolvent, through_noise
-from discreet.solve.equations import NormalEquations
+from discreet.released.solve.debiased import along_noise, debiased, resolvent, through_noise
+from discreet.released.solve.equations import NormalEquations
 
 DRAWS = 4000
 NOISE = 0.12

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tables import unit_rows
 
 from discreet import Domain, DPLinearRegression, Moments, PrivateMoments, formula, release
-from discreet.columns import Categorical, Factor, Numeric
-from discreet.derived import product
-from discreet.encoding import ONE
+from discreet.domain.columns import Categorical, Factor, Numeric
+from discreet.domain.derived import product
+from discreet.domain.encoding import ONE
 from discreet.errors import DataError, DomainError
 
 BASE = Domain(

@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 from listed_words import Listed
 
-from discreet.digits import GUARD, Uniform
-from discreet.randomness import SeededEntropy
+from discreet.gate.digits import GUARD, Uniform
+from discreet.gate.randomness import SeededEntropy
 
 
 def at(number, error=0):

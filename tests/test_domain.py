@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from discreet import Domain
-from discreet.columns import Categorical, Numeric, from_days, parse_column, to_days
 from discreet.domain import CONSTANT
+from discreet.domain.columns import Categorical, Numeric, from_days, parse_column, to_days
 from discreet.errors import DomainError, NotReleasedError, ParameterError
 
 INF, NAN = math.inf, math.nan

@@ -13,12 +13,12 @@ from small_table import DOMAIN, people
 
 from discreet import AdaSSP, Domain, DPLinearRegression, Moments, PrivateMoments
 from discreet.errors import DataError, DiscreetWarning, FileFormatError, ParameterError
-from discreet.linear.dp_linear import SHARES
+from discreet.gate.randomness import NO_NOISE
+from discreet.models.dp_linear import SHARES
 from discreet.privacy import gdp
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import BINS
-from discreet.randomness import NO_NOISE
-from discreet.solve.noise_aware import noise_aware
+from discreet.released.solve.noise_aware import noise_aware
 
 RELATIONS = ["add-remove", "replace-one"]
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}

@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tables import encode, unit_rows
 
-from discreet import Domain, encoding
-from discreet.columns import LARGEST
-from discreet.domain import LATTICE_BITS
-from discreet.encoding import ONE, Encoder
+from discreet import Domain
+from discreet.domain import LATTICE_BITS, encoding
+from discreet.domain.columns import LARGEST
+from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DomainError
 
 INF = math.inf

@@ -23,9 +23,8 @@ from discreet import (
     DPPoissonRegression,
     ObjectivePerturbation,
     PrivateMoments,
-    perturbed,
-    rows,
 )
+from discreet.data import rows
 from discreet.errors import (
     DataError,
     DiscreetError,
@@ -35,17 +34,18 @@ from discreet.errors import (
     GuaranteeError,
     ParameterError,
 )
-from discreet.glm.results import GLMResults
-from discreet.glm.stages import TwoStages
-from discreet.losses import Logistic
+from discreet.gate import objective
+from discreet.gate.randomness import NO_NOISE
+from discreet.models.stages import TwoStages
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Point
+from discreet.privacy.losses import Logistic
 from discreet.privacy.rounding import gradient_error
-from discreet.randomness import NO_NOISE
-from discreet.report import report
-from discreet.saved import load_certificate
-from discreet.solve.newton import Penalty, minimise, subgradient
-from discreet.summary import number
+from discreet.released.solve.newton import Penalty, minimise, subgradient
+from discreet.results.glm_results import GLMResults
+from discreet.results.report import report
+from discreet.results.saved import load_certificate
+from discreet.results.summary import number
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 
@@ -244,11 +244,11 @@ def test_old_readers_refuse_and_new_ones_find_damage(tmp_path):
 def test_whether_a_minimiser_is_released_depends_on_it_and_on_public_facts_alone(monkeypatch, noise, beyond, released):
     """Not on where the solver stopped, nor on how many rows there are: neighbours could be told apart by a refusal."""
     (event,) = fitted(DPLogisticRegression, noise=noise).certificate_.events
-    largest, reach = event.largest(2**20, event.modulus), perturbed._reach(event, 5)
+    largest, reach = event.largest(2**20, event.modulus), objective._reach(event, 5)
     assert largest >= 31
     for residual in (0.0, event.tolerance / 4):
         found = np.r_[largest + beyond * reach, np.zeros(4)], residual
-        monkeypatch.setattr(perturbed, "minimise", lambda *_, found=found: found)
+        monkeypatch.setattr(objective, "minimise", lambda *_, found=found: found)
         for count in (10, N):
             with contextlib.nullcontext() if released else pytest.raises(DataError, match="alpha"):
                 model(DPLogisticRegression, noise=noise).fit(X[:count], BINARY[:count])
@@ -319,7 +319,7 @@ def test_the_budget_that_the_pilot_frees_is_recycled():
     """Where the pilot finds only small coefficients, all weights exceed the least, and less noise is needed."""
     from dataclasses import replace
 
-    from discreet.glm.stages import Wish
+    from discreet.models.stages import Wish
     from discreet.privacy.calibration import Calibration
 
     plain = Calibration(Logistic(), ("x0", "x1"), 2.0**0.5, 1.0, 1e-6)
@@ -573,7 +573,7 @@ BAD = [
 
 @pytest.mark.parametrize(("cls", "wrong", "advice"), BAD)
 def test_bad_parameters_are_refused_before_noise(cls, wrong, advice, monkeypatch):
-    monkeypatch.setattr("discreet.perturbed._noise", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr("discreet.gate.objective._noise", lambda *_: pytest.fail("noise was drawn"))
     with pytest.raises(DiscreetError, match=advice):
         fitted(cls, **wrong)
 

@@ -12,13 +12,14 @@ from experiments import coverage
 from experiments.populations import Population, population
 from scipy import stats
 
-from discreet import AdaSSP, Domain, DPLinearRegression, Moments, Results, inference, release
+from discreet import AdaSSP, Domain, DPLinearRegression, Moments, Results, release
+from discreet.core.unavailable import Unavailable
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
-from discreet.inference import OLD_FILE, Inference
-from discreet.randomness import NO_NOISE
-from discreet.solve.debiased import debiased, through_noise
-from discreet.unavailable import Unavailable
-from discreet.units import user_units
+from discreet.gate.randomness import NO_NOISE
+from discreet.released.solve.debiased import debiased, through_noise
+from discreet.released.units import user_units
+from discreet.results import inference
+from discreet.results.inference import OLD_FILE, Inference
 
 EXACT = {"epsilon": 1e6, "delta": 1e-6, "random_state": NO_NOISE, "rows": 3000}
 DATA = Path(__file__).parent / "data"
@@ -357,7 +358,7 @@ def test_inference_of_another_size_is_refused():
 def test_a_file_whose_inference_does_not_fit_is_refused(tmp_path):
     results = real()
     results.save(tmp_path / "model.json")
-    from discreet.files import write_document
+    from discreet.core.files import write_document
 
     body = json.loads((tmp_path / "model.json").read_text())
     body = {key: value for key, value in body.items() if key != "sha256"}

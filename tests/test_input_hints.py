@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from discreet import Domain, DPLinearRegression, DPLogisticRegression, Moments, ReuseCov, plan
-from discreet.checks import delta
+from discreet.core.checks import delta
+from discreet.domain.schema import blank_schema, read_schema
 from discreet.errors import DataError, DataTypeError, DiscreetWarning, ParameterError
+from discreet.papers.registry import METHODS
 from discreet.per_instance import compose
-from discreet.registry import METHODS
-from discreet.schema import blank_schema, read_schema
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(RNG.random((60, 4)), columns=["a", "b", "y", "z"])

@@ -7,9 +7,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, Lasso, Ridge
 
-from discreet.solve.equations import NormalEquations
-from discreet.solve.lasso import STEPS, penalty_grid, solve_path
-from discreet.solve.psd import made_up_rows
+from discreet.released.solve.equations import NormalEquations
+from discreet.released.solve.lasso import STEPS, penalty_grid, solve_path
+from discreet.released.solve.psd import made_up_rows
 
 
 def table(n, d, correlation, seed=0):

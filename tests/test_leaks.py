@@ -35,16 +35,16 @@ from discreet import (
     PrivateMoments,
     ReuseCov,
     compare,
-    registry,
     release,
-    results,
 )
-from discreet.drawn import Ridge
+from discreet.data.rows import Rows
 from discreet.errors import DataError, DiscreetError, DiscreetWarning
-from discreet.randomness import OSEntropy, SeededEntropy
-from discreet.report import report
-from discreet.rows import Rows
-from discreet.sampling.base import CoefficientsRegressor
+from discreet.gate.posterior import Ridge
+from discreet.gate.randomness import OSEntropy, SeededEntropy
+from discreet.papers import registry
+from discreet.papers.coefficients import CoefficientsRegressor
+from discreet.results import results
+from discreet.results.report import report
 
 ROWS = 1049
 SECRETS = [47.31618033988, 0.57721566490153, 23_456.789012345]
@@ -57,7 +57,7 @@ FEATURES = ["age", "share", "region"]
 def same_noise_every_time(monkeypatch):
     """Random digits spell any number once in a while: the noise here is real in kind, and the same in every run."""
     generator = np.random.default_rng(5)
-    monkeypatch.setattr("discreet.randomness.os.urandom", generator.bytes)
+    monkeypatch.setattr("discreet.gate.randomness.os.urandom", generator.bytes)
 
 
 def table():

@@ -9,12 +9,13 @@ import pytest
 from experiments import levels
 from scipy import stats
 
-from discreet import Domain, DPLinearRegression, Moments, ReuseCov, contrasts, release
-from discreet.encoding import ONE, Encoder
-from discreet.randomness import NO_NOISE
-from discreet.solve.debiased import along_noise, debiased, resolvent, through_noise
-from discreet.solve.noise_aware import noise_aware, posterior
-from discreet.solve.psd import made_up_rows
+from discreet import Domain, DPLinearRegression, Moments, ReuseCov, release
+from discreet.domain import contrasts
+from discreet.domain.encoding import ONE, Encoder
+from discreet.gate.randomness import NO_NOISE
+from discreet.released.solve.debiased import along_noise, debiased, resolvent, through_noise
+from discreet.released.solve.noise_aware import noise_aware, posterior
+from discreet.released.solve.psd import made_up_rows
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 RESULTS = Path(__file__).parents[1] / "experiments" / "results"

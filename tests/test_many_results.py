@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from discreet import Domain, ManyResults, Moments, ReuseCov, release
+from discreet.core.unavailable import Unavailable
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
-from discreet.many_inference import infer_many
-from discreet.many_models import many_equations
-from discreet.many_results import adjust
-from discreet.unavailable import Unavailable
+from discreet.results.many_inference import infer_many
+from discreet.results.many_models import many_equations
+from discreet.results.many_results import adjust
 
 mpl.use("Agg")
 
@@ -128,7 +128,7 @@ def test_matplotlib_is_imported_when_used():
     import subprocess
     import sys
 
-    code = "import sys, discreet, discreet.many_reading; sys.exit('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, discreet, discreet.results.many_reading; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -154,7 +154,7 @@ def test_saved_and_loaded(fitted, tmp_path):
 
 @pytest.mark.parametrize("change", [{"targets": ["t0"]}, {"coef": [[1.0]]}, {"inference": {}}, {"rows": "many"}])
 def test_damaged_files(fitted, change, tmp_path):
-    from discreet.files import write_document
+    from discreet.core.files import write_document
 
     path = tmp_path / "m.json"
     fitted.save(path)
@@ -189,7 +189,7 @@ def test_outcomes_are_never_features(public):
 
 def test_standard_errors_are_found_when_they_are_asked_for(public, monkeypatch):
     found = []
-    monkeypatch.setattr("discreet.many_models.infer_many", lambda *given: found.append(1) or infer_many(*given))
+    monkeypatch.setattr("discreet.results.many_models.infer_many", lambda *given: found.append(1) or infer_many(*given))
     fitted = public.fit_many()
     assert not found
     again = pickle.loads(pickle.dumps(fitted))

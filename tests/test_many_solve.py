@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.solve.equations import ManyEquations
-from discreet.solve.many import conjugate_gradients, noise_aware_many, paper_penalty, ridge_many, solve_many
-from discreet.solve.noise_aware import noise_aware
-from discreet.solve.ridge import ridge
+from discreet.released.solve.equations import ManyEquations
+from discreet.released.solve.many import conjugate_gradients, noise_aware_many, paper_penalty, ridge_many, solve_many
+from discreet.released.solve.noise_aware import noise_aware
+from discreet.released.solve.ridge import ridge
 
 
 def equations(d=6, l=30, n=4000, noise=20.0, seed=0, squares=True):  # noqa: E741

@@ -21,10 +21,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tables import encode, full_text
 
-from discreet import Domain, Moments, progress
-from discreet.encoding import ONE
+from discreet import Domain, Moments
+from discreet.core import progress
+from discreet.data.summing import CARRY_EVERY, Layout, Total
+from discreet.domain.encoding import ONE
 from discreet.errors import DataError, FileFormatError, ParameterError
-from discreet.summing import CARRY_EVERY, Layout, Total
 
 DOMAIN = Domain({"a": (-3, 7), "c": ["u", "v", "w"], "b": (0.1, 0.4)})
 LATTICE = 1 << 20

@@ -12,17 +12,25 @@ from scipy.special import expit
 from scipy.stats import gamma, kstest, truncnorm
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 
-from discreet import NAPP, Budget, BudgetError, Domain, DPLogisticRegression, DPPoissonRegression, ObjectivePerturbation
+from discreet import (
+    NAPP,
+    Budget,
+    BudgetError,
+    Domain,
+    DPLogisticRegression,
+    DPPoissonRegression,
+    ObjectivePerturbation,
+)
 from discreet.errors import DiscreetError, GuaranteeError, ParameterError
-from discreet.losses import Logistic, Poisson, QuadraticHinge
-from discreet.napp.algorithm import Losses, Plan, Squares, iterate
-from discreet.napp.augmented import PLACES, DrawnRows, Limit, SquaredRows
-from discreet.napp.noise import draw
-from discreet.napp.regularizers import KNEE, Regularizer
-from discreet.randomness import NO_NOISE, SeededEntropy
-from discreet.report import report
-from discreet.saved import load_certificate
-from discreet.solve.newton import Penalty, minimise
+from discreet.gate.randomness import NO_NOISE, SeededEntropy
+from discreet.papers.napp.algorithm import Losses, Plan, Squares, iterate
+from discreet.papers.napp.augmented import PLACES, DrawnRows, Limit, SquaredRows
+from discreet.papers.napp.noise import draw
+from discreet.papers.napp.regularizers import KNEE, Regularizer
+from discreet.privacy.losses import Logistic, Poisson, QuadraticHinge
+from discreet.released.solve.newton import Penalty, minimise
+from discreet.results.report import report
+from discreet.results.saved import load_certificate
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 
@@ -458,7 +466,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("options", "word"), WRONG)
 def test_what_cannot_be_meant_is_refused_before_anything_is_read(options, word, monkeypatch):
-    monkeypatch.setattr("discreet.napp.gate.draw", None)
+    monkeypatch.setattr("discreet.gate.napp.draw", None)
     given = {"epsilon": 1, "delta": 1e-4, "bounds_X": (-1, 1), "bounds_y": (-1, 1), "alpha": 1.0, "published": "002"}
     with pytest.raises(DiscreetError, match=word):
         NAPP(**given | options).fit(X, NUMBERS)

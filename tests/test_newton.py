@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from discreet.solve.newton import Penalty, minimise, subgradient
+from discreet.released.solve.newton import Penalty, minimise, subgradient
 
 RNG = np.random.default_rng(0)
 

@@ -9,7 +9,7 @@ import pytest
 from discreet import Moments, PrivateMoments, Results, release
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, GuaranteeError
-from discreet.units import user_units
+from discreet.released.units import user_units
 
 DATA = Path(__file__).parent / "data"
 EXPECTED = json.loads((DATA / "v1.expected.json").read_text())

@@ -9,11 +9,11 @@ from sklearn.base import clone
 from sklearn.linear_model import ElasticNet, Lasso, Ridge
 
 from discreet import DiscreetWarning, DPElasticNet, DPLasso, DPLinearRegression, DPRidge, PrivateMoments
-from discreet.cli import main
+from discreet.cli.app import main
 from discreet.errors import ParameterError
-from discreet.penalised import L1_RATIOS
-from discreet.randomness import NO_NOISE
-from discreet.solve.noise_aware import posterior
+from discreet.gate.randomness import NO_NOISE
+from discreet.released.solve.noise_aware import posterior
+from discreet.results.penalised import L1_RATIOS
 
 ESTIMATORS = {"ridge": DPRidge, "lasso": DPLasso, "elastic-net": DPElasticNet}
 PROMISE = {"epsilon": 1, "delta": 1e-6, "n_jobs": 1}

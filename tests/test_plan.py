@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 
 from discreet import AdaSSP, Domain, DPLinearRegression, Moments, formula, plan
+from discreet.core.unavailable import Unavailable
+from discreet.data.histogram import Histogram
 from discreet.errors import DiscreetError, ParameterError
-from discreet.histogram import Histogram
+from discreet.papers.registry import METHODS
 from discreet.planning.facts import facts
 from discreet.planning.inverse import answer, least, wants
 from discreet.planning.methods import Promise, chosen, fit
@@ -20,8 +22,6 @@ from discreet.planning.population import population, spectrum
 from discreet.planning.result import best_of
 from discreet.planning.simulate import Simulation
 from discreet.planning.table import Table
-from discreet.registry import METHODS
-from discreet.unavailable import Unavailable
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 COLUMNS = {"age": {"low": 18, "high": 90, "unit": "year"}, "smoker": bool, "ward": ["a", "b", "c"], "stay": (0, 30)}

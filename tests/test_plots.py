@@ -13,10 +13,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.container import ErrorbarContainer
 
 from discreet import compare
-from discreet.drawing import BLUE, GREY, INK, ORANGE, short, svg
-from discreet.effects import reach
-from discreet.plots import HIDDEN, budget_plot, budget_shares, coefficient_plot, noise_plot, signal_to_noise
-from discreet.unavailable import Unavailable
+from discreet.core.unavailable import Unavailable
+from discreet.results.drawing import BLUE, GREY, INK, ORANGE, short, svg
+from discreet.results.effects import reach
+from discreet.results.plots import HIDDEN, budget_plot, budget_shares, coefficient_plot, noise_plot, signal_to_noise
 
 WIDTHS = {"age": 72, "region[south]": 1, "region[west]": 1, "hours": 80}
 
@@ -186,7 +186,7 @@ def test_reach_of_columns_in_a_ball_and_of_products():
 
 @pytest.mark.parametrize("name", ["verified", "replace-one", "claimed", "from a release"])
 def test_shares_add_up_to_the_listed_mu(name):
-    from discreet import sensitivity
+    from discreet.privacy import sensitivity
 
     certificate = case(name)[0].certificate
     shares = budget_shares(certificate)
@@ -259,7 +259,7 @@ def test_drawing_changes_nothing_for_others():
 
 
 def test_matplotlib_is_imported_only_for_pictures():
-    code = "import sys, discreet, discreet.cli, discreet.plots, discreet.report; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, discreet, discreet.cli.app, discreet.results.plots, discreet.results.report; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

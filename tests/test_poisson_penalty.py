@@ -9,10 +9,10 @@ import pytest
 from experiments import poisson_penalty
 
 from discreet import DPPoissonRegression
-from discreet.glm.stages import public_modulus
-from discreet.losses import Logistic, Poisson, Squared
+from discreet.models.stages import public_modulus
 from discreet.privacy import accounting
 from discreet.privacy.calibration import Calibration
+from discreet.privacy.losses import Logistic, Poisson, Squared
 
 RESULTS = Path(__file__).parents[1] / "experiments" / "results"
 RNG = np.random.default_rng(1)

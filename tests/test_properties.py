@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from tables import full_text
 
 from discreet import DiscreetWarning, Domain, Moments, PrivateMoments, formula, release
-from discreet.columns import Numeric
+from discreet.domain.columns import Numeric
 from discreet.errors import DataError, DiscreetError, ParameterError
-from discreet.linear.base import MomentsRegressor
+from discreet.models.base import MomentsRegressor
+from discreet.papers.registry import METHODS
 from discreet.privacy.certificate import Certificate
-from discreet.registry import METHODS
 
 SHARE = 0.5772156649015329  # where in its bounds each number of the planted row lies
 WORD = "zyxsecretzyx"

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from discreet.solve.equations import NormalEquations
-from discreet.solve.lasso import solve_path
-from discreet.solve.psd import made_up_rows, nearest_factor
+from discreet.released.solve.equations import NormalEquations
+from discreet.released.solve.lasso import solve_path
+from discreet.released.solve.psd import made_up_rows, nearest_factor
 
 
 def equations(S, v, yy, s_xx=1.0, s_xy=0.5**0.5, n=100.0):

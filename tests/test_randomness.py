@@ -13,9 +13,9 @@ import pytest
 from listed_words import Listed
 from scipy.special import ndtri
 
-from discreet import randomness
 from discreet.errors import ParameterError
-from discreet.randomness import (
+from discreet.gate import randomness
+from discreet.gate.randomness import (
     NDTRI_ABSOLUTE,
     NDTRI_RELATIVE,
     NO_NOISE,
@@ -268,7 +268,7 @@ def test_slow_path_leaves_the_precision_of_mpmath_alone_and_works_in_threads():
 
 def test_mpmath_is_imported_only_by_the_slow_path():
     code = (
-        "import sys; from discreet.randomness import *; rounded_normal([0.2], 1.0, SeededEntropy(0));"
+        "import sys; from discreet.gate.randomness import *; rounded_normal([0.2], 1.0, SeededEntropy(0));"
         "assert 'mpmath' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

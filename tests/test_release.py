@@ -10,9 +10,9 @@ from small_table import DOMAIN, people, people_moments
 
 from discreet import SSP, AdaSSP, ConstSSP, Domain, release
 from discreet.errors import DiscreetError, DiscreetWarning, GuaranteeError, NotReleasedError, ParameterError
+from discreet.gate.moments import DEFAULT_SHARES, release_blocks
+from discreet.gate.randomness import NO_NOISE
 from discreet.privacy import gdp
-from discreet.randomness import NO_NOISE
-from discreet.release import DEFAULT_SHARES, release_blocks
 
 MOMENTS = people_moments()
 SHARES = {"gram": 2.0, "cross": 1.0, "squares": 1.0}

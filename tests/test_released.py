@@ -15,17 +15,10 @@ import pytest
 from small_table import DOMAIN, REGIONS, people, people_moments
 
 from discreet import AdaSSP, PrivateMoments, release
-from discreet.errors import (
-    DataError,
-    DomainError,
-    FileFormatError,
-    GuaranteeError,
-    NotReleasedError,
-    ParameterError,
-)
-from discreet.files import digest
-from discreet.randomness import NO_NOISE
-from discreet.summary import number
+from discreet.core.files import digest
+from discreet.errors import DataError, DomainError, FileFormatError, GuaranteeError, NotReleasedError, ParameterError
+from discreet.gate.randomness import NO_NOISE
+from discreet.results.summary import number
 
 FRAME = people()
 MOMENTS = people_moments()

@@ -16,13 +16,13 @@ from fitted import MAKERS, ODD, case
 from matplotlib.image import imread
 
 from discreet import Results
+from discreet.core.unavailable import Unavailable
 from discreet.errors import ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
-from discreet.report import report
-from discreet.report.facts import latex
-from discreet.report.promise import BEFORE, at_most, exception, odds
-from discreet.unavailable import Unavailable
+from discreet.results.report import report
+from discreet.results.report.facts import latex
+from discreet.results.report.promise import BEFORE, at_most, exception, odds
 
 VOID = {"meta", "br", "path", "use", "rect", "image", "line", "circle"}
 SECTIONS = [
@@ -219,7 +219,7 @@ def test_reports_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device", "r.html")
 
     before = path.read_bytes()
-    monkeypatch.setattr("discreet.files.os.fsync", full)
+    monkeypatch.setattr("discreet.core.files.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
         results.save_report(path)
     assert path.read_bytes() == before

@@ -253,9 +253,9 @@ def test_without_the_repository_the_command_says_where_to_get_it(tmp_path):
     code = (
         "import sys, types; sys.path = [p for p in sys.path if 'site-packages' in p or 'lib' in p];"
         f"sys.path.insert(0, {str(tmp_path / 'site')!r});"
-        "import discreet.commands_reproduce as c; c.__file__ = 'x/y/z.py';"
+        "import discreet.cli.reproduce as c; c.__file__ = 'x/y/z.py';"
         "sys.argv = ['discreet', 'reproduce', 'all'];"
-        "from discreet.cli import main; main()"
+        "from discreet.cli.app import main; main()"
     )
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
@@ -264,7 +264,7 @@ def test_without_the_repository_the_command_says_where_to_get_it(tmp_path):
 
 @pytest.mark.parametrize(("option", "words"), [("--data", "There is no folder"), ("--out", "is not a folder")])
 def test_a_file_in_place_of_a_folder_is_refused_before_anything_runs(option, words, run, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.commands_reproduce._run", lambda *_: pytest.fail("it ran"))
+    monkeypatch.setattr("discreet.cli.reproduce._run", lambda *_: pytest.fail("it ran"))
     monkeypatch.delenv("DISCREET_DATA", raising=False)
     (tmp_path / "file").write_text("")
     ran = run("reproduce", "000-fig1", "--quick", option, "file")

@@ -20,17 +20,17 @@ from discreet import (
     ReuseCov,
     release,
 )
+from discreet.data.public_outcomes import PublicOutcomes
 from discreet.errors import BudgetError, DataError, DomainError, GuaranteeError, ParameterError
-from discreet.many_models import many_equations
-from discreet.multi import independent_runs
-from discreet.multi.wiring import projected, with_squares
+from discreet.gate.many import draw_sample, release_many
+from discreet.gate.randomness import NO_NOISE
+from discreet.papers.reuse_cov_baselines import independent_runs
+from discreet.papers.reuse_cov_wiring import projected, with_squares
 from discreet.privacy import gdp
 from discreet.privacy.events import GaussianEvent
-from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
-from discreet.public_outcomes import PublicOutcomes
-from discreet.randomness import NO_NOISE
-from discreet.release_many import draw_sample, release_many
-from discreet.results import Results
+from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
+from discreet.results.many_models import many_equations
+from discreet.results.results import Results
 
 N, D, L = 3000, 3, 7
 RNG = np.random.default_rng(0)

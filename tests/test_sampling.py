@@ -20,14 +20,14 @@ from discreet import (
     OutputPerturbation,
     Results,
     SubsampleAggregate,
-    descent,
 )
+from discreet.core.unavailable import Unavailable
 from discreet.errors import DataError, FileFormatError, GuaranteeError, NotReleasedError, ParameterError
-from discreet.glm.results import GLMResults
+from discreet.gate import descent
+from discreet.gate.randomness import NO_NOISE
 from discreet.privacy.certificate import Certificate
-from discreet.randomness import NO_NOISE
-from discreet.saved import load_certificate
-from discreet.unavailable import Unavailable
+from discreet.results.glm_results import GLMResults
+from discreet.results.saved import load_certificate
 
 ROWS = 1200
 RNG = np.random.default_rng(0)

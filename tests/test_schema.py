@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import Domain
+from discreet.domain.schema import blank_schema, read_schema
 from discreet.errors import DiscreetError, DomainError, FileFormatError
-from discreet.schema import blank_schema, read_schema
 
 TOML = """
 missing = "drop"

@@ -7,9 +7,10 @@ import pytest
 
 from discreet import Domain, Moments, ReuseCov, release
 from discreet.errors import ParameterError
-from discreet.multi import paper_baseline, regime
+from discreet.planning.theory.outcomes import paper_baseline
+from discreet.planning.theory.regime import regime
 from discreet.privacy import gdp
-from discreet.split import Sizes, shares_of
+from discreet.privacy.split import Sizes, shares_of
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
@@ -74,7 +75,7 @@ def test_one_outcome_keeps_the_split_of_releases():
 
 def test_the_bound_of_the_projection_holds():
     """By simulation: the projected error is below both the bound and the Gaussian error."""
-    from discreet.solve.projection import Spectrum, project
+    from discreet.released.solve.projection import Spectrum, project
 
     rng = np.random.default_rng(0)
     n, d, l, R = 60, 5, 40, 1.0  # noqa: E741

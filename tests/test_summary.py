@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from discreet import AdaSSP, DPLinearRegression, ReuseCov, compare, console
-from discreet.summary import Summary
+from discreet import AdaSSP, DPLinearRegression, ReuseCov, compare
+from discreet.cli import console
+from discreet.results.summary import Summary
 
 RNG = np.random.default_rng(0)
 X = RNG.random((2000, 2))

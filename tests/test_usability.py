@@ -81,7 +81,7 @@ def test_the_overview_names_every_command(run):
 def test_every_command_of_the_program_is_in_this_list():
     from typer.main import get_command
 
-    from discreet.cli import app
+    from discreet.cli.app import app
 
     groups = get_command(app).commands
     names = [name for name in groups if name != "schema"] + [f"schema {name}" for name in groups["schema"].commands]
@@ -184,7 +184,7 @@ def test_internal_errors_hide_their_details_unless_asked(debug, run, tmp_path, m
         raise RuntimeError(f"row 17 holds {NUMBER}")
 
     write(tmp_path)
-    monkeypatch.setattr("discreet.encoding.Encoder.finish", fail)
+    monkeypatch.setattr("discreet.domain.encoding.Encoder.finish", fail)
     if debug:
         monkeypatch.setenv("DISCREET_DEBUG", "1")
         with pytest.raises(RuntimeError, match="row 17"):
@@ -258,7 +258,7 @@ def test_ctrl_c_while_the_command_line_is_loaded(more, tmp_path):
 
 def test_ctrl_c_is_told_from_an_error_that_it_causes(run, monkeypatch):
     """As in threading.Condition, whose lock may be open when Ctrl-C comes: KeyboardInterrupt becomes RuntimeError."""
-    from discreet import cli
+    from discreet.cli import app
 
     def interrupted(*_args, **_options):
         lock = threading.Lock()
@@ -266,7 +266,7 @@ def test_ctrl_c_is_told_from_an_error_that_it_causes(run, monkeypatch):
             lock.release()
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(cli, "app", interrupted)
+    monkeypatch.setattr(app, "app", interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
     try:
         ran = run(*FIT)

@@ -15,8 +15,8 @@ from offers import BAD_ROW, NUMBERS, PEOPLE, SECRET_LEVEL, TABLES, Producer, csv
 from tables import full_text
 
 from discreet import Domain, DPLinearRegression, Moments, formula
+from discreet.data.sources import open_source
 from discreet.errors import DataError, FileFormatError, ParameterError
-from discreet.sources import open_source
 
 AB = Domain({"a": (0, 10), "c": ["x", "y"]})
 TABLE = pa.table({"a": [1.5, 2.0], "c": ["x", "y"]})

@@ -33,12 +33,12 @@ from discreet import (
     NoisySGD,
     ObjectivePerturbation,
     TrivialRegressor,
-    registry,
 )
 from discreet.errors import DataError, DataTypeError, ParameterError
-from discreet.linear.base import MomentsRegressor
-from discreet.randomness import NO_NOISE
-from discreet.sampling.base import CoefficientsRegressor
+from discreet.gate.randomness import NO_NOISE
+from discreet.models.base import MomentsRegressor
+from discreet.papers import registry
+from discreet.papers.coefficients import CoefficientsRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 

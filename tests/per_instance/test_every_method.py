@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from discreet import Domain
+from discreet.papers.registry import METHODS
 from discreet.per_instance import losses
-from discreet.registry import METHODS
 
 OPTIONS = {
     "OPS": [{}, {"calibration": "pure", "delta": None}],

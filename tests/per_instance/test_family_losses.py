@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal, norm
 from discreet import OPS, AdaOPS, NoisyGradientDescent, NoisySGD, OutputPerturbation
 from discreet.per_instance import losses, posterior_curve
 from discreet.privacy import ops
-from discreet.privacy.iterates import BatchesEvent
+from discreet.privacy.events.iterates import BatchesEvent
 from discreet.privacy.laws import Point
 
 DRAWS = 200_000

@@ -10,7 +10,8 @@ from small_table import DOMAIN, people
 from tables import unit_rows
 
 from discreet import SSP, AdaSSP, ConstSSP, Domain, DPLinearRegression, Moments, release
-from discreet.histogram import Histogram
+from discreet.data.histogram import Histogram
+from discreet.gate.moments import _exact
 from discreet.per_instance import losses
 from discreet.per_instance import result as results
 from discreet.per_instance.curves import delta as curve_delta
@@ -19,7 +20,6 @@ from discreet.privacy import gdp
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block, GaussianEvent
 from discreet.privacy.guarantee import Guarantee
-from discreet.release import _exact
 
 BLOCKS = (
     Block("gram", ("(intercept)", "a", "g[u]", "g[v]"), (), 2.0),
@@ -38,7 +38,7 @@ def small(rows, seed=0):
 
 
 def certificate(blocks, domain=SMALL, neighbors="add-remove", declared=None):
-    from discreet import sensitivity
+    from discreet.privacy import sensitivity
 
     events = tuple(GaussianEvent(sensitivity.mu(part, domain, neighbors), tuple(part)) for part in blocks)
     promise = Guarantee(gdp.epsilon(gdp.compose(e.mu for e in events), 1e-6), 1e-6, neighbors, "verified")

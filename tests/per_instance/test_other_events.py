@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from discreet import Domain
-from discreet.losses import Logistic, Squared
 from discreet.per_instance import losses, parts
 from discreet.per_instance.parts import Part, parts_of
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block, GaussianEvent
+from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.laws import Point
-from discreet.privacy.objective import ObjectiveEvent
+from discreet.privacy.losses import Logistic, Squared
 
 DOMAIN = Domain.from_bounds(["a", "b"], ["y"], bounds_X=(-1, 1), bounds_y=(0, 1), intercept=False)
 

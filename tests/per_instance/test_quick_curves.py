@@ -17,8 +17,8 @@ from discreet.per_instance import (
 )
 from discreet.per_instance.quadratic_loss import Quadratic, bend, line, plane, stick
 from discreet.per_instance.sampled_curve import SampledCurve
+from discreet.privacy.events.sampled import sampled
 from discreet.privacy.laws import together
-from discreet.privacy.sampled import sampled
 
 Z = np.linspace(-10.5, 10.5, 8001)
 DENSITY = np.exp(-Z * Z / 2) / math.sqrt(2 * math.pi) * (Z[1] - Z[0])

@@ -10,7 +10,8 @@ from privacy_integrals import signed_delta
 from scipy.special import ndtr, ndtri
 
 from discreet.errors import ParameterError
-from discreet.privacy import ada_ops, ops, published_ops
+from discreet.papers import published_ops
+from discreet.privacy import ada_ops, ops
 
 FOLDER = uci.data_folder()
 

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pytest
 
 from discreet import Domain, DPLinearRegression
-from discreet.encoding import ONE
-from discreet.histogram import Histogram, bin_of
-from discreet.linear.dp_linear import SHARES, with_bounds
+from discreet.data.histogram import Histogram, bin_of
+from discreet.domain.encoding import ONE
+from discreet.gate.moments import release_counts
+from discreet.models.dp_linear import SHARES, with_bounds
 from discreet.privacy import gdp
 from discreet.privacy.events import BINS, Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.release import release_counts
-from discreet.sensitivity import sensitivity
-from discreet.solve.outcome import EDGES
+from discreet.privacy.sensitivity import sensitivity
+from discreet.released.solve.outcome import EDGES
 
 RELATIONS = ["add-remove", "replace-one"]
 

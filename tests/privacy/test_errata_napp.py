@@ -7,11 +7,11 @@ import pytest
 from scipy.special import ndtr
 
 from discreet import NAPP
-from discreet.losses import Logistic
-from discreet.napp.algorithm import Plan, Squares, iterate, recycle
-from discreet.napp.augmented import PLACES, DrawnRows
-from discreet.napp.regularizers import Regularizer
-from discreet.privacy.napp import least_modulus, noise_scale, printed_retrievable, retrievable
+from discreet.papers.napp.algorithm import Plan, Squares, iterate, recycle
+from discreet.papers.napp.augmented import PLACES, DrawnRows
+from discreet.papers.napp.regularizers import Regularizer
+from discreet.privacy.events.napp import least_modulus, noise_scale, printed_retrievable, retrievable
+from discreet.privacy.losses import Logistic
 
 EPSILON, DELTA, L = 1.0, 1e-4, 2.0
 SD = noise_scale(L, EPSILON / 2, DELTA)

@@ -7,10 +7,10 @@ import pytest
 from scipy.special import gamma, ndtr
 from scipy.stats import kstest
 
-from discreet.laplace import spherical_laplace
-from discreet.losses import Logistic
-from discreet.privacy.objective import ObjectiveEvent
-from discreet.randomness import SeededEntropy
+from discreet.gate.laplace import spherical_laplace
+from discreet.gate.randomness import SeededEntropy
+from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.losses import Logistic
 
 # -------------------------------------------------------------------- E9: spherical Laplace noise
 

@@ -7,7 +7,8 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from discreet.privacy import ada_ops, gdp, ops, ops_limits, published_ops
+from discreet.papers import published_ops
+from discreet.privacy import ada_ops, gdp, ops, ops_limits
 from discreet.privacy.ops_calibration import PublicFacts, calibrate, coefficient_bound, residual_at
 
 DELTA = 1e-6

@@ -8,7 +8,7 @@ import pytest
 
 from discreet import ReuseCov
 from discreet.privacy import gdp
-from discreet.privacy.sampled import largest_mu, sampled
+from discreet.privacy.events.sampled import largest_mu, sampled
 
 DELTA = 1e-6
 L = sqrt(2 * log(2.5 / DELTA))

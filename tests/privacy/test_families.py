@@ -21,20 +21,20 @@ from discreet import (
     NoisySGD,
     OutputPerturbation,
     SubsampleAggregate,
-    descent,
 )
-from discreet.batches import _chooser, _coins, block_coefficients, clipped_gradients
-from discreet.blocks import block_sums
-from discreet.drawn import Ridge
-from discreet.encoding import ONE
+from discreet.data.blocks import block_sums
+from discreet.domain.encoding import ONE
 from discreet.errors import DataError, ParameterError
-from discreet.linear.asked import Asked
+from discreet.gate import descent
+from discreet.gate.batches import _chooser, _coins, block_coefficients, clipped_gradients
+from discreet.gate.posterior import Ridge
+from discreet.gate.randomness import SeededEntropy
+from discreet.models.asked import Asked
 from discreet.privacy import gdp, ops, rounding
-from discreet.privacy.iterates import gradient_change, sampled_curve
+from discreet.privacy.events.iterates import gradient_change, sampled_curve
+from discreet.privacy.events.staged import output_change
 from discreet.privacy.output_perturbation import root
 from discreet.privacy.rounding import relative, tolerance, trace_bound
-from discreet.privacy.staged import output_change
-from discreet.randomness import SeededEntropy
 
 ROWS = 400
 
@@ -187,7 +187,7 @@ def test_given_what_was_released_before_the_coefficients_keep_their_share(name, 
         used.append(root(*args))
         return used[-1]
 
-    monkeypatch.setattr("discreet.shaped.output_perturbation.root", record)
+    monkeypatch.setattr("discreet.gate.output.output_perturbation.root", record)
     X1, y1 = np.vstack([X, x]), np.append(y, target)
     for seed, (A, b) in enumerate([(X, y), (X1, y1)] * 4):
         (event,) = fitted(OutputPerturbation, A, b, shape=shape, random_state=seed).certificate_.events
@@ -237,7 +237,7 @@ def test_gradients_move_as_little_as_their_noise_assumes(name, X, y, x, target, 
 
 
 def test_descent_without_noise_finds_the_least_squares_coefficients():
-    from discreet.randomness import NO_NOISE
+    from discreet.gate.randomness import NO_NOISE
 
     rng = np.random.default_rng(0)
     X = np.rint(rng.uniform(-0.5, 0.5, (ROWS, 3)) * ONE) / ONE

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from discreet import OPS, AdaOPS, Domain, Moments, NoisyGradientDescent, NoisySGD, OutputPerturbation
-from discreet.batches import release_batches
-from discreet.descent import release_descent
-from discreet.drawn import Ridge
-from discreet.randomness import entropy
+from discreet.gate.batches import release_batches
+from discreet.gate.descent import release_descent
+from discreet.gate.posterior import Ridge
+from discreet.gate.randomness import entropy
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (800, 2))

@@ -14,7 +14,7 @@ import pytest
 
 from discreet import Domain
 from discreet.errors import DomainError
-from discreet.registry import METHODS
+from discreet.papers.registry import METHODS
 
 OPTIONS = {
     "OPS": [{}, {"calibration": "pure", "delta": None}],

@@ -8,14 +8,14 @@ import pytest
 
 from discreet import Domain
 from discreet.errors import DataError, FileFormatError, ParameterError
+from discreet.gate.randomness import OSEntropy, SeededEntropy
+from discreet.gate.samplers import FixedSampler, IndependentSampler, sampler
 from discreet.privacy import accounting, gdp
 from discreet.privacy.events import Block, GaussianEvent, event_from_dict
+from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent, largest_mu, sampled
 from discreet.privacy.laws import Point, Profile, Tail, gaussian_curve, together
-from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent, largest_mu, sampled
-from discreet.randomness import OSEntropy, SeededEntropy
-from discreet.samplers import FixedSampler, IndependentSampler, sampler
-from discreet.sensitivity import mu as cost
-from discreet.sensitivity import public_mu
+from discreet.privacy.sensitivity import mu as cost
+from discreet.privacy.sensitivity import public_mu
 
 X = np.linspace(-14, 18, 64_001)
 DX = X[1] - X[0]

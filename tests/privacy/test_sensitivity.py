@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from tables import unit_rows
 
-from discreet import Domain, Moments, formula, sensitivity
+from discreet import Domain, Moments, formula
 from discreet.domain import CONSTANT, Categorical
+from discreet.gate.moments import _least_eigenvalue
+from discreet.privacy import sensitivity
 from discreet.privacy.events import Block
-from discreet.release import _least_eigenvalue
 
 INF = math.inf
 NEIGHBORS = ("add-remove", "replace-one")

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from discreet import SSP, AdaSSP, Domain, Moments
-from discreet.solve.ridge import noise_norm
-from discreet.theory import (
+from discreet.planning.theory import (
     adaops_rate,
     adassp_bound,
     adassp_penalty,
@@ -21,6 +20,7 @@ from discreet.theory import (
     overestimate,
     relative_efficiency,
 )
+from discreet.released.solve.ridge import noise_norm
 
 
 def released(rng, count, d, sd):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.theory import (
+from discreet.planning.theory import (
     adaops_rate,
     conditioned_from,
     cramer_rao,

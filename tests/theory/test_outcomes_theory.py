@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from discreet.theory import paper_baseline, private_lower_bound, regime, reuse_cost, reuse_rate, sampling_excess
+from discreet.planning.theory import (
+    paper_baseline,
+    private_lower_bound,
+    regime,
+    reuse_cost,
+    reuse_rate,
+    sampling_excess,
+)
 
 ROWS = {  # n, d, outcomes k, w, labels -> the bound of figure 1's row, X = Y = 1
     1: (1e3, 10_000, 1e4, 100.0, "public", lambda n, d, k, w: np.sqrt(d) * w**2 / n),

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from discreet.errors import ParameterError
-from discreet.theory import augmentation_spread, excess_risk, lasso_shortfall, perturbation_size, rows_needed
+from discreet.planning.theory import augmentation_spread, excess_risk, lasso_shortfall, perturbation_size, rows_needed
 
 P, N, L, EPSILON = 5, 400, 1.0, 1.0
 

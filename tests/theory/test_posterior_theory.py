@@ -6,8 +6,7 @@ from scipy.stats import chi2
 
 from discreet import OPS, Domain, Moments
 from discreet.errors import ParameterError
-from discreet.privacy import gdp
-from discreet.theory import (
+from discreet.planning.theory import (
     adaops_covariance,
     adaops_rate,
     efficiency_rates,
@@ -17,6 +16,7 @@ from discreet.theory import (
     posterior_efficiency,
     posterior_excess,
 )
+from discreet.privacy import gdp
 
 
 @pytest.fixture(scope="module")

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.files import read_document, read_json
+from discreet.core.progress import Progress, as_progress
+from discreet.data.histogram import only
+from discreet.data.moments import Moments
 from discreet.errors import ParameterError
-from discreet.files import read_document, read_json
-from discreet.histogram import only
-from discreet.moments import Moments
 from discreet.per_instance.mechanisms import needs_moments, parts
 from discreet.per_instance.parts import Facts, Pair
 from discreet.per_instance.result import Losses, Measured
 from discreet.per_instance.stream import Floats, Rows, each_row, one_row, open_ordered
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import GaussianEvent
-from discreet.progress import Progress, as_progress
 
 VERSIONS = (1, 2, 3)
 """Of files whose certificates can be read: 3 is that of models by other than Gaussian noise."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfinv, log_ndtr, ndtri
 
-from discreet import checks
+from discreet.core import checks
 from discreet.errors import ParameterError
 from discreet.privacy import ops
 

@@ -18,10 +18,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import sensitivity
 from discreet.domain import Domain
 from discreet.per_instance.parts import Facts, Part, parts_of, span
 from discreet.per_instance.stream import Rows
+from discreet.privacy import sensitivity
 from discreet.privacy.events import Block, GaussianEvent
 
 Floats = NDArray[np.float64]

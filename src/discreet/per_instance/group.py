@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet import checks
+from discreet.core import checks
+from discreet.data.histogram import bin_of, only
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.histogram import bin_of, only
 from discreet.per_instance import curves
 from discreet.per_instance.compute import certificate_of
 from discreet.per_instance.result import Losses

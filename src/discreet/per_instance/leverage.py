@@ -18,11 +18,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import checks, derived
+from discreet.core import checks
+from discreet.core.progress import Progress, as_progress
+from discreet.data.moments import Moments
+from discreet.domain import derived
 from discreet.errors import ParameterError
-from discreet.moments import Moments
 from discreet.per_instance.stream import Rows, each_row
-from discreet.progress import Progress, as_progress
 
 Floats = NDArray[np.float64]
 

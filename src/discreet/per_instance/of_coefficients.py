@@ -17,12 +17,10 @@ from discreet.per_instance.posterior_curve import PosteriorCurve
 from discreet.per_instance.quadratic_loss import ROUNDED
 from discreet.per_instance.stream import Rows
 from discreet.privacy import gdp
-from discreet.privacy.coefficients import ROUND_UP
 from discreet.privacy.events import Block
-from discreet.privacy.laws import Law, Point
-from discreet.privacy.posterior import BallEvent, PosteriorEvent
-from discreet.privacy.rounding import tolerance
-from discreet.privacy.staged import (
+from discreet.privacy.events.coefficients import ROUND_UP
+from discreet.privacy.events.posterior import BallEvent, PosteriorEvent
+from discreet.privacy.events.staged import (
     AdaptiveEvent,
     OutputEvent,
     StagedEvent,
@@ -30,6 +28,8 @@ from discreet.privacy.staged import (
     output_change,
     output_rounding,
 )
+from discreet.privacy.laws import Law, Point
+from discreet.privacy.rounding import tolerance
 
 Floats = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.per_instance.parts import Facts, Part, own_curve, parts_of, span
 from discreet.per_instance.stream import Rows
-from discreet.privacy.iterates import AggregateEvent, BatchesEvent, GradientEvent, sampled_curve
+from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, GradientEvent, sampled_curve
 from discreet.privacy.laws import Alone, Law, Point
 
 Floats = NDArray[np.float64]

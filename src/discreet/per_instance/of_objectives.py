@@ -28,13 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from discreet.losses import Squared
 from discreet.per_instance.parts import Facts, Part, own_curve, parts_of, span
 from discreet.per_instance.quadratic_loss import ROUNDED
 from discreet.per_instance.squared_objective import SquaredCurve, statistics
 from discreet.per_instance.stream import Rows
+from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.laws import Law, Point
-from discreet.privacy.objective import ObjectiveEvent
+from discreet.privacy.losses import Squared
 
 Floats = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from discreet.per_instance.parts import Facts, Part, parts_of
 from discreet.per_instance.sampled_curve import SampledCurve
 from discreet.per_instance.stream import Rows
 from discreet.privacy.events import Block, GaussianEvent
-from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
+from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 
 Floats = NDArray[np.float64]
 

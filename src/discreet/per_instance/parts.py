@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.data.moments import Moments
 from discreet.domain import Domain
-from discreet.moments import Moments
 from discreet.per_instance.curves import Curve
 from discreet.per_instance.eigenvalue import Spectrum
 from discreet.per_instance.leverage import LeaveOneOut, Ridge

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.drawing import BLUE, INK, ORANGE, canvas, legend, logarithmic, style
+from discreet.core.files import atomic_write
 from discreet.errors import ParameterError
-from discreet.files import atomic_write
+from discreet.results.drawing import BLUE, INK, ORANGE, canvas, legend, logarithmic, style
 
 if TYPE_CHECKING:
     from discreet.per_instance.result import Losses

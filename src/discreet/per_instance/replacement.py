@@ -17,12 +17,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import sensitivity
+from discreet.data.histogram import bin_of
 from discreet.domain import Domain
-from discreet.histogram import bin_of
 from discreet.per_instance.eigenvalue import Spectrum
 from discreet.per_instance.parts import Facts, Pair, Part
 from discreet.per_instance.stream import Rows
+from discreet.privacy import sensitivity
 from discreet.privacy.events import Block, GaussianEvent
 
 Floats = NDArray[np.float64]

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from discreet import checks
+from discreet.core import checks
+from discreet.core.files import atomic_write
 from discreet.errors import ParameterError
-from discreet.files import atomic_write
 from discreet.per_instance import curves, tabulated
 from discreet.per_instance.distribution import Distribution
 from discreet.per_instance.parts import Part

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.checks import Neighbors
+from discreet.core.checks import Neighbors
+from discreet.privacy.events.sampled import sampled
 from discreet.privacy.laws import Law, Point, gaussian_curve
-from discreet.privacy.sampled import sampled
 
 Floats = NDArray[np.float64]
 

@@ -19,10 +19,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import checks
+from discreet.core import checks
 from discreet.errors import ParameterError
-from discreet.losses import loss_from_dict
 from discreet.per_instance import curves
+from discreet.privacy.losses import loss_from_dict
 from discreet.privacy.output_perturbation import SHAPES, Shape
 
 Floats = NDArray[np.float64]
@@ -31,7 +31,7 @@ _T, _W = np.polynomial.legendre.leggauss(32)
 
 
 class Smooth(Protocol):
-    """A loss f(eta, y), eta = x'theta, twice differentiable almost everywhere; those of `discreet.losses` are such."""
+    """A loss f(eta, y), eta = x'theta, twice differentiable almost everywhere; those of `privacy.losses` are such."""
 
     def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
         """f, f' and f'' of every row."""

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfinv, log_ndtr
 
+from discreet.data.summing import threads
 from discreet.per_instance import curves
 from discreet.per_instance.curves import Curve
-from discreet.summing import threads
 
 Floats = NDArray[np.float64]
 

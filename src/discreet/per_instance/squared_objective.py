@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx
 
-from discreet import checks
+from discreet.core import checks
 from discreet.per_instance import curves, solving
 from discreet.per_instance.leverage import LeaveOneOut
 from discreet.per_instance.quadratic_loss import Quadratic, nearly_linear, plane

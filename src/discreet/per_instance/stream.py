@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.progress import Progress
+from discreet.data.sources import Source, open_source
+from discreet.data.summing import Done, Shared, in_threads, threads
 from discreet.domain import Domain
-from discreet.encoding import ONE, Encoder
+from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError, ParameterError
-from discreet.progress import Progress
-from discreet.sources import Source, open_source
-from discreet.summing import Done, Shared, in_threads, threads
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from discreet import checks
-from discreet.checks import Neighbors
+from discreet.core import checks
+from discreet.core.checks import Neighbors
+from discreet.core.progress import Progress, as_progress
+from discreet.core.unavailable import Unavailable
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.planning.facts import facts as public_facts
@@ -17,8 +19,6 @@ from discreet.planning.inverse import tighter as tighter_bounds
 from discreet.planning.methods import Promise, chosen
 from discreet.planning.result import Plan, best_of, reference
 from discreet.planning.simulate import Expected, Simulation
-from discreet.progress import Progress, as_progress
-from discreet.unavailable import Unavailable
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 

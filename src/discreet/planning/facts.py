@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet import checks
-from discreet.columns import Categorical, Numeric, to_days
+from discreet.core import checks
+from discreet.data.inputs import design_names, feature_names
 from discreet.domain import Domain
+from discreet.domain.columns import Categorical, Numeric, to_days
 from discreet.errors import ParameterError
-from discreet.linear.inputs import design_names, feature_names
 
 SPREAD = 1 / 3
 """The sd of a number, where nobody guesses it, as a share of half the width of its bounds: a normal law that fits."""

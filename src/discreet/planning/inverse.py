@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from discreet import checks
-from discreet.columns import Numeric
+from discreet.core import checks
+from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT, Domain
+from discreet.domain.columns import Numeric
 from discreet.errors import ParameterError
 from discreet.planning.facts import Facts
 from discreet.planning.simulate import Expected, Simulation
-from discreet.unavailable import Unavailable
-from discreet.units import coefficient_unit, column_of
+from discreet.released.units import coefficient_unit, column_of
 
 EPSILONS = (0.01, 10.0)
 ROWS = (10, 10_000_000_000)

@@ -10,19 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.checks import Neighbors
+from discreet.core.checks import Neighbors
+from discreet.core.unavailable import Unavailable
 from discreet.domain import Domain
 from discreet.errors import DiscreetWarning, ParameterError
-from discreet.glm import ObjectivePerturbation
-from discreet.glm.base import PerturbedModel
-from discreet.linear import DPElasticNet, DPLasso, DPLinearRegression
-from discreet.linear.asked import Asked
-from discreet.linear.base import MomentsEstimator
-from discreet.multi import ReuseCov
+from discreet.models.asked import Asked
+from discreet.models.base import MomentsEstimator
+from discreet.models.dp_elastic_net import DPElasticNet
+from discreet.models.dp_lasso import DPLasso
+from discreet.models.dp_linear import DPLinearRegression
+from discreet.models.perturbed import PerturbedModel
+from discreet.papers.ada_ops import AdaOPS
+from discreet.papers.noisy_gradient_descent import NoisyGradientDescent
+from discreet.papers.objective_perturbation import ObjectivePerturbation
+from discreet.papers.ops import OPS
+from discreet.papers.registry import METHODS, find
+from discreet.papers.reuse_cov import ReuseCov
 from discreet.planning.table import Table
-from discreet.registry import METHODS, find
-from discreet.sampling import OPS, AdaOPS, NoisyGradientDescent
-from discreet.unavailable import Unavailable
 
 Floats = NDArray[np.float64]
 

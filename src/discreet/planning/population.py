@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import random_correlation
 
-from discreet.columns import Numeric
 from discreet.domain import Domain
-from discreet.encoding import ONE, Encoder
+from discreet.domain.columns import Numeric
+from discreet.domain.encoding import ONE, Encoder
 from discreet.planning.facts import Facts, Number
 
 Floats = NDArray[np.float64]

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
+from discreet.papers.registry import DEFAULT
 from discreet.planning.facts import Facts
 from discreet.planning.inverse import Answer, Tighter
 from discreet.planning.methods import Promise
 from discreet.planning.simulate import Expected
-from discreet.reading import to_pandas
-from discreet.registry import DEFAULT
-from discreet.summary import Summary
-from discreet.unavailable import Unavailable
-from discreet.units import coefficient_unit
+from discreet.released.units import coefficient_unit
+from discreet.results.reading import to_pandas
+from discreet.results.summary import Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

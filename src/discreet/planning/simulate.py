@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.unavailable import Unavailable
 from discreet.domain import Domain
 from discreet.errors import DiscreetError
+from discreet.papers.registry import find
 from discreet.planning.facts import Facts
 from discreet.planning.methods import SLOW, Fit, Promise, fit
 from discreet.planning.population import Population, population
 from discreet.planning.table import Table
-from discreet.registry import find
-from discreet.unavailable import Unavailable
 
 Floats = NDArray[np.float64]
 

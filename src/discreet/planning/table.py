@@ -7,13 +7,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.data.histogram import Histogram, bin_of
+from discreet.data.moments import Moments
+from discreet.data.summing import LIMB
 from discreet.domain import Domain
-from discreet.encoding import ONE
-from discreet.histogram import Histogram, bin_of
-from discreet.moments import Moments
+from discreet.domain.encoding import ONE
 from discreet.planning.population import Population, full
 from discreet.privacy.events import BINS
-from discreet.summing import LIMB
 
 Floats = NDArray[np.float64]
 

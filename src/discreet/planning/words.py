@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-from discreet.columns import from_days
+from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT, Numeric
+from discreet.domain.columns import from_days
+from discreet.papers.registry import DEFAULT
 from discreet.planning.inverse import Answer, Tighter
 from discreet.planning.result import Plan
 from discreet.planning.simulate import Expected
-from discreet.registry import DEFAULT
-from discreet.summary import Summary, number
-from discreet.unavailable import Unavailable
-from discreet.units import coefficient_unit
+from discreet.released.units import coefficient_unit
+from discreet.results.summary import Summary, number
 
 USELESS = 0.95
 """Errors above this share of the trivial one are as good as none."""

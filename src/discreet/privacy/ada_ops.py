@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from discreet import checks
-from discreet.checks import Neighbors
+from discreet.core import checks
+from discreet.core.checks import Neighbors
 from discreet.errors import ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.declared import add_remove

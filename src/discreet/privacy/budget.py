@@ -16,8 +16,8 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
-from discreet import checks
-from discreet.checks import Neighbors
+from discreet.core import checks
+from discreet.core.checks import Neighbors
 from discreet.errors import BudgetError
 from discreet.privacy import gdp
 

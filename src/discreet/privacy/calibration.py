@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from discreet.checks import Neighbors
+from discreet.core.checks import Neighbors
 from discreet.errors import ParameterError
-from discreet.losses import Loss
 from discreet.privacy import accounting
 from discreet.privacy.events import Event
-from discreet.privacy.objective import Noise, ObjectiveEvent
+from discreet.privacy.events.objective import Noise, ObjectiveEvent
+from discreet.privacy.losses import Loss
 from discreet.privacy.rounding import gradient_error, most_rows
 
 OUTPUT_SHARE = 0.1

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from discreet import checks, sensitivity
+from discreet.core import checks
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, FileFormatError, GuaranteeError
-from discreet.privacy import accounting
-from discreet.privacy.coefficients import CoefficientEvent, UnaccountedEvent
+from discreet.privacy import accounting, sensitivity
 from discreet.privacy.events import Block, BlockEvent, Event, GaussianEvent, event_from_dict
+from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent
+from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from discreet import checks
-from discreet.checks import Neighbors
+from discreet.core import checks
+from discreet.core.checks import Neighbors
 from discreet.errors import ParameterError
 from discreet.privacy import gdp
 

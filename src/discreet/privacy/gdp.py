@@ -33,7 +33,7 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from discreet import checks
+from discreet.core import checks
 from discreet.errors import ParameterError
 
 LIMIT = 1e12  # of the arguments of the inverses; far above it, adjacent doubles lie far apart on the curve

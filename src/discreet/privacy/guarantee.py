@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from discreet.checks import Neighbors, is_real
+from discreet.core.checks import Neighbors, is_real
 from discreet.errors import FileFormatError
 
 Status = Literal["verified", "claimed", "simulation"]

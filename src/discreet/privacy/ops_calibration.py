@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import checks
-from discreet.checks import Neighbors
+from discreet.core import checks
+from discreet.core.checks import Neighbors
 from discreet.errors import ParameterError
 from discreet.privacy.declared import add_remove
 from discreet.privacy.ops_limits import GOLDEN, leverage_limit, residual_limit

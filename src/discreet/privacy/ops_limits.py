@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
-from discreet import checks
+from discreet.core import checks
 from discreet.errors import ParameterError
 from discreet.privacy import ops
 

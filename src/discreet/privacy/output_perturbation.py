@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import checks
+from discreet.core import checks
 from discreet.errors import ParameterError
 
 Floats = NDArray[np.float64]

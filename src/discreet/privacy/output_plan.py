@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.privacy import gdp
+from discreet.privacy.events.staged import quantile
 from discreet.privacy.ops_calibration import coefficient_bound
 from discreet.privacy.output_perturbation import Shape, sensitivity, spectral_bound
-from discreet.privacy.staged import quantile
 
 EIGENVALUE_SHARE, NORM_SHARE, GRAM_SHARE = 0.05, 0.15, 0.2
 """Shares of mu^2; the noise on the coefficients has the rest."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from discreet.losses import Loss
+from discreet.privacy.losses import Loss
 
 ROWS = 1 << 24
 """The trace is bounded by that of a table of this size where no number of rows is declared."""
@@ -50,7 +50,7 @@ def gradient_error(loss: Loss, d: int, B: float, rows: float, size: float) -> fl
 
     Examples
     --------
-    >>> from discreet.losses import Logistic
+    >>> from discreet.privacy.losses import Logistic
     >>> gradient_error(Logistic(), d=10, B=3.0, rows=1e6, size=10.0) < 1e-6
     True
     """

@@ -1,0 +1,181 @@
+"""Seeded summaries, release files and reports of every method, as digests; the same before and after a change.
+
+``python -m benchmarks.seeded`` prints and writes the digests of this checkout. ``python -m benchmarks.seeded --before REV``
+makes them for an earlier revision, too, in the same run, and names what differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import discreet
+
+ROOT = Path(__file__).parents[1]
+PROMISE = {"epsilon": 1.0, "delta": 1e-6}
+LINEAR = {
+    "DPLinearRegression": [{}, {"narrow": False}, {"neighbors": "replace-one"}],
+    "DPRidge": [{}, {"penalty": 0.1}],
+    "DPLasso": [{}],
+    "DPElasticNet": [{}],
+    "AdaSSP": [{}, {"published": "000"}, {"published": "003"}],
+    "ConstSSP": [{"rows": 800}],
+    "SSP": [{}, {"published": "000"}],
+    "ObjectivePerturbation": [{}, {"published": "000"}],
+    "AdaOPS": [{"rows": 800}, {"published": "000"}, {"published": "001", "variant": "kappa"}],
+    "OPS": [{"rows": 800}, {"published": "000", "rows": 800}, {"calibration": "pure", "delta": None, "rows": 800}],
+    "OutputPerturbation": [{"rows": 800}],
+    "NoisyGradientDescent": [{"rows": 800}],
+    "NoisySGD": [{"rows": 800}],
+    "SubsampleAggregate": [{"rows": 800}],
+    "NAPP": [{}, {"published": "002", "alpha": 1.0}],
+    "ReuseCov": [{}],
+}
+OTHERS = {
+    "DPLogisticRegression": ("bought", [{}, {"penalty": "l1"}, {"adaptive": True}, {"noise": "laplace"}]),
+    "DPLinearSVC": ("bought", [{}]),
+    "DPPoissonRegression": ("visits", [{}]),
+}
+
+
+def people(rows: int = 800) -> tuple[pd.DataFrame, discreet.Domain]:
+    """A made-up table and its public facts."""
+    draw = np.random.default_rng(7)
+    age, hours = draw.uniform(18, 90, rows), draw.uniform(0, 60, rows)
+    sex = draw.choice(["F", "M"], rows)
+    income = 500 * age + 900 * hours + 4000 * (sex == "M") + draw.normal(0, 9000, rows)
+    bought, visits = income + draw.normal(0, 2e4, rows) > 5e4, draw.poisson(np.exp(age / 60))
+    table = {"age": age, "hours": hours, "sex": sex, "income": income, "bought": bought, "visits": visits.astype(float)}
+    domain = discreet.Domain(
+        {
+            "age": (18, 90),
+            "hours": (0, 60),
+            "sex": ["F", "M"],
+            "income": (0, 150_000),
+            "bought": bool,
+            "visits": (0, 20),
+        }
+    )
+    return pd.DataFrame(table), domain
+
+
+def cases() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Methods, their outcomes and their options."""
+    for name, options in LINEAR.items():
+        yield from ((name, "income", chosen) for chosen in options)
+    for name, (target, options) in OTHERS.items():
+        yield from ((name, target, chosen) for chosen in options)
+
+
+def digest(text: str | bytes) -> str:
+    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()
+
+
+def fitted(name: str, target: str, options: dict[str, Any]) -> dict[str, str]:
+    """Digests of one seeded fit: its summary, its file, its certificate and its report."""
+    table, domain = people()
+    model = getattr(discreet, name)(**PROMISE | {"domain": domain, "random_state": 11} | options)
+    model.fit_source(table, [target, "visits"] if name == "ReuseCov" else target, ["age", "hours", "sex"])
+    found = {
+        "summary": digest(str(model.results_.summary())),
+        "certificate": digest(json.dumps(model.certificate_.to_dict())),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "file.json"
+        model.release_.save(place, simulation=True)
+        found["file"] = digest(place.read_bytes())
+        if hasattr(model.results_, "save_report"):
+            model.results_.save_report(Path(folder) / "page.html")
+            found["report"] = digest((Path(folder) / "page.html").read_bytes())
+    return found
+
+
+def released() -> dict[str, str]:
+    """Digests of what is fitted to one seeded release."""
+    table, domain = people()
+    moments = discreet.Moments.from_source(table, domain)
+    public = discreet.release(moments, **PROMISE, random_state=5)
+    features = ["age", "hours", "sex"]
+    models = {
+        m: public.fit("income", features, model=m) for m in ("noise-aware", "ridge", "lasso", "elastic-net", "ols")
+    }
+    found = {f"model {name}": digest(str(model.summary())) for name, model in models.items()}
+    found["formula"] = digest(str(public.fit("income ~ age + sex").summary()))
+    found["many"] = digest(str(public.fit_many(["income", "visits"], features).summary()))
+    found["select"] = digest(str(public.select("income", features).summary()))
+    found["compare"] = digest(str(discreet.compare(models["ridge"], models["ols"]).summary()))
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "file.json"
+        public.save(place, simulation=True)
+        found["file"] = digest(place.read_bytes())
+        found["pdp"] = digest(np.asarray(discreet.per_instance.losses(table, public).epsilon()).tobytes())
+    return found
+
+
+def digests() -> dict[str, dict[str, str]]:
+    """Digests by case; a case that cannot be run has the kind and the words of its error."""
+    warnings.simplefilter("ignore")
+    found = {"release": released()}
+    for name, target, options in cases():
+        label = " ".join([name, *(f"{key}={value}" for key, value in options.items())])
+        try:
+            found[label] = fitted(name, target, options)
+        except discreet.DiscreetError as error:
+            found[label] = {"error": type(error).__name__}
+    return found
+
+
+def earlier(revision: str) -> dict[str, dict[str, str]]:
+    """The digests that an earlier revision gives, with this script."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "before"
+        subprocess.run(
+            ["git", "worktree", "add", "--detach", place, revision], cwd=ROOT, check=True, capture_output=True
+        )
+        try:
+            environment = os.environ | {"PYTHONPATH": str(place / "src")}
+            command = [sys.executable, str(Path(__file__).resolve()), "--print"]
+            done = subprocess.run(command, cwd=place, env=environment, check=True, capture_output=True, text=True)
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", place], cwd=ROOT, check=True, capture_output=True)
+    found: dict[str, dict[str, str]] = json.loads(done.stdout)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--before", metavar="REV", help="compare with this revision")
+    parser.add_argument("--print", action="store_true", help="print JSON only")
+    asked = parser.parse_args()
+    now = digests()
+    if asked.print:
+        print(json.dumps(now))
+        return 0
+    before = earlier(asked.before) if asked.before else now
+    differ = [
+        f"{case}: {what}" for case in now for what in now[case] if before.get(case, {}).get(what) != now[case][what]
+    ]
+    for case, parts in now.items():
+        print(f"{case:45} " + "  ".join(f"{what} {value[:10]}" for what, value in parts.items()))
+    count = sum(map(len, now.values()))
+    if asked.before:
+        print(f"\n{count - len(differ)} of {count} digests are the same at {asked.before}.")
+        print("\n".join(differ))
+    (ROOT / "benchmarks/results/seeded.json").write_text(json.dumps(now, indent=1) + "\n")
+    return bool(differ)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+"""What the arguments of the command line stand for."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.core.files import read_json
+from discreet.data.sources.paths import is_data_file
+from discreet.domain import Domain
+from discreet.domain.formula import Model, formula
+from discreet.errors import ParameterError
+from discreet.released.moments import PrivateMoments
+from discreet.results.results import Results
+
+Data = Annotated[Path, typer.Argument(help="Parquet or CSV file, or a folder of them.", show_default=False)]
+SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML or JSON schema.", show_default=False)]
+Epsilon = Annotated[float, typer.Option(help="Privacy loss; 0.1 is strong, 1 is usual.", show_default=False)]
+Delta = Annotated[float | None, typer.Option(help="Failure probability; 1/rows^2 when --rows is given.")]
+Rows = Annotated[int | None, typer.Option(help="Public, rounded number of rows, declared by you.")]
+Features = Annotated[str | None, typer.Option(help="Columns, separated by commas; all but the outcome by default.")]
+Relation = Annotated[str, typer.Option("--neighbors", help="add-remove or replace-one.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the release.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
+Jobs = Annotated[int | None, typer.Option("--n-jobs", help="Threads; all cores by default.")]
+Target = Annotated[str | None, typer.Option(help="The outcome, unless a formula names it.", show_default=False)]
+Targets = Annotated[
+    str | None,
+    typer.Option("--target", help="The outcome, unless a formula names it; several, separated by commas."),
+]
+Formula = Annotated[str | None, typer.Option(help="Instead: 'income ~ age + C(region) + age:hours'.")]
+ReleaseFile = Annotated[Path, typer.Argument(help="A release file.", show_default=False)]
+Report = Annotated[Path | None, typer.Option("--report", help="Where to write a report: one HTML page.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="A parameter of the method, as penalty=l1; may be repeated.")
+]
+ModelName = Annotated[str, typer.Option("--model", help="noise-aware, ridge, lasso, elastic-net or ols.")]
+
+
+def split(names: str | None) -> list[str]:
+    """Names that are separated by commas.
+
+    Examples
+    --------
+    >>> split("age, sex")
+    ['age', 'sex']
+    """
+    return [name.strip() for name in names.split(",") if name.strip()] if names else []
+
+
+def method_settings(given: list[str] | None, estimator: type) -> dict[str, Any]:
+    """Parameters of a method from texts such as ``alpha=0.1``; only those that have no option of their own.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression
+    >>> method_settings(["penalty=l1", "adaptive=True"], DPLogisticRegression)
+    {'penalty': 'l1', 'adaptive': True}
+    """
+    own = {field.name for field in fields(estimator)} - COMMON
+    found: dict[str, Any] = {}
+    for text in given or []:
+        name, equals, value = text.partition("=")
+        if not equals or name not in own:
+            raise ParameterError(f"--set {text}: give NAME=VALUE with a NAME among {', '.join(sorted(own)) or 'none'}.")
+        try:
+            found[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            found[name] = value
+    return found
+
+
+COMMON = {
+    "epsilon", "delta", "domain", "bounds_X", "bounds_y", "data_norm", "fit_intercept", "rows", "neighbors",
+    "published", "n_jobs", "random_state", "classes",
+}  # fmt: skip
+"""Parameters that have options of their own, or that files have no use for."""
+
+
+def stem(data: Path) -> str:
+    """The name of a file or folder without its ending.
+
+    Examples
+    --------
+    >>> stem(Path("folder/people.csv.gz"))
+    'people'
+    """
+    return data.stem.removesuffix(".csv")
+
+
+def chosen(domain: Domain, target: str | None, features: list[str], text: str | None) -> Model:
+    """The columns, the outcome and the features that options or a formula name."""
+    if text is None:
+        return Model(domain, target, features)
+    if target is not None or features:
+        raise ParameterError("Give either --formula, or --target and --features.")
+    return formula(text, domain)
+
+
+def outcome_of(model: Model) -> str:
+    """The outcome, which must be named."""
+    if model.target is None:
+        raise ParameterError("Name the outcome, with --target or left of '~' in --formula.")
+    return model.target
+
+
+def outcomes_of(model: Model) -> list[str]:
+    """The outcomes: one, or several names between commas that are not together the name of one."""
+    named = outcome_of(model)
+    declared = {*model.domain.columns, *(entry.name for entry in model.domain.entries)}
+    return [named] if named in declared or "," not in named else split(named)
+
+
+def refuse_several(estimator: type, report: Path | None) -> None:
+    """Refuse several outcomes where the method is for one, and a report of them."""
+    if not getattr(estimator, "many_outcomes", False):
+        raise ParameterError(f"{estimator.__name__} is for one outcome. For several, use --method ReuseCov.")
+    refuse_for_many({"--report": report})
+
+
+def refuse_for_many(options: dict[str, Any]) -> None:
+    """Refuse options that have no meaning for several outcomes at once."""
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(
+                f"{name} is for one outcome: leave it out here, and give it to `discreet model RELEASE --target NAME`."
+            )
+
+
+def all_outcomes(released: PrivateMoments, target: str | None, formula: str | None, model: str) -> bool:
+    """Whether a release names several outcomes and none is asked for."""
+    named = [name for block in released.blocks if block.statistic == "cross" for name in block.columns]
+    return target is None and formula is None and model == "noise-aware" and len(named) > 1
+
+
+def default_place(data: Path, *parts: str) -> Path:
+    """The name of a result in the current folder; what a file's name cannot hold becomes an underscore.
+
+    Examples
+    --------
+    >>> default_place(Path("in/people.csv"), "a/b: c", "release.json").name
+    'people.a_b_ c.release.json'
+    """
+    return Path(re.sub(r'[/\\:*?"<>|\x00-\x1f]', "_", ".".join([stem(data), *parts])))
+
+
+def free(path: Path, force: bool, option: str = "--out", inputs: Sequence[Path | None] = ()) -> Path:
+    """A place where the result can be written, which is none of the inputs: asked before any budget is spent."""
+    if any(_is_in(path.resolve(), given.resolve()) for given in inputs if given is not None):
+        raise ParameterError(f"{path} is an input, or in its folder: it is not replaced. Name another with {option}.")
+    if path.exists() and not force:
+        raise ParameterError(f"{path} exists already. Name another file with {option}, or replace it with --force.")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ParameterError(
+            f"Cannot write {path}: it or its folder is no place for a file. Name another with {option}."
+        )
+    return path
+
+
+def free_report(report: Path | None, force: bool, release: Path, inputs: Sequence[Path | None] = ()) -> Path | None:
+    """A place for the report, which is neither that of the release nor an input."""
+    if report is not None and report.resolve() == release.resolve():
+        raise ParameterError("The report would replace the release. Name another file with --report.")
+    return None if report is None else free(report, force, "--report", inputs)
+
+
+def _is_in(path: Path, given: Path) -> bool:
+    return path == given or (given.is_dir() and given in path.parents and is_data_file(path))
+
+
+def fit_release(
+    released: PrivateMoments, target: str | None, features: str | None, text: str | None, model: str, **options: Any
+) -> Results:
+    """The model of a release that options or a formula describe."""
+    outcome = outcome_of(chosen(released.domain, target, split(features), text))
+    return released.fit(text or outcome, split(features) or None, model=model, **options)
+
+
+def open_models(
+    paths: tuple[Path, Path], target: str | None, features: str | None, text: str | None, model: str
+) -> list[Results]:
+    """Models from files: saved ones as they are; to releases the same model is fitted."""
+    bodies = [read_json(path) for path in paths]
+    saved = [isinstance(body, dict) and body.get("kind") == "results" for body in bodies]
+    if all(saved) and (target or features or text or model != "noise-aware"):
+        raise ParameterError("These are saved models, which are compared as they are: leave out the other options.")
+    return [
+        Results.load(path) if done else fit_release(PrivateMoments.load(path), target, features, text, model)
+        for path, done in zip(paths, saved, strict=True)
+    ]
+
+
+def two_names(a: Path, b: Path) -> tuple[str, str]:
+    """What to call two files.
+
+    Examples
+    --------
+    >>> two_names(Path("2024.release.json"), Path("2025.json")), two_names(Path("x/m.json"), Path("y/m.json"))
+    (('2024', '2025'), ('A', 'B'))
+    """
+    one, other = (path.name.removesuffix(".json").removesuffix(".release") or path.name for path in (a, b))
+    return (one, other) if one != other else ("A", "B")

@@ -1,0 +1,217 @@
+"""Tables and words for the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import rich.box
+import typer
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+from discreet.errors import DiscreetError
+from discreet.privacy.certificate import Certificate, Finding
+from discreet.results.summary import Summary
+
+
+class _Console(Console):
+    """A console whose closed pipe has an exit code of its own: 1 means that a check failed."""
+
+    def on_broken_pipe(self) -> None:
+        raise SystemExit(output_closed())
+
+
+out = _Console(highlight=False)
+err = _Console(stderr=True, highlight=False)
+
+
+def output_closed() -> int:
+    """Drop what is still to be printed once nobody reads it; returns the exit code for that."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141
+
+
+def print_json(body: Any) -> None:
+    """Machine-readable output, and nothing else, on standard output."""
+    sys.stdout.write(json.dumps(body, indent=2, allow_nan=False) + "\n")
+
+
+def say(text: str) -> None:
+    """Print a line as it is, for the terminal to wrap."""
+    out.print(text, markup=False, soft_wrap=True)
+
+
+def say_error(text: str) -> None:
+    """Print a line on standard error."""
+    err.print(text, markup=False, soft_wrap=True)
+
+
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numeric: Sequence[int] = (),
+    whole: Sequence[int] = (0,),
+) -> None:
+    """Print a plain table under its title; `numeric` columns are aligned to the right, `whole` ones never broken."""
+    say(title)
+    grid = Table(header_style="bold")
+    for i, column in enumerate(columns):
+        grid.add_column(column, justify="right" if i in numeric else "left", overflow="fold", no_wrap=i in whole)
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    out.print(grid)
+
+
+def summary(read: Summary) -> None:
+    """Print a summary: its title, facts, table and notes."""
+    say(read.title)
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    for name, text in read.facts:
+        facts.add_row(Text(name), Text(text))
+    out.print(facts)
+    for places in _fitting(read):
+        grid = Table(header_style="bold", box=rich.box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for i in places:
+            side: JustifyMethod = "right" if read.is_numeric(i) else "left"
+            grid.add_column(Text(read.columns[i]), justify=side, overflow="fold", width=_width(read, i))
+        for row in read.rows:
+            grid.add_row(*(Text(row[i]) for i in places))
+        out.print(grid)
+    for line in read.notes:
+        out.print(Text(line))
+
+
+def _width(read: Summary, i: int) -> int:
+    """Room for the cells of a column and the longest word of its heading; for names, half of the terminal at most."""
+    heading = read.columns[i]
+    words = heading.split() if len(heading) > 7 else [heading]
+    return min(max(map(len, [*(row[i] for row in read.rows), *words, "-"])), out.width // 2)
+
+
+def _fitting(read: Summary) -> list[list[int]]:
+    """Columns of a table, divided so that each part fits the terminal; the names stand in each."""
+    names = list(range(read.keys))
+    parts: list[list[int]] = [[*names]]
+    for i in range(read.keys, len(read.columns)):
+        if sum(_width(read, k) + 2 for k in [*parts[-1], i]) > out.width - 2 and len(parts[-1]) > read.keys:
+            parts.append([*names])
+        parts[-1].append(i)
+    few = read.keys + 3
+    while len(parts) > 1 and len(parts[-1]) < few < len(parts[-2]):  # ends of intervals stay together, with their unit
+        parts[-1].insert(read.keys, parts[-2].pop())
+    return parts
+
+
+def say_public(path: Path, certified: Certificate, *, models: bool) -> None:
+    """Name the release, and what may be done with it."""
+    more = ", or fit more models with `discreet model`" if models else ""
+    advice = f"It is public: publish it{more}."
+    if certified.guarantee.status == "claimed":
+        advice = "Its promise is a paper's, and we do not vouch for it: read the certificate before you publish it."
+    say(f"\nThe release is in {path}. {advice}")
+
+
+def say_where(report: Path | None) -> None:
+    """Name the report, where one was written."""
+    if report is not None:
+        say(f"The report is in {report}. Open it in a browser, or print it.")
+
+
+@contextlib.contextmanager
+def saved_before(path: Path) -> Iterator[None]:
+    """Say, where what follows a release fails, that the release is safe."""
+    try:
+        yield
+    except Exception:
+        say_error(f"The release is complete in {path}; the report is not.")
+        raise
+
+
+def findings(found: Sequence[Finding]) -> None:
+    """Print what a check of a certificate found."""
+    rows = [[f.what, "ok" if f.ok else "FAILS", f.detail] for f in found]
+    table("Check", ["what", "", "detail"], rows, whole=(1,))
+
+
+def certificate(certified: Certificate) -> None:
+    """Print a certificate in plain words."""
+    out.print("\n[bold]Certificate[/bold]")
+    for statement in certified.words().splitlines():
+        out.print(Text(f"- {statement}"))
+
+
+def guarded(command: Callable[[], Any]) -> int:
+    """Run a command and turn what goes wrong into words, which quote no data, and an exit code."""
+    warnings.showwarning = _warn  # type: ignore[assignment]
+    with _noting_ctrl_c() as stopped:
+        try:
+            code = command()
+            if code == 130:  # what typer makes of Ctrl-C
+                raise KeyboardInterrupt
+            return code if isinstance(code, int) else 0
+        except typer.Exit as stop:
+            return stop.exit_code
+        except BrokenPipeError:
+            return output_closed()
+        except (Exception, KeyboardInterrupt) as error:
+            if stopped or isinstance(error, (KeyboardInterrupt, typer.Abort)):
+                return _fail("Stopped. No file is half-written: each is complete or as it was.", 130)
+            return _explain(error)
+
+
+@contextlib.contextmanager
+def _noting_ctrl_c() -> Iterator[list[int]]:
+    """Remember Ctrl-C, for what it interrupts may turn KeyboardInterrupt into another error, a lock for example."""
+    noted: list[int] = []
+
+    def note(number: int, _: Any) -> None:
+        noted.append(number)
+        raise KeyboardInterrupt
+
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ours = ours and threading.current_thread() is threading.main_thread()
+    if ours:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield noted
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _explain(error: BaseException) -> int:
+    if isinstance(error, DiscreetError):
+        return _fail(str(error), 2)
+    if isinstance(error, OSError):
+        return _fail(f"{error.strerror or 'The file cannot be used'}: {Path(str(error.filename or '')).name}", 2)
+    if hasattr(error, "show") and hasattr(error, "exit_code"):
+        with contextlib.suppress(BrokenPipeError, SystemExit):  # nobody reads it; its exit code is still told
+            error.show()
+        return int(error.exit_code)
+    if os.environ.get("DISCREET_DEBUG"):
+        raise error
+    return _fail(
+        f"An internal error of kind {type(error).__name__}. Its details are hidden, for they may quote data; "
+        "the curator can see them with DISCREET_DEBUG=1.",
+        2,
+    )
+
+
+def _warn(message: Warning | str, *_: Any) -> None:
+    err.print(Text("Warning: ", "bold yellow") + Text(str(message)), soft_wrap=True)
+
+
+def _fail(message: str, code: int) -> int:
+    err.print(Text("Error: ", "bold red") + Text(message), soft_wrap=True)
+    return code

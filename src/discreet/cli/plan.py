@@ -1,0 +1,161 @@
+"""`discreet plan`: how good a model will be, from public facts alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli import console
+from discreet.cli.arguments import (
+    Delta,
+    Features,
+    Force,
+    Formula,
+    Json,
+    Relation,
+    SchemaOption,
+    Target,
+    chosen,
+    free,
+    outcome_of,
+    split,
+)
+from discreet.core import checks
+from discreet.core.files import atomic_write
+from discreet.domain import Domain
+from discreet.errors import ParameterError
+from discreet.planning import Plan
+from discreet.planning import plan as make_plan
+from discreet.results.drawing import style
+
+EPILOG = (
+    "Example: discreet plan --schema people.toml --rows 20000 --target income --epsilon 0.1,0.5,1,2 --r-squared 0.4"
+)
+
+Guesses = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--about",
+        help="A guess, as age.mean=50, age.sd=18, born.mean=1980-01-31 or sex.shares=0.6,0.4; may be repeated.",
+    ),
+]
+Widths = Annotated[
+    list[str] | None, typer.Option("--want-width", help="An interval's largest width, as age=0.1; may be repeated.")
+]
+
+
+def plan(
+    schema: SchemaOption,
+    rows: Annotated[int, typer.Option(help="About how many rows the table will have, as publicly known.")],
+    target: Target = None,
+    features: Features = None,
+    formula: Formula = None,
+    epsilon: Annotated[str, typer.Option(help="Promises to compare, separated by commas.")] = "0.1,0.5,1,2",
+    delta: Delta = None,
+    r_squared: Annotated[float, typer.Option("--r-squared", help="A guess: what the features explain.")] = 0.5,
+    mean_square: Annotated[float | None, typer.Option(help="A guess: the outcome's mean square, in its unit.")] = None,
+    correlation: Annotated[float | None, typer.Option(help="A guess: of two features, typically.")] = None,
+    about: Guesses = None,
+    methods: Annotated[str | None, typer.Option(help="Methods, separated by commas; see `discreet methods`.")] = None,
+    want_width: Widths = None,
+    want_error: Annotated[float | None, typer.Option(help="The largest typical error of a prediction.")] = None,
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    neighbors: Relation = "add-remove",
+    draws: Annotated[int, typer.Option(help="How many tables are made up.")] = 12,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the plan, as JSON.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Where to draw it: a .png, .svg or .pdf file.")] = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Tell how good models will be before any budget is spent: from public facts, without the data."""
+    asked = chosen(Domain.from_file(schema), target, split(features), formula)
+    saved = None if out is None else free(out, force, inputs=[schema])
+    drawn = None if picture is None else free(_picture(picture, saved), force, "--picture", [schema])
+    found = make_plan(
+        asked.domain,
+        outcome_of(asked),
+        asked.features or None,
+        rows=rows,
+        epsilon=[_number("--epsilon", text) for text in split(epsilon)],
+        delta=delta,
+        r_squared=r_squared,
+        mean_square=mean_square,
+        correlation=correlation,
+        about=_guesses(about),
+        methods=split(methods) or None,
+        want_width=dict(_pair("--want-width", text) for text in want_width or []),
+        want_error=want_error,
+        level=level,
+        neighbors=checks.neighbors(neighbors),
+        draws=draws,
+        progress=not json and sys.stderr.isatty(),
+    )
+    _write(found, saved, drawn)
+    if json:
+        console.print_json(found.to_dict())
+        return
+    console.summary(found.summary())
+    console.summary(found.coefficients())
+    for path in (saved, drawn):
+        if path is not None:
+            console.say(f"Written: {path}.")
+
+
+def _write(found: Plan, saved: Path | None, drawn: Path | None) -> None:
+    if saved is not None:
+        with atomic_write(saved) as file:
+            file.write(found.to_json().encode() + b"\n")
+    if drawn is not None:
+        with atomic_write(drawn) as file, style():
+            found.plot().savefig(file, format=drawn.suffix[1:].lower(), dpi=200)
+
+
+def _picture(path: Path, saved: Path | None) -> Path:
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ParameterError("--picture must name a .png, .svg or .pdf file.")
+    if saved is not None and path.resolve() == saved.resolve():
+        raise ParameterError("The picture would replace the plan. Name another file with --picture.")
+    return path
+
+
+def _number(option: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(f"{option}: {text!r} is not a number.") from None
+
+
+def _pair(option: str, text: str) -> tuple[str, float]:
+    name, equals, value = text.rpartition("=")
+    if not equals:
+        raise ParameterError(f"{option} {text}: give NAME=NUMBER, for example age=0.1.")
+    return name, _number(option, value)
+
+
+def _guesses(given: list[str] | None) -> dict[str, dict[str, Any]]:
+    """Guesses by column, from texts such as ``age.mean=50``.
+
+    Examples
+    --------
+    >>> _guesses(["age.mean=50", "age.sd=18", "a=b.shares=0.6,0.4"])
+    {'age': {'mean': 50.0, 'sd': 18.0}, 'a=b': {'shares': [0.6, 0.4]}}
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for text in given or []:
+        left, equals, value = text.rpartition("=")
+        column, dot, what = left.rpartition(".")
+        if not equals or not dot:
+            raise ParameterError(f"--about {text}: give COLUMN.mean=, COLUMN.sd= or COLUMN.shares= and figures.")
+        found.setdefault(column, {})[what] = _guess(what, value)
+    return found
+
+
+def _guess(what: str, value: str) -> float | str | list[float]:
+    """Shares, a number, or a date, which is left as text."""
+    if what == "shares":
+        return [_number("--about", part) for part in split(value)]
+    is_date = what == "mean" and value[:4].isdigit() and value[4:5] == "-"
+    return value if is_date else _number("--about", value)

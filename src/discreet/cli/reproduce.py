@@ -1,0 +1,91 @@
+"""`discreet reproduce`: the papers' tables and figures, made again."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli import console
+from discreet.errors import ParameterError
+
+EPILOG = "Example: discreet reproduce 000-fig3 --quick --out trial"
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="An experiment (000-fig3), a paper (000), or all.")] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder with the studies' data; DISCREET_DATA by default.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the results; experiments/results/ by default.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Seconds instead of hours; says little.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="As many repeats as the papers have.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes.")] = 2,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the cells that earlier runs finished.")] = False,
+    pages: Annotated[bool, typer.Option("--pages", help="Only draw and write again, from stored results.")] = False,
+) -> None:
+    """Make the papers' tables and figures again. A run that was stopped goes on where it was."""
+    runner = _experiments("reproduce")
+    if list_all:
+        return _list(runner)
+    if name is None:
+        raise ParameterError("Name an experiment, a paper or all: see `discreet reproduce --list`.")
+    if quick and full:
+        raise ParameterError("--quick and --full exclude each other: leave out one of them.")
+    chosen = runner.select(name)
+    if not chosen:
+        raise ParameterError(f"There is no experiment {name!r}: see `discreet reproduce --list`.")
+    place = out or (runner.QUICK if quick else runner.RESULTS)
+    named = data or os.environ.get("DISCREET_DATA")
+    folder = Path(named) if named else None
+    if folder is not None and not folder.is_dir():
+        raise ParameterError(f"There is no folder {folder}. Name that of the studies' data: --data or DISCREET_DATA.")
+    if place.exists() and not place.is_dir():
+        raise ParameterError(f"{place} is not a folder. Name one for the results with --out.")
+    for reproduction in chosen:
+        if pages:
+            runner.pictures(reproduction, place)
+        else:
+            _run(runner, reproduction, "quick" if quick else "full" if full else "normal", folder, place, jobs, fresh)
+    written = runner.ROOT / "docs" / "results" if place == runner.RESULTS else place / "pages"
+    _experiments("pages").write(place, written)
+    console.say(f"Results are in {place}, pages in {written}.")
+
+
+def _run(runner: Any, r: Any, size: str, folder: Path | None, out: Path, jobs: int, fresh: bool) -> None:
+    if r.needs_data and folder is None:
+        console.err.print(f"Left out: {r.name} needs the studies' data. Name their folder: --data or DISCREET_DATA.")
+        return
+    runner.run(r, size, folder, out, jobs, fresh=fresh)
+    for finding in r.judge(runner.stored(r.name, out)[0]):
+        mark = {True: "agrees", False: "DIFFERS", None: "      "}[finding.agrees]
+        console.say(f"{r.name}: {mark}  {finding.claim}: {finding.measured}")
+
+
+def _list(runner: Any) -> None:
+    rows = [[r.name, r.title, "yes" if r.needs_data else ""] for r in runner.catalogue().values()]
+    console.table("Experiments", ["name", "what it shows", "needs data"], rows)
+
+
+def _experiments(module: str) -> ModuleType:
+    """A module of the experiments, which are part of the repository and not of the installed package."""
+    for root in (Path.cwd(), Path(__file__).resolve().parents[2]):
+        if (root / "experiments" / "reproduction.py").exists() and str(root) not in sys.path:
+            sys.path.append(str(root))
+    if importlib.util.find_spec("experiments") is None or importlib.util.find_spec("experiments.reproduction") is None:
+        raise ParameterError(
+            "The experiments are not part of the installed package. Get the source repository of discreet "
+            "and run the command in its folder, after `pip install --editable '.[dev]'`."
+        )
+    if importlib.util.find_spec("pandas") is None:
+        raise ParameterError("The experiments need pandas: pip install pandas")
+    return importlib.import_module(f"experiments.{module}")

@@ -1,0 +1,44 @@
+"""`discreet schema`: the public facts about a table, as a file to fill in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli import console
+from discreet.cli.arguments import Data, default_place, free
+from discreet.core.files import atomic_write
+from discreet.data.sources import open_source
+from discreet.data.sources.paths import column_kinds
+from discreet.domain import Domain
+from discreet.domain.schema import KINDS, blank_schema
+
+app = typer.Typer(no_args_is_help=True, help="Write and check schemas: the public facts about a table.")
+
+
+@app.command("init", epilog="Example: discreet schema init people.parquet --out people.toml")
+def schema_init(
+    data: Data,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the schema.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write a schema to fill in, from the names and types of the columns only, never from values."""
+    columns = column_kinds(data)
+    known = [(name, kind) for name, kind in columns if kind in KINDS]
+    path = free(out or default_place(data, "toml"), force, inputs=[data])
+    with atomic_write(path) as file:
+        file.write(blank_schema(known).encode())
+    console.say(f"Wrote {path}. Fill in the bounds from public knowledge, not from the data.")
+    if any(kind == "any" for _, kind in columns):
+        console.say("Names were taken from the first line of the CSV file, which must not be a person's.")
+    for name in sorted({name for name, _ in columns} - {name for name, _ in known}):
+        console.err.print(f"Left out: column {name!r}, whose type cannot be used.", markup=False)
+
+
+@app.command("check", epilog="Example: discreet schema check people.toml people.parquet")
+def schema_check(schema: Annotated[Path, typer.Argument(help="TOML or JSON schema.")], data: Data) -> None:
+    """Check a schema, and that a file has its columns and types (a CSV file has names only); no row is read."""
+    open_source(data, Domain.from_file(schema))
+    console.say("The schema is complete and fits the file's columns and types.")

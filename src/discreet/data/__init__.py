@@ -1,0 +1,1 @@
+"""The private side: a table becomes exact sums."""

@@ -1,0 +1,152 @@
+"""Exact moments of disjoint blocks of rows; the caller says which block each row goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.progress import Progress
+from discreet.data.sources import open_source
+from discreet.data.summing import EXACT_ROWS, Done, Shared, in_threads, threads
+from discreet.domain import Domain
+from discreet.domain.encoding import Encoder, Floats
+from discreet.errors import DataError
+
+Ints = NDArray[np.int64]
+Choose = Callable[[int], Ints]
+
+STAGE = 1 << 17
+"""Rows that are put in the order of their blocks at a time."""
+
+WIDE_ROWS = 1 << 21
+"""Rows of one block in one thread whose sums are kept in 64 bits: 2^21 of them add up to 2^61 at most."""
+
+_BATCH = 1 << 18
+_THREAD_BYTES = 1 << 28
+
+
+class BlockTotals:
+    """Sums of products of the rows of each block, in exact integers; **confidential**."""
+
+    def __init__(self, blocks: int, width: int) -> None:
+        self.rows = 0
+        self._sum, self._work = np.zeros((blocks, width, width)), np.empty((width, width))
+        self._pending, self._settled = [0] * blocks, [0] * blocks
+        self._whole: NDArray[Any] = np.zeros((blocks, width, width), dtype=np.int64)
+
+    def add(self, block: int, A: Floats) -> None:
+        """Add rows to a block; sums over at most 8,192 rows are integers below 2^53, exact in float64."""
+        for at in range(0, len(A), EXACT_ROWS):
+            part = A[at : at + EXACT_ROWS]
+            if self._pending[block] + len(part) > EXACT_ROWS:
+                self._settle(block)
+            self._sum[block] += np.matmul(part.T, part, out=self._work)
+            self._pending[block] += len(part)
+
+    def _settle(self, block: int) -> None:
+        self._settled[block] += self._pending[block]
+        if self._settled[block] > WIDE_ROWS and self._whole.dtype == np.int64:
+            self._whole = self._whole.astype(object)
+        self._whole[block] += self._sum[block].astype(np.int64)
+        self._sum[block] = 0.0
+        self._pending[block] = 0
+
+    def integers(self) -> NDArray[Any]:
+        """The sums of each block in units of 2^-40: int64, or Python integers where they would not fit."""
+        for block in range(len(self._pending)):
+            self._settle(block)
+        return self._whole
+
+    def __repr__(self) -> str:
+        return f"BlockTotals({len(self._pending)} blocks, confidential)"
+
+
+def block_sums(
+    source: Any,
+    domain: Domain,
+    coordinates: Sequence[str],
+    blocks: int,
+    choose: Choose,
+    n_jobs: int | None,
+    progress: Progress,
+) -> NDArray[Any]:
+    """Read all rows once, in several threads, and sum up the products of some coordinates within each block.
+
+    Parameters
+    ----------
+    source, domain
+        As in `Moments.from_source`.
+    coordinates : sequence of str
+        Names of the coordinates.
+    blocks : int
+        How many blocks there are.
+    choose : callable
+        The blocks of so many rows.
+    n_jobs : int, optional
+        Threads; fewer are used where their sums would not fit into memory.
+    progress : callable
+        Called with the fraction done.
+    """
+    opened, encoder = open_source(source, domain), Encoder(domain)
+    places = np.array(domain.indices(coordinates))
+    size = min(EXACT_ROWS, max(1024, _BATCH // len(domain.entries)))
+    parts, done = Shared(opened.parts(size)), Done(opened.total, progress)
+    jobs = max(1, min(threads(n_jobs), _THREAD_BYTES // (8 * blocks * len(places) ** 2)))
+
+    def work() -> BlockTotals:
+        totals, stage = BlockTotals(blocks, len(places)), _Stage(len(places), blocks, choose)
+        buffer = encoder.empty(size, columnar=opened.columnar)
+        with parts:
+            for _, batch in parts:
+                A = buffer[: opened.fill(batch, buffer, encoder)]
+                encoder.finish(A)
+                stage.take(A[:, places] if len(places) < A.shape[1] else A, totals)
+                done.add(opened.size(batch))
+            stage.empty(totals)
+        return totals
+
+    totals = in_threads(opened, parts, work, jobs)
+    if not sum(total.rows for total in totals):
+        raise DataError("There is no row to release anything from. Nothing was released.")
+    found = [total.integers() for total in totals]
+    narrow = len(found) <= 2 and all(sums.dtype == np.int64 for sums in found)
+    return np.asarray(sum(sums if narrow else sums.astype(object) for sums in found))
+
+
+class _Stage:
+    """Rows on their way to their blocks: each is written to its place among the rows of its block."""
+
+    def __init__(self, width: int, blocks: int, choose: Choose) -> None:
+        self._rows = np.zeros((STAGE, width))
+        self._blocks, self._choose = blocks, choose
+        self._begin()
+
+    def _begin(self) -> None:
+        found = self._choose(STAGE)
+        self._place = np.empty(STAGE, dtype=np.intp)
+        self._place[np.argsort(found.astype(np.uint16), kind="stable")] = np.arange(STAGE)
+        self._ends = np.cumsum(np.bincount(found, minlength=self._blocks)).tolist()
+        self._filled = 0
+
+    def take(self, A: Floats, totals: BlockTotals) -> None:
+        """Take rows; a full stage is emptied."""
+        while len(A):
+            now = A[: STAGE - self._filled]
+            self._rows[self._place[self._filled : self._filled + len(now)]] = now
+            self._filled += len(now)
+            if self._filled == STAGE:
+                self.empty(totals)
+                self._begin()
+            A = A[len(now) :]
+
+    def empty(self, totals: BlockTotals) -> None:
+        """Add the rows to their blocks; places that no row was written to hold zeros."""
+        self._rows[self._place[self._filled :]] = 0.0
+        for block, (start, end) in enumerate(zip([0, *self._ends], self._ends)):  # noqa: B905
+            if end > start:
+                totals.add(block, self._rows[start:end])
+        totals.rows += self._filled
+        self._filled = 0

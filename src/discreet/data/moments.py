@@ -1,0 +1,241 @@
+"""Exact moments: the Gram matrix of encoded rows as integers, the same however the rows were read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.core.files import atomic_write
+from discreet.core.progress import Progress, as_progress
+from discreet.data.sources import open_source
+from discreet.data.summing import LIMB, Ints, Layout, Sampler, Total, carry, sum_up, threads
+from discreet.domain import LATTICE_BITS, Domain, derived
+from discreet.domain.encoding import Floats
+from discreet.errors import FileFormatError, ParameterError
+
+_SMALL = 1 << (62 - LIMB - 1)
+_NOTE = "CONFIDENTIAL: exact statistics of private data. Not a release; do not publish or share."
+_WITH_OUTCOMES = 3
+"""The version of files of moments that keep only some products."""
+
+
+class Moments:
+    """The exact Gram matrix of the encoded rows of a table; **confidential**.
+
+    With z = (1, x_1, ..., x_p) the encoded row on the lattice 2^-20, this is the sum of z z' over the rows, in
+    integers of 95 bits. Sums of integers do not depend on order, chunking or threads, so one row changes the
+    moments by exactly its own z z'. Moments of parts of a table add up with ``+``.
+
+    With outcomes named, only what models of those outcomes need is kept: products of the other columns with each other
+    and with the outcomes, and each outcome's square. Memory then grows with the number of outcomes, not its square.
+
+    Examples
+    --------
+    >>> X, y = np.array([[0.0], [0.5], [1.0]]), np.array([0.0, 1.0, 1.0])
+    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 1))
+    >>> Moments.from_source((X, y), domain)
+    Moments(2 columns, confidential)
+    >>> Moments.from_source((X, y), domain, targets=["y"])
+    Moments(2 columns, 1 outcome, confidential)
+    """
+
+    def __init__(self, domain: Domain, high: Ints, low: Ints, targets: tuple[str, ...] = ()) -> None:
+        self.domain = domain
+        self.targets = targets
+        self._high = high
+        self._low = low
+        self._layout = layout(domain, targets)
+
+    @classmethod
+    def from_source(
+        cls,
+        source: Any,
+        domain: Domain,
+        *,
+        targets: Sequence[str] | None = None,
+        n_jobs: int | None = None,
+        progress: bool | Progress = False,
+    ) -> Moments:
+        """Read all rows once and sum them up exactly.
+
+        Parameters
+        ----------
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation, array, or pair (X, y)
+            The private rows. A path names a Parquet or CSV file (``.parquet``, ``.csv``, ``.csv.gz``) or a folder of
+            them; a frame is one of pandas or polars, which may be lazy.
+        domain : Domain
+            Public bounds and levels; the source is checked against them before it is scanned.
+        targets : sequence of str, optional
+            The outcomes, where they are known already; products of two different outcomes are then left out.
+        n_jobs : int, optional
+            Threads; all cores by default.
+        progress : bool or callable
+            Show a progress bar, or call this with the fraction done.
+        """
+        return summed(source, domain, targets, n_jobs, progress)
+
+    @classmethod
+    def from_batch(cls, A: Floats, domain: Domain) -> Moments:
+        """Moments of one encoded batch of at most 8,192 rows."""
+        total = Total(layout(domain))
+        total.add(A)
+        return cls(domain, *total.limbs())
+
+    def __add__(self, other: Moments) -> Moments:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if other.domain != self.domain:
+            raise ParameterError("These moments have different domains and cannot be added.")
+        if other.targets != self.targets:
+            raise ParameterError("These moments have different outcomes and cannot be added.")
+        limbs = carry(self._high + other._high, self._low + other._low)
+        return Moments(self.domain, *limbs, self.targets)
+
+    def integers(self, rows: ArrayLike, columns: ArrayLike) -> NDArray[Any]:
+        """Exact entries of the Gram matrix in units of 2^-40: int64 where all are below 2^62, else Python integers."""
+        at = self._at(np.asarray(rows, dtype=int), np.asarray(columns, dtype=int))
+        high, low = self._high[at], self._low[at]
+        if not high.size or -_SMALL < high.min() <= high.max() < _SMALL:
+            narrow: NDArray[Any] = (high << LIMB) + low
+            return narrow
+        wide: NDArray[Any] = high.astype(object) * (1 << LIMB) + low.astype(object)
+        return wide
+
+    @property
+    def count(self) -> int:
+        """How many rows there are; **confidential**."""
+        return int(self.integers([0], [0])[0]) >> (2 * LATTICE_BITS)
+
+    def equations(self, design: Sequence[str], target: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """X'X and X'y of some coordinates, exactly: Python integers in units of 2^-40."""
+        X, y, d = np.array(self.domain.indices(design)), self.domain.indices([target])[0], len(design)
+        S = self.integers(np.repeat(X, d), np.tile(X, d)).astype(object).reshape(d, d)
+        return S, self.integers(X, np.full(d, y)).astype(object)
+
+    def floats(self, indices: list[int]) -> Floats:
+        """A square block of the Gram matrix in float64, in units of the mapped columns."""
+        rows, columns = np.ix_(indices, indices)
+        at = self._at(*np.broadcast_arrays(rows, columns))
+        high = np.ldexp(self._high[at].astype(float), LIMB - 2 * LATTICE_BITS)
+        block: Floats = high + np.ldexp(self._low[at].astype(float), -2 * LATTICE_BITS)
+        return block
+
+    def _at(self, rows: NDArray[Any], columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Where products of coordinates stand in the arrays of sums."""
+        if not self.targets:
+            return rows, columns
+        f, place = len(self._layout.features), np.full(self._layout.size, -1)
+        place[self._layout.features] = np.arange(f)
+        place[self._layout.outcomes] = f + np.arange(len(self.targets))
+        i, j = place[rows], place[columns]
+        i, j = np.minimum(i, j), np.maximum(i, j)
+        square = (i >= f) & (i == j)
+        if np.any((i < 0) | ((i >= f) & ~square)):
+            raise ParameterError(
+                "These moments were summed up with outcomes named, and hold no products of two different outcomes, nor "
+                "of other levels of an outcome. Sum up the table with other targets, or without."
+            )
+        return np.where(square, f, i), j
+
+    def save(self, path: str | Path) -> None:
+        """Save the exact moments to a **confidential** file that only its owner may read."""
+        version = _WITH_OUTCOMES if self.targets else derived.format_version(self.domain)
+        header = {"kind": "moments", "format_version": version, "note": _NOTE, "domain": self.domain.to_dict()}
+        header |= {"targets": list(self.targets)} if self.targets else {}
+        with atomic_write(path, confidential=True) as file:
+            file.write((_NOTE + "\n").encode())
+            np.savez_compressed(file, header=np.array(json.dumps(header)), high=self._high, low=self._low)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Moments:
+        """Load what `save` wrote."""
+        name, versions = Path(path).name, (*derived.VERSIONS, _WITH_OUTCOMES)
+        with Path(path).open("rb") as file:
+            if file.readline(1000) != (_NOTE + "\n").encode():
+                raise FileFormatError(f"{name} is not a moments file of discreet.")
+            try:
+                with np.load(file, allow_pickle=False) as parts:
+                    header = json.loads(str(parts["header"]))
+                    high, low = parts["high"], parts["low"]
+                version = header["format_version"]
+                domain = Domain.from_dict(header["domain"]) if version in versions else None
+                targets = tuple(header["targets"]) if version == _WITH_OUTCOMES else ()
+                shape = None if domain is None else layout(domain, targets).shape
+            except Exception:  # a damaged archive fails in many ways
+                raise FileFormatError(f"{name} is damaged and cannot be read.") from None
+        if domain is None:
+            raise FileFormatError(
+                f"{name} has format_version {version!r}; this version of discreet reads "
+                f"{', '.join(map(str, versions))}."
+            )
+        if not high.shape == low.shape == shape or {high.dtype, low.dtype} != {np.dtype(np.int64)}:
+            raise FileFormatError(f"{name} is damaged: its parts do not fit together.")
+        return cls(domain, high, low, targets)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        same = np.array_equal(self._high, other._high) and np.array_equal(self._low, other._low)
+        return self.domain == other.domain and self.targets == other.targets and same
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        l = len(self.targets)  # noqa: E741
+        outcomes = f"{l} outcome{'s' if l > 1 else ''}, " if l else ""
+        return f"Moments({len(self.domain.columns)} columns, {outcomes}confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Moments are confidential and are not pickled. Use save(), which marks the file as such.")
+
+
+def outcome_names(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
+    """The coordinates of outcomes, each named once."""
+    if isinstance(targets, str) or not targets:
+        raise ParameterError("targets must be a list with at least one column name, or None.")
+    outcomes = tuple(domain.entries[domain.target(name)].name for name in targets)
+    if len(set(outcomes)) < len(outcomes):
+        raise ParameterError("An outcome is named twice in targets.")
+    return outcomes
+
+
+def layout(domain: Domain, targets: tuple[str, ...] = ()) -> Layout:
+    """Which products are summed up: all of them, or those that models of some outcomes need."""
+    if not targets:
+        return Layout(len(domain.entries))
+    outcomes = domain.indices(targets)
+    taken = {domain.entries[i].column for i in outcomes}
+    features = [i for i, entry in enumerate(domain.entries) if entry.column not in taken]
+    return Layout(len(domain.entries), features, outcomes)
+
+
+def summed(
+    source: Any,
+    domain: Domain,
+    targets: Sequence[str] | None,
+    n_jobs: int | None,
+    progress: bool | Progress,
+    sampler: Callable[[int | None], Sampler] | None = None,
+) -> Moments:
+    """The moments of a source.
+
+    A sampler, made for the number of rows where the source knows it, restricts products within the features to sampled
+    rows.
+    """
+    if not isinstance(domain, Domain):
+        raise ParameterError(
+            "domain must be a Domain, the public bounds of the columns: Domain({'age': (18, 90)}), for example, or "
+            "Domain.from_file('people.toml')."
+        )
+    names = () if targets is None else outcome_names(domain, targets)
+    jobs, what = threads(n_jobs), layout(domain, names)
+    opened = open_source(source, domain)
+    with as_progress(progress) as report:
+        totals = sum_up(opened, what, jobs, report, None if sampler is None else sampler(opened.total))
+    parts = [Moments(domain, *total.limbs(), names) for total in totals]
+    return sum(parts[1:], start=parts[0])

@@ -1,0 +1,181 @@
+"""Encoded rows that a solver reads many times: kept in memory where they fit, read anew from their source where not."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from discreet.core.progress import Progress
+from discreet.core.threads import one_thread
+from discreet.data.sources import Source, open_source
+from discreet.data.summing import Done, Shared, in_threads, threads
+from discreet.domain import Domain, Numeric
+from discreet.domain.encoding import ONE, Encoder, Floats
+from discreet.errors import DataError
+from discreet.privacy.losses import Loss
+
+KEEP_BYTES = 1 << 31
+"""Encoded rows that need no more than this are kept in memory; streams that can be read only once always are."""
+
+BLOCK = 8192
+_SPLIT_BITS = 13
+
+
+class Sums(NamedTuple):
+    """Sums over all rows: of the loss, its gradient and its Hessian; and how many rows there are."""
+
+    value: float
+    gradient: Floats
+    hessian: Floats
+    rows: int
+
+
+class Rows:
+    """The rows of a table as vectors x of a model's regressors, with an outcome each; **confidential**.
+
+    Parameters
+    ----------
+    source : path, list of paths, frame, Arrow table or stream, DuckDB relation, array, or pair (X, y)
+        The private rows.
+    domain : Domain
+        Public bounds and levels of all columns.
+    design : sequence of str
+        Names of the coordinates that x consists of.
+    target : str
+        The outcome's column. A number is given in units of the mapped column, a category as the place of its level.
+    n_jobs : int, optional
+        Threads; all cores by default.
+    progress : callable, optional
+        Called with the fraction done while the rows are read for the first time.
+
+    Examples
+    --------
+    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
+    >>> Rows((np.zeros((2, 1)), np.zeros(2)), domain, ["(intercept)", "x"], "y")
+    Rows(2 coordinates, confidential)
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        domain: Domain,
+        design: Sequence[str],
+        target: str,
+        *,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.domain, self.design = domain, tuple(design)
+        self._jobs = threads(n_jobs)
+        self._places, self._outcome = domain.indices(design), domain.positions[target]
+        self._number = isinstance(domain.columns[target], Numeric)
+        self._source, self._encoder = open_source(source, domain), Encoder(domain)
+        width, total = len(self.design) + 1, self._source.total
+        self._first: Done | None = Done(total, progress) if progress else None
+        self._kept: list[tuple[Floats, Floats]] | None = None
+        if self._source.once or (total is not None and total * width * 8 <= KEEP_BYTES):
+            self._kept = self._read_all()
+        self.count = self._count()
+        self._first = None
+        if self.count == 0:
+            raise DataError("There is no row to release anything from. Nothing was released.")
+
+    def sums(self, loss: Loss, theta: Floats, label: Callable[[Floats], Floats], *, every: int = 1) -> Sums:
+        """Sums over all rows, or over every so many blocks of kept rows, enlarged to stand for all.
+
+        Slopes are split into a multiple of 2^-13 of the largest and a rest. Products of the first part with lattice
+        points add up exactly inside a block, those of the rest with an error 2^-14 times as large as usual; blocks
+        are added up without error. `privacy.rounding.gradient_error` bounds what is left.
+        """
+        unit = math.ldexp(1.0, math.frexp(loss.slope)[1] - _SPLIT_BITS)
+
+        def work(X: Floats, y: Floats) -> tuple[float, Floats, Floats, int]:
+            f, slope, curvature = loss.parts(X @ theta, label(y))
+            coarse = np.rint(slope / unit) * unit
+            gradient = X.T @ np.column_stack([coarse, slope - coarse])
+            scaled = X * np.sqrt(curvature)[:, None]
+            return float(f.sum()), gradient, scaled.T @ scaled, len(X)
+
+        values, gradients, hessians, counts = zip(*self._map(work, every), strict=True)
+        count = sum(counts)
+        if every == 1 and count != self.count:
+            raise DataError("The rows changed while they were read: another number of them came the second time.")
+        parts = np.concatenate(gradients, axis=1)
+        gradient = np.array([math.fsum(row) for row in parts.tolist()])
+        times = self.count / count
+        return Sums(math.fsum(values) * times, gradient * times, np.sum(hessians, axis=0) * times, count)
+
+    def each(self, work: Callable[[Floats, Floats], Any]) -> list[Any]:
+        """What a function makes of each block of rows (X, y); in one thread, for randomness has one source."""
+        jobs, self._jobs = self._jobs, 1
+        try:
+            return self._map(work, 1)
+        finally:
+            self._jobs = jobs
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks are kept; 0 where rows are read anew each time."""
+        return len(self._kept or ())
+
+    # ---------------------------------------------------------------- reading
+
+    def _map(self, work: Callable[[Floats, Floats], Any], every: int) -> list[Any]:
+        if self._kept is not None:
+            with one_thread(), ThreadPoolExecutor(self._jobs) as pool:
+                return list(pool.map(lambda block: work(*block), self._kept[::every]))
+        shared = Shared(self._source.parts(BLOCK))
+        drawn = in_threads(self._source, shared, lambda: self._draw(shared, work), self._jobs)
+        return [result for results in drawn for result in results]
+
+    def _draw(self, shared: Shared, work: Callable[[Floats, Floats], Any]) -> list[Any]:
+        with shared:
+            return [work(*block) for block in self._encode(batch for _, batch in shared)]
+
+    def _encode(self, part: Iterable[Any]) -> Iterator[tuple[Floats, Floats]]:
+        buffer = self._encoder.empty(BLOCK, columnar=self._source.columnar)
+        for batch in part:
+            A = buffer[: self._source.fill(batch, buffer, self._encoder)]
+            self._encoder.finish(A)
+            X = np.ascontiguousarray(A[:, self._places]) / ONE
+            y = A[:, self._outcome[0]] / ONE if self._number else A[:, self._outcome].argmax(axis=1).astype(float)
+            if self._first:
+                self._first.add(len(X))
+            yield X, y
+
+    def _read_all(self) -> list[tuple[Floats, Floats]]:
+        with contextlib.closing(self._source), ThreadPoolExecutor(self._jobs) as pool:
+            parts = pool.map(lambda part: list(self._encode(part)), self._source.parts(BLOCK))
+            small = [block for blocks in parts for block in blocks if len(block[0])]
+        return _joined(small)
+
+    def _count(self) -> int:
+        return int(sum(self._map(lambda X, y: len(X), 1)))
+
+    def __repr__(self) -> str:
+        return f"Rows({len(self.design)} coordinates, confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Rows are confidential and are not pickled.")
+
+
+def _joined(blocks: list[tuple[Floats, Floats]]) -> list[tuple[Floats, Floats]]:
+    """Neighbouring blocks put together, as long as they stay within the length of one."""
+    joined: list[tuple[Floats, Floats]] = []
+    pending: list[tuple[Floats, Floats]] = []
+    for block in [*blocks, None]:
+        if pending and (block is None or sum(len(X) for X, _ in pending) + len(block[0]) > BLOCK):
+            single = len(pending) == 1
+            joined.append(pending[0] if single else tuple(map(np.concatenate, zip(*pending, strict=True))))  # type: ignore[arg-type]
+            pending = []
+        if block is not None:
+            pending.append(block)
+    return joined
+
+
+__all__ = ["BLOCK", "Rows", "Source", "Sums"]

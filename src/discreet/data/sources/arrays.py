@@ -1,0 +1,126 @@
+"""Plain numeric arrays X and y."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from discreet.data.sources.base import Source, check_lengths, spans
+from discreet.domain import Domain, Numeric
+from discreet.domain.encoding import Encoder, Floats
+from discreet.errors import DataError, DataTypeError
+
+
+class ArraySource(Source):
+    """Rows of a numeric array X, with outcomes y beside them.
+
+    The columns of X, then those of y, are the domain's columns in order.
+    """
+
+    columnar = False
+
+    def __init__(self, X: Any, y: Any, domain: Domain) -> None:
+        self.domain = domain
+        self._blocks = [as_matrix("X", X)]
+        if y is not None:
+            self._blocks.append(as_matrix("y", y, column=True))
+        self.total = check_lengths(len(block) for block in self._blocks)
+        if domain.inputs != domain.columns:
+            raise DataError("Derived columns need named columns: give a frame, an Arrow table or a file.")
+        width = sum(block.shape[1] for block in self._blocks)
+        if width != len(domain.columns):
+            raise DataError(
+                f"X and y must have as many columns together as the domain declares, and the domain declares "
+                f"{len(domain.columns)}: give one pair of bounds a column, and one row a person."
+            )
+        if not all(isinstance(column, Numeric) for column in domain.columns.values()):
+            raise DataError("Categories need named columns: give a frame, an Arrow table or a file.")
+
+    def parts(self, rows: int) -> Iterator[list[tuple[int, int]]]:
+        """Row ranges."""
+        return ([span] for span in spans(self.total or 0, rows))
+
+    def size(self, batch: tuple[int, int]) -> int:
+        """Number of rows of a range."""
+        return batch[1] - batch[0]
+
+    def kept(self, batch: tuple[int, int]) -> NDArray[np.bool_] | None:
+        """Which rows of a range lack no value, where others are dropped."""
+        if self.domain.missing != "drop":
+            return None
+        blocks = [block[batch[0] : batch[1]] for block in self._blocks]
+        return np.asarray(~np.any([np.isnan(block).any(axis=1) for block in blocks], axis=0))
+
+    def fill(self, batch: tuple[int, int], A: Floats, encoder: Encoder) -> int:
+        """Write x - c."""
+        blocks = [block[batch[0] : batch[1]] for block in self._blocks]
+        if (kept := self.kept(batch)) is not None:
+            blocks = [block[kept] for block in blocks]
+        rows, left = len(blocks[0]), 1
+        for block in blocks:
+            right = left + block.shape[1]
+            A[:rows, left:right] = block
+            left = right
+        encoder.centred(A[:rows])
+        return rows
+
+
+def as_array(name: str, values: Any) -> np.ndarray[Any, Any]:
+    """An array of whatever was given; what a masked array hides is missing."""
+    if issparse(values):
+        raise DataTypeError(
+            f"{name} is sparse, and sparse data are not supported, for zeros do not stay zeros when columns are mapped "
+            f"from their bounds. Give {name}.toarray()."
+        )
+    try:
+        if isinstance(values, np.ma.MaskedArray):
+            return np.asarray(np.ma.filled(values.astype(float), np.nan))
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} cannot be read as an array of numbers.") from None
+    if array.ndim == 0 and array.dtype.kind in "OSU":
+        raise DataTypeError(
+            f"{name} must be an array or a table of rows, not {type(values).__name__}. Files, lazy frames and queries "
+            "are read by fit_source."
+        )
+    return array
+
+
+def as_matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any, Any]:
+    """Numbers in rows and columns; one dimension is taken for one column where `column` says so."""
+    array = as_array(name, values)
+    if column and array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        raise DataError(
+            f"{name} must have two dimensions, rows and columns; it has {array.ndim}. Reshape your data: "
+            f"{name}.reshape(-1, 1) if it is one column, {name}.reshape(1, -1) if it is one row."
+        )
+    if array.dtype == object:
+        array = _numbers(name, array)
+    if array.dtype.kind == "c":
+        raise DataError(f"{name} must hold real numbers. Complex data not supported.")
+    if array.dtype.kind in "mM":
+        raise DataError(
+            f"{name} must hold numbers; it holds {array.dtype.type.__name__}. For dates, give a table whose columns "
+            "have names, and their bounds: domain=Domain({'born': ('1920-01-01', '2010-12-31'), ...})."
+        )
+    if array.dtype.kind not in "iufb":
+        raise DataError(f"{name} must hold numbers; it holds {array.dtype.type.__name__}.")
+    return array
+
+
+def _numbers(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    try:
+        if not any(isinstance(value, (str, bytes)) for value in array.flat):
+            return array.astype(float)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise DataTypeError(
+        f"{name} must hold numbers; some of its entries are not. "
+        "The argument must be free of strings and of other objects that are no numbers."
+    )

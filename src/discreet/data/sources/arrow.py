@@ -1,0 +1,130 @@
+"""Arrow tables and streams."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.data.sources.base import Source, broken, check_lengths, check_names, hiding, spans
+from discreet.domain import Domain
+from discreet.domain.arrow_columns import check_type, plain, read_column
+from discreet.domain.encoding import Encoder, Floats
+from discreet.errors import DataError
+
+
+class ArrowSource(Source):
+    """Record batches that hold the declared columns."""
+
+    columnar = True
+
+    def __init__(self, schema: pa.Schema, domain: Domain) -> None:
+        self.domain = domain
+        check_names(schema.names, domain)
+        for name, column in domain.inputs.items():
+            check_type(name, column, schema.field(name).type)
+
+    def size(self, batch: pa.RecordBatch) -> int:
+        """Number of rows of a batch."""
+        return int(batch.num_rows)
+
+    def kept(self, batch: pa.RecordBatch) -> NDArray[np.bool_] | None:
+        """Which rows of a batch lack no value, where others are dropped."""
+        if self.domain.missing != "drop":
+            return None
+        return np.asarray(_without_missing(batch, self.domain)[1].to_numpy(zero_copy_only=False))
+
+    def fill(self, batch: pa.RecordBatch, A: Floats, encoder: Encoder) -> int:
+        """Write x - c and the one-hot levels."""
+        if self.domain.missing == "drop":
+            arrays, kept = _without_missing(batch, self.domain)
+            batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)).filter(kept)
+        rows = int(batch.num_rows)
+        values = {name: read_column(batch.column(name), name, column) for name, column in self.domain.inputs.items()}
+        for name in self.domain.columns:
+            encoder.write(name, values, A[:rows])
+        return rows
+
+
+class TableSource(ArrowSource):
+    """An Arrow table in memory."""
+
+    def __init__(self, table: pa.Table, domain: Domain) -> None:
+        super().__init__(table.schema, domain)
+        self._table = table.select(list(domain.inputs))
+        self.total = table.num_rows
+
+    def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
+        """Slices of the table."""
+        wide = rows * 16
+        return (
+            self._table.slice(start, stop - start).to_batches(max_chunksize=rows)
+            for start, stop in spans(self._table.num_rows, wide)
+        )
+
+
+class BatchSource(ArrowSource):
+    """Record batches that come one after the other."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The record batches, of any length."""
+
+    def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
+        """One part a batch."""
+        for batch in self.batches():
+            yield [batch.slice(start, stop - start) for start, stop in spans(batch.num_rows, rows)]
+
+
+class StreamSource(BatchSource):
+    """A stream of record batches; one that is a table's can be opened again, others are read once."""
+
+    def __init__(self, reader: pa.RecordBatchReader, domain: Domain, *, once: bool = True) -> None:
+        super().__init__(reader.schema, domain)
+        self._reader = reader
+        self.once = once
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The batches of the stream."""
+        with hiding((pa.ArrowException, OSError), broken("stream of rows")):
+            yield from self._reader
+
+
+def open_stream(source: Any) -> pa.RecordBatchReader:
+    """Read anything that offers its rows as an Arrow stream."""
+    try:
+        return pa.RecordBatchReader.from_stream(source)
+    except (pa.ArrowException, TypeError, ValueError, OSError):
+        raise DataError(f"Cannot read rows from {type(source).__name__}: its stream holds no columns.") from None
+
+
+def is_stored(source: Any) -> bool:
+    """Whether a source of an Arrow stream is a table, which has a size and can be read again and again."""
+    return any(hasattr(source, name) for name in ("__len__", "num_rows", "shape")) and not hasattr(source, "__next__")
+
+
+def with_outcome(table: pa.Table, y: Any, name: str) -> pa.Table:
+    """A table with the outcome as one more column."""
+    try:
+        values = y if isinstance(y, (pa.Array, pa.ChunkedArray)) else pa.array(np.ravel(y), from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise DataError(
+            "y must hold numbers or the levels of one category; its entries are of several kinds."
+        ) from None
+    check_lengths([len(values), table.num_rows])
+    return table.append_column(name, values)
+
+
+def _without_missing(batch: pa.RecordBatch, domain: Domain) -> tuple[dict[str, pa.Array], pa.Array]:
+    """The declared columns of a batch, and which of its rows lack no value."""
+    arrays = {name: plain(batch.column(name), column) for name, column in domain.inputs.items()}
+    kept: Any = None
+    for array in arrays.values():
+        valid = pc.invert(pc.is_null(array, nan_is_null=pa.types.is_floating(array.type)))
+        kept = valid if kept is None else pc.and_(kept, valid)
+    return arrays, kept

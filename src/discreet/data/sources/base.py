@@ -1,0 +1,112 @@
+"""What every source of rows offers."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain import Domain
+from discreet.domain.encoding import Encoder, Floats
+from discreet.errors import DataError
+
+
+class Source(ABC):
+    """Rows of one domain, in parts that threads can read side by side.
+
+    Attributes
+    ----------
+    domain : Domain
+        The public facts; the source has been checked against them.
+    columnar : bool
+        Whether batches come a column at a time.
+    total : int or None
+        Number of rows where it is known beforehand: for the progress fraction only, never shown.
+    once : bool
+        Whether the rows can be read only once.
+    ordered : bool
+        Whether the rows come in the same order each time, so that they can be numbered.
+    """
+
+    domain: Domain
+    columnar: bool
+    total: int | None = None
+    once: bool = False
+    ordered: bool = True
+
+    @abstractmethod
+    def parts(self, rows: int) -> Iterator[Iterable[Any]]:
+        """Independent parts, each an iterable of batches of at most `rows` rows."""
+
+    @abstractmethod
+    def size(self, batch: Any) -> int:
+        """Number of rows of a batch."""
+
+    @abstractmethod
+    def fill(self, batch: Any, A: Floats, encoder: Encoder) -> int:
+        """Write x - c and the one-hot levels of a batch into A; return how many rows were written."""
+
+    def kept(self, batch: Any) -> NDArray[np.bool_] | None:
+        """Which rows of a batch `fill` writes; None for all of them."""
+        return None
+
+    def close(self) -> None:
+        """Let go of what reading holds open, after all rows or after a failure."""
+        return
+
+
+def check_names(names: list[str], domain: Domain) -> None:
+    """Refuse a table in which a declared column is absent or stands twice."""
+    counts = Counter(names)
+    for name in domain.inputs:
+        if not counts[name]:
+            raise DataError(f"Column {name!r} is declared but not in the data. Mend the schema or name other columns.")
+        if counts[name] > 1:
+            raise DataError(f"Column {name!r} stands twice in the data, so it is unclear which one is meant.")
+
+
+def check_lengths(lengths: Iterable[int]) -> int:
+    """The number of rows that all columns have."""
+    if len(different := set(lengths)) > 1:
+        raise DataError("X and y have different lengths: they must describe the same people.")
+    return different.pop()
+
+
+def comes_from(value: Any, *packages: str) -> bool:
+    """Whether the type of a value is defined by one of these packages, which need not be imported to tell."""
+    return type(value).__module__.partition(".")[0] in packages
+
+
+def missing_package(name: str) -> DataError:
+    """The error for an optional package that is not installed, with the line that installs it."""
+    return DataError(f'Reading this source needs the package {name}: pip install "discreet[{name}]"')
+
+
+@contextlib.contextmanager
+def hiding(errors: tuple[type[Exception], ...], instead: DataError) -> Iterator[None]:
+    """Put our own error in place of those of another package, which may quote data."""
+    try:
+        yield
+    except errors:
+        raise instead from None
+
+
+def broken(what: str) -> DataError:
+    """The error for rows that cannot be read to their end."""
+    return DataError(f"The {what} broke off: whatever produces its rows failed.")
+
+
+def spans(total: int, rows: int) -> Iterator[tuple[int, int]]:
+    """Consecutive row ranges of at most `rows` rows.
+
+    Examples
+    --------
+    >>> list(spans(5, 2))
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return ((start, min(start + rows, total)) for start in range(0, total, rows))

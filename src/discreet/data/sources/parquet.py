@@ -1,0 +1,49 @@
+"""Parquet files, streamed a row group at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.data.sources.arrow import ArrowSource
+from discreet.domain import Domain
+from discreet.errors import FileFormatError
+
+_BUFFER = 1 << 20
+
+
+class ParquetSource(ArrowSource):
+    """Row groups of Parquet files; every file must have the declared columns."""
+
+    def __init__(self, files: Sequence[Path], domain: Domain) -> None:
+        self._groups: list[tuple[Path, int]] = []
+        self.total = 0
+        for path in files:
+            metadata = open_parquet(path)
+            super().__init__(metadata.schema_arrow, domain)
+            self._groups += [(path, group) for group in range(metadata.num_row_groups)]
+            self.total += metadata.metadata.num_rows
+
+    def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
+        """One part a row group."""
+        return (self._read(path, group, rows) for path, group in self._groups)
+
+    def _read(self, path: Path, group: int, rows: int) -> Iterator[pa.RecordBatch]:
+        with open_parquet(path, buffer_size=_BUFFER, pre_buffer=False) as file:
+            columns = list(self.domain.inputs)
+            try:
+                yield from file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
+            except (pa.ArrowException, OSError):
+                raise FileFormatError(f"{path.name} is damaged: one of its row groups cannot be read.") from None
+
+
+def open_parquet(path: Path, **options: Any) -> pq.ParquetFile:
+    """Open a Parquet file, with an error that names it."""
+    try:
+        return pq.ParquetFile(path, **options)
+    except (pa.ArrowException, OSError):
+        raise FileFormatError(f"{path.name} is not a complete Parquet file.") from None

@@ -1,0 +1,253 @@
+"""What is publicly known of one column: its bounds, or its levels."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from discreet.core import checks
+from discreet.errors import DomainError
+
+Level = str | int | bool
+
+LARGEST = 2.0**960
+"""Bounds are at most this, and at least its inverse apart: a finite value minus a centre then stays finite."""
+
+_EPOCH = dt.date(1970, 1, 1)
+_HOW = (
+    "Give (low, high) for a number, a pair of ISO dates for a date, a list of levels for a category, or bool. "
+    "Take them from what is known of the subject, never from the data."
+)
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A number, or a date counted in days, that lies between two public bounds.
+
+    Examples
+    --------
+    >>> Numeric(18, 90, unit="years")
+    Numeric(low=18.0, high=90.0, unit='years', date=False)
+    """
+
+    low: float
+    high: float
+    unit: str | None = None
+    date: bool = False
+    factors: tuple[Factor, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+
+    def check(self, name: str, *, in_ball: bool = False) -> None:
+        """Refuse bounds that are not numbers, infinite, inverted, or beyond what float64 can centre and scale."""
+        if math.isnan(self.low) or math.isnan(self.high):
+            raise DomainError(f"Column {name!r}: a bound is NaN. {_HOW}")
+        if self.unit is not None and not isinstance(self.unit, str):
+            raise DomainError(f"Column {name!r}: the unit must be text.")
+        if (self.date or not in_ball) and (math.isinf(self.low) or math.isinf(self.high)):
+            raise DomainError(f"Column {name!r}: a bound is infinite, so no noise could hide one person. {_HOW}")
+        if not self.low < self.high:
+            raise DomainError(f"Column {name!r}: low = {self.low:g} must be below high = {self.high:g}.")
+        half, largest = self.high / 2 - self.low / 2, max(abs(self.low), abs(self.high))
+        if not in_ball and (largest > LARGEST or half < max(1 / LARGEST, largest * 2.0**-30)):
+            raise DomainError(
+                f"Column {name!r}: the bounds are too large or too close together for floating point. "
+                "Shift or scale the column first."
+            )
+
+    def short(self) -> str:
+        """The bounds as people write them."""
+        if self.date:
+            return f"({from_days(self.low)}, {from_days(self.high)})"
+        return f"({self.low:g}, {self.high:g})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        if self.factors:
+            return product_dict(self.factors)
+        bounds: dict[str, Any] = {}
+        for key, value in (("low", self.low), ("high", self.high)):
+            if math.isfinite(value):
+                bounds[key] = from_days(value) if self.date else value
+        return bounds | ({"unit": self.unit} if self.unit else {})
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """A category with a public list of levels; coefficients are reported against the first.
+
+    Examples
+    --------
+    >>> Categorical(("F", "M")).to_dict()
+    {'levels': ['F', 'M']}
+    """
+
+    levels: tuple[Level, ...]
+    factors: tuple[Factor, ...] = field(default=(), repr=False)
+    scale: float = field(default=1.0, repr=False)
+    """The largest size of the number that a derived category multiplies; 1 where it multiplies none."""
+
+    def check(self, name: str, *, in_ball: bool = False) -> None:
+        """Refuse empty, duplicate or mixed levels."""
+        if in_ball:
+            raise DomainError(f"Column {name!r} is a category and cannot be one of norm_columns.")
+        if len(self.levels) < 2:
+            raise DomainError(f"Column {name!r}: a category needs at least two levels.")
+        if len({type(level) for level in self.levels}) > 1 or not isinstance(self.levels[0], (str, int)):
+            raise DomainError(f"Column {name!r}: levels must be all text, all whole numbers, or false and true.")
+        if len(set(self.levels)) < len(self.levels):
+            raise DomainError(f"Column {name!r}: a level is listed twice.")
+        if any(isinstance(level, int) and not -(2**63) <= level < 2**63 for level in self.levels):
+            raise DomainError(f"Column {name!r}: a level is too large; whole numbers must fit 64 bits.")
+
+    def short(self) -> str:
+        """The levels as people write them."""
+        return f"{list(self.levels)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return product_dict(self.factors) if self.factors else {"levels": list(self.levels)}
+
+
+Column = Numeric | Categorical
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor of a derived column: a number to some power, or a category; see `discreet.domain.derived`."""
+
+    column: str
+    spec: Column
+    power: int = 1
+
+
+def product_dict(factors: tuple[Factor, ...]) -> dict[str, Any]:
+    """A JSON-ready description of a derived column: each factor with its own public facts."""
+    return {"product": [{"column": f.column, "power": f.power} | f.spec.to_dict() for f in factors]}
+
+
+def to_days(value: Any) -> float:
+    """Days since 1970-01-01 of a date, a datetime or ISO text.
+
+    Examples
+    --------
+    >>> to_days("1970-01-02T12:00:00")
+    1.5
+    """
+    if isinstance(value, str):
+        value = dt.datetime.fromisoformat(value)
+    if isinstance(value, dt.datetime):
+        moment = value.replace(tzinfo=None) if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
+        return (moment - dt.datetime(1970, 1, 1)) / dt.timedelta(days=1)
+    return float((value - _EPOCH).days)
+
+
+def from_days(days: float) -> str:
+    """ISO text of a number of days since 1970-01-01.
+
+    Examples
+    --------
+    >>> from_days(1.5), from_days(1.0)
+    ('1970-01-02T12:00:00', '1970-01-02')
+    """
+    moment = dt.datetime(1970, 1, 1) + dt.timedelta(days=days)
+    return moment.date().isoformat() if moment.time() == dt.time() else moment.isoformat()
+
+
+def parse_column(name: str, spec: Any) -> Column:
+    """Read one column's public facts from the short forms that people write.
+
+    Examples
+    --------
+    >>> parse_column("age", (18, 90))
+    Numeric(low=18.0, high=90.0, unit=None, date=False)
+    >>> parse_column("member", bool)
+    Categorical(levels=(False, True))
+    """
+    if isinstance(spec, (Numeric, Categorical)):
+        return spec
+    if spec is bool:
+        return Categorical((False, True))
+    if isinstance(spec, Mapping):
+        return _parse_mapping(name, spec)
+    if isinstance(spec, (list, set, frozenset)):
+        if isinstance(spec, (set, frozenset)):
+            raise DomainError(f"Column {name!r}: give the levels as a list, for the first one is the reference.")
+        return Categorical(tuple(spec))
+    if isinstance(spec, tuple) and len(spec) == 2:
+        return _parse_bounds(name, spec[0], spec[1], None)
+    raise DomainError(f"Column {name!r}: no usable bounds. {_HOW}")
+
+
+def _parse_mapping(name: str, spec: Mapping[str, Any]) -> Column:
+    unknown = set(spec) - {"low", "high", "unit", "levels", "type"}
+    if unknown:
+        raise DomainError(f"Column {name!r}: unknown entry {sorted(unknown)[0]!r}. {_HOW}")
+    if "levels" in spec:
+        if not isinstance(spec["levels"], (list, tuple)):
+            raise DomainError(f"Column {name!r}: levels must be a list.")
+        return Categorical(tuple(spec["levels"]))
+    if spec.get("type") == "bool":
+        return Categorical((False, True))
+    if "low" not in spec or "high" not in spec:
+        raise DomainError(f"Column {name!r}: bounds are missing. {_HOW}")
+    return _parse_bounds(name, spec["low"], spec["high"], spec.get("unit"))
+
+
+def _parse_bounds(name: str, low: Any, high: Any, unit: str | None) -> Numeric:
+    dates = (str, dt.date)
+    try:
+        if isinstance(low, dates) and isinstance(high, dates):
+            return Numeric(to_days(low), to_days(high), unit, date=True)
+        return Numeric(float(low), float(high), unit)
+    except (TypeError, ValueError, OverflowError):
+        raise DomainError(f"Column {name!r}: the bounds are neither numbers nor ISO dates. {_HOW}") from None
+
+
+def unbounded(spec: Any) -> Any:
+    """A column's facts with infinite bounds where they are not written, which is allowed inside a ball."""
+    if not isinstance(spec, Mapping) or not set(spec) <= {"low", "high", "unit"}:
+        return spec
+    return {"low": -math.inf, "high": math.inf, **spec}
+
+
+def bounded_columns(argument: str, bounds: Any, names: Sequence[str]) -> dict[str, Column]:
+    """Numeric columns from a pair of bounds, each a number for all of them or one number a column."""
+    if not names:
+        return {}
+    how = f"{argument}=(low, high), each a number or one number a column, known without looking at the data"
+    if bounds is None:
+        instead = " (or data_norm=, a bound on the norm of a row)" if argument == "bounds_X" else ""
+        raise DomainError(f"No bounds: give {how}{instead}.")
+    try:
+        low, high = bounds
+        lows = np.broadcast_to(np.asarray(low, dtype=float), (len(names),))
+        highs = np.broadcast_to(np.asarray(high, dtype=float), (len(names),))
+    except (TypeError, ValueError, OverflowError):
+        raise DomainError(f"{argument} has the wrong shape or is not numeric: give {how}.") from None
+    return {name: Numeric(a, b) for name, a, b in zip(names, lows.tolist(), highs.tolist(), strict=True)}
+
+
+def norm_columns_of(columns: dict[str, Column], data_norm: Any, names: Sequence[str] | None) -> tuple[str, ...]:
+    """The columns that a bound on the norm covers: those named, or all numbers."""
+    if data_norm is None:
+        if names is not None:
+            raise DomainError("norm_columns needs data_norm, the bound on their Euclidean norm.")
+        return ()
+    if not checks.is_real(data_norm) or not 1 / LARGEST <= data_norm <= LARGEST:
+        raise DomainError(f"data_norm must be a finite number above 0, got {data_norm!r}.")
+    if names is None:
+        return tuple(name for name, column in columns.items() if isinstance(column, Numeric) and not column.factors)
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise DomainError("norm_columns must be a list of column names.")
+    unknown = [name for name in names if name not in columns or columns[name].factors]
+    if unknown:
+        raise DomainError(f"norm_columns names {unknown[0]!r}, which is not a declared column of the data.")
+    return tuple(dict.fromkeys(names))

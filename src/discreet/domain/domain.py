@@ -1,0 +1,309 @@
+"""The public facts about a table: what each column may hold, and how rows become bounded vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from discreet.core import checks
+from discreet.domain import contrasts, derived
+from discreet.domain.columns import (
+    Categorical,
+    Column,
+    Numeric,
+    bounded_columns,
+    norm_columns_of,
+    parse_column,
+    unbounded,
+)
+from discreet.errors import DomainError, NotReleasedError, ParameterError
+
+LATTICE_BITS = 20
+"""Entries are rounded to multiples of 2^-20, so a sum of 8,192 products is exact in float64."""
+
+CONSTANT = "(intercept)"
+"""Name of the column of ones."""
+
+
+class Entry(NamedTuple):
+    """One coordinate of an encoded row: a number, or one level of a category."""
+
+    name: str
+    column: str
+    level: int | None
+
+
+@dataclass(frozen=True, init=False)
+class Domain:
+    """Public bounds and categories of the columns of a table.
+
+    Parameters
+    ----------
+    columns : mapping of name to bounds
+        ``(low, high)`` for a number, a pair of ISO dates for a date, a list of levels for a category, ``bool``,
+        or a dict with ``low``, ``high``, ``unit`` or ``levels``. Bounds are facts that you know without looking
+        at the data: values outside are moved to the nearest bound, silently.
+    data_norm : float, optional
+        Bound on the Euclidean norm of ``norm_columns``, in their own units; longer rows are shortened to it,
+        after the columns' own bounds are applied.
+    norm_columns : sequence of str, optional
+        The columns that `data_norm` covers; all numeric ones by default.
+    intercept : bool
+        Whether models have an intercept. Without one, columns are scaled but not centred.
+    missing : {"error", "drop"}
+        What to do with a row that lacks a value.
+
+    Examples
+    --------
+    >>> domain = Domain({"age": (18, 90), "sex": ["F", "M"], "income": (0, 200_000)})
+    >>> [entry.name for entry in domain.entries]
+    ['(intercept)', 'age', 'sex[F]', 'sex[M]', 'income']
+    >>> domain.norm_squared(range(4))
+    3.0
+    """
+
+    columns: dict[str, Column]
+    data_norm: float | None
+    norm_columns: tuple[str, ...]
+    intercept: bool
+    missing: Literal["error", "drop"]
+    _ball: frozenset[str]
+
+    def __init__(
+        self,
+        columns: Mapping[str, Any],
+        *,
+        data_norm: float | None = None,
+        norm_columns: Sequence[str] | None = None,
+        intercept: bool = True,
+        missing: Literal["error", "drop"] = "error",
+    ) -> None:
+        if not isinstance(columns, Mapping) or not columns:
+            raise DomainError(
+                "A domain needs bounds for at least one column, for example Domain({'age': (18, 90)}). "
+                "`discreet schema init FILE` writes a form to fill in."
+            )
+        parsed = {str(name): parse_column(str(name), spec) for name, spec in columns.items()}
+        if len(parsed) < len(columns):
+            raise DomainError("Two columns have the same name once it is written as text. Rename one of them.")
+        ball = norm_columns_of(parsed, data_norm, norm_columns)
+        object.__setattr__(self, "_ball", frozenset(ball))
+        for name, column in parsed.items():
+            if not name or name == CONSTANT:
+                raise DomainError(f"{name!r} cannot be the name of a column.")
+            column.check(name, in_ball=name in self._ball)
+        object.__setattr__(self, "columns", parsed)
+        object.__setattr__(self, "data_norm", None if data_norm is None else float(data_norm))
+        object.__setattr__(self, "norm_columns", ball)
+        object.__setattr__(self, "intercept", bool(checks.choice("intercept", intercept, (True, False))))
+        object.__setattr__(self, "missing", checks.choice("missing", missing, ("error", "drop")))
+        self._check_entries()
+        _ = self.inputs
+
+    @classmethod
+    def from_bounds(
+        cls,
+        features: Sequence[str],
+        targets: Sequence[str] = (),
+        *,
+        bounds_X: Any = None,
+        bounds_y: Any = None,
+        data_norm: float | None = None,
+        intercept: bool = True,
+    ) -> Domain:
+        """Describe plain arrays by the bounds of X and y.
+
+        Parameters
+        ----------
+        features, targets : sequence of str
+            Names for the columns of X and of y.
+        bounds_X, bounds_y : (low, high)
+            Each a number for all columns or one number a column.
+        data_norm : float, optional
+            Bound on the Euclidean norm of a row of X; may stand in for `bounds_X`.
+        intercept : bool
+            Whether models have an intercept.
+
+        Examples
+        --------
+        >>> Domain.from_bounds(["a", "b"], ["y"], bounds_X=(0, [1, 2]), bounds_y=(-1, 1)).columns["b"].high
+        2.0
+        """
+        if bounds_X is None and data_norm is not None:
+            bounds_X = (-math.inf, math.inf)
+        features, targets = list(features), list(targets)
+        if (twice := checks.repeated(features + targets)) is not None:
+            raise DomainError(f"Column {twice!r} is named twice among those of X and y.")
+        columns = bounded_columns("bounds_X", bounds_X, features) | bounded_columns("bounds_y", bounds_y, targets)
+        ball = None if data_norm is None else features
+        return cls(columns, data_norm=data_norm, norm_columns=ball, intercept=intercept)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Domain:
+        """Read a TOML or JSON schema."""
+        from discreet.domain.schema import read_schema
+
+        return cls.from_dict(read_schema(path))
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Domain:
+        """Rebuild a domain from `to_dict` or from a parsed schema."""
+        options = {k: facts[k] for k in ("data_norm", "norm_columns", "intercept", "missing") if k in facts}
+        columns = {name: derived.parse_derived(name, spec) for name, spec in dict(facts.get("columns", {})).items()}
+        if options.get("data_norm") is not None:
+            columns = {name: unbounded(spec) for name, spec in columns.items()}
+        return cls(columns, **options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description that `from_dict` reads back."""
+        facts: dict[str, Any] = {
+            "columns": {name: column.to_dict() for name, column in self.columns.items()},
+            "intercept": self.intercept,
+            "missing": self.missing,
+        }
+        if self.data_norm is not None:
+            facts |= {"data_norm": self.data_norm, "norm_columns": list(self.norm_columns)}
+        return facts
+
+    def select(self, names: Iterable[str]) -> Domain:
+        """The domain of some of the columns, in the given order."""
+        names = list(names)
+        kept = self.require(names)
+        ball = [name for name in self.norm_columns if name in kept]
+        return Domain(
+            {name: self.columns[name] for name in names},
+            data_norm=self.data_norm if ball else None,
+            norm_columns=ball or None,
+            intercept=self.intercept,
+            missing=self.missing,
+        )
+
+    def require(self, names: Iterable[str]) -> set[str]:
+        """Refuse names that are repeated or unknown."""
+        seen: set[str] = set()
+        for name in names:
+            if name not in self.columns:
+                raise DomainError(f"Column {name!r} is not declared. Declared: {', '.join(self.columns)}.")
+            if name in seen:
+                raise DomainError(f"Column {name!r} is named twice.")
+            seen.add(name)
+        return seen
+
+    @cached_property
+    def inputs(self) -> dict[str, Column]:
+        """The columns to read from the data: those of the domain, or the factors of derived ones."""
+        return derived.inputs(self.columns)
+
+    # ---------------------------------------------------------------- encoded rows
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The coordinates of an encoded row z: the constant, then each column in order."""
+        entries = [Entry(CONSTANT, CONSTANT, None)]
+        for name, column in self.columns.items():
+            if isinstance(column, Numeric):
+                entries.append(Entry(name, name, None))
+            else:
+                entries += [Entry(f"{name}[{level}]", name, i) for i, level in enumerate(column.levels)]
+        return tuple(entries)
+
+    def _check_entries(self) -> None:
+        if (twice := checks.repeated([entry.name for entry in self.entries])) is not None:
+            raise DomainError(f"Two columns would both be shown as {twice!r}. Rename one of them.")
+
+    @cached_property
+    def positions(self) -> dict[str, list[int]]:
+        """Where each column stands in an encoded row."""
+        places: dict[str, list[int]] = {}
+        for i, entry in enumerate(self.entries):
+            places.setdefault(entry.column, []).append(i)
+        return places
+
+    def design(self, features: Sequence[str]) -> list[int]:
+        """Coordinates of the regressors: the constant, numbers, and every level of a category but the first."""
+        self.require(features)
+        return contrasts.design(self, features)
+
+    def target(self, name: str) -> int:
+        """Coordinate of an outcome: a number, one named level, or the second level of a two-level category."""
+        if self._index.get(name, 0) > 0:
+            return self._index[name]
+        places = self.positions.get(name, [])
+        if name == CONSTANT or not places:
+            raise NotReleasedError(f"Column {name!r} is not declared. Declared: {', '.join(self.columns)}.")
+        if len(places) != 2:
+            raise ParameterError(
+                f"Column {name!r} is a category of {len(places)} levels; name one level as the outcome, "
+                f"for example {self.entries[places[-1]].name!r}."
+            )
+        return places[1]
+
+    def exclusive(self, indices: Sequence[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which pairs of coordinates are at different levels of one category, so that their product is always 0."""
+        return contrasts.exclusive(self, indices)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {entry.name: i for i, entry in enumerate(self.entries)}
+
+    def indices(self, names: Iterable[str]) -> list[int]:
+        """Coordinates of encoded entries by name."""
+        return [self._index[name] for name in names]
+
+    def map(self, column: str) -> tuple[float, float]:
+        """Centre c and half-width h with z = (x - c)/h; (0, 1) for the constant and for plain levels."""
+        spec = self.columns.get(column)
+        if not isinstance(spec, Numeric):
+            return 0.0, 1.0 if spec is None else spec.scale
+        if column in self._ball:
+            return 0.0, self.data_norm or 1.0
+        if not self.intercept:
+            return 0.0, max(abs(spec.low), abs(spec.high))
+        return spec.low / 2 + spec.high / 2, spec.high / 2 - spec.low / 2
+
+    def norm_squared_lattice(self, indices: Iterable[int]) -> int:
+        """Largest squared norm of the given coordinates of a rounded row, in lattice units, exactly.
+
+        The constant, each category and each number outside the ball add at most 1; rounding to the nearest
+        lattice point cannot take a number past 1, which is itself on the lattice. The ball adds its squared
+        radius, enlarged by what rounding its coordinates can add.
+        """
+        one = 1 << (2 * LATTICE_BITS)
+        columns = {self.entries[i].column for i in indices}
+        in_ball = len(columns.intersection(self.norm_columns))
+        return (len(columns) - in_ball) * one + min(in_ball * one, self.ball_lattice if in_ball else 0)
+
+    @cached_property
+    def ball_lattice(self) -> int:
+        """Squared norm that the rounded coordinates of the ball never exceed, in lattice units."""
+        return ((1 << LATTICE_BITS) + math.isqrt(len(self.norm_columns)) // 2 + 2) ** 2
+
+    def norm_squared(self, indices: Iterable[int]) -> float:
+        """`norm_squared_lattice` in units of the mapped columns."""
+        return math.ldexp(float(self.norm_squared_lattice(indices)), -2 * LATTICE_BITS)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{n!r}: {c.short()}" for n, c in list(self.columns.items())[:8])
+        more = ", ..." if len(self.columns) > 8 else ""
+        ball = "" if self.data_norm is None else f", data_norm={self.data_norm:g}"
+        return f"Domain({{{shown}{more}}}{ball})"
+
+    def __eq__(self, other: object) -> bool:
+        return self._facts == other._facts if isinstance(other, Domain) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._facts)
+
+    @property
+    def _facts(self) -> tuple[Any, ...]:
+        """What makes two domains the same; the order of the columns does, for it is that of encoded rows."""
+        return tuple(self.columns.items()), self.data_norm, self.norm_columns, self.intercept, self.missing
+
+
+__all__ = ["CONSTANT", "LATTICE_BITS", "Categorical", "Domain", "Entry", "Numeric"]

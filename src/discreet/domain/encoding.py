@@ -1,0 +1,185 @@
+"""From raw columns to lattice integers: centre, scale, clip to the box, shorten to the ball, round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain import derived
+from discreet.domain.columns import Column
+from discreet.domain.domain import LATTICE_BITS, Domain, Numeric
+from discreet.errors import MISSING, DataError
+
+Floats = NDArray[np.float64]
+ONE = float(1 << LATTICE_BITS)
+_MAX = np.finfo(float).max
+_HUGE = 2.0**480
+STRETCH = 8192
+
+
+class Encoder:
+    """Encodes batches of rows of one domain, in place.
+
+    A batch A holds one encoded row a line, in either memory order. The caller writes the constant, the one-hot
+    levels, and x - c for every number; `finish` turns them into integers q = round(2^k z), held exactly in
+    float64, with sum q^2 within `Domain.norm_squared_lattice`.
+
+    Parameters
+    ----------
+    domain : Domain
+        The public facts.
+    clip : bool
+        Whether the factors of derived columns are clipped to their bounds: always, except to predict.
+
+    Examples
+    --------
+    >>> encoder = Encoder(Domain({"age": (20, 60)}))
+    >>> A = encoder.empty(2)
+    >>> A[:, 1] = [40 - encoder.centre[1], 99 - encoder.centre[1]]
+    >>> encoder.finish(A)
+    >>> (A / ONE).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
+
+    def __init__(self, domain: Domain, *, clip: bool = True) -> None:
+        self.domain = domain
+        self._clip = clip
+        maps = [domain.map(entry.column) for entry in domain.entries]
+        self.centre: Floats = np.array([c for c, _ in maps])
+        self.half: Floats = np.array([h for _, h in maps])
+        counted = [self._is_counted(entry.column) for entry in domain.entries]
+        self.unit: Floats = np.where(counted, ONE, 1.0)
+        self._scale = np.where(counted, 1.0, ONE / self.half)
+        self._low, self._high = self._box()
+        self._symmetric = bool(np.all(self._low == -ONE) and np.all(self._high == ONE))
+        places = sorted(domain.positions[name][0] for name in domain.norm_columns)
+        self._ball: slice | list[int] | None = None
+        if places:
+            contiguous = places[-1] - places[0] + 1 == len(places)
+            self._ball = slice(places[0], places[-1] + 1) if contiguous else places
+
+    def _box(self) -> tuple[Floats, Floats]:
+        low, high = np.full(len(self.centre), -ONE), np.full(len(self.centre), ONE)
+        columns = [self.domain.columns.get(entry.column) for entry in self.domain.entries]
+        numbers = [i for i, column in enumerate(columns) if isinstance(column, Numeric)]
+        bounds = np.array([(column.low, column.high) for column in columns if isinstance(column, Numeric)])
+        if numbers:
+            with np.errstate(over="ignore"):
+                ends = (bounds - self.centre[numbers, None]) * self._scale[numbers, None]
+            low[numbers], high[numbers] = np.clip(ends, -_MAX, _MAX).T
+        return np.rint(low), np.rint(high)
+
+    def empty(self, rows: int, *, columnar: bool = False) -> Floats:
+        """A batch with the constant in place and zeros elsewhere."""
+        A = np.zeros((rows, len(self.centre)), order="F" if columnar else "C")
+        A[:, 0] = ONE
+        return A
+
+    def _is_counted(self, name: str) -> bool:
+        """Whether a coordinate is 0 or 1: the constant, or a level that multiplies no number."""
+        column = self.domain.columns.get(name)
+        numbers = () if column is None else (column, *(factor.spec for factor in column.factors))
+        return not any(isinstance(spec, Numeric) for spec in numbers)
+
+    def write(self, name: str, values: Mapping[str, NDArray[Any]], A: Floats) -> None:
+        """Write one column into A: x - c, or the one-hot levels; `values` are numbers, or codes of levels."""
+        column, places = self.domain.columns[name], self.domain.positions[name]
+        if isinstance(column, Numeric):
+            x = self._product(column, values) if column.factors else values[name]
+            np.subtract(x, self.centre[places[0]], out=A[:, places[0]])
+            return
+        cells = derived.cell(column, values) if column.factors else values[name]
+        levels = A[:, places[0] : places[-1] + 1]
+        levels[:] = 0.0
+        levels[np.arange(len(A)), cells] = ONE if self._is_counted(name) else self._product(column, values)
+
+    def _product(self, column: Column, values: Mapping[str, NDArray[Any]]) -> Floats:
+        return derived.number(column, values, refuse_non_finite, clip=self._clip)
+
+    def centred(self, A: Floats) -> None:
+        """Turn a batch of numbers x into x - c."""
+        if self.centre.any():
+            _by_row(np.subtract, A, self.centre)
+
+    def finish(self, A: Floats) -> None:
+        """Scale, clip and round a batch that holds x - c."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(A.sum()):
+                self._refuse_non_finite(A)
+            _by_row(np.multiply, A, self._scale)
+        if self._symmetric:
+            np.clip(A, -ONE, ONE, out=A)
+        else:
+            _by_row(np.clip, A, self._low, self._high)
+        if self._ball is None:
+            np.rint(A, out=A)
+        else:
+            self._shorten(A)
+
+    def _shorten(self, A: Floats) -> None:
+        ball = self._ball
+        far = np.flatnonzero(_row_squares(A[:, ball]) > ONE**2 * (1 - 2.0**-30))
+        if len(far) == len(A):
+            A[:, ball] = _onto_ball(A[:, ball])
+        elif len(far):
+            rows = A[far]
+            rows[:, ball] = _onto_ball(rows[:, ball])
+            A[far] = rows
+        np.rint(A, out=A)
+        inside = _row_squares(A[:, ball]) <= self.domain.ball_lattice
+        if not inside.all():
+            A[:, ball] *= inside[:, None]
+
+    def _refuse_non_finite(self, A: Floats) -> None:
+        for i, entry in enumerate(self.domain.entries):
+            refuse_non_finite(entry.column, A[:, i])
+
+
+def _by_row(operation: Callable[..., Floats], A: Floats, *vectors: Floats) -> None:
+    """Apply an operation with vectors to every row, in place.
+
+    numpy buffers vectors shorter than STRETCH, at twice the time or more, so short rows are taken several at a time.
+    """
+    k = -(-STRETCH // A.shape[1])
+    whole = len(A) // k * k if A.flags.c_contiguous else 0
+    if whole:
+        stretches = A[:whole].reshape(-1, k * A.shape[1])
+        operation(stretches, *(np.tile(vector, k) for vector in vectors), out=stretches)
+    operation(A[whole:], *vectors, out=A[whole:])
+
+
+def refuse_non_finite(name: str, values: NDArray[Any]) -> None:
+    """Refuse numbers that are missing or infinite, naming the column only."""
+    if not np.isfinite(values).all():
+        kind = "missing values (NaN)" if np.isnan(values).any() else "infinite values"
+        hint = MISSING if "NaN" in kind else "mend them before the release"
+        raise DataError(f"Column {name!r} holds {kind}. Remedy: {hint}.")
+
+
+def _row_squares(Z: Floats) -> Floats:
+    """Squared norms, exact for integers; for others the last bits depend on the memory order."""
+    with np.errstate(over="ignore"):
+        squares: Floats = np.einsum("ij,ij->i", Z, Z)
+    return squares
+
+
+def _onto_ball(Z: Floats) -> Floats:
+    """Rows shortened to the ball, each by a sum in the order of its columns, so that only its own values matter."""
+    with np.errstate(over="ignore"):
+        squares = _in_order(Z)
+    huge = squares > _HUGE**2
+    if huge.any():
+        Z = Z * np.where(huge, ONE / np.abs(Z).max(axis=1), 1.0)[:, None]
+        squares = _in_order(Z)
+    shortened: Floats = Z * (ONE / np.maximum(np.sqrt(squares), ONE))[:, None]
+    return shortened
+
+
+def _in_order(Z: Floats) -> Floats:
+    squares = np.zeros(len(Z))
+    for column in Z.T:
+        squares += column * column
+    return squares

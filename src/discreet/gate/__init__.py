@@ -1,0 +1,1 @@
+"""The gate: the only place that sees exact statistics and noise together."""

@@ -1,0 +1,78 @@
+"""The fourth gate: gradient descent on exact moments; it sees them and noise together. Proofs: mathematics.md, 8.8."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.data.moments import Moments
+from discreet.domain import LATTICE_BITS
+from discreet.gate.randomness import Entropy, add_rounded_normal
+from discreet.gate.session import Release, check_rows
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.events.coefficients import ROUND_UP
+from discreet.privacy.events.iterates import GradientEvent
+from discreet.privacy.points import POINT_BITS, kept
+
+Floats = NDArray[np.float64]
+
+
+def release_descent(
+    moments: Moments, event: GradientEvent, steps: int, step: float, radius: float, release: Release
+) -> tuple[Certificate, Floats]:
+    """Descend with noise that costs the event's `step_mu` each time, and certify; the last iterate."""
+    check_rows(moments.count)
+    release.charge(mu=math.sqrt(steps) * event.step_mu * (1 + 2.0**-30))
+    theta, done = descend(moments, event, steps, step, radius, release.source)
+    certificate = release.certify(moments.domain, done)
+    return certificate, theta
+
+
+def descend(
+    moments: Moments, event: GradientEvent, steps: int, step: float, radius: float, source: Entropy
+) -> tuple[Floats, GradientEvent]:
+    """Noisy gradient descent from 0, exact: the last iterate, and the event with all those before.
+
+    The gradient X'X theta - X'y of an iterate on the lattice is a vector of integers in units of 2^-56.
+    """
+    S, v = moments.equations(event.design, event.target)
+    bits = limb_bits(radius, len(v))
+    limbs, v = _limbs(S, bits), v * (1 << POINT_BITS)
+    units = 2 * LATTICE_BITS + POINT_BITS
+    theta = np.zeros(len(event.design))
+    points: list[float] = []
+    for _ in range(steps):
+        point = theta.tolist()
+        sd = event.sd_at(math.hypot(*point) * ROUND_UP)
+        whole = np.ldexp(theta, POINT_BITS).astype(np.int64)
+        noisy, exponent = add_rounded_normal(_product(limbs, bits, whole) - v, math.ldexp(sd, units), source)
+        points += point
+        theta = kept(theta - step * np.ldexp(noisy.astype(float), exponent - units), radius)
+    return theta, replace(event, iterates=tuple(points))
+
+
+def limb_bits(radius: float, d: int) -> int:
+    """How long limbs may be, so that d of them times entries of an iterate add up to less than 2^62."""
+    longest = int(math.ldexp(radius, POINT_BITS)) + 1
+    return 62 - longest.bit_length() - d.bit_length()
+
+
+def _limbs(S: NDArray[Any], bits: int) -> list[NDArray[np.int64]]:
+    """Integers as limbs, the last of which has the sign."""
+    limbs = []
+    while any(abs(int(value)) >= 1 << bits for value in (S.min(), S.max())):
+        limbs.append((S & ((1 << bits) - 1)).astype(np.int64))
+        S = S >> bits
+    return [*limbs, S.astype(np.int64)]
+
+
+def _product(limbs: list[NDArray[np.int64]], bits: int, whole: NDArray[np.int64]) -> NDArray[Any]:
+    """The exact product of a matrix and a vector."""
+    total: NDArray[Any] = (limbs[-1] @ whole).astype(object)
+    for limb in reversed(limbs[:-1]):
+        total = (total << bits) + limb @ whole
+    return total

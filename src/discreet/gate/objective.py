@@ -1,0 +1,161 @@
+"""The second gate: minimisers of perturbed objectives. It sees rows and noise together; proofs in mathematics.md, 7.
+
+The noise b is a real Gaussian (or spherical Laplace) vector, rounded. The solver stops where the gradient, with all
+that floating point and the rounding of b may have done to it, is within the event's tolerance; so the result lies
+within tolerance/lambda of the exact minimiser, and the noise on top of it hides that difference. It is rounded to a
+grid. Whether that holds is decided by public facts and by what would be released, never by the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.data.rows import Rows
+from discreet.errors import DataError, DiscreetError, GuaranteeError
+from discreet.gate.laplace import spherical_laplace
+from discreet.gate.noise import add_normal
+from discreet.gate.randomness import NO_NOISE, Entropy, rounded_normal
+from discreet.gate.session import Release
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.rounding import most_rows
+from discreet.released.solve.newton import Penalty, minimise
+
+Floats = NDArray[np.float64]
+
+_GRID_BITS = 36
+"""The noise in the objective is rounded to 2^-36 of its sd."""
+
+_ENOUGH = 64
+"""With this many blocks of rows, the solver starts from the solution for one block in sixteen."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One objective to minimise: what the outcome of a row is, the penalty, the noise, and a bound on |theta|."""
+
+    label: Callable[[Floats], Floats]
+    penalty: Penalty
+    event: ObjectiveEvent
+    radius: float | None = None
+
+
+def release_minimisers(
+    rows: Rows,
+    tasks: Sequence[Task],
+    promise: Guarantee,
+    method: str,
+    public_rows: int | None,
+    random_state: object,
+    then: Callable[[list[Floats]], Sequence[Task]] | None = None,
+    reserved: Sequence[ObjectiveEvent] = (),
+) -> tuple[Certificate, list[Floats]]:
+    """Minimise perturbed objectives and certify the minimisers.
+
+    Parameters
+    ----------
+    rows, tasks : Rows, sequence of Task
+        The private rows, and what to minimise.
+    promise, method, public_rows, random_state
+        As for other releases.
+    then, reserved : callable, sequence of ObjectiveEvent
+        Further tasks that depend on the minimisers so far; each event must keep what that of `reserved` declares.
+    """
+    release = Release.begin(promise, method, public_rows, random_state)
+    most = most_rows(release.rows)
+    if rows.count > most:
+        raise DataError(_TOO_MANY)
+    certificate = release.certify(rows.domain, *(task.event for task in tasks), *reserved)
+    release.charge(epsilon=max(promise.epsilon, certificate.epsilon))
+    thetas = [_release(rows, task, most, release.source) for task in tasks]
+    if then is None:
+        return certificate, thetas
+    more = list(then(thetas))
+    if [task.event.declared for task in more] != [event.declared for event in reserved]:
+        raise GuaranteeError("A later stage is not the one that was declared. This is a defect of discreet.")
+    certificate = release.certify(rows.domain, *(task.event for task in [*tasks, *more]))
+    return certificate, thetas + [_release(rows, task, most, release.source) for task in more]
+
+
+def _release(rows: Rows, task: Task, most: float, source: Entropy) -> Floats:
+    """One minimiser with its noise; `most` is the number of rows that rounding errors are bounded for."""
+    event, penalty = task.event, task.penalty
+    if not event.modulus <= penalty.modulus:
+        raise GuaranteeError("The penalty is less convex than its event says. This is a defect of discreet.")
+    d = len(rows.design)
+    b, error = _noise(event, d, source)
+    error += _edge(task, most) + 2.0**-48 * (float(np.linalg.norm(b)) + event.tolerance)
+    if not error <= event.tolerance / 8:
+        raise DiscreetError("Rounding errors may exceed their bound, whatever the rows are. Nothing was released.")
+    theta = np.zeros(d)
+    for every in (16, 1) if rows.blocks >= _ENOUGH else (1,):
+
+        def smooth(at: Floats, every: int = every) -> tuple[float, Floats, Floats]:
+            sums = rows.sums(event.loss, at, task.label, every=every)
+            return sums.value, sums.gradient, sums.hessian
+
+        goal = event.tolerance / 4 if every == 1 else event.scale / 8
+        theta = minimise(smooth, b, penalty, theta, goal, task.radius)[0]
+    released = _hidden(theta, event, source)
+    largest = event.largest(most, float(penalty.quadratic.max()))
+    if not float(np.linalg.norm(released)) + _reach(event, d) <= largest:
+        raise DataError(_TOO_LONG)
+    return _sparse(released, event, penalty) if source is not NO_NOISE else released
+
+
+def _edge(task: Task, most: float) -> float:
+    """What a norm that is the radius up to a relative 2^-48 counts for in the gradient (mathematics.md, 7.7)."""
+    if task.radius is None:
+        return 0.0
+    steepest = most * task.event.smoothness + task.event.modulus
+    return 2.0**-48 * task.radius * math.sqrt(task.event.modulus * steepest)
+
+
+def _reach(event: ObjectiveEvent, d: int) -> float:
+    """What the noise on the result, and the solver's error, are longer than with a probability below 1e-30."""
+    longest = math.sqrt(d) + 12 if event.noise == "gaussian" else d + 12 * math.sqrt(d) + 72
+    return event.output * longest + event.tolerance / event.modulus
+
+
+def _sparse(theta: Floats, event: ObjectiveEvent, penalty: Penalty) -> Floats:
+    """Coefficients under an l1 norm that are within the noise on the result are zeros of the minimiser: say so."""
+    sd = event.output * (1.0 if event.noise == "gaussian" else math.sqrt(len(theta) + 1))
+    return np.where((penalty.l1 > 0) & (np.abs(theta) <= 8 * sd), 0.0, theta)
+
+
+def _noise(event: ObjectiveEvent, d: int, source: Entropy) -> tuple[Floats, float]:
+    """The noise of the objective, and a bound on the norm of its rounding error."""
+    if source is NO_NOISE:
+        return np.zeros(d), 0.0
+    if event.noise == "laplace":
+        b, error = spherical_laplace(d, source)
+        return event.scale * b, event.scale * error
+    z = np.ldexp(rounded_normal(np.zeros(d), 2.0**_GRID_BITS, source).astype(float), -_GRID_BITS)
+    return event.scale * z, event.scale * math.sqrt(d) * 2.0**-_GRID_BITS
+
+
+def _hidden(theta: Floats, event: ObjectiveEvent, source: Entropy) -> Floats:
+    """Theta with the noise that hides where the solver stopped, rounded to a grid of 2^-30 of that noise."""
+    grid = math.ldexp(1.0, math.frexp(event.output)[1] - 31)
+    if source is NO_NOISE:
+        return theta
+    if event.noise == "laplace":
+        released: Floats = np.rint((theta + event.output * spherical_laplace(len(theta), source)[0]) / grid) * grid
+        return released
+    return add_normal(theta, event.output, source)
+
+
+_TOO_MANY = (
+    "The table has more than twice as many rows as rows= says, or more than 2^20 without rows=. The promise is "
+    "about smaller tables: declare a larger public number. Nothing was released."
+)
+_TOO_LONG = (
+    "The coefficients that would be released are too large for the rounding errors that this release declares. Choose "
+    "a larger alpha, or a smaller public rows= if there are fewer. Nothing was released."
+)

@@ -1,0 +1,1 @@
+"""What people use: private estimators with scikit-learn's interface."""

@@ -1,0 +1,213 @@
+"""DPLinearRegression: the default, noise-aware linear regression."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core import checks
+from discreet.core.progress import Progress
+from discreet.data.histogram import Histogram
+from discreet.data.inputs import design_names
+from discreet.data.moments import Moments
+from discreet.domain import Domain, Numeric
+from discreet.errors import DiscreetWarning, DomainError
+from discreet.gate.moments import Counts, Want, release_counts
+from discreet.models.asked import Asked
+from discreet.models.base import MomentsRegressor
+from discreet.privacy import gdp
+from discreet.privacy.guarantee import Guarantee
+from discreet.released.moments import PrivateMoments
+from discreet.released.solve import outcome
+from discreet.released.solve.equations import NormalEquations
+from discreet.released.solve.noise_aware import noise_aware
+
+SHARES = {"counts": 0.06, "gram": 0.40, "cross": 0.50, "squares": 0.04}
+"""How mu^2 is split."""
+
+LOOSE = 0.01
+"""Bounds are far too wide where the outcome's mean square is below this share of the largest possible."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DPLinearRegression(MomentsRegressor):
+    """Private linear regression that knows its own noise: the default, and the most accurate.
+
+    Noisy counts of the outcome, for 6 % of the budget, tell how far its bounds can be narrowed before clipping costs
+    more than the noise that it saves. Then X'X, X'y and y'y are released once, and the coefficients are the posterior
+    mean under a prior whose scale the release itself gives (`released.solve.noise_aware`). With much data nothing is
+    clipped, nothing is shrunk, and the result is that of ordinary least squares.
+
+    Parameters
+    ----------
+    {parameters}
+    narrow : bool
+        Whether the outcome's bounds may be narrowed. Then all rows are read twice: once before any noise is drawn,
+        which finds bad data, and once with the narrower bounds. `fit_moments`, which cannot read rows, uses the
+        bounds as declared.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 1, (5000, 2))
+    >>> model = DPLinearRegression(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 2)).fit(X, X.sum(axis=1))
+    >>> model.certificate_.guarantee.status, bool(np.abs(model.coef_ - 1).max() < 0.5)
+    ('verified', True)
+    """
+
+    narrow: bool = True
+
+    levels: ClassVar[bool] = True
+    many_outcomes: ClassVar[bool] = True
+
+    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
+        """Release noisy moments of (X, y) and fit the model.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features.
+        y : array, series, frame or table
+            The outcome. Several columns are several outcomes, which are fitted as by `discreet.ReuseCov`, from one
+            release and with bounds as declared; ``coef_`` then has a row and ``intercept_`` an entry for each.
+        sample_weight : None
+            Not supported: a weight would let one person count for more than the noise hides.
+        """
+        from discreet.models.many_inputs import as_outcomes
+
+        if not self.many_outcomes or sample_weight is not None or as_outcomes(y) is None:
+            return super().fit(X, y, sample_weight)
+        return self._fit_many(lambda many: many.fit(X, y))
+
+    def fit_source(
+        self,
+        source: Any,
+        target: str | Sequence[str],
+        features: Sequence[str] | None = None,
+        *,
+        progress: bool | Progress = False,
+    ) -> Self:
+        """Read rows from a file, a frame or a table, release, and fit the model.
+
+        Parameters
+        ----------
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
+            The private rows; `domain` must be given.
+        target : str or sequence of str
+            The outcome, or several, as in `fit`.
+        features : sequence of str, optional
+            The features; all other declared columns by default.
+        progress : bool or callable
+            Show a progress bar, or call this with the fraction done.
+        """
+        if isinstance(target, str) or not self.many_outcomes:
+            return super().fit_source(source, target, features, progress=progress)  # type: ignore[arg-type]
+        return self._fit_many(lambda many: many.fit_source(source, target, features, progress=progress))
+
+    def _fit_many(self, fit: Callable[[Any], Any]) -> Self:
+        """Fit several outcomes, as `discreet.ReuseCov` does."""
+        from discreet.papers.reuse_cov import ReuseCov
+
+        self._check()
+        shared = {name: value for name, value in self.get_params(deep=False).items() if name != "narrow"}
+        many = fit(ReuseCov(**shared))
+        self._set(many.release_, many.results_, list(many._features), hasattr(many, "feature_names_in_"))
+        return self
+
+    def _check(self) -> Guarantee:
+        checks.choice("narrow", self.narrow, (True, False))
+        return super()._check()
+
+    def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
+        target = asked.target
+        column = domain.columns.get(target)
+        own = isinstance(column, Numeric) and not column.factors and target not in domain.norm_columns
+        if not (self.narrow and own):
+            return super()._fit_rows(source, domain, asked, progress)
+        design_names(domain, asked.features)
+
+        def moments(bounds: Domain) -> Moments:
+            return Moments.from_source(source, bounds, n_jobs=self.n_jobs, progress=progress)
+
+        histogram = Histogram.from_source(source, domain, target)
+        return self._fit_counted(histogram, moments, asked)
+
+    def _fit_counted(self, histogram: Histogram, moments: Callable[[Domain], Moments], asked: Asked) -> Self:
+        """Fit to the counts of an outcome, and to moments for the bounds that these call for."""
+        domain, target, promise = histogram.domain, histogram.column, asked.promise
+        exact = moments(domain)  # before any noise is drawn, to find bad data
+        before = release_counts(histogram, SHARES["counts"], promise, self.random_state)
+        narrowed, loose = self._narrowed(domain, target, asked.features, promise, before)
+        if narrowed != domain:
+            exact = moments(narrowed)
+        self._fit(exact, asked, before)
+        if loose:  # said only now: it follows from the counts, so it is covered by the certificate that lists them
+            warnings.warn(
+                f"The bounds of {target!r} are at least four times as wide as they need be. Noise was fitted to "
+                "narrower ones, found privately; tighter bounds from public knowledge would serve better.",
+                DiscreetWarning,
+                stacklevel=4,
+            )
+        return self
+
+    def _narrowed(
+        self, domain: Domain, target: str, features: list[str], promise: Guarantee, before: Counts
+    ) -> tuple[Domain, bool]:
+        """The domain with the outcome's bounds as narrow as they are worth, and whether they were far too wide."""
+        counts = before.floats()
+        n = float(self.rows) if self.rows is not None else max(float(counts.sum()), 1.0)
+        mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
+        clipped = outcome.clipped_share(len(domain.design(features)), n, mu)
+        trusted = outcome.trusted(before.event.blocks[0].sd, n)
+        symmetric = not (domain.intercept and trusted)
+        low, high = outcome.narrow(outcome.shares(counts, n), clipped, symmetric=symmetric)
+        narrowed = with_bounds(domain, target, low, high)
+        return narrowed, trusted and narrowed != domain and high - low <= 0.5
+
+    def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
+        return [
+            Want("gram", design, (), SHARES["gram"]),
+            Want("cross", design, (target,), SHARES["cross"]),
+            Want("squares", (), (target,), SHARES["squares"]),
+        ]
+
+    def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> NDArray[np.float64]:
+        if e.yy is not None and e.s_yy is not None and e.yy + 2 * e.s_yy < LOOSE * e.n:
+            warnings.warn(
+                f"The released y'y says that {e.target!r} fills less than a tenth of its bounds: most of the noise is "
+                "for room that is not needed. Give tighter bounds, or let them be narrowed (narrow=True).",
+                DiscreetWarning,
+                stacklevel=5,
+            )
+        return noise_aware(e)
+
+
+def with_bounds(domain: Domain, column: str, low: float, high: float) -> Domain:
+    """The domain with one number's bounds moved inwards to (low, high), in its mapped units.
+
+    It stays as it is where noise put (low, high) outside the bounds, or where they are too close for floating point.
+    """
+    spec = domain.columns[column]
+    if not isinstance(spec, Numeric):
+        raise TypeError("only numbers have bounds")
+    c, h = domain.map(column)
+    least = spec.low if low == -1 else max(spec.low, c + h * low)
+    most = spec.high if high == 1 else min(spec.high, c + h * high)
+    inner = replace(spec, low=least, high=most)
+    try:
+        inner.check(column)
+    except DomainError:
+        return domain
+    columns = {name: inner if name == column else known for name, known in domain.columns.items()}
+    return Domain(
+        columns,
+        data_norm=domain.data_norm,
+        norm_columns=domain.norm_columns or None,
+        intercept=domain.intercept,
+        missing=domain.missing,
+    )

@@ -1,0 +1,86 @@
+"""The methods, by name: where they come from and what they promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.errors import ParameterError
+from discreet.models.dp_elastic_net import DPElasticNet
+from discreet.models.dp_lasso import DPLasso
+from discreet.models.dp_linear import DPLinearRegression
+from discreet.models.dp_logistic import DPLogisticRegression
+from discreet.models.dp_poisson import DPPoissonRegression
+from discreet.models.dp_ridge import DPRidge
+from discreet.models.dp_svc import DPLinearSVC
+from discreet.models.perturbed import PerturbedModel
+from discreet.models.table import TableRegressor
+from discreet.papers.ada_ops import AdaOPS
+from discreet.papers.ada_ssp import AdaSSP
+from discreet.papers.const_ssp import ConstSSP
+from discreet.papers.napp import NAPP
+from discreet.papers.noisy_gradient_descent import NoisyGradientDescent
+from discreet.papers.noisy_sgd import NoisySGD
+from discreet.papers.objective_perturbation import ObjectivePerturbation
+from discreet.papers.ops import OPS
+from discreet.papers.output_perturbation import OutputPerturbation
+from discreet.papers.reuse_cov import ReuseCov
+from discreet.papers.ssp import SSP
+from discreet.papers.subsample_aggregate import SubsampleAggregate
+
+
+@dataclass(frozen=True)
+class Method:
+    """One estimator as people choose it."""
+
+    estimator: type[TableRegressor] | type[PerturbedModel] | type[NAPP]
+    source: str
+    summary: str
+
+    @property
+    def name(self) -> str:
+        """The name of the estimator."""
+        return self.estimator.__name__
+
+    @property
+    def status(self) -> str:
+        """What certificates say: verified, or claimed for the printed constants of a paper."""
+        papers = ", ".join(self.estimator.papers)
+        return f"verified; published {papers}: claimed" if papers else "verified"
+
+
+METHODS = (
+    Method(DPLinearRegression, "ours", "noise-aware posterior mean, outcome bounds narrowed privately; the default"),
+    Method(DPRidge, "ours", "ridge whose penalty is chosen on the release, at no cost"),
+    Method(DPLasso, "ours", "lasso: some coefficients are zero; penalty chosen on the release"),
+    Method(DPElasticNet, "ours", "elastic net between the two; penalty chosen on the release"),
+    Method(AdaSSP, "000 algorithm 2; 003 algorithms 2, 3", "ridge whose penalty adapts to a private least eigenvalue"),
+    Method(ConstSSP, "003 algorithm 4", "ridge whose penalty depends on public facts only"),
+    Method(ReuseCov, "004 algorithms 1 to 4", "many outcomes on the same features, from one release"),
+    Method(SSP, "000 section 3.2; 003 algorithm 1", "plain noisy normal equations; a baseline"),
+    Method(DPLogisticRegression, "ours; 002", "classes by logistic regression, objective perturbation"),
+    Method(DPPoissonRegression, "ours; 002", "counts by Poisson regression, objective perturbation"),
+    Method(DPLinearSVC, "ours; 002", "classes by a linear support-vector machine, objective perturbation"),
+    Method(ObjectivePerturbation, "000 section 3.2", "least squares by objective perturbation; for comparison"),
+    Method(NAPP, "002 algorithms 1, 2", "weights that follow the coefficients, or a fixed penalty; for comparison"),
+    Method(AdaOPS, "000 algorithm 1; 001 algorithm 1", "a posterior sample that adapts to private figures"),
+    Method(OPS, "000 appendix F", "a posterior sample, calibrated from public facts; for comparison"),
+    Method(OutputPerturbation, "001 section 4", "ridge coefficients with noise of one of three shapes; for comparison"),
+    Method(NoisyGradientDescent, "000 section 3.2", "gradient descent with noise, stopped early; for comparison"),
+    Method(NoisySGD, "000 section 3.2", "the same on sampled batches of rows; for comparison"),
+    Method(SubsampleAggregate, "000 section 3.2", "mean of fits to disjoint random blocks; for comparison"),
+)
+DEFAULT = METHODS[0].name
+
+
+def find(name: str) -> Method:
+    """A method by its name, in any case.
+
+    Examples
+    --------
+    >>> find("adassp").name
+    'AdaSSP'
+    """
+    for method in METHODS:
+        if method.name.lower() == name.lower():
+            return method
+    raise ParameterError(f"There is no method {name!r}. Known: {', '.join(m.name for m in METHODS)}.")

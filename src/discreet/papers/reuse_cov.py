@@ -1,0 +1,248 @@
+"""ReuseCov: many outcomes, one noisy X'X for all of them (paper 004, PRIMO)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+from discreet.core import checks
+from discreet.core.checks import Neighbors
+from discreet.core.progress import Progress
+from discreet.data.inputs import as_features, declared_for, design_names, is_table, with_intercept
+from discreet.data.moments import Moments, outcome_names
+from discreet.data.public_outcomes import PublicOutcomes
+from discreet.domain import Domain
+from discreet.domain.contrasts import every_level
+from discreet.errors import ParameterError
+from discreet.gate.many import Sample, draw_sample, release_events, release_many
+from discreet.models.asked import Asked
+from discreet.models.base import MomentsRegressor
+from discreet.models.many_inputs import as_outcomes, describe_many, features_of, join_many
+from discreet.papers.reuse_cov_published import printed_events
+from discreet.papers.reuse_cov_wiring import projected, split_budget, with_squares
+from discreet.privacy import sensitivity
+from discreet.privacy.guarantee import Guarantee
+from discreet.released.solve.many import Solve, solve_many
+from discreet.results.many_models import many_equations, many_results
+from discreet.results.results import results
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ReuseCov(MomentsRegressor):
+    """Linear models of many outcomes on the same features, from one release.
+
+    X'X is released once, whatever the number l of outcomes, and X'Y with noise for the norm of all outcomes of a row
+    together; so the noise grows with sqrt(l) at most, and that of X'X, which often matters most, not at all. One
+    factorisation serves all outcomes. ``fit(X, Y)`` takes Y of any number of columns; ``coef_`` has a row for each.
+
+    Parameters
+    ----------
+    {parameters}
+    association : {"gaussian", "projection"}
+        How X'Y is released. The projection is for outcomes that are **public**, and needs ``neighbors="replace-one"``:
+        only the features of a person are then protected, not the outcomes. It drops noise that no features could cause,
+        which helps when there are many outcomes for the number of rows.
+    subsample : float, optional
+        The share of the rows from which X'X is computed; all of them by default. It saves time where there are very
+        many features, and costs accuracy. The sample is secret, and its effect on privacy is counted exactly.
+    solve : {"noise-aware", "ridge", "cg"}
+        The solve of `DPLinearRegression`; or the paper's ridge regression, directly or by conjugate gradients.
+    penalty : float, optional
+        Of ridge regression, for the mapped columns; the paper's lambda by default.
+    gram_share : float, optional
+        The share of the budget (of mu^2) for X'X; by default it follows from the numbers of features and outcomes and
+        from the bounds, all public.
+    published : {None, "004"}
+        Use the constants printed in that paper; the guarantee is then `claimed`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 1, (20_000, 2))
+    >>> Y = X @ rng.uniform(0, 1, (2, 30))
+    >>> model = ReuseCov(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 2)).fit(X, Y)
+    >>> model.coef_.shape, model.intercept_.shape, model.certificate_.guarantee.status
+    ((30, 2), (30,), 'verified')
+    """
+
+    papers: ClassVar[tuple[str, ...]] = ("004",)
+    paper_neighbors: ClassVar[Neighbors] = "replace-one"
+    many_outcomes: ClassVar[bool] = True
+
+    association: Literal["gaussian", "projection"] = "gaussian"
+    subsample: float | None = None
+    solve: Solve = "noise-aware"
+    penalty: float | None = None
+    gram_share: float | None = None
+    published: str | None = None
+
+    # ---------------------------------------------------------------- scikit-learn's interface
+
+    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
+        """Release noisy moments of (X, Y) and fit a model to every outcome.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features.
+        y : array, frame or table
+            The outcomes, one a column; a single outcome gives a single model.
+        sample_weight : None
+            Not supported: a weight would let one person count for more than the noise hides.
+        """
+        outcomes = as_outcomes(y)
+        if outcomes is None or sample_weight is not None:
+            return super().fit(X, y, sample_weight)
+        promise, X = self._check(), as_features(X)
+        domain, features = describe_many(self, X, outcomes)
+        given = join_many(X, outcomes), domain, outcomes.names, features, promise
+        return self._fit_outcomes(*given, named=is_table(X), single=False, progress=False)
+
+    def fit_source(
+        self,
+        source: Any,
+        targets: Sequence[str] | str,
+        features: Sequence[str] | None = None,
+        *,
+        progress: bool | Progress = False,
+    ) -> Self:
+        """Read rows from a file, a frame or a table, release, and fit a model to every outcome.
+
+        Parameters
+        ----------
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
+            The private rows; `domain` must be given.
+        targets : sequence of str
+            The outcomes.
+        features : sequence of str, optional
+            The features; all other declared columns by default.
+        progress : bool or callable
+            Show a progress bar, or call this with the fraction done.
+        """
+        if isinstance(targets, str):
+            return super().fit_source(source, targets, features, progress=progress)
+        promise, declared = self._check(), declared_for(source, self.domain, "fit_source")
+        names, columns = features_of(declared, targets, features)
+        domain = with_intercept(declared.select([*names, *columns]), self.fit_intercept)
+        given = source, domain, list(targets), names, promise
+        return self._fit_outcomes(*given, named=True, single=False, progress=progress)
+
+    def fit_moments(
+        self, moments: Moments, targets: Sequence[str] | str | None = None, features: Sequence[str] | None = None
+    ) -> Self:
+        """Release from exact moments that were summed up before, and fit a model to every outcome.
+
+        Parameters
+        ----------
+        moments : Moments
+            Exact moments of the private table, best with `targets` named. Their domain is used, its intercept too;
+            `domain`, `bounds_X`, `bounds_y`, `data_norm` and `fit_intercept` of this estimator are not.
+        targets : sequence of str, optional
+            The outcomes; those of the moments by default.
+        features : sequence of str, optional
+            The features; all other columns by default.
+        """
+        promise = self._check()
+        if self.association == "projection" or self.subsample is not None:
+            raise ParameterError("The projection and subsample need the rows, not moments: use fit or fit_source.")
+        if isinstance(targets, str):
+            return super().fit_moments(moments, targets, features)
+        if not isinstance(moments, Moments):
+            raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
+        targets = moments.targets if targets is None else targets
+        names, _ = features_of(moments.domain, targets, features)
+        return self._finish(moments, list(targets), names, promise, None, named=True, single=False)
+
+    # ---------------------------------------------------------------- what is released
+
+    def _check(self) -> Guarantee:
+        checks.choice("association", self.association, ("gaussian", "projection"))
+        checks.choice("solve", self.solve, ("noise-aware", "ridge", "cg"))
+        for name in ("subsample", "gram_share"):
+            if getattr(self, name) is not None:
+                checks.fraction(name, getattr(self, name))
+        if self.penalty is not None:
+            checks.positive("penalty", self.penalty)
+            if self.solve == "noise-aware":
+                raise ParameterError('penalty= is for solve="ridge" or "cg": the noise-aware solve has none.')
+        if self.association == "projection" and self.neighbors != "replace-one":
+            raise ParameterError(
+                'association="projection" takes the outcomes as public and protects the features, by replace-one: set '
+                'neighbors="replace-one" if that is meant. Outcomes are protected by association="gaussian".'
+            )
+        if self.published is not None and self.gram_share is not None:
+            raise ParameterError("published= has a fixed split: leave out gram_share.")
+        return super()._check()
+
+    # ---------------------------------------------------------------- a single outcome, by the base's wiring
+
+    def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
+        given = source, domain, [asked.target], asked.features, asked.promise
+        return self._fit_outcomes(*given, named=asked.named, single=True, progress=progress)
+
+    def _fit(self, moments: Moments, asked: Asked, before: Any = None) -> Self:
+        given = moments, [asked.target], asked.features, asked.promise, None
+        return self._finish(*given, named=asked.named, single=True)
+
+    # ---------------------------------------------------------------- wiring
+
+    def _fit_outcomes(
+        self,
+        source: Any,
+        domain: Domain,
+        targets: list[str],
+        features: list[str],
+        promise: Guarantee,
+        *,
+        named: bool,
+        single: bool,
+        progress: bool | Progress,
+    ) -> Self:
+        outcomes = outcome_names(domain, targets)
+        design_names(domain, features)
+        public = None
+        if self.association == "projection":
+            public = PublicOutcomes.from_source(source, domain, outcomes)
+        moments: Moments | Sample
+        if self.subsample is None:
+            moments = Moments.from_source(source, domain, targets=targets, n_jobs=self.n_jobs, progress=progress)
+        else:
+            how = self.subsample, promise, self.random_state, self.n_jobs, progress
+            moments = draw_sample(source, domain, targets, *how)
+        return self._finish(moments, targets, features, promise, public, named=named, single=single)
+
+    def _finish(
+        self,
+        moments: Moments | Sample,
+        targets: list[str],
+        features: list[str],
+        promise: Guarantee,
+        public: PublicOutcomes | None,
+        *,
+        named: bool,
+        single: bool,
+    ) -> Self:
+        domain = moments.moments.domain if isinstance(moments, Sample) else moments.domain
+        design, outcomes = design_names(domain, features), outcome_names(domain, targets)
+        norm, n = (None, None) if public is None else (public.norm, float(public.n))
+        rest = self.rows, self.random_state
+        if self.published is None:
+            rows = design if public is not None else every_level(domain, features, design)
+            split = split_budget(domain, rows, outcomes, promise, n, self.gram_share)
+            released = release_many(moments, rows, outcomes, split, promise, type(self).__name__, *rest, norm)
+        else:
+            events, reason = printed_events(domain, design, outcomes, promise, self.subsample, norm)
+            promise = replace(promise, status="claimed", reason=reason)
+            released = release_events(moments, events, promise, f"ReuseCov as published in {self.published}", *rest)
+        raw = many_equations(released, targets, features)
+        raw = raw if public is None else with_squares(raw, public)
+        e = raw if public is None else projected(raw, public, sensitivity.norm(design, domain))
+        theta = solve_many(e, self.solve, self.penalty)
+        method = released.certificate.method
+        if single:
+            self._set(released, results(released, raw.one(0), theta[:, 0], method), features, named)
+        else:
+            self._set(released, many_results(released, e, theta, method, raw), features, named)
+        return self

@@ -1,0 +1,88 @@
+"""What can be expected before any budget is spent: the papers' bounds, mended where they do not hold.
+
+Bounds hold as they stand, with their constants; rates are orders, with constant 1. See ``docs/theory.md``.
+"""
+
+from discreet.planning.theory.adaptive import (
+    adaops_covariance,
+    adaops_rate,
+    adassp_bound,
+    adassp_penalty,
+    adassp_rate,
+    overestimate,
+)
+from discreet.planning.theory.equations import (
+    Noise,
+    equations_noise,
+    estimation_bound,
+    excess_bound,
+    gram_noise_bound,
+    relative_efficiency,
+)
+from discreet.planning.theory.free import free_epsilon
+from discreet.planning.theory.lower_bounds import (
+    conditioned_from,
+    cramer_rao,
+    learning_rate,
+    minimax_estimation,
+    minimax_prediction,
+    private_lower_bound,
+)
+from discreet.planning.theory.outcomes import paper_baseline, reuse_cost, reuse_rate, sampling_excess
+from discreet.planning.theory.perturbed import (
+    augmentation_spread,
+    excess_risk,
+    lasso_shortfall,
+    perturbation_size,
+    rows_needed,
+)
+from discreet.planning.theory.posterior import (
+    ops_bound,
+    ops_rate,
+    posterior_distance,
+    posterior_efficiency,
+    posterior_excess,
+)
+from discreet.planning.theory.regime import Regime, regime
+from discreet.planning.theory.tables import efficiency_rates, estimation_errors, optimisation_errors
+
+__all__ = [
+    "Noise",
+    "Regime",
+    "adaops_covariance",
+    "adaops_rate",
+    "adassp_bound",
+    "adassp_penalty",
+    "adassp_rate",
+    "augmentation_spread",
+    "conditioned_from",
+    "cramer_rao",
+    "efficiency_rates",
+    "equations_noise",
+    "estimation_bound",
+    "estimation_errors",
+    "excess_bound",
+    "excess_risk",
+    "free_epsilon",
+    "gram_noise_bound",
+    "lasso_shortfall",
+    "learning_rate",
+    "minimax_estimation",
+    "minimax_prediction",
+    "ops_bound",
+    "ops_rate",
+    "optimisation_errors",
+    "overestimate",
+    "paper_baseline",
+    "perturbation_size",
+    "posterior_distance",
+    "posterior_efficiency",
+    "posterior_excess",
+    "private_lower_bound",
+    "regime",
+    "relative_efficiency",
+    "reuse_cost",
+    "reuse_rate",
+    "rows_needed",
+    "sampling_excess",
+]

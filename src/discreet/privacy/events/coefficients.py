@@ -1,0 +1,127 @@
+"""What all events of released coefficients share; and the event of constants that a paper prints.
+
+theta belongs to the regressors `design`, whose norm in a row is at most `norm` (B), and to the outcome `target`, at
+most `outcome` (Y) in size, all in units of the mapped columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self, get_args
+
+from discreet.core.checks import Neighbors, is_real
+from discreet.errors import FileFormatError
+from discreet.privacy.laws import Alone, Law
+
+ROUND_UP = 1 + 2.0**-40
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoefficientEvent:
+    """Coefficients that were released: everything that their privacy depends on."""
+
+    mechanism: ClassVar[str] = ""
+    name: ClassVar[str] = ""
+    exact: ClassVar[bool] = False
+    signed: ClassVar[tuple[str, ...]] = ()
+    """Numbers that may lie below 0."""
+    from_zero: ClassVar[tuple[str, ...]] = ()
+    """Numbers that may be 0."""
+    optional: ClassVar[tuple[str, ...]] = ()
+    """Numbers that may be missing."""
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """Words, and what they may be."""
+
+    design: tuple[str, ...]
+    target: str
+    norm: float
+    outcome: float
+    neighbors: Neighbors
+
+    @property
+    def mu(self) -> float:
+        """The Gaussian part of the cost."""
+        return 0.0
+
+    @property
+    def law(self) -> Law | None:
+        """The other part."""
+        return None
+
+    def keeps(self) -> bool:
+        """Whether what the event declares follows from the noise that it lists."""
+        return True
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        facts = {field.name: getattr(self, field.name) for field in fields(self)}
+        listed = {name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()}
+        return {"mechanism": self.mechanism, **listed, "exact": self.exact}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Self:
+        """Rebuild an event from `to_dict`."""
+        given = {field.name: facts[field.name] for field in fields(cls)}
+        words = {"design": tuple(map(str, given.pop("design"))), "target": str(given.pop("target"))}
+        neighbors = given.pop("neighbors")
+        numbers = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        if neighbors not in get_args(Neighbors) or not words["design"]:
+            raise FileFormatError("An event of the release is of an unknown kind.")
+        for name, value in numbers.items():
+            if not cls._fits(name, value):
+                raise FileFormatError(f"An event of the release lists a {name} that no {cls.mechanism} has.")
+        made = cls(**words, neighbors=neighbors, **numbers)  # type: ignore[arg-type]
+        try:
+            _ = made.mu, made.law, made.keeps()
+        except ArithmeticError:
+            raise FileFormatError(f"An event of the release lists what no {cls.mechanism} has.") from None
+        return made
+
+    @classmethod
+    def _fits(cls, name: str, value: Any) -> bool:
+        if name in cls.choices:
+            return value in cls.choices[name]
+        if value is None:
+            return name in cls.optional
+        values = value if isinstance(value, tuple) else (value,)
+        if not all(is_real(v) and math.isfinite(v) for v in values):
+            return False
+        return name in cls.signed or all(v > 0 or (v == 0 and name in cls.from_zero) for v in values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnaccountedEvent(CoefficientEvent):
+    """Coefficients made with the constants that a paper prints; we do not account for them."""
+
+    @property
+    def law(self) -> Law:
+        """Nothing is promised."""
+        return Alone(lambda epsilon: 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedEvent(UnaccountedEvent):
+    """A posterior sample with the constants that a paper prints for several stages."""
+
+    mechanism: ClassVar[str] = "printed posterior sampling"
+    name: ClassVar[str] = "posterior sample, by printed constants"
+    from_zero: ClassVar[tuple[str, ...]] = ("penalty",)
+    optional: ClassVar[tuple[str, ...]] = ("norm_sd",)
+
+    eigenvalue_sd: float
+    norm_sd: float | None
+    penalty: float
+    gamma: float
+
+
+def grouped(curve: Callable[[float], float]) -> Callable[[float], float]:
+    """The replace-one curve of an add-remove one: removing a row and adding another.
+
+    Examples
+    --------
+    >>> round(grouped(lambda epsilon: 1e-6)(0.0), 12)
+    2e-06
+    """
+    return lambda epsilon: (1 + math.exp(epsilon / 2)) * curve(epsilon / 2) * ROUND_UP if epsilon < 1000 else 1.0

@@ -1,0 +1,150 @@
+r"""How far one person can move the released statistics: proofs in ``docs/mathematics.md``, section 2.
+
+Rows are z with norm(z_X) <= R on the regressors and norm(z_Y) <= T on the outcomes, in units of the mapped
+columns, rounding included; every coordinate is at most 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from discreet.core.checks import Neighbors
+from discreet.domain import Categorical, Domain, Numeric
+from discreet.privacy.events import Block
+
+MAX_ROWS = 1 << 32
+"""Tables larger than this are refused where a floating-point eigenvalue is released."""
+
+_ROUND_UP = 1 + 2.0**-48
+
+
+def sensitivity(block: Block, domain: Domain, neighbors: Neighbors = "add-remove") -> float:
+    """Largest change of one block, weighted by its noise layout so that mu = sensitivity/sd.
+
+    Examples
+    --------
+    >>> domain = Domain({"age": (18, 90), "income": (0, 200_000)})
+    >>> block = Block("gram", ("(intercept)", "age"), (), sd=1.0)
+    >>> round(sensitivity(block, domain), 6), round(sensitivity(block, domain, "replace-one"), 6)
+    (2.0, 2.828427)
+    """
+    R2, T2 = _norm_squared(block.rows, domain), _norm_squared(block.columns, domain)
+    replace = neighbors == "replace-one"
+    if block.statistic == "gram" and block.layout == "weighted":
+        r = _least_overlap(block.rows, domain)
+        change = math.sqrt(2 * (R2 - r) * (R2 + r)) if replace else R2
+    elif block.statistic == "gram":
+        change = math.sqrt((R2**2 + R2) / 2) * (math.sqrt(2) if replace else 1)
+    elif block.statistic == "cross":
+        change = math.sqrt(R2 * T2) * (2 if replace else 1)
+    elif block.statistic == "squares":
+        change = math.sqrt(min(len(block.columns), 2 * T2) if replace else T2)
+    elif block.statistic == "counts":
+        change = math.sqrt(2) if replace else 1.0
+    else:
+        change = R2 * (1 + 2 * eigenvalue_error(len(block.rows)))
+    return change * _ROUND_UP
+
+
+def costs(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> list[tuple[tuple[Block, ...], float]]:
+    """What each block adds to mu^2; X'X and X'Y on the same X share one figure for replace-one neighbours."""
+    alone = [((block,), (sensitivity(block, domain, neighbors) / block.sd) ** 2) for block in blocks]
+    if neighbors == "add-remove":
+        return alone  # type: ignore[return-value]
+    joined = pairs(blocks)
+    paired = {i for pair in joined for i in pair}
+    together = [((blocks[i], blocks[j]), _joint(blocks[i], blocks[j], domain)) for i, j in joined]
+    return [*together, *(cost for i, cost in enumerate(alone) if i not in paired)]
+
+
+def mu(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> float:
+    """The mu of blocks released together with independent noise, rounded up."""
+    return math.sqrt(math.fsum(cost for _, cost in costs(blocks, domain, neighbors))) * _ROUND_UP
+
+
+def pairs(blocks: Sequence[Block]) -> list[tuple[int, int]]:
+    """Places of X'X and X'Y on the same X, each block in one pair at most."""
+    crosses = [j for j, block in enumerate(blocks) if block.statistic == "cross"]
+    pairs = []
+    for i, gram in enumerate(blocks):
+        j = next((j for j in crosses if blocks[j].rows == gram.rows), None)
+        if gram.statistic == "gram" and gram.layout == "weighted" and j is not None:
+            crosses.remove(j)
+            pairs.append((i, j))
+    return pairs
+
+
+def eigenvalue_error(size: int) -> float:
+    """Bound on the rounding error of a computed least eigenvalue, in units of R^2, for at most MAX_ROWS rows."""
+    return 4 * size * 2.0**-52 * MAX_ROWS
+
+
+def _joint(gram: Block, cross: Block, domain: Domain) -> float:
+    """Replace-one cost of X'X and X'Y together: no pair of rows is the worst for both.
+
+    With a = 2 R^4/s_xx^2, b = 2 R^2 T^2/s_xy^2 and c = abs(z_X . z'_X)/R^2 it is the maximum over c of
+    a (1 - c^2) + b (1 + c).
+    """
+    R2, T2 = _norm_squared(gram.rows, domain), _norm_squared(cross.columns, domain)
+    a, b = 2 * (R2 / gram.sd) ** 2, 2 * R2 * T2 / cross.sd**2
+    c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, domain) / R2))
+    return (a * (1 - c**2) + b * (1 + c)) * _ROUND_UP
+
+
+def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
+    """Replace-one cost of X'X and X'Y, or of X'Y alone, where the outcomes are public and |z_Y| <= T.
+
+    The outcomes of the replaced row stay, so X'Y changes by (z_X - z'_X) z_Y'. With c = z_X . z'_X / R^2 and a, b as in
+    `_joint`, the cost is the maximum of a (1 - c^2) + b (1 - c) over c >= c_0, the least that the columns allow; and
+    never more than with private outcomes of the same norm.
+    """
+    gram = next((block for block in blocks if block.statistic == "gram"), None)
+    cross = next(block for block in blocks if block.statistic == "cross")
+    known = len(blocks) == (1 if gram is None else 2) and (gram is None or gram.rows == cross.rows)
+    if not known or (gram is not None and gram.layout != "weighted"):
+        raise ValueError("no other statistic has a cost with public outcomes")
+    R2 = _norm_squared(cross.rows, domain)
+    a, b = 0.0 if gram is None else 2 * (R2 / gram.sd) ** 2, 2 * R2 * (T / cross.sd) ** 2
+    c = max(-b / (2 * a) if a else -1.0, _least_product(cross.rows, domain) / R2, -1.0)
+    worst = a * (1 - c**2) + b * (1 - c)
+    if gram is not None:
+        c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, domain) / R2))
+        worst = min(worst, a * (1 - c**2) + b * (1 + c))
+    return math.sqrt(worst) * _ROUND_UP
+
+
+def _least_product(names: Sequence[str], domain: Domain) -> float:
+    """A lower bound on z . z': each number and each ball adds -1 at least, a category 0, the constant 1."""
+    columns = {domain.entries[i].column for i in domain.indices(names)}
+    numbers = {name for name in columns if isinstance(domain.columns.get(name), Numeric)}
+    signed = {name for name in columns - numbers if _has_signed_levels({name}, domain)}
+    moving = [n for n in names if domain.entries[domain.indices([n])[0]].column in numbers | signed]
+    return (1.0 if names[0] == domain.entries[0].name else 0.0) - _norm_squared(moving, domain)
+
+
+def norm(names: Sequence[str], domain: Domain) -> float:
+    """Bound on the Euclidean norm of some coordinates of a row, rounded up."""
+    return math.sqrt(_norm_squared(names, domain)) * _ROUND_UP
+
+
+def _norm_squared(names: Sequence[str], domain: Domain) -> float:
+    return domain.norm_squared(domain.indices(names))
+
+
+def _least_overlap(names: Sequence[str], domain: Domain) -> int:
+    """The least abs(z . z') over corners of a box that has the constant in it: 0, or 1 where parity forbids 0."""
+    columns = {domain.entries[i].column for i in domain.indices(names)}
+    if names[0] != domain.entries[0].name or columns & set(domain.norm_columns) or _has_signed_levels(columns, domain):
+        return 0
+    numbers = sum(isinstance(domain.columns.get(name), Numeric) for name in columns)
+    categories = len(columns) - 1 - numbers
+    if len(columns) == 1:
+        return 0
+    return int(numbers == 0 or (categories == 0 and numbers % 2 == 0))
+
+
+def _has_signed_levels(columns: set[str], domain: Domain) -> bool:
+    """Whether some category multiplies a number, so that equal levels may have a product below 0."""
+    categories = [spec for spec in map(domain.columns.get, columns) if isinstance(spec, Categorical)]
+    return any(isinstance(factor.spec, Numeric) for spec in categories for factor in spec.factors)

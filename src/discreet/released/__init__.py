@@ -1,0 +1,1 @@
+"""The public side: released statistics and what can be solved from them."""

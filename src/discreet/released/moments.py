@@ -1,0 +1,276 @@
+"""Released moments: public, saved and loaded, and good for any number of models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.files import digest, read_document, write_document
+from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric, derived
+from discreet.domain.formula import released as released_formula
+from discreet.errors import FileFormatError, NotReleasedError, ParameterError
+from discreet.gate.randomness import grid_exponent
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.events import Block, BlockEvent
+from discreet.released.grid import GridValues, Table, statistic
+from discreet.released.solve.equations import NormalEquations
+from discreet.released.solve.outcome import Unclip, unclip
+
+if TYPE_CHECKING:
+    from discreet.results.many_results import ManyResults
+    from discreet.results.results import Results
+    from discreet.results.selection import Selection
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PrivateMoments:
+    """Noisy moments with their certificate. **Public**: save them, publish them, fit any number of models.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        What was promised and released.
+    values : tuple of tuples of GridValues
+        For each block of the certificate: diagonal and upper triangle of a Gram matrix, or all values of another.
+    """
+
+    certificate: Certificate
+    values: tuple[tuple[GridValues, ...], ...]
+
+    @property
+    def domain(self) -> Domain:
+        """The public facts about the columns."""
+        return self.certificate.domain
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """What was released."""
+        return tuple(block for event in self._events for block in event.blocks)
+
+    @cached_property
+    def arrays(self) -> dict[Block, Floats]:
+        """The released statistics in units of the mapped columns."""
+        values = zip(self.blocks, self.values, self._scales, strict=True)
+        return {block: scale * statistic(block, parts) for block, parts, scale in values}
+
+    def value(self, statistic: str) -> Floats:
+        """The released values of one kind of statistic."""
+        for block, array in self.arrays.items():
+            if block.statistic == statistic:
+                return array
+        raise NotReleasedError(
+            f"This release holds no {statistic!r}. It holds: {', '.join(b.name for b in self.blocks)}."
+        )
+
+    def equations(self, target: str, features: Sequence[str] | None = None) -> NormalEquations:
+        """The noisy normal equations of one outcome on some features.
+
+        Parameters
+        ----------
+        target : str
+            The outcome: a numeric column, or one level of a category.
+        features : sequence of str, optional
+            The regressors; all released columns but the outcome's by default.
+        """
+        from discreet.released.equations import normal_equations
+
+        return normal_equations(self, target, features)
+
+    def rows(self) -> float:
+        """The number of rows: the declared one; or a released noisy one; or what the trace of X'X at least needs."""
+        if self.certificate.rows is not None:
+            return float(self.certificate.rows)
+        for block, array in self.arrays.items():
+            if block.statistic == "gram" and block.rows[0] == CONSTANT:
+                return max(float(array[0, 0]), 1.0)
+        for block, array in self.arrays.items():
+            if block.statistic == "counts":
+                return max(float(array.sum()), 1.0)
+        gram = self.value("gram")
+        names = next(block.rows for block in self.blocks if block.statistic == "gram")
+        return max(float(np.trace(gram)) / self.domain.norm_squared(self.domain.indices(names)), 1.0)
+
+    def unclip(self, target: str) -> Unclip | None:
+        """The way back from clipping, in the units of the declared mapped outcome; None if it was not narrowed."""
+        declared = self.certificate.declared
+        if declared is None or ("counts", target) not in {(b.statistic, *b.columns) for b in self.blocks}:
+            return None
+        used = self.domain.columns[target]
+        if not isinstance(used, Numeric):
+            return None
+        c, h = declared.map(target)
+        counts, sd = self.value("counts"), next(b.sd for b in self.blocks if b.statistic == "counts")
+        low, high = (used.low - c) / h, (used.high - c) / h
+        return unclip(counts, sd, self.rows(), low, high, centred=self.domain.intercept)
+
+    def fit(
+        self, target: str, features: Sequence[str] | None = None, *, model: str = "noise-aware", **options: Any
+    ) -> Results:
+        """Fit a model to the release; this costs no privacy, however often it is done.
+
+        Parameters
+        ----------
+        target : str
+            The outcome, or a formula over released columns: ``"income ~ age + region"`` (see `discreet.formula`).
+        features : sequence of str, optional
+            The regressors; all released columns but the outcome's by default.
+        model : {"noise-aware", "ridge", "lasso", "elastic-net", "ols"}
+            The solve of `DPLinearRegression`; a penalised model; or plain least squares.
+        **options
+            Of penalised models: ``penalty=``, chosen on the release by default; of the elastic net ``l1_ratio=`` too.
+        """
+        from discreet.results.models import fit_equations
+
+        if isinstance(target, str) and "~" in target and target not in self.domain.columns:
+            if features is not None:
+                raise ParameterError("Give either a formula or features, not both.")
+            target, features = released_formula(target, self.domain)
+        return fit_equations(self, self.equations(target, features), model, options)
+
+    def fit_many(
+        self, targets: Sequence[str] | None = None, features: Sequence[str] | None = None, **options: Any
+    ) -> ManyResults:
+        """Fit one model to many outcomes at once, by default to all that the release names; costs no privacy.
+
+        Parameters
+        ----------
+        targets, features : sequence of str, optional
+            The outcomes, and the regressors: all released columns but outcomes' by default.
+        **options
+            ``solve="noise-aware"``, ``"ridge"`` or ``"cg"``, and of the latter two ``penalty=``, 004's by default.
+        """
+        from discreet.results.many_models import fit_many
+
+        return fit_many(self, targets, features, **options)
+
+    def select(self, target: str, features: Sequence[str] | None = None) -> Selection:
+        """The probability that each feature belongs to the model of the outcome; costs no privacy, as `fit`."""
+        from discreet.results.selection import select_variables
+
+        return select_variables(self, self.equations(target, features))
+
+    def save(self, path: str | Path, *, simulation: bool = False) -> None:
+        """Save the release as JSON with a SHA-256 digest, which finds damage and careless edits, not forgery.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        simulation : bool
+            Must be True to save a release whose noise came from a seed.
+        """
+        if not simulation:
+            self.certificate.refuse_simulation("release", "Release")
+        write_document(path, self._document())
+
+    @classmethod
+    def load(cls, path: str | Path) -> PrivateMoments:
+        """Load a release that `save` wrote, after checking that it is whole."""
+        body = read_document(path, "release", derived.VERSIONS)
+        certificate = Certificate.from_dict(body.get("certificate", {}))
+        try:
+            parts = [
+                [GridValues(int(p["exponent"]), tuple(map(int, p["integers"]))) for p in ps] for ps in body["values"]
+            ]
+            released = cls(certificate, tuple(map(tuple, parts)))
+            _ = released.arrays
+            released._check_grids()
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise FileFormatError(f"{Path(path).name} is damaged: its values do not fit its certificate.") from None
+        return released
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 that a saved release carries: one name for one release, to cite it by."""
+        return digest(self._document())
+
+    def _document(self) -> dict[str, Any]:
+        return {
+            "kind": "release",
+            "format_version": derived.format_version(self.domain),
+            "certificate": self.certificate.to_dict(),
+            "values": [
+                [{"exponent": p.exponent, "integers": [str(q) for q in p.integers]} for p in parts]
+                for parts in self.values
+            ],
+        }
+
+    def __repr__(self) -> str:
+        g = self.certificate.guarantee
+        promise = f"epsilon={g.epsilon:g}, delta={g.delta:g}, {g.status}"
+        return f"PrivateMoments({len(self.domain.columns)} columns, {promise})"
+
+    def _check_grids(self) -> None:
+        """Refuse values on another grid than that of the stated noise."""
+        for block, parts in zip(self.blocks, self.values, strict=True):
+            for sd, part in zip(block.sds, parts, strict=True):
+                if part.exponent != grid_exponent(math.ldexp(sd, 2 * LATTICE_BITS)):
+                    raise ValueError("the grid does not fit the noise")
+
+    @cached_property
+    def _tables(self) -> tuple[Table, ...]:
+        pairs = zip(self.arrays.items(), self._scales, strict=True)
+        norm = {block: self.domain.norm_squared(self.domain.indices(block.rows)) for block in self.blocks}
+        return tuple(Table(block, array, scale, norm[block], self.rows()) for (block, array), scale in pairs)
+
+    @cached_property
+    def _scales(self) -> tuple[float, ...]:
+        """What each block is multiplied by to stand for all rows."""
+        return tuple(event.scale for event in self._events for _ in event.blocks)
+
+    @property
+    def _events(self) -> list[BlockEvent]:
+        return [event for event in self.certificate.events if isinstance(event, BlockEvent)]
+
+    @property
+    def sampled(self) -> bool:
+        """Whether X'X stands for all rows by a sample of them."""
+        return any(scale > 1 for scale in self._scales)
+
+    @cached_property
+    def regressors(self) -> tuple[str, ...]:
+        """Columns that are not outcomes only."""
+        column = {entry.name: entry.column for entry in self.domain.entries}
+        outcomes = {column[name] for block in self.blocks if block.statistic == "cross" for name in block.columns}
+        released = {column[name] for block in self.blocks if block.statistic == "gram" for name in block.rows}
+        return tuple(name for name in self.domain.columns if name in released and name not in outcomes)
+
+    def features(self, target: str) -> list[str]:
+        """The regressors of an outcome, where none are named."""
+        return [name for name in self.regressors if not derived.uses(self.domain, name, target)]
+
+    def find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> Table:
+        """The released block that holds some products."""
+        for table in self._tables:
+            if table.block.statistic == statistic and table.holds(rows, columns):
+                return table
+            if table.block.statistic == "gram" and table.holds([*rows, *columns]):
+                return table
+        grams = {name for block in self.blocks if block.statistic == "gram" for name in block.rows}
+        what = list(columns) or [name for name in rows if name not in grams] or list(rows)
+        raise NotReleasedError(
+            f"The products with {', '.join(map(repr, what))} were not released. "
+            f"Released: {'; '.join(map(_describe, self.blocks))}."
+        )
+
+    def find_square(self, name: str) -> Table | None:
+        """The released block that holds the square of a coordinate, if any does."""
+        for table in self._tables:
+            squares = table.block.statistic == "squares" and name in table.columns
+            if squares or (table.block.statistic == "gram" and name in table.rows):
+                return table
+        return None
+
+
+def _describe(block: Block) -> str:
+    names = ", ".join(dict.fromkeys(block.rows[:6] + block.columns[:6]))
+    return f"{block.name} of {names}{', ...' if len(block.rows) > 6 else ''}"

@@ -1,0 +1,217 @@
+"""Debiased coefficients and their covariance, sampling error and privacy noise apart: ``docs/mathematics.md``, 6.
+
+S = A + N1 with A = X'X, and v = A theta + X'e + N2. Inverting S would amplify its noise: S^-1 is too large on average.
+G, the positive definite solution of
+
+    G^-1 = S + E[N1 G N1],                       (E[N B N])_ij = [i=j] sum_k W_ik B_kk + [i!=j] W_ij B_ij
+
+with W the variances of the entries of N1, takes that back: E[G] is A^-1 up to terms of third order, so theta = G v is
+unbiased. Its covariance has three parts, with K = E[N1 G N1]:
+
+    sampling   sigma^2 (G + G K G)               from X'e
+    privacy    s_xy^2 G G                        from N2
+               G E[N1 theta theta' N1] G         from N1
+
+and sigma^2 = (y'y - v'G v + s_xy^2 tr G)/(n - d) is unbiased too. Without noise all of this is least squares.
+
+The last part depends on the unknown theta. Where the noise makes theta too small, it also makes that part too small,
+so intervals of +-2 standard errors miss on one side. A value c of a'theta is therefore tested with the variance that it
+would have if c were true, with theta moved to theta + (c - a'theta) m, m = C a/(a'C a), C the covariance:
+
+    variance(c) = a'C a + 2 delta tilt + delta^2 curve,    delta = c - a'theta
+    tilt = b'E[N1 theta m' N1]b,  curve = b'E[N1 m m' N1]b,  b = G a
+
+as in Fieller's theorem for a ratio. `noise` is the size of N1 relative to A. It is read off S, and good luck with N1
+makes it small; so where intervals are given only if `noise` is small, the test must allow for that luck. It needs the
+covariance of a'theta with 1/noise: luck = -b'H theta, if c is true luck + delta luck_slope with luck_slope = -b'H m,
+H = E[N1 (dS of 1/noise at N1)].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from discreet.released.solve.equations import NormalEquations
+
+Floats = NDArray[np.float64]
+
+STEPS = 60
+"""Of the iteration for G, which at least halves its error in each where the noise is not too large."""
+
+
+@dataclass(frozen=True, eq=False)
+class Debiased:
+    """Debiased coefficients of the mapped columns.
+
+    Parameters
+    ----------
+    theta : array
+        The coefficients.
+    G, W : array
+        The inverse of X'X, debiased, and the variances of the noise of X'X; of the noise M, with L.
+    unit_sampling : array
+        The covariance that sampling error would give them if sigma^2 were 1.
+    privacy : array
+        The covariance that the noise of the release gives them.
+    sigma2 : float or None
+        The variance of an outcome around the line; None where y'y was not released.
+    sigma2_error : float
+        The variance that the noise of the release gives sigma2.
+    noise : float
+        The size of the noise of X'X where the features vary least, relative to that variation.
+    L : array or None
+        The noise of X'X is L'M L, M that of the release.
+    """
+
+    theta: Floats
+    G: Floats
+    W: Floats
+    unit_sampling: Floats
+    privacy: Floats
+    sigma2: float | None
+    sigma2_error: float
+    noise: float
+    L: Floats | None = None
+
+    @property
+    def covariance(self) -> Floats:
+        """Of the coefficients, as far as it is known."""
+        return (self.sigma2 or 0.0) * self.unit_sampling + self.privacy
+
+    def bend(self, T: Floats) -> Bend:
+        """How the test of a'theta = c depends on c, for each row a of T."""
+        b, Ca = T @ self.G, T @ self.covariance
+        variances = np.einsum("pi,pi->p", T, Ca)
+        m = Ca / np.where(variances > 0, variances, 1.0)[:, None]
+        theta = np.broadcast_to(self.theta, m.shape)
+        H, spread = self._luck()
+        return Bend(
+            tilt=along_noise(self.W, b, theta, m, self.L),
+            curve=along_noise(self.W, b, m, m, self.L),
+            luck=-(b @ H @ self.theta),
+            luck_slope=-np.einsum("pi,ij,pj->p", b, H, m),
+            spread=spread,
+        )
+
+    def _luck(self) -> tuple[Floats, float]:
+        """H = E[N1 D], D the change of 1/noise by N1 to first order, divided by the sd of D; and this sd."""
+        G, W, L = self.G, self.W, np.eye(len(self.G)) if self.L is None else self.L
+        x = np.linalg.eigh(through_noise(W, G @ G, L))[1][:, -1]
+        half = G @ through_noise(W, np.outer(x, x), L) @ G @ G / (2 * self.noise**3)
+        slope = L @ (half + half.T) @ L.T
+        H = W * slope * (2 - np.eye(len(W)))
+        sd = float(np.sum(H * slope)) ** 0.5
+        return L.T @ H @ L / sd, sd
+
+
+class Bend(NamedTuple):
+    """Coefficients of the test of one linear combination; `spread` is the sd of 1/noise, in whose units luck is."""
+
+    tilt: Floats
+    curve: Floats
+    luck: Floats
+    luck_slope: Floats
+    spread: float
+
+
+def debiased(e: NormalEquations) -> Debiased:
+    """Debiased coefficients, with what makes them uncertain, of equations that are `turned`: L'L = I.
+
+    Examples
+    --------
+    >>> S, v = np.diag([100.0, 50.0]), np.array([50.0, -50.0])
+    >>> fit = debiased(NormalEquations(("a", "b"), "y", S, v, 80.0, 1e-9, 1e-9, 1e-9, n=52.0))
+    >>> fit.theta, round(fit.sigma2, 6)
+    (array([ 0.5, -1. ]), 0.1)
+    """
+    W, L = e.noise_variances, e.L
+    G = resolvent(e.S, W, L)
+    theta = G @ e.v
+    unit_sampling = G + G @ through_noise(W, G, L) @ G
+    of_theta = through_noise(W, np.outer(theta, theta), L)
+    privacy = e.s_xy**2 * (G @ G) + G @ of_theta @ G
+    sigma2, error = None, 0.0
+    if e.yy is not None and e.s_yy is not None:
+        rest = e.yy - float(e.v @ theta) + e.s_xy**2 * float(np.trace(G))
+        sigma2 = max(rest / max(e.n - e.d, 1.0), e.s_yy / max(e.n, 1.0))
+        of_rest = e.s_yy**2 + 4 * e.s_xy**2 * float(theta @ theta) + float(theta @ of_theta @ theta)
+        error = of_rest / max(e.n - e.d, 1.0) ** 2
+    noise = float(np.linalg.eigvalsh(through_noise(W, G @ G, L))[-1]) ** 0.5
+    return Debiased(theta, G, W, unit_sampling, privacy, sigma2, error, noise, L)
+
+
+def through_noise(W: Floats, B: Floats, L: Floats | None = None) -> Floats:
+    """E[N B N] for N = L'M L, M a symmetric matrix of independent noise with variances W, and a symmetric B.
+
+    Examples
+    --------
+    >>> through_noise(np.array([[2.0, 1.0], [1.0, 2.0]]), np.eye(2))
+    array([[3., 0.],
+           [0., 3.]])
+    """
+    B = B if L is None else L @ B @ L.T
+    spread: Floats = W * B
+    np.fill_diagonal(spread, W @ np.diag(B))
+    return spread if L is None else L.T @ spread @ L
+
+
+def along_noise(W: Floats, b: Floats, x: Floats, y: Floats, L: Floats | None = None) -> Floats:
+    """b'E[N x y' N]b for each row of b, x and y: `through_noise` without its matrices.
+
+    Examples
+    --------
+    >>> one = np.array([[1.0, 2.0]])
+    >>> along_noise(np.array([[2.0, 1.0], [1.0, 2.0]]), one, one, one)
+    array([50.])
+    """
+    if L is not None:
+        b, x, y = b @ L.T, x @ L.T, y @ L.T
+    apart = W - np.diag(np.diag(W))
+    found: Floats = np.einsum("pi,ij,pj->p", b**2, W, x * y) + np.einsum("pi,ij,pj->p", b * x, apart, b * y)
+    return found
+
+
+def resolvent(S: Floats, W: Floats, L: Floats | None = None) -> Floats:
+    """The positive definite G with G^-1 = S + E[N G N], for noise N as in `through_noise`.
+
+    It starts from the solution for noise of sd s on the diagonal and s/sqrt(2) off it, s^2 the largest of W, which is
+    a function of S: its eigenvalues g solve h g^2 + (l + h T) g = 1 with T their sum and h = s^2/2. Where most entries
+    of S are noise and some are known, steps from there may lead nowhere; then the start is kept, which is cautious.
+
+    Examples
+    --------
+    >>> resolvent(np.array([[3.0]]), np.array([[4.0]])).round(6)
+    array([[0.25]])
+    """
+    start = G = _as_if_invariant(S, float(W.max()) / 2)
+    before = np.inf
+    for _ in range(STEPS):
+        M = S + through_noise(W, G, L)
+        step = np.linalg.inv(M) - G
+        size = float(np.abs(step).max() / np.abs(G).max())
+        if size <= 1e-11:
+            break
+        if size > before or np.linalg.eigvalsh(M)[0] <= 0:
+            return start
+        G, before = G + step / 2, size
+    return G
+
+
+def _as_if_invariant(S: Floats, h: float) -> Floats:
+    l, U = np.linalg.eigh(S)  # noqa: E741
+
+    def g(T: float) -> Floats:
+        b = l + h * T
+        root = np.sqrt(b**2 + 4 * h)
+        solution: Floats = np.where(b > 0, 2 / np.where(b > 0, b + root, 1.0), (root - b) / (2 * h))
+        return solution
+
+    high = float(np.sum(g(0.0)))
+    T = brentq(lambda T: float(np.sum(g(T))) - T, 0.0, high, xtol=1e-14 * high)
+    inverse: Floats = (U * g(T)) @ U.T
+    return inverse

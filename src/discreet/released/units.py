@@ -1,0 +1,104 @@
+"""From coefficients of mapped columns to the user's units, and the names of those units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain import CONSTANT, Domain
+from discreet.domain.derived import unit_of
+from discreet.released.moments import PrivateMoments
+from discreet.released.solve.equations import NormalEquations
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class UserUnits:
+    """The line (intercept, coef) = T theta + t, for y = intercept + x'coef in the user's units.
+
+    With y = c_y + h_y z_y and z_j = (x_j - c_j)/h_j: coef_j = h_y theta_j/h_j, and the centres go to the intercept.
+    Where the outcome's bounds were narrowed, the line of y on the clipped outcome may come on top.
+    """
+
+    T: Floats
+    t: Floats
+
+    def params(self, theta: Floats) -> tuple[Floats, float]:
+        """Coefficients and intercept."""
+        params = self.T @ theta + self.t
+        return params[1:], float(params[0])
+
+    def after(self, C: Floats) -> UserUnits:
+        """The line for coefficients of which theta is C times."""
+        return UserUnits(self.T @ C, self.t)
+
+    def covariance(self, C: Floats) -> Floats:
+        """The covariance of (intercept, coef) from that of theta."""
+        transformed: Floats = self.T @ C @ self.T.T
+        return transformed
+
+
+def user_units(released: PrivateMoments, e: NormalEquations, *, unclip: bool = True) -> UserUnits:
+    """How to express the solution of released normal equations in the user's units.
+
+    Parameters
+    ----------
+    released : PrivateMoments
+        The release.
+    e : NormalEquations
+        Its equations.
+    unclip : bool
+        Whether to predict the outcome itself where its bounds were narrowed, rather than the clipped outcome.
+    """
+    domain = released.domain
+    T, t = _line(domain, e.names, domain.map(column_of(domain, e.target)))
+    declared, line = released.certificate.declared, released.unclip(e.target) if unclip else None
+    if declared is not None and line is not None:
+        T *= line.factor
+        if declared.intercept:
+            centre, half = declared.map(e.target)
+            t[0] = centre + half * line.mean_y + line.factor * (t[0] - centre - half * line.mean_g)
+    return UserUnits(T, t)
+
+
+def in_user_units(
+    domain: Domain, design: Sequence[str], theta: Floats, outcome: tuple[float, float] = (0.0, 1.0)
+) -> tuple[Floats, float]:
+    """Coefficients and intercept from those of the mapped columns, for an outcome c_y + h_y eta."""
+    return UserUnits(*_line(domain, design, outcome)).params(theta)
+
+
+def _line(domain: Domain, design: Sequence[str], outcome: tuple[float, float]) -> tuple[Floats, Floats]:
+    c, h = np.array([domain.map(column_of(domain, name)) for name in design]).T
+    c_y, h_y = outcome
+    slopes = np.diag(h_y / h)
+    constant = design[0] == CONSTANT
+    T = np.vstack([-(c @ slopes), slopes[1:] if constant else slopes])
+    T[0, 0] += h_y if constant else 0.0
+    return T, np.concatenate([[c_y], np.zeros(len(T) - 1)])
+
+
+def column_of(domain: Domain, name: str) -> str:
+    """The column of a coordinate: ``"sex"`` for ``"sex[M]"``."""
+    return name if name in domain.columns else domain.entries[domain.indices([name])[0]].column
+
+
+def coefficient_unit(domain: Domain, target: str, name: str) -> str:
+    """The unit of a coefficient, as far as the schema gives units."""
+    return unit_per(domain, _unit(domain, target) or "1", name)
+
+
+def unit_per(domain: Domain, outcome: str, name: str) -> str:
+    """A unit for one unit of a regressor; "" for a number by a number."""
+    below = _unit(domain, name)
+    below = f"({below})" if below and "*" in below else below
+    text = f"{outcome}/{below}" if below else outcome
+    return "" if text == "1" else text
+
+
+def _unit(domain: Domain, name: str) -> str | None:
+    return None if name == CONSTANT else unit_of(domain.columns[column_of(domain, name)])

@@ -1,0 +1,1 @@
+"""Fitted models as people read them; nothing here can reach private data."""

@@ -1,0 +1,223 @@
+"""Two fitted models side by side, from one release or from two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from discreet.core import checks
+from discreet.core.unavailable import Unavailable
+from discreet.domain import CONSTANT
+from discreet.domain.columns import Categorical
+from discreet.errors import ParameterError
+from discreet.privacy import accounting
+from discreet.released.units import column_of
+from discreet.results.results import Results
+from discreet.results.summary import Summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SAME_RELEASE = Unavailable(
+    "not available",
+    "Both models come from one release. They share its people and its noise, so their errors are not independent, and "
+    "how they go together is not known. To test whether features matter, fit one model with all of them: wald_test.",
+)
+UNKNOWN_RELEASE = Unavailable(
+    "not available", "A model was saved by an older version, so it is not known whether both come from one release."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Two models side by side, and the differences B - A of the coefficients they share.
+
+    *When a difference has an interval.* Two releases have noise that was drawn independently, so the privacy parts of
+    the two variances add up exactly. The sampling parts add up if the people are different ones. If the same people
+    are in both, their errors usually go up and down together, and the interval is then wider than it need be; that is
+    the safe side, but it is not a proof: with other features, errors can go against each other. Two models from one
+    release share people and noise. Their errors can nearly cancel (the same features) or not (other ones), so adding
+    variances would be wrong in either direction, and no interval is given. Nor is one given where a model has none.
+
+    Parameters
+    ----------
+    a, b : Results
+        The fitted models.
+    names : tuple of str
+        What to call them.
+    """
+
+    a: Results
+    b: Results
+    names: tuple[str, str] = ("A", "B")
+
+    @property
+    def models(self) -> tuple[tuple[str, Results], tuple[str, Results]]:
+        """Names and models."""
+        return (self.names[0], self.a), (self.names[1], self.b)
+
+    @property
+    def coefficients(self) -> tuple[str, ...]:
+        """All coefficients, those of A first."""
+        return tuple(dict.fromkeys([*self.a.params, *self.b.params]))
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The coefficients of both models that mean the same: equal units, and levels against the same first one."""
+        return tuple(name for name in self.a.params if name in self.b.params and self._alike(name))
+
+    @property
+    def difference(self) -> dict[str, float] | Unavailable:
+        """B - A of the shared coefficients: of the debiased ones, or of the models' own where both have no others."""
+        if self.a.target != self.b.target:
+            return Unavailable("not available", "The models have different outcomes.")
+        if len({isinstance(fitted.inference, Unavailable) for _, fitted in self.models}) > 1:
+            return Unavailable("not available", "Only one of the models has debiased coefficients.")
+        a, b = estimates(self.a), estimates(self.b)
+        return {name: b[name] - a[name] for name in self.shared}
+
+    @property
+    def std_err(self) -> dict[str, float] | Unavailable:
+        """Standard errors of the differences."""
+        reason = self._no_errors()
+        if reason is not None:
+            return reason
+        a, b = self.a.std_err, self.b.std_err
+        return {name: float(np.hypot(a[name], b[name])) for name in self.shared}
+
+    def conf_int(self, level: float = 0.95) -> dict[str, tuple[float, float]] | Unavailable:
+        """Confidence intervals (low, high) of the differences, with Welch's degrees of freedom."""
+        level = checks.fraction("level", level)
+        errors, difference = self.std_err, self.difference
+        if isinstance(errors, Unavailable) or isinstance(difference, Unavailable):
+            return errors if isinstance(errors, Unavailable) else difference  # type: ignore[return-value]
+        found = {}
+        for name, centre in difference.items():
+            half = errors[name] * float(stats.t.ppf((1 + level) / 2, self._df(name)))
+            found[name] = (centre - half, centre + half)
+        return found
+
+    def _no_errors(self) -> Unavailable | None:
+        if isinstance(self.difference, Unavailable):
+            return self.difference
+        if not (self.a.release and self.b.release):
+            return UNKNOWN_RELEASE
+        if self.a.release == self.b.release:
+            return SAME_RELEASE
+        return next((e for e in (self.a.std_err, self.b.std_err) if isinstance(e, Unavailable)), None)
+
+    def _df(self, name: str) -> float:
+        variances = np.array([fitted.std_err[name] ** 2 for _, fitted in self.models])
+        dfs = np.array([fitted.inference.df for _, fitted in self.models])  # type: ignore[union-attr]
+        return float(variances.sum() ** 2 / np.sum(variances**2 / dfs))
+
+    def _alike(self, name: str) -> bool:
+        return self.a.unit(name) == self.b.unit(name) and _reference(self.a, name) == _reference(self.b, name)
+
+    @property
+    def together(self) -> float | None:
+        """The exact epsilon of both releases for people who are in both, at the larger delta; None if not known."""
+        certificates = [fitted.certificate for _, fitted in self.models]
+        promises = [c.guarantee for c in certificates]
+        known = all(g.status == "verified" for g in promises) and promises[0].neighbors == promises[1].neighbors
+        if not known or not self.a.release or self.a.release == self.b.release:
+            return None
+        events = [event for c in certificates for event in c.events]
+        return accounting.epsilon(events, max(g.delta for g in promises))
+
+    def differs(self) -> list[str]:
+        """What differs between the models but for their numbers, in words."""
+        from discreet.results.pairs import differences
+
+        return differences(self)
+
+    # ---------------------------------------------------------------- tables
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """A table of both models and their difference."""
+        from discreet.results.pairs import read_pair
+
+        return read_pair(self, checks.fraction("level", level))
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """A pandas frame: one row a coefficient; what is not available is missing."""
+        from discreet.results.pairs import pair_frame
+
+        return pair_frame(self, checks.fraction("level", level))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        numbers = {"difference": self.difference, "std_err": self.std_err, "conf_int": self.conf_int()}
+        return {
+            "names": list(self.names),
+            "models": [fitted.to_dict() for _, fitted in self.models],
+            **{key: v.to_dict() if isinstance(v, Unavailable) else v for key, v in numbers.items()},
+            "differs": self.differs(),
+            "epsilon_together": self.together,
+        }
+
+    def plot(self, level: float = 0.95) -> Figure:
+        """A picture of both models' coefficients and their intervals."""
+        from discreet.results.plots import comparison_plot
+
+        return comparison_plot(self, level)
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+
+def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
+    """Put two fitted models side by side.
+
+    Parameters
+    ----------
+    a, b : Results, or fitted estimators
+        From the same release or from different ones.
+    names : two str
+        What to call them.
+
+    Examples
+    --------
+    >>> from discreet import DPLinearRegression
+    >>> model = DPLinearRegression(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 1))
+    >>> X, y = [[0.1], [0.9]] * 50, [0.2, 0.8] * 50
+    >>> twice = [model.fit(X, y).results_ for _ in range(2)]
+    >>> comparison = compare(*twice, names=("first", "second"))
+    >>> comparison.coefficients, round(comparison.together, 2)
+    (('(intercept)', 'x0'), 1.45)
+    """
+    pair = [getattr(model, "results_", model) for model in (a, b)]
+    if not all(isinstance(fitted, Results) for fitted in pair):
+        raise ParameterError("compare needs two fitted models: Results, or estimators with results_.")
+    if (
+        isinstance(names, str)
+        or len(names) != 2
+        or not all(isinstance(n, str) and n for n in names)
+        or len({*names}) < 2
+    ):
+        raise ParameterError("names must be two different texts, for example ('2024', '2025').")
+    return Comparison(pair[0], pair[1], (names[0], names[1]))
+
+
+def estimates(fitted: Results) -> dict[str, float]:
+    """The debiased coefficients, or the model's own where those are not available."""
+    debiased = fitted.debiased
+    return fitted.params if isinstance(debiased, Unavailable) else debiased
+
+
+def _reference(fitted: Results, name: str) -> Any:
+    """The level that a coefficient is against."""
+    if name == CONSTANT:
+        return None
+    domain = fitted.certificate.domain
+    column = domain.columns[column_of(domain, name)]
+    return column.levels[0] if isinstance(column, Categorical) else None

@@ -1,0 +1,181 @@
+"""What every fitted model offers to its readers: numbers by name, a summary, a frame, a picture, a report."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core import checks
+from discreet.core.files import atomic_write
+from discreet.core.unavailable import Unavailable
+from discreet.domain import CONSTANT
+from discreet.privacy.certificate import Certificate
+from discreet.released.moments import PrivateMoments
+from discreet.released.units import column_of
+from discreet.results.inference import Inference
+from discreet.results.summary import Summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+
+class Fitted(ABC):
+    """A fitted model. Holds released values only.
+
+    Subclasses have `target`, `names` (of the regressors), `model` (the method), `certificate`, `inference`, `rows` (the
+    number of rows as far as it is known) and `release` (the digest by which the release is cited).
+    """
+
+    target: str
+    names: tuple[str, ...]
+    model: str
+    certificate: Certificate
+    inference: Inference | Unavailable
+    rows: float | None
+    release: str
+
+    @property
+    def kind(self) -> str:
+        """What kind of model it is, in words."""
+        return "linear regression"
+
+    @property
+    def estimand(self) -> str:
+        """What the coefficients are about."""
+        domain, declared = self.certificate.domain, self.certificate.declared
+        column = column_of(domain, self.target)
+        text = "the best linear fit to the population with every column clipped to its bounds"
+        if declared is not None and declared.columns[column] != domain.columns[column]:
+            before, after = declared.columns[column].short(), domain.columns[column].short()
+            text += f"; those of {column} were narrowed from {before} to {after}"
+        return text
+
+    @property
+    @abstractmethod
+    def params(self) -> dict[str, float]:
+        """All coefficients by name, the intercept first."""
+
+    @abstractmethod
+    def unit(self, name: str) -> str:
+        """The unit of a coefficient, as far as the schema gives units."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+
+    @property
+    def slopes(self) -> tuple[str, ...]:
+        """Names in `params` other than the intercept's."""
+        return self.names
+
+    def coordinate(self, name: str) -> str:
+        """The regressor that a name in `params` stands for."""
+        return name
+
+    def _named(self, values: Floats) -> dict[str, Any]:
+        """Values of (intercept, coef) by name; without an intercept the first is left out."""
+        names = [CONSTANT, *self.names] if self.certificate.domain.intercept else list(self.names)
+        return dict(zip(names, values[-len(names) :].tolist() if names else [], strict=True))
+
+    @property
+    def debiased(self) -> dict[str, float] | Unavailable:
+        """The coefficients without the shrinkage that helps a model to predict: what the intervals are around."""
+        found = self.inference
+        return found if isinstance(found, Unavailable) else self._named(found.estimate)
+
+    @property
+    def std_err(self) -> dict[str, float] | Unavailable:
+        """Standard errors of the debiased coefficients: sampling error and privacy noise."""
+        return self._named_or_why("std_err")
+
+    @property
+    def privacy_noise(self) -> dict[str, float] | Unavailable:
+        """What the standard errors would be if privacy noise were all there is."""
+        return self._named_or_why("privacy_noise")
+
+    @property
+    def pvalues(self) -> dict[str, float] | Unavailable:
+        """p-values of the tests that each coefficient is zero."""
+        return self._named_or_why("p_values")
+
+    def conf_int(self, level: float = 0.95) -> dict[str, tuple[float, float]] | Unavailable:
+        """Confidence intervals (low, high) by name.
+
+        Parameters
+        ----------
+        level : float
+            The share of samples and noises for which the interval holds the true coefficient.
+        """
+        level = checks.fraction("level", level)
+        found = self.inference
+        pairs = found if isinstance(found, Unavailable) else found.interval(level)
+        if isinstance(pairs, Unavailable):
+            return pairs
+        return {name: (low, high) for name, (low, high) in self._named(pairs).items()}
+
+    def _named_or_why(self, what: str) -> dict[str, float] | Unavailable:
+        if isinstance(self.inference, Unavailable):
+            return self.inference
+        values = getattr(self.inference, what)
+        return values if isinstance(values, Unavailable) else self._named(values)
+
+    # ---------------------------------------------------------------- tables, pictures, pages
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """A table of the coefficients with their standard errors and intervals, the guarantee on top."""
+        from discreet.results.reading import read_results
+
+        return read_results(self, checks.fraction("level", level))
+
+    def plot(self, level: float = 0.95) -> Figure:
+        """A picture of the coefficients and their intervals; see `discreet.results.plots`."""
+        from discreet.results.plots import coefficient_plot
+
+        return coefficient_plot(self, level)
+
+    def save_report(
+        self, path: str | Path, released: PrivateMoments | None = None, *, level: float = 0.95, date: Any = None
+    ) -> None:
+        """Write a report of the model: one HTML page that needs no network; see `discreet.results.report`.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        released : PrivateMoments, optional
+            The release that the model was fitted to, for the picture of noise against signal.
+        level : float
+            Of the intervals.
+        date : date or str, optional
+            The date that the citation gives; without one the same model gives the same file.
+        """
+        from discreet.results.report import report
+
+        text = report(self, released, level=level, date=date)
+        with atomic_write(path) as file:
+            file.write(text.encode())
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """A pandas frame: one row a coefficient; what is not available is missing."""
+        from discreet.results.reading import results_frame
+
+        return results_frame(self, checks.fraction("level", level))
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()

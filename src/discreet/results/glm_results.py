@@ -1,0 +1,201 @@
+"""Fitted generalised linear models: released coefficients in the user's units, with the guarantee they carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.files import digest, read_document, write_document
+from discreet.core.unavailable import Unavailable
+from discreet.domain import CONSTANT
+from discreet.errors import FileFormatError
+from discreet.privacy.certificate import Certificate
+from discreet.released.units import coefficient_unit, unit_per
+from discreet.results.fitted import Fitted
+
+Floats = NDArray[np.float64]
+Link = Literal["logit", "log", "identity", "sign"]
+
+FORMAT_VERSIONS = (3,)
+"""Of files of kind "model"; their certificates hold events that versions 1 and 2 do not know."""
+
+
+WITHOUT_CURVATURE = Unavailable(
+    "not released",
+    "The coefficients themselves are released, with no statistic that tells how far the data and the noise move them.",
+)
+KINDS = {
+    "logit": "logistic regression",
+    "log": "Poisson regression",
+    "identity": "linear regression",
+    "sign": "linear classification",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GLMResults(Fitted):
+    """A fitted generalised linear model. Holds released values only, so it can be saved and published.
+
+    Parameters
+    ----------
+    target : str
+        The outcome.
+    names : tuple of str
+        The regressors, without the intercept.
+    coef, intercept : array
+        One row of coefficients, and one intercept, for each linear predictor, in the user's units.
+    model : str
+        The method.
+    certificate : Certificate
+        The guarantee.
+    link : {"logit", "log", "identity", "sign"}
+        How the linear predictor leads to the outcome.
+    classes : tuple, optional
+        The classes of the outcome, in order; more than two have one linear predictor each.
+    weights : array, optional
+        Of the adaptive method: how much more than others each regressor was penalised, a row for each predictor.
+    """
+
+    target: str
+    names: tuple[str, ...]
+    coef: Floats
+    intercept: Floats
+    model: str
+    certificate: Certificate
+    link: Link
+    classes: tuple[Any, ...] | None = None
+    weights: Floats | None = None
+
+    @property
+    def params(self) -> dict[str, float]:
+        """All coefficients by name, the intercept first; behind the class where there are several predictors."""
+        constant = self.certificate.domain.intercept
+        names = ([CONSTANT] if constant else []) + list(self.names)
+        found: dict[str, float] = {}
+        for head, row, intercept in zip(self._heads, self.coef.tolist(), self.intercept.tolist(), strict=True):
+            values = ([intercept] if constant else []) + row
+            found |= {head + name: value for name, value in zip(names, values, strict=True)}
+        return found
+
+    @property
+    def _heads(self) -> list[str]:
+        return [""] if len(self.coef) == 1 else [f"{label}: " for label in self.classes or ()]
+
+    @property
+    def slopes(self) -> tuple[str, ...]:
+        """Names in `params` other than the intercepts'."""
+        return tuple(head + name for head in self._heads for name in self.names)
+
+    def coordinate(self, name: str) -> str:
+        """The regressor that a name in `params` stands for."""
+        known = (CONSTANT, *self.names)
+        return next(name.removeprefix(head) for head in ("", *self._heads) if name.removeprefix(head) in known)
+
+    @property
+    def kind(self) -> str:
+        """What kind of model it is, in words."""
+        return KINDS[self.link]
+
+    @property
+    def estimand(self) -> str:
+        """What the coefficients are about."""
+        return (
+            f"the penalised {self.kind} that fits the population best, with every column clipped to its bounds; the "
+            "penalty draws coefficients towards zero"
+        )
+
+    @property
+    def inference(self) -> Unavailable:  # type: ignore[override]
+        """Why there are no standard errors."""
+        return WITHOUT_CURVATURE
+
+    @property
+    def rows(self) -> float | None:  # type: ignore[override]
+        """The declared number of rows."""
+        return self.certificate.rows
+
+    @property
+    def release(self) -> str:  # type: ignore[override]
+        """The SHA-256 that the saved model carries: one name for one release, to cite it by."""
+        return digest(self._document())
+
+    def unit(self, name: str) -> str:
+        """What one unit of a regressor changes: log odds, or the logarithm of a rate, or the outcome's own unit."""
+        domain = self.certificate.domain
+        if self.link == "identity":
+            return coefficient_unit(domain, self.target, self.coordinate(name))
+        head = {"logit": "log odds", "log": "log rate"}.get(self.link, "1")
+        return unit_per(domain, head, self.coordinate(name))
+
+    def selection(self) -> list[dict[str, Any]]:
+        """Which regressors have a coefficient other than zero in some predictor, the largest in mapped units first.
+
+        With an l1 penalty coefficients are exactly zero where noise and penalty outweigh the data. Free, as all that is
+        computed from a release.
+        """
+        halves = np.array([self.certificate.domain.map(column)[1] for column in self._columns()])
+        size = np.abs(self.coef * halves).max(axis=0)
+        table = []
+        for j in np.argsort(-size, kind="stable"):
+            row = {"name": self.names[j], "selected": bool(size[j] > 0), "size": float(size[j])}
+            if self.weights is not None:
+                row["weight"] = float(self.weights[:, j].min())
+            table.append(row)
+        return table
+
+    def _columns(self) -> list[str]:
+        domain = self.certificate.domain
+        return [domain.entries[i].column for i in domain.indices(self.names)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        facts = {"target": self.target, "model": self.model, "link": self.link, "params": self.params}
+        return facts | {"classes": self.classes, "guarantee": self.certificate.guarantee.to_dict()}
+
+    def save(self, path: str | Path, *, simulation: bool = False) -> None:
+        """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        simulation : bool
+            Must be True to save a model whose noise came from a seed.
+        """
+        if not simulation:
+            self.certificate.refuse_simulation("model", "Fit")
+        write_document(path, self._document())
+
+    def _document(self) -> dict[str, Any]:
+        body = {"kind": "model", "format_version": FORMAT_VERSIONS[-1], "certificate": self.certificate.to_dict()}
+        body |= {"target": self.target, "model": self.model, "names": list(self.names), "link": self.link}
+        body |= {"coef": self.coef.tolist(), "intercept": self.intercept.tolist()}
+        body["classes"] = None if self.classes is None else list(self.classes)
+        body["weights"] = None if self.weights is None else self.weights.tolist()
+        return body
+
+    @classmethod
+    def load(cls, path: str | Path) -> GLMResults:
+        """Load what `save` wrote, after checking that it is whole."""
+        body = read_document(path, "model", FORMAT_VERSIONS)
+        certificate = Certificate.from_dict(body.get("certificate", {}))
+        try:
+            names, link = tuple(map(str, body["names"])), body["link"]
+            coef, intercept = np.array(body["coef"], dtype=float), np.array(body["intercept"], dtype=float)
+            weights = None if body["weights"] is None else np.array(body["weights"], dtype=float)
+            classes = None if body["classes"] is None else tuple(body["classes"])
+            fits = coef.shape == (len(intercept), len(names)) and link in get_args(Link)
+            if not fits or (weights is not None and weights.shape != coef.shape):
+                raise ValueError("coefficients do not fit their names")
+            certificate.domain.indices(names)
+            loaded = cls(
+                str(body["target"]), names, coef, intercept, str(body["model"]), certificate, link, classes, weights
+            )
+            _ = loaded.params
+        except (KeyError, TypeError, ValueError):
+            raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
+        return loaded

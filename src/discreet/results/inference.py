@@ -1,0 +1,267 @@
+"""How sure a release is of its coefficients: standard errors, intervals and tests, from released values only.
+
+The estimand is the best linear fit to the population, clipped to the bounds that were used. All numbers here belong to
+the debiased coefficients (`released.solve.debiased`), whatever model was fitted: a penalty or a prior moves a model's
+coefficients towards zero, which helps it to predict but leaves no honest interval around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from discreet.core.unavailable import Unavailable
+from discreet.domain import CONSTANT
+from discreet.released.moments import PrivateMoments
+from discreet.released.solve.debiased import Debiased, debiased
+from discreet.released.solve.equations import NormalEquations
+from discreet.released.solve.restricted import restricted
+from discreet.released.units import column_of, user_units
+
+Floats = NDArray[np.float64]
+
+LARGEST_NOISE = 0.25
+"""Intervals are given where the noise of X'X is at most this share of the features' least variation."""
+
+REACH, HALVINGS = 5.0, 36
+"""An end of an interval is searched for up to 5 times as far as it would be without noise, by so many halvings."""
+
+NO_SQUARES = Unavailable(
+    "not released",
+    "Sampling error needs y'y, which this release does not hold. DPLinearRegression and release() include it.",
+)
+SAMPLED = Unavailable(
+    "not available",
+    "X'X was computed from a sample of the rows, whose own error is not known well enough. Fit without subsample.",
+)
+OLD_FILE = Unavailable("not released", "This file was saved by an older version of discreet, without standard errors.")
+
+
+class Test(NamedTuple):
+    """A test that coefficients are zero: F statistic, degrees of freedom, p-value."""
+
+    statistic: float
+    df: tuple[int, float]
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """Debiased (intercept, coefficients) in the user's units, with their covariance.
+
+    Parameters
+    ----------
+    estimate : array
+        The debiased intercept and coefficients.
+    sampling, privacy : array, or Unavailable
+        The parts of their covariance: what another sample of people would change, and what other noise would.
+    tilt, curve : array
+        How the variance of each changes with the value tested, to first and second order (`released.solve.debiased`).
+    luck, luck_slope : array
+        The covariance of each with 1/noise, in sds of the latter, and how that changes with the value tested.
+    theta, W, L : array
+        The coefficients of the `turned` equations, the variances of the noise, and its map to X'X, or None.
+    T, roots : array
+        The map of theta to the user's units, and T G (`discreet.released.solve.debiased`).
+    margin : float
+        How far 1/noise is from the least with which intervals are given, in its sds.
+    sigma : float, or Unavailable
+        Standard deviation of outcomes around the line.
+    sigma_df : float
+        The degrees of freedom of a sample that tells sigma as well as the release does.
+    explained : float, or Unavailable
+        R^2.
+    df : float
+        Rows less coefficients.
+    noise : float
+        The noise of X'X, relative to the features' least variation.
+    """
+
+    estimate: Floats
+    sampling: Floats | Unavailable
+    privacy: Floats
+    tilt: Floats
+    curve: Floats
+    luck: Floats
+    luck_slope: Floats
+    theta: Floats
+    W: Floats
+    L: Floats | None
+    T: Floats
+    roots: Floats
+    margin: float
+    sigma: float | Unavailable
+    sigma_df: float
+    explained: float | Unavailable
+    df: float
+    noise: float
+
+    @property
+    def covariance(self) -> Floats | Unavailable:
+        """Of the debiased intercept and coefficients."""
+        return self.sampling if isinstance(self.sampling, Unavailable) else self.sampling + self.privacy
+
+    @property
+    def std_err(self) -> Floats | Unavailable:
+        """Standard errors."""
+        C = self.covariance
+        return C if isinstance(C, Unavailable) else np.sqrt(np.diag(C))
+
+    @property
+    def privacy_noise(self) -> Floats:
+        """What the standard errors would be if there were no sampling error."""
+        noise: Floats = np.sqrt(np.diag(self.privacy))
+        return noise
+
+    def quantile(self, level: float, df: float | None = None) -> float:
+        """How many standard errors an interval extends to each side, but for `tilt` and `curve`."""
+        return float(stats.t.ppf((1 + level) / 2, self.df if df is None else df))
+
+    def interval(self, level: float) -> Floats | Unavailable:
+        """Confidence intervals, a row (low, high) for the intercept and for each coefficient.
+
+        They hold the estimate and the values that tests at 1 - level do not reject.
+        """
+        C = self.covariance
+        if isinstance(C, Unavailable):
+            return C
+        variance = np.diag(C)
+        inside = np.zeros((2, len(variance)))
+        outside = np.outer([-1.0, 1.0], REACH * self.quantile(level) * np.sqrt(variance))
+        for _ in range(HALVINGS):
+            middle = (inside + outside) / 2
+            above, below = self._tails(middle, variance)
+            kept = np.stack([above[0], below[1]]) >= (1 - level) / 2
+            inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+        return (self.estimate + inside).T
+
+    @property
+    def p_values(self) -> Floats | Unavailable:
+        """Of the tests that each coefficient is zero."""
+        C = self.covariance
+        if isinstance(C, Unavailable):
+            return C
+        p: Floats = 2 * np.min(self._tails(-self.estimate, np.diag(C)), axis=0)
+        return p
+
+    def _tails(self, delta: Floats, variance: Floats) -> tuple[Floats, Floats]:
+        """How probable estimates at least, and at most, as large as these are if estimate + delta are the true values.
+
+        z = -delta/se has correlation r with 1/noise, which lies `margin` above the least with which intervals are
+        given. What is independent of z held fixed, r z could have been smaller by that margin at most: the t law of z
+        is cut off there.
+        """
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            se = np.sqrt(np.maximum(variance + 2 * delta * self.tilt + delta**2 * self.curve, 0.0))
+            r = (self.luck + delta * self.luck_slope) / se
+            turned = r < 0
+            z = np.where(turned, delta, -delta) / se
+            cut = z - self.margin / np.abs(r)
+            shown = special.stdtr(self.df, -cut)
+            above = np.where(shown > 0, special.stdtr(self.df, -z) / shown, 0.0)
+            below = np.where(shown > 0, (special.stdtr(self.df, z) - special.stdtr(self.df, cut)) / shown, 1.0)
+        return np.where(turned, below, above), np.where(turned, above, below)
+
+    def test(self, places: Sequence[int]) -> Test | Unavailable:
+        """The test that some coefficients are all zero, with the covariance that they have if they are."""
+        if isinstance(self.covariance, Unavailable):
+            return self.covariance
+        at, k, q = list(places), len(places), len(self.theta)
+        back = np.linalg.inv(self.T[-q:])
+        C, G = back @ self.covariance[-q:, -q:] @ back.T, back @ self.roots[-q:]
+        b = self.estimate[at]
+        S, spread = restricted(self.theta, C, G, self.W, self.T[at], b, self.L)
+        F, df = float(b @ np.linalg.solve(S, b)) / k, 1 / (1 / self.df + spread / 2)
+        return Test(F, (k, df), float(stats.f.sf(F, k, df)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any], size: int) -> Inference:
+        """Rebuild from `to_dict`, for an intercept and size - 1 coefficients."""
+        read = {field.name: _read(facts[field.name]) for field in fields(cls)}
+        shapes: dict[str, tuple[int, ...]] = {"sampling": (size, size), "privacy": (size, size)}
+        for name in ("estimate", "tilt", "curve", "luck", "luck_slope"):
+            shapes[name] = (size,)
+        q, z = np.size(read["theta"]), len(read["W"])
+        shapes |= {"theta": (q,), "W": (z, z), "L": (z, q), "T": (size, q), "roots": (size, q)}
+        if read["L"] is None and z != q:
+            raise ValueError("W has another size")
+        for name, shape in shapes.items():
+            if not (read[name] is None or isinstance(read[name], Unavailable)) and np.shape(read[name]) != shape:
+                raise ValueError(f"{name} has another size")
+        return cls(**read)
+
+
+def infer(released: PrivateMoments, e: NormalEquations) -> Inference | Unavailable:
+    """What released normal equations tell of the coefficients, or why they tell too little."""
+    if released.sampled:
+        return SAMPLED
+    fit = debiased(e.turned())
+    if fit.noise > LARGEST_NOISE:
+        return Unavailable(
+            "not available",
+            f"The noise of X'X is {fit.noise:.2g} of the least variation of the features, and intervals keep their "
+            f"level up to {LARGEST_NOISE:g} only. Fewer features, tighter bounds, more rows or a larger epsilon help.",
+        )
+    units, df = user_units(released, e, unclip=False).after(e.turn), max(e.n - e.d, 1.0)
+    sampling: Floats | Unavailable = NO_SQUARES
+    sigma: float | Unavailable = NO_SQUARES
+    sigma_df = df
+    if fit.sigma2 is not None:
+        sampling = units.covariance(fit.sigma2 * fit.unit_sampling)
+        sigma = released.domain.map(column_of(released.domain, e.target))[1] * fit.sigma2**0.5
+        sigma_df = 2 / (2 / df + fit.sigma2_error / fit.sigma2**2)
+    bend = fit.bend(units.T)
+    intercept, coef = units.params(fit.theta)[::-1]
+    return Inference(
+        estimate=np.concatenate([[intercept], coef]),
+        sampling=sampling,
+        privacy=units.covariance(fit.privacy),
+        tilt=bend.tilt,
+        curve=bend.curve,
+        luck=bend.luck,
+        luck_slope=bend.luck_slope,
+        theta=fit.theta,
+        W=fit.W,
+        L=fit.L,
+        T=units.T,
+        roots=units.T @ fit.G,
+        margin=(1 / fit.noise - 1 / LARGEST_NOISE) / bend.spread,
+        sigma=sigma,
+        sigma_df=sigma_df,
+        explained=_explained(e, fit),
+        df=df,
+        noise=fit.noise,
+    )
+
+
+def _explained(e: NormalEquations, fit: Debiased) -> float | Unavailable:
+    """R^2 = 1 - RSS/TSS, around the mean where the model has an intercept."""
+    if fit.sigma2 is None or e.yy is None or e.s_yy is None:
+        return NO_SQUARES
+    total = e.yy - (e.v[0] ** 2 / max(e.S[0, 0], 1.0) if e.names[0] == CONSTANT else 0.0)
+    if e.s_yy > LARGEST_NOISE * total:
+        return Unavailable("not available", "The noise of y'y hides how much the outcome varies.")
+    return float(np.clip(1 - fit.sigma2 * max(e.n - e.d, 1.0) / total, 0.0, 1.0))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Unavailable):
+        return value.to_dict()
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Unavailable.from_dict(value)
+    if value is None:
+        return None
+    return np.array(value, dtype=float) if isinstance(value, list) else float(value)

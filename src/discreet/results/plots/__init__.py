@@ -1,0 +1,29 @@
+"""Pictures of released objects, of privacy and of what theory promises; each returns a matplotlib figure."""
+
+from discreet.planning.theory.plots import free_region_plot, lower_bounds_plot
+from discreet.results.plots.curves import privacy_plot, utility_plot
+from discreet.results.plots.paths import path_plot
+from discreet.results.plots.releases import (
+    HIDDEN,
+    budget_plot,
+    budget_shares,
+    coefficient_plot,
+    comparison_plot,
+    noise_plot,
+    signal_to_noise,
+)
+
+__all__ = [
+    "HIDDEN",
+    "budget_plot",
+    "budget_shares",
+    "coefficient_plot",
+    "comparison_plot",
+    "free_region_plot",
+    "lower_bounds_plot",
+    "noise_plot",
+    "path_plot",
+    "privacy_plot",
+    "signal_to_noise",
+    "utility_plot",
+]

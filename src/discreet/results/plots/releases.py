@@ -1,0 +1,287 @@
+"""Pictures of released objects: coefficients, the budget, and noise against signal."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core import checks
+from discreet.core.unavailable import Unavailable
+from discreet.domain import CONSTANT
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.events import GaussianEvent
+from discreet.privacy.sensitivity import costs
+from discreet.released.moments import PrivateMoments
+from discreet.results.drawing import BLUE, GREY, INK, ORANGE, PALE, canvas, note, rows, short, style
+from discreet.results.effects import Effects, effects, reach
+from discreet.results.summary import number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from discreet.results.comparison import Comparison
+    from discreet.results.fitted import Fitted
+
+Floats = NDArray[np.float64]
+
+LINE = 32
+"""Letters in a line of a label."""
+
+HIDDEN = 2.0
+"""A released number below this many sds of its noise could well be noise alone."""
+
+
+def coefficient_plot(results: Fitted, level: float = 0.95) -> Figure:
+    """The debiased coefficients with their intervals, and how much of each is privacy noise.
+
+    Coefficients have different units. Each is multiplied by the width of its feature's declared range (1 for a level
+    of a category, which is compared with the first), so all have the outcome's unit; the numbers themselves stand on
+    the right. The intercept is left out: it has no range.
+
+    Parameters
+    ----------
+    results : Results
+        A fitted model.
+    level : float
+        Of the intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPLinearRegression
+    >>> X = np.linspace(0, 1, 1000)[:, None]
+    >>> model = DPLinearRegression(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 1)).fit(X, X[:, 0])
+    >>> coefficient_plot(model.results_).get_axes()[0].get_xlabel()
+    'effect on y over the declared range'
+    """
+    found = effects(results, checks.fraction("level", level))
+    with style():
+        figure, axes = canvas(1.35 + _step(found) * len(found.names))
+        places = np.arange(float(len(found.names)))
+        axes.axvline(0, color=GREY, lw=1, zorder=1)
+        _intervals(axes, found, places, level)
+        moved = _moved(found)
+        label = "estimate" if isinstance(results.inference, Unavailable) else "debiased estimate"
+        axes.plot(found.estimate, places, "o", color=INK, ms=4.5, zorder=5, label=label)
+        if moved.any():
+            own = found.coef[moved], places[moved]
+            axes.plot(*own, "D", mfc="white", mec=INK, ms=4, zorder=4, label="coef, for predictions")
+        _finish(figure, axes, found, results)
+        why = found.ends if isinstance(found.ends, Unavailable) else None
+        if why is not None:
+            note(figure, f"Intervals are {why}: {why.reason}")
+    return figure  # type: ignore[no-any-return]
+
+
+def _intervals(axes: Any, found: Effects, places: Floats, level: float) -> None:
+    size = 5 if len(places) > 15 else 7
+    if not isinstance(found.ends, Unavailable):
+        axes.errorbar(
+            found.estimate, places, xerr=np.abs(found.ends.T - found.estimate), fmt="none", ecolor=BLUE,
+             elinewidth=1.6, capsize=3.2, capthick=1.6,
+            zorder=3, label=f"{100 * level:g} % interval",
+        )  # fmt: skip
+    if not isinstance(found.privacy, Unavailable):
+        ends = found.estimate - found.privacy, found.estimate + found.privacy
+        axes.hlines(places, *ends, color=ORANGE, alpha=0.55, lw=size, zorder=2, label="privacy noise alone")
+
+
+def _moved(found: Effects) -> NDArray[np.bool_]:
+    """Where the model's own coefficient would be seen beside the debiased one."""
+    shown = np.concatenate([found.estimate, found.coef, [0.0]])
+    if not isinstance(found.ends, Unavailable):
+        shown = np.concatenate([shown, *found.ends])
+    far: NDArray[np.bool_] = np.abs(found.coef - found.estimate) > 0.015 * np.ptp(shown)
+    return far
+
+
+def _finish(figure: Any, axes: Any, found: Effects, results: Fitted) -> None:
+    rows(axes, [_label(*pair) for pair in zip(found.names, found.ranges, strict=True)])
+    right = axes.twinx()
+    right.set_ylim(axes.get_ylim())
+    right.set_yticks(range(len(found.raw)), found.raw, fontsize=8, color=INK)
+    right.tick_params(length=0)
+    axes.set_xlabel(_effect_axis(results))
+    _few_ticks(axes)
+    _legend(figure, axes)
+
+
+def _few_ticks(axes: Any) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.margins(x=0.06)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(round(value, 12))))
+
+
+def _effect_axis(results: Fitted) -> str:
+    what = "predicted" if results.names == () else "effect on"
+    unit = results.unit(CONSTANT)
+    over = "" if results.names == () else " over the declared range"
+    return f"{what} {short(results.target)}{f' ({short(unit, 20)})' if unit else ''}{over}"
+
+
+def _legend(figure: Any, axes: Any) -> None:
+    found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    order = sorted(found, key=lambda label: [word in label for word in ("estimate", "interval", "noise")], reverse=True)
+    figure.legend([found[label] for label in order], order, loc="outside upper left", ncols=4, columnspacing=1.4)
+
+
+def _label(name: str, words: str) -> str:
+    """A name in one line or two, with the range where there is room."""
+    if len(name) <= LINE:
+        return f"{name} ({words})" if words and len(name) + len(words) < LINE else name
+    name = short(name, 2 * LINE)
+    return f"{name[:LINE]}\n{name[LINE:]}"
+
+
+def _step(found: Effects) -> float:
+    """Inches a row."""
+    long = any(len(name) > LINE for name in found.names)
+    return 0.36 if len(found.names) <= 8 or long else 0.28 if len(found.names) <= 16 else 0.205
+
+
+def budget_plot(certificate: Certificate) -> Figure:
+    """The share of mu^2 that each released statistic takes; mu^2 is what adds up over releases.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of a release.
+    """
+    shares = budget_shares(certificate)
+    with style():
+        figure, axes = canvas(0.75 + 0.34 * max(len(shares), 1))
+        rows(axes, [short(name) for name, _ in shares])
+        axes.barh(range(len(shares)), [100 * share for _, share in shares], height=0.55, color=BLUE, zorder=2)
+        for i, (_, share) in enumerate(shares):
+            axes.annotate(f"{100 * share:.3g} %", (100 * share, i), (4, 0), textcoords="offset points", va="center")
+        axes.set_xlim(0, 112)
+        axes.set_xticks([0, 25, 50, 75, 100], ["0", "25", "50", "75", "100 %"])
+        axes.set_xlabel("share of the privacy budget (mu²)")
+    return figure  # type: ignore[no-any-return]
+
+
+def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
+    """The share of mu^2 of each statistic, by name; none where some of the noise is not Gaussian.
+
+    Examples
+    --------
+    >>> from discreet import DPLinearRegression
+    >>> model = DPLinearRegression(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 1)).fit([[0.5]] * 9, [1] * 9)
+    >>> [(name, round(share, 2)) for name, share in budget_shares(model.certificate_)]
+    [('counts of y', 0.06), ("X'X", 0.4), ("X'y", 0.5), ("y'y", 0.04)]
+    """
+    neighbors = certificate.guarantee.neighbors
+    events = [event for event in certificate.events if isinstance(event, GaussianEvent)]
+    if len(events) < len(certificate.events):
+        return []
+    parts = [part for event in events for part in costs(event.blocks, certificate.domain, neighbors)]
+    total = math.fsum(cost for _, cost in parts)
+    return [(" and ".join(block.name for block in blocks), cost / total) for blocks, cost in parts]
+
+
+def noise_plot(released: PrivateMoments) -> Figure:
+    """The size of each released number in sds of its noise; what lies left of the line could be noise alone.
+
+    Parameters
+    ----------
+    released : PrivateMoments
+        A release.
+    """
+    sizes = signal_to_noise(released)
+    with style():
+        figure, axes = canvas(1.0 + 0.5 * max(len(sizes), 1))
+        low, high = 0.05, max([10.0, *(1.6 * values.max() for _, _, values in sizes)])
+        axes.axvspan(low, HIDDEN, color=PALE, zorder=0, lw=0)
+        axes.axvline(HIDDEN, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
+        for i, (_, _, values) in enumerate(sizes):
+            shift = 0.3 * (np.arange(len(values)) % 7 - 3) / 3 if len(values) > 1 else np.zeros(1)
+            seen = np.maximum(values, low * 1.15)
+            clear = values >= HIDDEN
+            many = len(values) > 200
+            mark = {"ms": 2.5 if many else 4.5, "zorder": 3, "rasterized": many}
+            axes.plot(seen[clear], i + shift[clear], "o", color=BLUE, alpha=0.75, mew=0, **mark)
+            axes.plot(seen[~clear], i + shift[~clear], "x", color=ORANGE, mew=0.6 if many else 1.2, **mark)
+        rows(axes, [f"{short(name)}\nnoise sd {number(sd)}" for name, sd, _ in sizes])
+        right = axes.twinx()
+        right.set_ylim(axes.get_ylim())
+        right.set_yticks(range(len(sizes)), [_hidden(values) for *_, values in sizes], fontsize=8)
+        right.tick_params(length=0)
+        axes.set_xscale("log")
+        axes.set_xlim(low, high)
+        axes.xaxis.set_major_formatter("{x:,g}")
+        axes.xaxis.set_minor_formatter("")
+        axes.set_xlabel("size of each released number, in standard deviations of its noise (log scale)")
+        axes.annotate(
+            "may be noise alone", (HIDDEN, 1), (-5, 3), textcoords="offset points", ha="right",
+            xycoords=axes.get_xaxis_transform(), fontsize=8,
+        )  # fmt: skip
+    return figure  # type: ignore[no-any-return]
+
+
+def signal_to_noise(released: PrivateMoments) -> list[tuple[str, float, Floats]]:
+    """Name, noise sd and |value|/sd of each released statistic; products that are zero by definition are left out."""
+    found = []
+    for block, array in released.arrays.items():
+        if block.statistic == "gram":
+            at = np.triu_indices(len(block.rows))
+            known = released.domain.exclusive(released.domain.indices(block.rows))[at]
+            sds = np.where(at[0] == at[1], *block.sds)
+            ratios = (np.abs(array[at]) / sds)[~known]
+        else:
+            ratios = np.atleast_1d(np.abs(array)).ravel() / block.sd
+        found.append((block.name, block.sd, ratios))
+    return found
+
+
+def _hidden(values: Floats) -> str:
+    hidden = int(np.sum(values < HIDDEN))
+    return f"{hidden} of {len(values)} hidden" if len(values) > 1 else "hidden" if hidden else "clear"
+
+
+def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
+    """Two models' coefficients with their intervals, each times one declared range for both.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Two models side by side.
+    level : float
+        Of the intervals.
+    """
+    level = checks.fraction("level", level)
+    pair = [effects(fitted, level) for _, fitted in comparison.models]
+    names = list(dict.fromkeys(name for found in pair for name in found.names))
+    domains = [fitted.certificate.domain for _, fitted in comparison.models]
+    crossed = {name: reach(domains[name not in pair[0].names], name) for name in names}
+    looks = [("o", BLUE, BLUE, -0.16), ("s", ORANGE, "white", 0.16)]
+    with style():
+        figure, axes = canvas(1.25 + max(_step(found) for found in pair) * 1.25 * len(names))
+        axes.axvline(0, color=GREY, lw=1, zorder=1)
+        for (label, _), found, domain, (mark, colour, fill, shift) in zip(
+            comparison.models, pair, domains, looks, strict=True
+        ):
+            scale = np.array([crossed[name][0] / reach(domain, name)[0] for name in found.names])
+            places = np.array([names.index(name) for name in found.names]) + shift
+            arms = None if isinstance(found.ends, Unavailable) else scale * np.abs(found.ends.T - found.estimate)
+            axes.errorbar(
+                scale * found.estimate, places, xerr=arms, fmt=mark, color=colour, mfc=fill, mew=1.3, ms=5,
+                elinewidth=1.5, capsize=2.5, zorder=3, label=short(label),
+            )  # fmt: skip
+        rows(axes, [_label(name, crossed[name][1]) for name in names])
+        alike = comparison.a.target == comparison.b.target
+        axes.set_xlabel(_effect_axis(comparison.a) if alike else "effect on each outcome over the declared range")
+        _few_ticks(axes)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2)
+        missing = [short(label) for (label, _), found in zip(comparison.models, pair, strict=True) if not _known(found)]
+        if missing:
+            note(figure, f"No intervals for {' and '.join(missing)}: the summary says why.")
+    return figure  # type: ignore[no-any-return]
+
+
+def _known(found: Effects) -> bool:
+    return not isinstance(found.ends, Unavailable)

@@ -1,0 +1,238 @@
+"""What a report says of a model and of its release, as plain text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.core.unavailable import Unavailable
+from discreet.domain import CONSTANT
+from discreet.domain.columns import Categorical, Column
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.events import Block, BlockEvent, Event
+from discreet.released.units import column_of
+from discreet.results.effects import brief, effects
+from discreet.results.summary import number
+
+if TYPE_CHECKING:
+    from discreet.results.fitted import Fitted
+
+UNITS = (
+    "Noise is in units of the mapped columns: every number was first mapped from its declared range to [-1, 1], and "
+    "every level of a category is 0 or 1. On X'X the sd is that of the diagonal; off it, the noise is smaller by "
+    "sqrt(2) unless the layout is called uniform."
+)
+
+
+def heading(results: Fitted) -> str:
+    """The title: the outcome and the features, or how many there are."""
+    names = features(results)
+    formula = f"{results.target} ~ {' + '.join(names) or '1'}"
+    return formula if len(formula) <= 90 or len(names) < 2 else f"{results.target} on {len(names)} features"
+
+
+def features(results: Fitted) -> list[str]:
+    """The columns of the regressors."""
+    return list(dict.fromkeys(column_of(results.certificate.domain, name) for name in results.names))
+
+
+def answer(results: Fitted, level: float) -> str:
+    """What was found, in a sentence or two."""
+    found, unit = effects(results, level), results.unit(CONSTANT)
+    i = int(np.argmax(np.abs(found.estimate)))
+    if not results.names:
+        return f"The predicted {results.target} is {found.raw[0]}."
+    more = "more" if found.estimate[i] > 0 else "less"
+    size = f"{brief(abs(found.estimate[i]))} {unit}".strip()
+    where = f"from {found.ranges[i]}" if found.ranges[i] else f"than for {_reference(results, found.names[i])}"
+    largest = f"The largest effect is that of {found.names[i]}: {size} {more} {results.target} {where}, all else equal"
+    if isinstance(found.ends, Unavailable):
+        return f"{largest}. Intervals are {found.ends}, for the reason given below the table."
+    clear = int(np.sum(np.prod(np.sign(found.ends), axis=1) > 0))
+    low, high = sorted(np.sign(found.estimate[i]) * found.ends[i])
+    count = f"{clear} of {len(found.names)} coefficients can be told from zero at the {100 * level:g} % level."
+    return f"{count} {largest} ({100 * level:g} % interval {brief(low)} to {brief(high)})."
+
+
+def _reference(results: Fitted, name: str) -> str:
+    column = results.certificate.domain.columns[column_of(results.certificate.domain, name)]
+    return str(column.levels[0]) if isinstance(column, Categorical) else ""
+
+
+def effects_caption(results: Fitted, level: float) -> str:
+    """What the picture of the coefficients shows."""
+    text = (
+        "Each coefficient times the width of its feature's declared range, so that all are in the unit of the outcome; "
+        "levels of a category are compared with its first one. The coefficients themselves are on the right. "
+    )
+    if isinstance(results.inference, Unavailable):
+        return f"{text}No intervals: they are {results.inference}."
+    if isinstance(results.std_err, Unavailable):
+        return f"{text}The band is what privacy noise alone does; sampling error is {results.std_err}."
+    return (
+        f"{text}Thin line: {100 * level:g} % interval, for sampling error and privacy noise together. Band: what it "
+        "would be with privacy noise alone; where both are about as long, privacy noise is most of the uncertainty."
+    )
+
+
+def asked(results: Fitted) -> list[tuple[str, str]]:
+    """What was asked for."""
+    certificate = results.certificate
+    g, domain = certificate.guarantee, certificate.declared or certificate.domain
+    outcome = column_of(certificate.domain, results.target)
+    used = features(results)
+    return [
+        ("Outcome", f"{results.target}, {bounds(domain.columns[outcome])}"),
+        ("Features", "; ".join(f"{name}, {bounds(domain.columns[name])}" for name in used) or "none"),
+        ("Intercept", "yes" if domain.intercept else "no"),
+        ("Method", results.model),
+        ("epsilon", f"{g.epsilon:g}"),
+        ("delta", f"{g.delta:g}"),
+        ("Neighbours", NEIGHBORS[g.neighbors]),
+        ("Guarantee", STATUS[g.status]),
+        ("Rows", _rows(results)),
+    ]
+
+
+NEIGHBORS = {
+    "add-remove": "add-remove: tables that differ in the presence of one person",
+    "replace-one": "replace-one: tables of the same size that differ in what one person's row says",
+}
+STATUS = {
+    "verified": "verified: proven, tested and exactly accounted",
+    "claimed": "claimed: a paper's statement that discreet does not vouch for",
+    "simulation": "simulation: nothing is promised",
+}
+
+
+def _rows(results: Fitted) -> str:
+    if results.certificate.rows is not None:
+        return f"{results.certificate.rows:,}, declared in public; not read from the data"
+    if results.rows is None:
+        return "not declared"
+    return f"about {float(f'{results.rows:.3g}'):,.0f}, from released noisy sums; not declared"
+
+
+def bounds(column: Column) -> str:
+    """What is publicly known of a column.
+
+    Examples
+    --------
+    >>> from discreet.domain.columns import Numeric
+    >>> bounds(Numeric(18, 90, "year")), bounds(Categorical(("F", "M")))
+    ('18 to 90 year', 'one of F, M')
+    """
+    if isinstance(column, Categorical):
+        return f"one of {', '.join(map(str, column.levels))}"
+    if column.date:
+        low, high = column.short().strip("()").split(", ")
+    elif np.isinf(column.low) or np.isinf(column.high):
+        return "bounded by the norm of the row"
+    else:
+        low, high = number(column.low), number(column.high)
+    return f"{low} to {high} {column.unit or ''}".strip()
+
+
+def columns(results: Fitted) -> list[tuple[str, ...]]:
+    """One row a declared column: name, role, declared bounds, bounds as used."""
+    certificate = results.certificate
+    declared = certificate.declared or certificate.domain
+    outcome = column_of(certificate.domain, results.target)
+    in_model = features(results)
+    rows: list[tuple[str, ...]] = []
+    for name, column in declared.columns.items():
+        role = "outcome" if name == outcome else "feature" if name in in_model else "released, not in this model"
+        used = certificate.domain.columns[name]
+        narrowed = "as declared" if used == column else f"narrowed to {bounds(used)} by private counts"
+        rows.append((name, role, bounds(column), narrowed))
+    return rows
+
+
+def certified(results: Fitted) -> list[tuple[str, str]]:
+    """The certificate's own facts."""
+    c = results.certificate
+    g, domain = c.guarantee, c.domain
+    facts = [
+        ("Promise", f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}"),
+        ("epsilon, recomputed", f"{c.epsilon:.6g} at delta = {g.delta:g}, from the noise listed below"),
+        ("Unit of privacy", "one row is one person"),
+        ("Method", c.method),
+        ("Rows", "not declared" if c.rows is None else f"{c.rows:,}, declared"),
+        ("Missing values", "refused" if domain.missing == "error" else "rows that lack a value were left out"),
+    ]
+    if domain.data_norm is not None:
+        facts.append(("Norm of a row", f"at most {domain.data_norm:g} over {', '.join(domain.norm_columns)}"))
+    return [*facts, ("Software", c.software or "not recorded"), ("Digest of the release", _digest(results))]
+
+
+def _digest(results: Fitted) -> str:
+    return f"SHA-256 {results.release}" if results.release else "not recorded"
+
+
+def blocks(certificate: Certificate) -> list[tuple[str, ...]]:
+    """One row a released statistic."""
+    rows: list[tuple[str, ...]] = []
+    for event in certificate.events:
+        cost = "not Gaussian" if event.law is not None else f"{event.mu:.6g}"
+        if isinstance(event, BlockEvent):
+            rows += [(block.name, _of(block), _sd(block), _arithmetic(block.exact), cost) for block in event.blocks]
+        else:
+            rows.append((event.name, ", ".join(event.design), _scale(event), _arithmetic(event.exact), cost))
+    return rows
+
+
+def _scale(event: Event) -> str:
+    """The numbers behind the noise of released coefficients."""
+    facts = event.to_dict()
+    known = {name: facts[name] for name in ("scale", "sd", "gamma", "penalty", "steps", "rate") if facts.get(name)}
+    return ", ".join(f"{name} {value:.6g}" for name, value in known.items())
+
+
+def _arithmetic(exact: bool) -> str:
+    return "exact" if exact else "floating point, error bounded"
+
+
+def _of(block: Block) -> str:
+    rows, columns = ", ".join(block.rows), ", ".join(block.columns)
+    return f"{rows} with {columns}" if rows and columns else rows or columns
+
+
+def _sd(block: Block) -> str:
+    layout = ", uniform" if block.statistic == "gram" and block.layout == "uniform" else ""
+    return f"{block.sd:.6g}{layout}"
+
+
+# ---------------------------------------------------------------- citing
+
+
+def citation(results: Fitted, date: str | None) -> tuple[str, str]:
+    """A reference as text and as BibTeX."""
+    g, c = results.certificate.guarantee, results.certificate
+    title = f"A differentially private {results.kind} of {heading(results)}"
+    promise = f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}"
+    software = f"{c.software or 'discreet'}, {c.method}"
+    digest = f"release SHA-256 {results.release}" if results.release else "release without a recorded digest"
+    when = f" {date}." if date else ""
+    text = f"{title}.{when} {promise}. {software}; {digest}."
+    key = f"discreet-{results.release[:12] or 'release'}"
+    entries = {"title": f"{{{latex(title)}}}", "howpublished": latex(f"{software}; {digest}"), "note": latex(promise)}
+    if date:
+        year = re.match(r"\d{4}", date)
+        entries |= {"year": year[0]} if year else {}
+        entries |= {"date": latex(date)}
+    lines = ",\n".join(f"  {name:<12} = {{{value}}}" for name, value in entries.items())
+    return text, f"@misc{{{key},\n{lines}\n}}"
+
+
+def latex(text: str) -> str:
+    r"""Text that BibTeX and LaTeX take as it is.
+
+    Examples
+    --------
+    >>> latex("50 % of a_b & {c}")
+    '50 \\% of a\\_b \\& \\{c\\}'
+    """
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return "".join(special.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter) for letter in text)

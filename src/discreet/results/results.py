@@ -1,0 +1,201 @@
+"""Fitted models: coefficients in the user's units, how sure they are, and the guarantee they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core import checks
+from discreet.core.files import read_document, write_document
+from discreet.core.later import Later
+from discreet.core.unavailable import Unavailable
+from discreet.domain import CONSTANT
+from discreet.domain.derived import VERSIONS, format_version
+from discreet.errors import FileFormatError, GuaranteeError, ParameterError
+from discreet.privacy.certificate import Certificate
+from discreet.released.moments import PrivateMoments
+from discreet.released.solve.equations import NormalEquations
+from discreet.released.units import coefficient_unit, user_units
+from discreet.results.design import design_matrix
+from discreet.results.fitted import Fitted
+from discreet.results.inference import OLD_FILE, Inference, Test, infer
+
+if TYPE_CHECKING:
+    pass
+
+Floats = NDArray[np.float64]
+
+_UNKNOWN = Later.of("")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Results(Fitted):
+    """A fitted linear model. Holds released values only, so it can be saved and published.
+
+    Parameters
+    ----------
+    target : str
+        The outcome.
+    names : tuple of str
+        The regressors, without the intercept.
+    coef : array
+        Their coefficients, in units of the outcome per unit of the regressor (per level against the first).
+    intercept : float
+        Predicted outcome where all regressors are zero and categories at their first level.
+    model : str
+        How the equations were solved.
+    certificate : Certificate
+        The guarantee of the release behind it.
+    inference : Inference or Unavailable
+        How sure the release is of the coefficients, or why that is not known.
+    rows : float
+        The number of rows: declared, or a released noisy one.
+    release_later : Later
+        `release`, which takes a while to find and is seldom asked for.
+    """
+
+    target: str
+    names: tuple[str, ...]
+    coef: Floats
+    intercept: float
+    model: str
+    certificate: Certificate
+    inference: Inference | Unavailable = OLD_FILE
+    rows: float | None = None
+    release_later: Later[str] = _UNKNOWN
+
+    @property
+    def release(self) -> str:  # type: ignore[override]
+        """The digest of the release behind it, by which it can be cited."""
+        return self.release_later()
+
+    # ---------------------------------------------------------------- numbers by name
+
+    @property
+    def params(self) -> dict[str, float]:
+        """All coefficients by name, the intercept first."""
+        return self._named(np.concatenate([[self.intercept], self.coef]))
+
+    def wald_test(self, names: Sequence[str]) -> Test | Unavailable:
+        """The test that several coefficients are all zero, for example those of all levels of a category."""
+        known = list(self.params)
+        unknown = [name for name in names if name not in known]
+        if isinstance(names, str) or not names or unknown:
+            raise ParameterError(f"names must be a list of coefficients among {', '.join(known)}.")
+        shift = 0 if CONSTANT in known else 1
+        found = self.inference
+        places = [known.index(name) + shift for name in dict.fromkeys(names)]
+        return found if isinstance(found, Unavailable) else found.test(places)
+
+    def unit(self, name: str) -> str:
+        """The unit of a coefficient, as far as the schema gives units."""
+        return coefficient_unit(self.certificate.domain, self.target, name)
+
+    # ---------------------------------------------------------------- predictions
+
+    def predict(self, X: Any) -> Floats:
+        """Predict the outcome; X is not clipped to the bounds.
+
+        Parameters
+        ----------
+        X : frame, Arrow table, mapping of columns, or matrix
+            The features by name; or a matrix with one column for each of `names`.
+        """
+        predicted: Floats = self._design(X) @ self.coef + self.intercept
+        return predicted
+
+    def predict_interval(
+        self, X: Any, level: float = 0.95, *, of: str = "outcome"
+    ) -> tuple[Floats, Floats] | Unavailable:
+        """Intervals (low, high) around the debiased line.
+
+        Parameters
+        ----------
+        X : frame, Arrow table, mapping of columns, or matrix
+            As for `predict`.
+        level : float
+            The share of outcomes, or of samples and noises, for which the interval holds.
+        of : {"outcome", "mean"}
+            Where a new outcome lies, if outcomes are normal around the line; or where the line itself lies.
+        """
+        checks.choice("of", of, ("outcome", "mean"))
+        level = checks.fraction("level", level)
+        Z = np.column_stack([np.ones(len(D := self._design(X))), D])
+        found = self.inference
+        if isinstance(found, Unavailable):
+            return found
+        C = found.covariance
+        if isinstance(C, Unavailable) or isinstance(found.sigma, Unavailable):
+            return C if isinstance(C, Unavailable) else found.sigma  # type: ignore[return-value]
+        spread, df = (found.sigma**2, found.sigma_df) if of == "outcome" else (0.0, found.df)
+        variance = np.einsum("ij,jk,ik->i", Z, C, Z) + spread
+        centre, half = Z @ found.estimate, found.quantile(level, df) * np.sqrt(variance)
+        return centre - half, centre + half
+
+    def _design(self, X: Any) -> Floats:
+        return design_matrix(X, self.certificate.domain, self.names)
+
+    # ---------------------------------------------------------------- files
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        numbers = {
+            "debiased": self.debiased,
+            "std_err": self.std_err,
+            "privacy_noise": self.privacy_noise,
+            "conf_int": self.conf_int(),
+        }
+        return {
+            "target": self.target,
+            "model": self.model,
+            "params": self.params,
+            **{key: v.to_dict() if isinstance(v, Unavailable) else v for key, v in numbers.items()},
+            "guarantee": self.certificate.guarantee.to_dict(),
+            "release": self.release,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery."""
+        if self.certificate.simulation:
+            raise GuaranteeError("This model comes from a simulation, which promises no privacy: it is not saved.")
+        version = format_version(self.certificate.domain)
+        body = {"kind": "results", "format_version": version, "certificate": self.certificate.to_dict()}
+        facts = {"target": self.target, "model": self.model, "names": list(self.names)}
+        numbers = {"coef": self.coef.tolist(), "intercept": self.intercept, "rows": self.rows, "release": self.release}
+        write_document(path, body | facts | numbers | {"inference": self.inference.to_dict()})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Results:
+        """Load what `save` wrote, by this version or an older one."""
+        body = read_document(path, "results", VERSIONS)
+        certificate = Certificate.from_dict(body.get("certificate", {}))
+        try:
+            names, coef = tuple(map(str, body["names"])), np.array(body["coef"], dtype=float)
+            if coef.shape != (len(names),):
+                raise ValueError("coefficients do not fit their names")
+            rows = None if body.get("rows") is None else float(body["rows"])
+            return cls(
+                str(body["target"]), names, coef, float(body["intercept"]), str(body["model"]), certificate,
+                _inference(body.get("inference"), len(names) + 1), rows, Later.of(str(body.get("release", ""))),
+            )  # fmt: skip
+        except (KeyError, TypeError, ValueError):
+            raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
+
+
+def _inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailable:
+    if facts is None:
+        return OLD_FILE
+    return Inference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
+
+
+def results(released: PrivateMoments, e: NormalEquations, theta: Floats, model: str) -> Results:
+    """Package a solution in the user's units."""
+    coef, intercept = user_units(released, e).params(theta)
+    names = tuple(name for name in e.names if name != CONSTANT)
+    facts = released.certificate, infer(released, e), e.n
+    return Results(e.target, names, coef, intercept, model, *facts, Later(lambda: released.digest))
