@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.planning.theory import free_epsilon
-from discreet.results.plots import free_region_plot
+from discreet.planning.theory import free_epsilon, free_region_plot
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.planning.theory import learning_rate, private_lower_bound
-from discreet.results.plots import lower_bounds_plot
+from discreet.planning.theory import learning_rate, lower_bounds_plot, private_lower_bound
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 

@@ -24,10 +24,10 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import truncnorm
 
+from discreet.gate.napp import draw
 from discreet.gate.randomness import SeededEntropy
 from discreet.papers.napp.algorithm import Losses, Plan, Squares, recycle
 from discreet.papers.napp.augmented import Part
-from discreet.papers.napp.noise import draw
 from discreet.papers.napp.regularizers import Regularizer
 from discreet.privacy.events.napp import noise_scale, printed_retrievable, retrievable
 from discreet.privacy.losses import Logistic, Loss, Poisson

@@ -7,9 +7,15 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from discreet.planning.theory import adassp_bound, equations_noise, excess_bound, relative_efficiency
+from discreet.planning.theory import (
+    adassp_bound,
+    equations_noise,
+    excess_bound,
+    free_region_plot,
+    lower_bounds_plot,
+    relative_efficiency,
+)
 from discreet.results.drawing import LOOKS, chart, legend, logarithmic, style
-from discreet.results.plots import free_region_plot, lower_bounds_plot
 from experiments.scaling import DELTA, SIGMA, THETA, D, simulate
 
 ROWS = (1000, 3000, 10_000, 30_000, 100_000, 300_000)

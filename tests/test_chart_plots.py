@@ -9,6 +9,7 @@ from test_plots import assert_legible
 
 from discreet import OPS, DPLasso, DPRidge, TrivialRegressor
 from discreet.errors import DiscreetWarning, ParameterError
+from discreet.planning import theory
 from discreet.planning.theory import free_epsilon, learning_rate, private_lower_bound
 from discreet.privacy import accounting, gdp
 from discreet.results import plots
@@ -96,21 +97,21 @@ def test_other_mechanisms_have_privacy_curves_too():
 
 @pytest.mark.parametrize("reach", [1.0, 10.0])
 def test_the_region_shows_the_free_epsilon(reach):
-    figure = plots.free_region_plot(100, alphas=(1.0,), reach=reach)
+    figure = theory.free_region_plot(100, alphas=(1.0,), reach=reach)
     for label, alpha in (("free above, any data", None), ("free above, alpha = 1", 1.0)):
         n, epsilon = curve(figure, label)
         expected = free_epsilon(n, 100, alpha=alpha, norm_theta=reach)
         assert np.nan_to_num(epsilon) == pytest.approx(expected)
     assert_legible(figure)
     with pytest.raises(ParameterError, match="alphas"):
-        plots.free_region_plot(alphas=(1, 0.5, 0.1, 0.01))
+        theory.free_region_plot(alphas=(1, 0.5, 0.1, 0.01))
     with pytest.raises(ParameterError, match="smaller one first"):
-        plots.free_region_plot(rows=(10, 10))
+        theory.free_region_plot(rows=(10, 10))
 
 
 @pytest.mark.parametrize("alpha", [None, 0.1])
 def test_the_lower_bounds_and_the_price(alpha):
-    figure = plots.lower_bounds_plot(50, epsilon=0.5, alpha=alpha, reach=5.0)
+    figure = theory.lower_bounds_plot(50, epsilon=0.5, alpha=alpha, reach=5.0)
     n, bound = curve(figure, "privacy, epsilon = 0.5")
     without = learning_rate(n, 50, norm_theta=5.0)
     assert bound == pytest.approx(private_lower_bound(n, 50, 0.5, alpha=alpha, norm_theta=5.0))
@@ -150,7 +151,7 @@ def test_many_coefficients_keep_a_legible_legend():
 
 
 def test_charts_can_be_read_at_half_the_width_of_a_page():
-    figure = plots.lower_bounds_plot()
+    figure = theory.lower_bounds_plot()
     smallest = min(text.get_fontsize() for text in figure.axes[0].get_xticklabels())
     assert figure.get_figwidth() == NARROW
     assert smallest * 3.4 / NARROW > 6

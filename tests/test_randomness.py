@@ -24,9 +24,9 @@ from discreet.gate.randomness import (
     SeededEntropy,
     add_rounded_normal,
     entropy,
-    grid_exponent,
     rounded_normal,
 )
+from discreet.released.grid import grid_exponent
 
 TOP = 2**63
 FULL = 2**64 - 1

@@ -27,7 +27,7 @@ from discreet.gate.randomness import NO_NOISE
 from discreet.papers.reuse_cov_baselines import independent_runs
 from discreet.papers.reuse_cov_wiring import projected, with_squares
 from discreet.privacy import gdp
-from discreet.privacy.events import GaussianEvent
+from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.results.many_models import many_equations
 from discreet.results.results import Results

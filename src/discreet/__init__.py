@@ -33,9 +33,9 @@ from discreet.papers.subsample_aggregate import SubsampleAggregate
 from discreet.papers.trivial import TrivialRegressor
 from discreet.planning import Plan, plan
 from discreet.privacy.budget import Budget
-from discreet.released.moments import PrivateMoments
 from discreet.results.comparison import Comparison, compare
 from discreet.results.many_results import ManyResults
+from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results
 from discreet.results.selection import Selection
 

@@ -14,7 +14,7 @@ from discreet.per_instance.parts import Facts
 from discreet.per_instance.squared_objective import SquaredCurve, statistics
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import Block
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.sampled import SampledEvent
 from discreet.privacy.guarantee import Guarantee
 

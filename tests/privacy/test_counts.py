@@ -15,7 +15,7 @@ from discreet.domain.encoding import ONE
 from discreet.gate.moments import release_counts
 from discreet.models.dp_linear import SHARES, with_bounds
 from discreet.privacy import gdp
-from discreet.privacy.events import BINS, Block
+from discreet.privacy.events.gaussian import BINS, Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sensitivity import sensitivity
 from discreet.released.solve.outcome import EDGES

@@ -13,7 +13,7 @@ import pytest
 
 from discreet.privacy import accounting, gdp
 from discreet.privacy.calibration import least_scale
-from discreet.privacy.events import event_from_dict
+from discreet.privacy.events.kinds import event_from_dict
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.laws import Point, Tail, together
 from discreet.privacy.losses import Logistic, Poisson, QuadraticHinge, SmoothHinge, Squared

@@ -11,7 +11,8 @@ from discreet.errors import DataError, FileFormatError, ParameterError
 from discreet.gate.randomness import OSEntropy, SeededEntropy
 from discreet.gate.samplers import FixedSampler, IndependentSampler, sampler
 from discreet.privacy import accounting, gdp
-from discreet.privacy.events import Block, GaussianEvent, event_from_dict
+from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.kinds import event_from_dict
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent, largest_mu, sampled
 from discreet.privacy.laws import Point, Profile, Tail, gaussian_curve, together
 from discreet.privacy.sensitivity import mu as cost

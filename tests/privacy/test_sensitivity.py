@@ -17,7 +17,7 @@ from discreet import Domain, Moments, formula
 from discreet.domain import CONSTANT, Categorical
 from discreet.gate.moments import _least_eigenvalue
 from discreet.privacy import sensitivity
-from discreet.privacy.events import Block
+from discreet.privacy.events.gaussian import Block
 
 INF = math.inf
 NEIGHBORS = ("add-remove", "replace-one")

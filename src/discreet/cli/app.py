@@ -51,9 +51,9 @@ from discreet.errors import ParameterError
 from discreet.gate.moments import promised
 from discreet.gate.moments import release as release_moments
 from discreet.papers.registry import DEFAULT, METHODS, find
-from discreet.released.moments import PrivateMoments
 from discreet.results.comparison import compare as compare_models
 from discreet.results.glm_results import GLMResults
+from discreet.results.private_moments import PrivateMoments
 from discreet.results.saved import load_certificate
 
 app = typer.Typer(

@@ -17,7 +17,7 @@ from discreet.data.sources.paths import is_data_file
 from discreet.domain import Domain
 from discreet.domain.formula import Model, formula
 from discreet.errors import ParameterError
-from discreet.released.moments import PrivateMoments
+from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results
 
 Data = Annotated[Path, typer.Argument(help="Parquet or CSV file, or a folder of them.", show_default=False)]

@@ -15,7 +15,7 @@ from discreet.data.sources.frames import is_frame
 from discreet.domain import Domain
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import ParameterError
-from discreet.privacy.events import BINS
+from discreet.privacy.events.gaussian import BINS
 
 _ROWS = 8192
 

@@ -16,10 +16,11 @@ from discreet.gate.randomness import Entropy, entropy
 from discreet.gate.samplers import sampler
 from discreet.gate.session import Release, check_rows
 from discreet.privacy import gdp, sensitivity
-from discreet.privacy.events import Block, Event, GaussianEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.kinds import Event
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent, largest_mu
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.moments import PrivateMoments
+from discreet.results.private_moments import PrivateMoments
 
 
 @dataclass(eq=False, repr=False)

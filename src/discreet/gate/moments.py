@@ -15,14 +15,14 @@ from discreet.data.histogram import Histogram
 from discreet.data.moments import Moments, outcome_names
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.errors import DataError, ParameterError
-from discreet.gate.randomness import Entropy, add_rounded_normal, entropy, grid_exponent
+from discreet.gate.randomness import Entropy, add_rounded_normal, entropy
 from discreet.gate.session import Release, check_rows
 from discreet.privacy import gdp, sensitivity
-from discreet.privacy.events import Block, GaussianEvent, Statistic
+from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
-from discreet.released.grid import GridValues
-from discreet.released.moments import PrivateMoments
+from discreet.released.grid import GridValues, grid_exponent
+from discreet.results.private_moments import PrivateMoments
 
 DEFAULT_SHARES = {"gram": 0.4, "cross": 0.55, "squares": 0.05}
 """How mu^2 is split between X'X, X'y and y'y when one outcome is named."""

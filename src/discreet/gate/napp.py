@@ -1,58 +1,79 @@
-"""The gate of NAPP-ERM as published: it sees rows and noise together, and promises nothing of its own (E10 to E13)."""
+"""The gate of NAPP-ERM as published (paper 002): it sees rows and noise together, and promises nothing of its own.
+
+The noise b is that of eqs. (4), (9) and (10): Gaussian or spherical Laplace, on all of space or above c <= 0. What is
+done with rows and noise, the paper's algorithms, comes from `discreet.papers.napp`. See errata E9 to E13.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, log_ndtr, ndtr, ndtri
 
 from discreet.data.rows import Rows
+from discreet.gate.laplace import spherical_laplace
+from discreet.gate.noise import normals
+from discreet.gate.randomness import NO_NOISE, Entropy, SeededEntropy
 from discreet.gate.session import Release
-from discreet.papers.napp.algorithm import Losses, Plan, Recycled, Squares, recycle
-from discreet.papers.napp.augmented import Part
-from discreet.papers.napp.noise import draw, generator
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.napp import NappEvent, noise_scale
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.losses import Loss
 
 Floats = NDArray[np.float64]
 
 
+class Found(Protocol):
+    """What an algorithm of the paper finds beside its coefficients: Delta_epsilon after each round."""
+
+    retrieved: list[float]
+
+
+F = TypeVar("F", bound=Found)
+
+
 @dataclass(frozen=True)
-class Task:
-    """What is asked of one release.
+class Draws:
+    """What the gate hands to an algorithm beside the rows.
 
     Parameters
     ----------
-    plan : Plan
-        For algorithm 1.
-    event : NappEvent
-        What the certificate lists; `retrieved` is filled in.
-    losses : (Loss, Loss), optional
-        Of the rows, and of augmented ones; None for least squares.
-    label : callable
-        What the outcome of a row is.
-    retrieval : {None, "return", "recycle"}
-        What becomes of the budget that algorithm 2 retrieves.
+    b : array
+        The noise of the objective.
+    rng : Generator
+        For what needs no secrecy.
+    budget : float
+        How much epsilon can be retrieved at most.
+    rounds : int
+        How often retrieved budget is used again.
+    rescale : callable
+        By how much b shrinks when so much more epsilon is spent on it.
     """
 
-    plan: Plan
-    event: NappEvent
-    losses: tuple[Loss, Loss] | None
-    label: Callable[[Floats], Floats]
-    retrieval: str | None
+    b: Floats
+    rng: np.random.Generator
+    budget: float
+    rounds: int
+    rescale: Callable[[float], float]
 
 
 def release_napp(
-    rows: Rows, task: Task, promise: Guarantee, method: str, public_rows: int | None, random_state: object
-) -> tuple[Certificate, Floats, Recycled]:
-    """Run algorithm 1, or 2; certify and return the coefficients. The runs are confidential."""
+    rows: Rows,
+    algorithm: Callable[[Rows, Draws], F],
+    event: NappEvent,
+    retrieval: str | None,
+    promise: Guarantee,
+    method: str,
+    public_rows: int | None,
+    random_state: object,
+) -> tuple[Certificate, F]:
+    """Run algorithm 1, or 2 where `retrieval` says what becomes of retrieved budget, and certify its coefficients."""
     release = Release.begin(promise, method, public_rows, random_state)
-    plan, event, source = task.plan, task.event, release.source
+    source = release.source
     release.charge(epsilon=math.inf)
     epsilon, delta = release.promise.epsilon, release.promise.delta
     truncation = 0.0 if event.selection == "VS+" else event.truncation
@@ -61,22 +82,63 @@ def release_napp(
     def rescale(more: float) -> float:
         return noise_scale(event.gradient, event.share * epsilon + more, delta) / event.scale
 
-    budget = 0.0 if task.retrieval is None else (1 - event.share) * epsilon
-    rounds = event.rounds if task.retrieval == "recycle" else 0
-    found = recycle(
-        _data(rows, task), task.losses and task.losses[1], plan, b, generator(source), budget, rounds, rescale
-    )
+    budget = 0.0 if retrieval is None else (1 - event.share) * epsilon
+    rounds = event.rounds if retrieval == "recycle" else 0
+    found = algorithm(rows, Draws(b, generator(source), budget, rounds, rescale))
     retrieved = found.retrieved[-1] if found.retrieved else 0.0
-    if task.retrieval == "return":
+    if retrieval == "return":
         release = replace(release, promise=replace(release.promise, epsilon=epsilon - retrieved))
-    certificate = release.certify(rows.domain, replace(event, retrieved=retrieved))
-    return certificate, found.run.coefficients(plan), found
+    return release.certify(rows.domain, replace(event, retrieved=retrieved)), found
 
 
-def _data(rows: Rows, task: Task) -> Part:
-    if task.losses is None:
-        sums = rows.each(lambda X, y: (X.T @ X, X.T @ task.label(y), float(task.label(y) @ task.label(y))))
-        S, v, s = (sum(part) for part in zip(*sums, strict=True))
-        return Squares(S, v, s)
-    X, y = zip(*rows.each(lambda X, y: (X, task.label(y))), strict=True)
-    return Losses(np.concatenate(X), np.concatenate(y), task.losses[0])
+_GRID = 20_001
+
+
+def generator(source: Entropy) -> np.random.Generator:
+    """A fast generator for what needs no secrecy, started from a source of random words."""
+    return np.random.default_rng((SeededEntropy(0) if source is NO_NOISE else source).words(4))
+
+
+def draw(d: int, scale: float, law: str, above: float | None, source: Entropy) -> Floats:
+    """b, whose norm has shape d where it is spherical Laplace (E9); zeros without noise.
+
+    Parameters
+    ----------
+    d, scale, law : int, float, {"gaussian", "laplace"}
+        The number of coordinates, and the noise's scale and law.
+    above : float, optional
+        c: all coordinates exceed it.
+    source : Entropy
+        Where random words come from.
+
+    Examples
+    --------
+    >>> bool((draw(50, 2.0, "laplace", -1.0, SeededEntropy(0)) > -1).all())
+    True
+    """
+    if source is NO_NOISE:
+        return np.zeros(d)
+    if above is None or above == 0:
+        b = scale * (normals(d, source) if law == "gaussian" else spherical_laplace(d, source)[0])
+        return b if above is None else np.abs(b)
+    c, rng = above / scale, generator(source)
+    sd = 1.0 if law == "gaussian" else _mixing(d, c, rng)
+    u = rng.random(d)
+    least = ndtr(c / sd)
+    b = scale * sd * ndtri(least + u * (1 - least))
+    return np.maximum(b, np.nextafter(above, math.inf))
+
+
+def _mixing(d: int, c: float, rng: np.random.Generator) -> float:
+    """An sd sqrt(w) such that normals of this sd, all above c, are spherical Laplace noise above c.
+
+    exp(-norm) is a mixture of normal densities of variance w with a Gamma law of shape (d + 1)/2 and scale 2. Above c
+    that law is weighted by the probability Phi(-c/sqrt w)^d that all normals are.
+    """
+    shape = (d + 1) / 2
+    x = np.linspace(math.log(shape) - 12, math.log(shape) + 5, _GRID)
+    w = np.exp(x)
+    log_density = shape * x - w / 2 - gammaln(shape) + d * log_ndtr(-c / np.sqrt(w))
+    density = np.exp(log_density - log_density.max())
+    below = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
+    return math.sqrt(math.exp(float(np.interp(rng.random() * below[-1], below, x))))

@@ -19,6 +19,7 @@ from scipy.special import ndtri
 
 from discreet.errors import ParameterError
 from discreet.gate.digits import GUARD, Uniform, precise
+from discreet.released.grid import grid_exponent
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -171,24 +172,6 @@ def rounded_normal(offset: ArrayLike, scale: ArrayLike, source: Entropy) -> IntA
         part = slice(start, start + _CHUNK)
         result[part] = _rounded_chunk(flat[part], scales[part] if scales.ndim else scales, source)
     return result.reshape(offsets.shape)
-
-
-def grid_exponent(sd: float) -> int:
-    """The m of the grid 2**m on which a value with noise of this sd is released: floor(log2 sd) - 30.
-
-    The sd is in lattice units, from 2**30 (grid of one unit) to 2**82 (remainders are still exact doubles).
-
-    Examples
-    --------
-    >>> grid_exponent(2.0**35), grid_exponent(2.0**35 - 1)
-    (5, 4)
-    """
-    if not 2.0**30 <= sd <= 2.0**82:
-        raise ParameterError(
-            f"the noise sd must lie between 2**30 and 2**82 lattice units, got {sd:g}. Use a finer lattice "
-            "if it is below, a coarser one if it is above."
-        )
-    return math.frexp(sd)[1] - 31
 
 
 def add_rounded_normal(x: ArrayLike, sd: float, source: Entropy) -> tuple[NDArray[Any], int]:

@@ -12,7 +12,7 @@ from discreet.errors import DataError, GuaranteeError
 from discreet.gate.randomness import NO_NOISE, Entropy, OSEntropy, entropy
 from discreet.privacy.budget import Cost, charge
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import Event
+from discreet.privacy.events.kinds import Event
 from discreet.privacy.guarantee import Guarantee
 
 

@@ -19,10 +19,10 @@ from discreet.errors import ParameterError
 from discreet.gate.moments import Counts, Want, release_blocks, release_verified
 from discreet.models.asked import Asked
 from discreet.models.table import TableRegressor
-from discreet.privacy.events import Block
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.moments import PrivateMoments
 from discreet.released.solve.equations import NormalEquations
+from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results, results
 
 Floats = NDArray[np.float64]

@@ -22,10 +22,10 @@ from discreet.models.asked import Asked
 from discreet.models.base import MomentsRegressor
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.moments import PrivateMoments
 from discreet.released.solve import outcome
 from discreet.released.solve.equations import NormalEquations
 from discreet.released.solve.noise_aware import noise_aware
+from discreet.results.private_moments import PrivateMoments
 
 SHARES = {"counts": 0.06, "gram": 0.40, "cross": 0.50, "squares": 0.04}
 """How mu^2 is split."""

@@ -14,11 +14,11 @@ from discreet.errors import ParameterError
 from discreet.gate.moments import Want
 from discreet.models.base import MomentsRegressor
 from discreet.papers.ssp import E15, printed_noise, sd_of_003
-from discreet.privacy.events import Block
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.moments import PrivateMoments
 from discreet.released.solve.equations import NormalEquations
 from discreet.released.solve.ridge import noise_norm, ridge
+from discreet.results.private_moments import PrivateMoments
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

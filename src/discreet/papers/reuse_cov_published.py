@@ -16,7 +16,8 @@ import math
 
 from discreet.domain import Domain
 from discreet.privacy import sensitivity
-from discreet.privacy.events import Block, Event, GaussianEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.kinds import Event
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from discreet.core import checks
 from discreet.gate.moments import Want
 from discreet.models.base import MomentsRegressor
-from discreet.privacy.events import Block
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.moments import PrivateMoments
 from discreet.released.solve.equations import NormalEquations
 from discreet.released.solve.ridge import ridge
+from discreet.results.private_moments import PrivateMoments
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

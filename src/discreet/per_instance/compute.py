@@ -17,7 +17,7 @@ from discreet.per_instance.parts import Facts, Pair
 from discreet.per_instance.result import Losses, Measured
 from discreet.per_instance.stream import Floats, Rows, each_row, one_row, open_ordered
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import GaussianEvent
+from discreet.privacy.events.gaussian import GaussianEvent
 
 VERSIONS = (1, 2, 3)
 """Of files whose certificates can be read: 3 is that of models by other than Gaussian noise."""

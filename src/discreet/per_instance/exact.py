@@ -22,7 +22,7 @@ from discreet.domain import Domain
 from discreet.per_instance.parts import Facts, Part, parts_of, span
 from discreet.per_instance.stream import Rows
 from discreet.privacy import sensitivity
-from discreet.privacy.events import Block, GaussianEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
 
 Floats = NDArray[np.float64]
 

@@ -27,7 +27,7 @@ from discreet.per_instance import curves
 from discreet.per_instance.compute import certificate_of
 from discreet.per_instance.result import Losses
 from discreet.per_instance.stream import each_row
-from discreet.privacy.events import BINS, Block, GaussianEvent
+from discreet.privacy.events.gaussian import BINS, Block, GaussianEvent
 
 Floats = NDArray[np.float64]
 

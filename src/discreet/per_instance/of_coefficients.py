@@ -17,8 +17,8 @@ from discreet.per_instance.posterior_curve import PosteriorCurve
 from discreet.per_instance.quadratic_loss import ROUNDED
 from discreet.per_instance.stream import Rows
 from discreet.privacy import gdp
-from discreet.privacy.events import Block
 from discreet.privacy.events.coefficients import ROUND_UP
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.posterior import BallEvent, PosteriorEvent
 from discreet.privacy.events.staged import (
     AdaptiveEvent,

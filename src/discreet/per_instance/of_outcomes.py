@@ -18,7 +18,7 @@ from discreet.per_instance.exact import gaussian
 from discreet.per_instance.parts import Facts, Part, parts_of
 from discreet.per_instance.sampled_curve import SampledCurve
 from discreet.per_instance.stream import Rows
-from discreet.privacy.events import Block, GaussianEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 
 Floats = NDArray[np.float64]

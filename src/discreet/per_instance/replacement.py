@@ -23,7 +23,7 @@ from discreet.per_instance.eigenvalue import Spectrum
 from discreet.per_instance.parts import Facts, Pair, Part
 from discreet.per_instance.stream import Rows
 from discreet.privacy import sensitivity
-from discreet.privacy.events import Block, GaussianEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from discreet.data.summing import LIMB
 from discreet.domain import Domain
 from discreet.domain.encoding import ONE
 from discreet.planning.population import Population, full
-from discreet.privacy.events import BINS
+from discreet.privacy.events.gaussian import BINS
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 
 from discreet.privacy import gdp
-from discreet.privacy.events import Event
+from discreet.privacy.events.kinds import Event
 from discreet.privacy.laws import Failure, Law, Point, together
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from discreet.core.checks import Neighbors
 from discreet.errors import ParameterError
 from discreet.privacy import accounting
-from discreet.privacy.events import Event
+from discreet.privacy.events.kinds import Event
 from discreet.privacy.events.objective import Noise, ObjectiveEvent
 from discreet.privacy.losses import Loss
 from discreet.privacy.rounding import gradient_error, most_rows

@@ -10,8 +10,9 @@ from discreet.core import checks
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, FileFormatError, GuaranteeError
 from discreet.privacy import accounting, sensitivity
-from discreet.privacy.events import Block, BlockEvent, Event, GaussianEvent, event_from_dict
 from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.kinds import BlockEvent, Event, event_from_dict
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from discreet.core.checks import Neighbors
 from discreet.domain import Categorical, Domain, Numeric
-from discreet.privacy.events import Block
+from discreet.privacy.events.gaussian import Block
 
 MAX_ROWS = 1 << 32
 """Tables larger than this are refused where a floating-point eigenvalue is released."""

@@ -9,6 +9,7 @@ and Z'y by least squares, after products of different levels of one category, wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,15 @@ from numpy.typing import NDArray
 from discreet.domain import contrasts, derived
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.released.grid import Table
-from discreet.released.moments import PrivateMoments
 from discreet.released.solve.equations import NormalEquations, fitted
+
+if TYPE_CHECKING:
+    from discreet.released.moments import ReleasedMoments
 
 Floats = NDArray[np.float64]
 
 
-def normal_equations(released: PrivateMoments, target: str, features: Sequence[str] | None = None) -> NormalEquations:
+def normal_equations(released: ReleasedMoments, target: str, features: Sequence[str] | None = None) -> NormalEquations:
     """The noisy normal equations of one outcome on some features."""
     if isinstance(features, str):
         raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
@@ -55,7 +58,7 @@ def normal_equations(released: PrivateMoments, target: str, features: Sequence[s
 
 
 def coordinates(
-    released: PrivateMoments, features: Sequence[str], design: Sequence[str], tables: Sequence[Table]
+    released: ReleasedMoments, features: Sequence[str], design: Sequence[str], tables: Sequence[Table]
 ) -> tuple[list[str], Floats | None]:
     """The coordinates z that tell of the regressors x and that all tables hold, and L with z = L x; None if z is x."""
     full = contrasts.every_level(released.domain, features, design)

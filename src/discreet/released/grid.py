@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.domain import LATTICE_BITS
-from discreet.privacy.events import BINS, Block
+from discreet.errors import ParameterError
+from discreet.privacy.events.gaussian import BINS, Block
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +31,24 @@ class GridValues:
         if not np.isfinite(values).all():
             raise OverflowError("released integers are too large")
         return values
+
+
+def grid_exponent(sd: float) -> int:
+    """The m of the grid 2**m on which a value with noise of this sd is released: floor(log2 sd) - 30.
+
+    The sd is in lattice units, from 2**30 (grid of one unit) to 2**82 (remainders are still exact doubles).
+
+    Examples
+    --------
+    >>> grid_exponent(2.0**35), grid_exponent(2.0**35 - 1)
+    (5, 4)
+    """
+    if not 2.0**30 <= sd <= 2.0**82:
+        raise ParameterError(
+            f"the noise sd must lie between 2**30 and 2**82 lattice units, got {sd:g}. Use a finer lattice "
+            "if it is below, a coarser one if it is above."
+        )
+    return math.frexp(sd)[1] - 31
 
 
 def statistic(block: Block, parts: Sequence[GridValues]) -> Floats:

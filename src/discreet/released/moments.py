@@ -1,4 +1,4 @@
-"""Released moments: public, saved and loaded, and good for any number of models."""
+"""Released moments: noisy sums with their certificate, saved and loaded, and the equations that they give."""
 
 from __future__ import annotations
 
@@ -7,33 +7,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.files import digest, read_document, write_document
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric, derived
-from discreet.domain.formula import released as released_formula
-from discreet.errors import FileFormatError, NotReleasedError, ParameterError
-from discreet.gate.randomness import grid_exponent
+from discreet.errors import FileFormatError, NotReleasedError
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import Block, BlockEvent
-from discreet.released.grid import GridValues, Table, statistic
+from discreet.privacy.events.gaussian import Block
+from discreet.privacy.events.kinds import BlockEvent
+from discreet.released.equations import normal_equations
+from discreet.released.grid import GridValues, Table, grid_exponent, statistic
 from discreet.released.solve.equations import NormalEquations
 from discreet.released.solve.outcome import Unclip, unclip
-
-if TYPE_CHECKING:
-    from discreet.results.many_results import ManyResults
-    from discreet.results.results import Results
-    from discreet.results.selection import Selection
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class PrivateMoments:
-    """Noisy moments with their certificate. **Public**: save them, publish them, fit any number of models.
+class ReleasedMoments:
+    """Noisy moments with their certificate; `discreet.PrivateMoments` adds the models that can be fitted to them.
 
     Parameters
     ----------
@@ -81,8 +76,6 @@ class PrivateMoments:
         features : sequence of str, optional
             The regressors; all released columns but the outcome's by default.
         """
-        from discreet.released.equations import normal_equations
-
         return normal_equations(self, target, features)
 
     def rows(self) -> float:
@@ -112,52 +105,6 @@ class PrivateMoments:
         low, high = (used.low - c) / h, (used.high - c) / h
         return unclip(counts, sd, self.rows(), low, high, centred=self.domain.intercept)
 
-    def fit(
-        self, target: str, features: Sequence[str] | None = None, *, model: str = "noise-aware", **options: Any
-    ) -> Results:
-        """Fit a model to the release; this costs no privacy, however often it is done.
-
-        Parameters
-        ----------
-        target : str
-            The outcome, or a formula over released columns: ``"income ~ age + region"`` (see `discreet.formula`).
-        features : sequence of str, optional
-            The regressors; all released columns but the outcome's by default.
-        model : {"noise-aware", "ridge", "lasso", "elastic-net", "ols"}
-            The solve of `DPLinearRegression`; a penalised model; or plain least squares.
-        **options
-            Of penalised models: ``penalty=``, chosen on the release by default; of the elastic net ``l1_ratio=`` too.
-        """
-        from discreet.results.models import fit_equations
-
-        if isinstance(target, str) and "~" in target and target not in self.domain.columns:
-            if features is not None:
-                raise ParameterError("Give either a formula or features, not both.")
-            target, features = released_formula(target, self.domain)
-        return fit_equations(self, self.equations(target, features), model, options)
-
-    def fit_many(
-        self, targets: Sequence[str] | None = None, features: Sequence[str] | None = None, **options: Any
-    ) -> ManyResults:
-        """Fit one model to many outcomes at once, by default to all that the release names; costs no privacy.
-
-        Parameters
-        ----------
-        targets, features : sequence of str, optional
-            The outcomes, and the regressors: all released columns but outcomes' by default.
-        **options
-            ``solve="noise-aware"``, ``"ridge"`` or ``"cg"``, and of the latter two ``penalty=``, 004's by default.
-        """
-        from discreet.results.many_models import fit_many
-
-        return fit_many(self, targets, features, **options)
-
-    def select(self, target: str, features: Sequence[str] | None = None) -> Selection:
-        """The probability that each feature belongs to the model of the outcome; costs no privacy, as `fit`."""
-        from discreet.results.selection import select_variables
-
-        return select_variables(self, self.equations(target, features))
-
     def save(self, path: str | Path, *, simulation: bool = False) -> None:
         """Save the release as JSON with a SHA-256 digest, which finds damage and careless edits, not forgery.
 
@@ -173,7 +120,7 @@ class PrivateMoments:
         write_document(path, self._document())
 
     @classmethod
-    def load(cls, path: str | Path) -> PrivateMoments:
+    def load(cls, path: str | Path) -> Self:
         """Load a release that `save` wrote, after checking that it is whole."""
         body = read_document(path, "release", derived.VERSIONS)
         certificate = Certificate.from_dict(body.get("certificate", {}))
@@ -207,7 +154,7 @@ class PrivateMoments:
     def __repr__(self) -> str:
         g = self.certificate.guarantee
         promise = f"epsilon={g.epsilon:g}, delta={g.delta:g}, {g.status}"
-        return f"PrivateMoments({len(self.domain.columns)} columns, {promise})"
+        return f"{type(self).__name__}({len(self.domain.columns)} columns, {promise})"
 
     def _check_grids(self) -> None:
         """Refuse values on another grid than that of the stated noise."""

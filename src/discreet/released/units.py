@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.derived import unit_of
-from discreet.released.moments import PrivateMoments
+from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.equations import NormalEquations
 
 Floats = NDArray[np.float64]
@@ -42,12 +42,12 @@ class UserUnits:
         return transformed
 
 
-def user_units(released: PrivateMoments, e: NormalEquations, *, unclip: bool = True) -> UserUnits:
+def user_units(released: ReleasedMoments, e: NormalEquations, *, unclip: bool = True) -> UserUnits:
     """How to express the solution of released normal equations in the user's units.
 
     Parameters
     ----------
-    released : PrivateMoments
+    released : ReleasedMoments
         The release.
     e : NormalEquations
         Its equations.

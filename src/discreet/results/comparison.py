@@ -162,7 +162,7 @@ class Comparison:
 
     def plot(self, level: float = 0.95) -> Figure:
         """A picture of both models' coefficients and their intervals."""
-        from discreet.results.plots import comparison_plot
+        from discreet.results.plots.releases import comparison_plot
 
         return comparison_plot(self, level)
 

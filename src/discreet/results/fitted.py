@@ -15,7 +15,7 @@ from discreet.core.files import atomic_write
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
 from discreet.privacy.certificate import Certificate
-from discreet.released.moments import PrivateMoments
+from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.inference import Inference
 from discreet.results.summary import Summary
@@ -136,12 +136,12 @@ class Fitted(ABC):
 
     def plot(self, level: float = 0.95) -> Figure:
         """A picture of the coefficients and their intervals; see `discreet.results.plots`."""
-        from discreet.results.plots import coefficient_plot
+        from discreet.results.plots.releases import coefficient_plot
 
         return coefficient_plot(self, level)
 
     def save_report(
-        self, path: str | Path, released: PrivateMoments | None = None, *, level: float = 0.95, date: Any = None
+        self, path: str | Path, released: ReleasedMoments | None = None, *, level: float = 0.95, date: Any = None
     ) -> None:
         """Write a report of the model: one HTML page that needs no network; see `discreet.results.report`.
 
@@ -149,7 +149,7 @@ class Fitted(ABC):
         ----------
         path : path
             The file.
-        released : PrivateMoments, optional
+        released : ReleasedMoments, optional
             The release that the model was fitted to, for the picture of noise against signal.
         level : float
             Of the intervals.

@@ -17,7 +17,7 @@ from scipy import special, stats
 
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
-from discreet.released.moments import PrivateMoments
+from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.debiased import Debiased, debiased
 from discreet.released.solve.equations import NormalEquations
 from discreet.released.solve.restricted import restricted
@@ -200,7 +200,7 @@ class Inference:
         return cls(**read)
 
 
-def infer(released: PrivateMoments, e: NormalEquations) -> Inference | Unavailable:
+def infer(released: ReleasedMoments, e: NormalEquations) -> Inference | Unavailable:
     """What released normal equations tell of the coefficients, or why they tell too little."""
     if released.sampled:
         return SAMPLED

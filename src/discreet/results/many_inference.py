@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.core.unavailable import Unavailable
-from discreet.released.moments import PrivateMoments
+from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.debiased import resolvent, through_noise
 from discreet.released.solve.equations import ManyEquations
 from discreet.released.units import column_of, user_units
@@ -89,7 +89,7 @@ class ManyInference:
         return cls(**found)
 
 
-def infer_many(released: PrivateMoments, e: ManyEquations) -> ManyInference | Unavailable:
+def infer_many(released: ReleasedMoments, e: ManyEquations) -> ManyInference | Unavailable:
     """What released normal equations tell of the coefficients of many outcomes, or why they tell too little."""
     if released.sampled:
         return SAMPLED
@@ -138,7 +138,7 @@ def _of_s(W: Floats, K: Floats, theta: Floats) -> Floats:
     return np.maximum(found, 0.0)
 
 
-def many_units(released: PrivateMoments, e: ManyEquations) -> tuple[Floats, Floats, Floats]:
+def many_units(released: ReleasedMoments, e: ManyEquations) -> tuple[Floats, Floats, Floats]:
     """(intercept, coef) = h T theta + t for each outcome: T, and h and t by outcome."""
     maps = np.array([released.domain.map(column_of(released.domain, name)) for name in e.targets])
     T = user_units(released, e.one(0), unclip=False).T / maps[0, 1]

@@ -11,7 +11,7 @@ from discreet.core.later import Later
 from discreet.domain import CONSTANT, derived
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.released.equations import coordinates
-from discreet.released.moments import PrivateMoments
+from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.equations import ManyEquations, fitted
 from discreet.released.solve.many import Solve, solve_many
 from discreet.results.many_inference import infer_many, many_units
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def many_equations(
-    released: PrivateMoments, targets: Sequence[str], features: Sequence[str] | None = None
+    released: ReleasedMoments, targets: Sequence[str], features: Sequence[str] | None = None
 ) -> ManyEquations:
     """The noisy normal equations of several outcomes, none of them a feature."""
     domain = released.domain
@@ -45,14 +45,14 @@ def many_equations(
     )  # fmt: skip
 
 
-def _free(released: PrivateMoments, outcomes: set[str]) -> list[str]:
+def _free(released: ReleasedMoments, outcomes: set[str]) -> list[str]:
     """Released columns that are neither outcomes nor derived from one."""
     factors = {name: {f.column for f in spec.factors} for name, spec in released.domain.columns.items()}
     return [name for name in released.regressors if not outcomes & {name, *factors[name]}]
 
 
 def many_results(
-    released: PrivateMoments, e: ManyEquations, theta: Floats, model: str, raw: ManyEquations | None = None
+    released: ReleasedMoments, e: ManyEquations, theta: Floats, model: str, raw: ManyEquations | None = None
 ) -> ManyResults:
     """Package solutions in the user's units; standard errors come from `raw` equations where e was changed since."""
     T, h, t = many_units(released, e)
@@ -63,7 +63,7 @@ def many_results(
 
 
 def fit_many(
-    released: PrivateMoments,
+    released: ReleasedMoments,
     targets: Sequence[str] | None,
     features: Sequence[str] | None,
     solve: Solve = "noise-aware",

@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet.core import checks
 from discreet.errors import ParameterError
-from discreet.released.moments import PrivateMoments
+from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.equations import NormalEquations
 from discreet.released.solve.noise_aware import noise_aware
 from discreet.released.solve.ridge import ridge
@@ -15,7 +15,7 @@ from discreet.results.penalised import L1_RATIOS, check_options, fit_penalised
 from discreet.results.results import Results, results
 
 
-def fit_equations(released: PrivateMoments, e: NormalEquations, model: str, options: Mapping[str, Any]) -> Results:
+def fit_equations(released: ReleasedMoments, e: NormalEquations, model: str, options: Mapping[str, Any]) -> Results:
     """Solve normal equations by a named model."""
     checks.choice("model", model, ("noise-aware", *L1_RATIOS, "ols"))
     if model in L1_RATIOS:

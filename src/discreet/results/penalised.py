@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.core import checks
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
-from discreet.released.moments import PrivateMoments
+from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.equations import NormalEquations
 from discreet.released.solve.lasso import penalty_grid, solve_path
 from discreet.released.solve.noise_aware import posterior
@@ -96,7 +96,7 @@ class Problem:
     l1 norm then carries alpha r k, the squared norm alpha (1 - r).
     """
 
-    released: PrivateMoments
+    released: ReleasedMoments
     equations: NormalEquations
     l1_ratio: float
 
@@ -121,7 +121,7 @@ class Problem:
 
 
 def fit_penalised(
-    released: PrivateMoments, e: NormalEquations, model: str, penalty: float | None, l1_ratio: float
+    released: ReleasedMoments, e: NormalEquations, model: str, penalty: float | None, l1_ratio: float
 ) -> PenalisedResults:
     """Fit at a given penalty, or at the one whose model the noise-aware posterior expects to predict best.
 
@@ -156,7 +156,7 @@ def check_options(model: str, options: Mapping[str, Any]) -> tuple[float | None,
     return None if penalty is None else checks.positive("penalty", penalty), float(l1_ratio)
 
 
-def _outcome_scale(released: PrivateMoments, target: str) -> float:
+def _outcome_scale(released: ReleasedMoments, target: str) -> float:
     """k: the declared half-width of the outcome over the one that was used."""
     declared, domain = released.certificate.declared, released.domain
     if declared is None:

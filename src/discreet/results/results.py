@@ -18,7 +18,7 @@ from discreet.domain import CONSTANT
 from discreet.domain.derived import VERSIONS, format_version
 from discreet.errors import FileFormatError, GuaranteeError, ParameterError
 from discreet.privacy.certificate import Certificate
-from discreet.released.moments import PrivateMoments
+from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.equations import NormalEquations
 from discreet.released.units import coefficient_unit, user_units
 from discreet.results.design import design_matrix
@@ -193,7 +193,7 @@ def _inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailab
     return Inference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
 
 
-def results(released: PrivateMoments, e: NormalEquations, theta: Floats, model: str) -> Results:
+def results(released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str) -> Results:
     """Package a solution in the user's units."""
     coef, intercept = user_units(released, e).params(theta)
     names = tuple(name for name in e.names if name != CONSTANT)

@@ -8,9 +8,9 @@ from typing import Any
 
 from discreet.core.files import read_json
 from discreet.privacy.certificate import Certificate
-from discreet.released.moments import PrivateMoments
 from discreet.results.glm_results import GLMResults
 from discreet.results.many_results import ManyResults
+from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results
 
 

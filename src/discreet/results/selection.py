@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.core import checks
 from discreet.domain import CONSTANT
 from discreet.privacy.certificate import Certificate
-from discreet.released.moments import PrivateMoments
+from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.equations import NormalEquations
 from discreet.released.solve.inclusion import inclusion
 from discreet.released.units import user_units
@@ -91,7 +91,7 @@ class Selection:
     __repr__ = __str__
 
 
-def select_variables(released: PrivateMoments, e: NormalEquations) -> Selection:
+def select_variables(released: ReleasedMoments, e: NormalEquations) -> Selection:
     """Inclusion probabilities of the regressors of released normal equations, the intercept always in the model."""
     constant = np.array([name == CONSTANT for name in e.names])
     probability, theta = inclusion(e, constant)

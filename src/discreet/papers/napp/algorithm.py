@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.gate.napp import Draws
 from discreet.papers.napp.augmented import PLACES, DrawnRows, Limit, Part, SquaredRows
 from discreet.papers.napp.regularizers import Regularizer
 from discreet.privacy.events.napp import retrievable
@@ -15,7 +15,6 @@ from discreet.privacy.losses import Loss
 from discreet.released.solve.newton import Penalty, minimise
 
 Floats = NDArray[np.float64]
-Rescale = Callable[[float], float]
 
 WINDOW = 10
 """The estimate is the mean of so many iterates; where the sign changes within them, it is 0."""
@@ -213,37 +212,28 @@ class Recycled:
     retrieved: list[float]
 
 
-def recycle(
-    data: Part,
-    rows: Loss | None,
-    plan: Plan,
-    b: Floats,
-    rng: np.random.Generator,
-    budget: float,
-    rounds: int,
-    rescale: Rescale,
-) -> Recycled:
-    """Algorithm 2: what curvature beyond Lambda_0 leaves of `budget`, (1 - r) epsilon, goes into less noise.
+def recycle(data: Part, rows: Loss | None, plan: Plan, draws: Draws) -> Recycled:
+    """Algorithm 2: what curvature beyond Lambda_0 leaves of the budget, (1 - r) epsilon, goes into less noise.
 
     After each run the least weight becomes the floor of the next one (eq. (15)), and b is what the noise of eq. (14)
     would have been, `rescale(Delta)` times the first b: line 6 as printed would compound these factors (E13).
 
     Parameters
     ----------
-    budget, rounds : float, int
-        (1 - r) epsilon, and how many runs there are at most after the first; 0 only tells what could be retrieved.
-    rescale : callable
-        From the total Delta_epsilon to the factor of the noise.
+    draws : Draws
+        b; the budget, and how many runs there are at most after the first: 0 only tells what could be retrieved; and
+        how the total Delta_epsilon becomes the factor of the noise.
     """
+    b, rng, budget = draws.b, draws.rng, draws.budget
     run, floor, found = iterate(data, rows, plan, b, rng), plan.modulus, [0.0]
-    for _ in range(max(rounds, 1)):
+    for _ in range(max(draws.rounds, 1)):
         least = run.least_weight()
         more = retrievable(budget - found[-1], floor, least)
         if more <= 1e-9 * budget:
             break
         found.append(found[-1] + more)
-        if not rounds:
+        if not draws.rounds:
             break
         floor = max(floor, least)
-        run = iterate(data, rows, plan, rescale(found[-1]) * b, rng, floor)
+        run = iterate(data, rows, plan, draws.rescale(found[-1]) * b, rng, floor)
     return Recycled(run, found[1:])

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from discreet.data.rows import Rows
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
-from discreet.gate.napp import Task, release_napp
+from discreet.gate.napp import Draws, release_napp
 from discreet.models.dp_logistic import DPLogisticRegression
 from discreet.models.dp_poisson import DPPoissonRegression
 from discreet.models.dp_svc import DPLinearSVC
 from discreet.models.outcome import Outcome
 from discreet.models.perturbed import PerturbedModel
-from discreet.papers.napp.algorithm import Plan
+from discreet.papers.napp.algorithm import Losses, Plan, Recycled, Squares, recycle
 from discreet.papers.napp.asked import Asked
+from discreet.papers.napp.augmented import Part
 from discreet.papers.objective_perturbation import ObjectivePerturbation
 from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
@@ -78,14 +79,18 @@ class NAPPModel(PerturbedModel):
         plan, event = self._plan(loss, norm, domain, design, outcome, promise)
         plain = isinstance(loss, Squared)
         augmented = Poisson(max(loss.limit, _LEAST_RATE)) if isinstance(loss, Poisson) else loss
-        task = Task(plan, event, None if plain else (loss, augmented), labels[0], self.asked.retrieval)
+        losses, label, retrieval = None if plain else (loss, augmented), labels[0], self.asked.retrieval
+
+        def algorithm(rows: Rows, draws: Draws) -> Recycled:
+            return recycle(_data(rows, losses and losses[0], label), losses and losses[1], plan, draws)
+
         facts = (promise, self._method, self.rows, self.random_state)
-        certificate, theta, found = release_napp(read(), task, *facts)
+        certificate, found = release_napp(read(), algorithm, event, retrieval, *facts)
         if self.asked.retrieval is not None:
             self.retrieved_ = found.retrieved
         if self.asked.keep_trace:
             self.trace_: dict[str, Any] = {"theta": np.array(found.run.thetas), "loss": np.array(found.run.losses)}
-        return certificate, [theta]
+        return certificate, [found.run.coefficients(plan)]
 
     def _plan(
         self, loss: Loss, norm: float, domain: Domain, design: tuple[str, ...], outcome: Outcome, promise: Guarantee
@@ -124,6 +129,16 @@ class NAPPModel(PerturbedModel):
             retrieved=0.0,
         )
         return plan, event
+
+
+def _data(rows: Rows, loss: Loss | None, label: Callable[[Floats], Floats]) -> Part:
+    """The sum of the rows' losses; of squares where no loss is named."""
+    if loss is None:
+        sums = rows.each(lambda X, y: (X.T @ X, X.T @ label(y), float(label(y) @ label(y))))
+        S, v, s = (sum(part) for part in zip(*sums, strict=True))
+        return Squares(S, v, s)
+    X, y = zip(*rows.each(lambda X, y: (X, label(y))), strict=True)
+    return Losses(np.concatenate(X), np.concatenate(y), loss)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -36,6 +36,7 @@ from discreet.planning.theory.perturbed import (
     perturbation_size,
     rows_needed,
 )
+from discreet.planning.theory.plots import free_region_plot, lower_bounds_plot
 from discreet.planning.theory.posterior import (
     ops_bound,
     ops_rate,
@@ -64,9 +65,11 @@ __all__ = [
     "excess_bound",
     "excess_risk",
     "free_epsilon",
+    "free_region_plot",
     "gram_noise_bound",
     "lasso_shortfall",
     "learning_rate",
+    "lower_bounds_plot",
     "minimax_estimation",
     "minimax_prediction",
     "ops_bound",

@@ -15,16 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from discreet.core.checks import Neighbors, is_real
 from discreet.errors import FileFormatError, ParameterError
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.laws import Floats, Profile, gaussian_curve, together
-
-if TYPE_CHECKING:
-    from discreet.privacy.events import Block
 
 LARGEST_MU = 1e3
 
@@ -75,8 +73,6 @@ class SampledEvent:
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> SampledEvent:
         """Rebuild an event from `to_dict`."""
-        from discreet.privacy.events import Block
-
         rate, full_mu = facts["rate"], facts["full_mu"]
         known = is_real(rate) and is_real(full_mu) and facts["neighbors"] in get_args(Neighbors)
         if not known or not 0 < rate < 1 or not 0 < full_mu <= LARGEST_MU:
@@ -115,8 +111,6 @@ class PublicOutcomesEvent:
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> PublicOutcomesEvent:
         """Rebuild an event from `to_dict`."""
-        from discreet.privacy.events import Block
-
         mu, norm = facts["mu"], facts["norm"]
         if not (is_real(mu) and is_real(norm) and 0 < mu <= LARGEST_MU and 0 < norm < math.inf):
             raise FileFormatError("A statistic with public outcomes is of an unknown kind.")

@@ -18,6 +18,7 @@ from discreet.privacy.laws import Alone, Failure, Law
 from discreet.privacy.ops_calibration import coefficient_bound
 from discreet.privacy.ops_limits import GOLDEN, gaussian_excess
 from discreet.privacy.rounding import relative, tolerance, trace_bound
+from discreet.privacy.sensitivity import eigenvalue_error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,8 +192,6 @@ def eigenvalue_change(d: int, B: float) -> float:
     >>> round(eigenvalue_change(d=10, B=1.0), 4)
     1.0001
     """
-    from discreet.privacy.sensitivity import eigenvalue_error
-
     return B**2 * (1 + 2 * eigenvalue_error(d)) * ROUND_UP
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.privacy.events import BINS
+from discreet.privacy.events.gaussian import BINS
 
 Floats = NDArray[np.float64]
 

@@ -1,6 +1,5 @@
-"""Pictures of released objects, of privacy and of what theory promises; each returns a matplotlib figure."""
+"""Pictures of released objects and of privacy; each returns a matplotlib figure."""
 
-from discreet.planning.theory.plots import free_region_plot, lower_bounds_plot
 from discreet.results.plots.curves import privacy_plot, utility_plot
 from discreet.results.plots.paths import path_plot
 from discreet.results.plots.releases import (
@@ -19,8 +18,6 @@ __all__ = [
     "budget_shares",
     "coefficient_plot",
     "comparison_plot",
-    "free_region_plot",
-    "lower_bounds_plot",
     "noise_plot",
     "path_plot",
     "privacy_plot",

@@ -12,9 +12,9 @@ from discreet.core import checks
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import GaussianEvent
+from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.sensitivity import costs
-from discreet.released.moments import PrivateMoments
+from discreet.released.moments import ReleasedMoments
 from discreet.results.drawing import BLUE, GREY, INK, ORANGE, PALE, canvas, note, rows, short, style
 from discreet.results.effects import Effects, effects, reach
 from discreet.results.summary import number
@@ -184,12 +184,12 @@ def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
     return [(" and ".join(block.name for block in blocks), cost / total) for blocks, cost in parts]
 
 
-def noise_plot(released: PrivateMoments) -> Figure:
+def noise_plot(released: ReleasedMoments) -> Figure:
     """The size of each released number in sds of its noise; what lies left of the line could be noise alone.
 
     Parameters
     ----------
-    released : PrivateMoments
+    released : ReleasedMoments
         A release.
     """
     sizes = signal_to_noise(released)
@@ -223,7 +223,7 @@ def noise_plot(released: PrivateMoments) -> Figure:
     return figure  # type: ignore[no-any-return]
 
 
-def signal_to_noise(released: PrivateMoments) -> list[tuple[str, float, Floats]]:
+def signal_to_noise(released: ReleasedMoments) -> list[tuple[str, float, Floats]]:
     """Name, noise sd and |value|/sd of each released statistic; products that are zero by definition are left out."""
     found = []
     for block, array in released.arrays.items():

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from discreet.core import checks
 from discreet.errors import ParameterError
-from discreet.released.moments import PrivateMoments
-from discreet.results import plots
+from discreet.released.moments import ReleasedMoments
 from discreet.results.drawing import svg
+from discreet.results.plots import releases as plots
 from discreet.results.report import facts, promise
 from discreet.results.report.page import bullets, code, figure, page, paragraphs, section, table
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    results: Fitted, released: PrivateMoments | None = None, *, level: float = 0.95, date: dt.date | str | None = None
+    results: Fitted, released: ReleasedMoments | None = None, *, level: float = 0.95, date: dt.date | str | None = None
 ) -> str:
     """A report as HTML text. The same arguments give the same text, to the last letter: no clock is read.
 
@@ -26,7 +26,7 @@ def report(
     ----------
     results : Results
         A fitted model.
-    released : PrivateMoments, optional
+    released : ReleasedMoments, optional
         The release it was fitted to, for the picture of noise against signal; without it that part is left out.
     level : float
         Of the intervals.
@@ -68,12 +68,12 @@ def report(
     )
 
 
-def check_pair(results: Fitted, released: PrivateMoments | None) -> None:
+def check_pair(results: Fitted, released: ReleasedMoments | None) -> None:
     """Refuse a release that a model was not fitted to."""
     if released is None:
         return
-    if not isinstance(released, PrivateMoments):
-        raise ParameterError("released must be PrivateMoments: model.release_, or PrivateMoments.load(FILE).")
+    if not isinstance(released, ReleasedMoments):
+        raise ParameterError("released must be ReleasedMoments: model.release_, or ReleasedMoments.load(FILE).")
     same = released.digest == results.release if results.release else released.certificate == results.certificate
     if not same:
         raise ParameterError("This model was not fitted to this release. Give the release that it comes from.")
@@ -125,7 +125,7 @@ def _budget(results: Fitted) -> list[str]:
     ]
 
 
-def _noise(released: PrivateMoments | None) -> list[str]:
+def _noise(released: ReleasedMoments | None) -> list[str]:
     if released is None:
         return [paragraphs("Not shown: this report was made without the release file, which holds the noisy numbers.")]
     words = "; ".join(

@@ -11,7 +11,8 @@ from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.columns import Categorical, Column
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events import Block, BlockEvent, Event
+from discreet.privacy.events.gaussian import Block
+from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.released.units import column_of
 from discreet.results.effects import brief, effects
 from discreet.results.summary import number

@@ -1,0 +1,115 @@
+"""Gaussian noise on statistics of a table: the blocks that were released, and what their noise costs together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from discreet.errors import FileFormatError
+from discreet.privacy import gdp
+
+Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts"]
+Layout = Literal["weighted", "uniform"]
+
+BINS = 16
+"""Into how many equal parts the range of an outcome is divided for `counts`."""
+
+_NAMES: dict[Statistic, str] = {
+    "gram": "X'X",
+    "cross": "X'y",
+    "squares": "y'y",
+    "eigenvalue": "least eigenvalue of X'X",
+    "counts": "counts of y",
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One statistic and its Gaussian noise, in units of the mapped columns.
+
+    Parameters
+    ----------
+    statistic : {"gram", "cross", "squares", "eigenvalue", "counts"}
+        X'X, X'Y, the diagonal of Y'Y, the least eigenvalue of X'X, or how many outcomes lie in each of `BINS` equal
+        parts of the declared range; X stands for `rows`, Y for `columns`.
+    rows, columns : tuple of str
+        Names of the encoded entries.
+    sd : float
+        Standard deviation of the noise; of the diagonal for a weighted Gram matrix.
+    layout : {"weighted", "uniform"}
+        For a Gram matrix, sd/sqrt(2) off the diagonal, or the same sd everywhere.
+
+    Examples
+    --------
+    >>> Block("cross", ("age",), ("income",), 12.0).name
+    "X'y"
+    """
+
+    statistic: Statistic
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    sd: float
+    layout: Layout = "weighted"
+
+    @property
+    def name(self) -> str:
+        """How people write the statistic."""
+        return _NAMES[self.statistic]
+
+    @property
+    def sds(self) -> tuple[float, ...]:
+        """Noise sds of its parts: diagonal and upper triangle of a Gram matrix, all values of another statistic."""
+        if self.statistic != "gram":
+            return (self.sd,)
+        return self.sd, self.sd if self.layout == "uniform" else self.sd / math.sqrt(2)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the statistic is an integer sum, so that no rounding error enters before the noise."""
+        return self.statistic != "eigenvalue"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {
+            "statistic": self.statistic,
+            "rows": list(self.rows),
+            "columns": list(self.columns),
+            "sd": self.sd,
+            "layout": self.layout,
+            "exact": self.exact,
+        }
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Block:
+        """Rebuild a block from `to_dict`."""
+        statistic, layout = facts["statistic"], facts["layout"]
+        rows, columns = tuple(facts["rows"]), tuple(facts["columns"])
+        known = statistic in get_args(Statistic) and layout in get_args(Layout) and facts["sd"] > 0
+        needed = (statistic in ("squares", "counts") or rows) and (statistic in ("gram", "eigenvalue") or columns)
+        twice = len(set(rows)) < len(rows) or len(set(columns)) < len(columns)
+        if not known or not needed or twice:
+            raise FileFormatError("A block of the release is of an unknown kind.")
+        return cls(statistic, rows, columns, float(facts["sd"]), layout)
+
+
+@dataclass(frozen=True)
+class GaussianEvent:
+    """Gaussian noise on some statistics of one table, which costs mu in the sense of Gaussian differential privacy."""
+
+    mu: float
+    blocks: tuple[Block, ...]
+
+    law = None
+    scale = 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {"mechanism": "gaussian", "mu": self.mu, "blocks": [block.to_dict() for block in self.blocks]}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> GaussianEvent:
+        """Rebuild an event from `to_dict`."""
+        if not 0 < facts["mu"] <= gdp.LIMIT:
+            raise FileFormatError("An event of the release lists a mu that no Gaussian noise has.")
+        return cls(float(facts["mu"]), tuple(Block.from_dict(block) for block in facts["blocks"]))

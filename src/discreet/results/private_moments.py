@@ -1,0 +1,69 @@
+"""A release as people hold it: saved and loaded, and good for any number of models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.domain.formula import released as released_formula
+from discreet.errors import ParameterError
+from discreet.released.moments import ReleasedMoments
+from discreet.results.many_models import fit_many
+from discreet.results.many_results import ManyResults
+from discreet.results.models import fit_equations
+from discreet.results.results import Results
+from discreet.results.selection import Selection, select_variables
+
+
+@dataclass(frozen=True)
+class PrivateMoments(ReleasedMoments):
+    """Noisy moments with their certificate. **Public**: save them, publish them, fit any number of models.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        What was promised and released.
+    values : tuple of tuples of GridValues
+        For each block of the certificate: diagonal and upper triangle of a Gram matrix, or all values of another.
+    """
+
+    def fit(
+        self, target: str, features: Sequence[str] | None = None, *, model: str = "noise-aware", **options: Any
+    ) -> Results:
+        """Fit a model to the release; this costs no privacy, however often it is done.
+
+        Parameters
+        ----------
+        target : str
+            The outcome, or a formula over released columns: ``"income ~ age + region"`` (see `discreet.formula`).
+        features : sequence of str, optional
+            The regressors; all released columns but the outcome's by default.
+        model : {"noise-aware", "ridge", "lasso", "elastic-net", "ols"}
+            The solve of `DPLinearRegression`; a penalised model; or plain least squares.
+        **options
+            Of penalised models: ``penalty=``, chosen on the release by default; of the elastic net ``l1_ratio=`` too.
+        """
+        if isinstance(target, str) and "~" in target and target not in self.domain.columns:
+            if features is not None:
+                raise ParameterError("Give either a formula or features, not both.")
+            target, features = released_formula(target, self.domain)
+        return fit_equations(self, self.equations(target, features), model, options)
+
+    def fit_many(
+        self, targets: Sequence[str] | None = None, features: Sequence[str] | None = None, **options: Any
+    ) -> ManyResults:
+        """Fit one model to many outcomes at once, by default to all that the release names; costs no privacy.
+
+        Parameters
+        ----------
+        targets, features : sequence of str, optional
+            The outcomes, and the regressors: all released columns but outcomes' by default.
+        **options
+            ``solve="noise-aware"``, ``"ridge"`` or ``"cg"``, and of the latter two ``penalty=``, 004's by default.
+        """
+        return fit_many(self, targets, features, **options)
+
+    def select(self, target: str, features: Sequence[str] | None = None) -> Selection:
+        """The probability that each feature belongs to the model of the outcome; costs no privacy, as `fit`."""
+        return select_variables(self, self.equations(target, features))
