@@ -30,7 +30,8 @@ class Ran:
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
     """Run the command line inside this process, in a folder of its own."""
-    from discreet.cli import app, console
+    from discreet import cli
+    from discreet.cli import console
 
     monkeypatch.chdir(tmp_path)
     for terminal in (console.out, console.err):
@@ -39,7 +40,7 @@ def run(monkeypatch, capsys, tmp_path):
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["discreet", *map(str, arguments)])
         with pytest.raises(SystemExit) as stop:
-            app.main()
+            cli.main()
         out, err = capsys.readouterr()
         return Ran(int(stop.value.code or 0), out, err)
 
@@ -53,4 +54,4 @@ def no_noise_yet(monkeypatch):
     def refuse(*_):
         pytest.fail("noise was drawn")
 
-    monkeypatch.setattr(sys.modules["discreet.release"], "_noisy", refuse)
+    monkeypatch.setattr(sys.modules["discreet.gate.moments"], "_noisy", refuse)

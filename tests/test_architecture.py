@@ -139,7 +139,7 @@ def test_the_private_side_reaches_neither_noise_nor_releases(name):
 def test_the_closure_sees_what_it_must():
     """The tests above would be empty if imports inside functions, or second steps, went unseen."""
     assert "domain.schema" in imports("domain.domain")[0]
-    assert {"released.moments", "released.solve.equations", "core.files", "domain.columns"} <= closure("results.results")
+    assert {"released.moments", "core.files", "domain.columns"} <= closure("results.results")
     assert {"data.moments", "data.sources.parquet", "gate.randomness", "released.moments"} <= closure("gate.moments")
 
 
@@ -166,7 +166,7 @@ def test_packages_of_users_are_imported_by_one_file_at_most(package):
 def test_packages_of_users_are_imported_only_when_used():
     """Scikit-learn may import pandas."""
     heavy = "{'polars', 'duckdb', 'opendp', 'dp_accounting'}"
-    code = f"import sys, discreet.cli.app; sys.exit(bool({heavy} & set(sys.modules)))"
+    code = f"import sys, discreet.cli; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -188,11 +188,37 @@ def test_exports_are_sorted_and_complete():
     exported = discreet.__all__
     assert exported == sorted(exported, key=isort_style)
     assert len(set(exported)) == len(exported)
-    imported = {
-        alias.asname or alias.name
-        for node in ast.walk(tree(""))
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assert set(exported) == {name for name in imported if not name.startswith("_")}
+    typed = {alias.name: node.module for node, only in statements(tree("")) if only for alias in node.names}
+    homes = {name: home.removesuffix(".per_instance") for name, home in discreet._HOME.items()}
+    assert set(exported) == set(typed)
+    assert homes == typed
     assert all(hasattr(discreet, name) for name in exported)
+
+
+@pytest.mark.parametrize("name", ["plots.coefficient_plot", "theory.regime", "multi.regime", "registry.METHODS"])
+def test_old_names_of_public_modules_lead_to_their_new_homes(name):
+    old, _, what = name.partition(".")
+    code = f"import warnings; warnings.simplefilter('error'); from discreet.{old} import {what}"
+    told = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert f"discreet.{old} is now discreet." in told.stderr
+    code = f"import discreet; print(discreet.{name}.__class__)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+
+
+def test_help_and_import_load_no_package_of_numbers():
+    """So the command line answers at once, and `import discreet` costs nothing that is not used."""
+    heavy = "{'numpy', 'scipy', 'pandas', 'pyarrow', 'matplotlib', 'sklearn', 'mpmath'}"
+    for loaded in ("import discreet", "from discreet.cli import main; sys.argv = ['discreet', '--help']; main()"):
+        code = (
+            f"import sys\ntry:\n    import discreet; {loaded}\nexcept SystemExit:\n    pass\n"
+            f"sys.exit(str({heavy} & set(sys.modules)) if {heavy} & set(sys.modules) else 0)"
+        )
+        told = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+        assert told.returncode == 0, told.stderr
+
+
+def test_commands_are_listed_in_the_words_of_their_own_help():
+    from discreet.cli.commands import COMMANDS, load
+
+    for name, words in COMMANDS.items():
+        assert " ".join(load(name).help.split("\n\n")[0].split()) == words

@@ -55,7 +55,7 @@ def test_releases_compose_exactly():
 def test_noise_is_not_drawn_for_a_release_that_does_not_fit(monkeypatch):
     with Budget(0.1, 1e-6) as budget:
         monkeypatch.setattr(
-            sys.modules["discreet.release"], "add_rounded_normal", lambda *a: pytest.fail("noise was drawn")
+            sys.modules["discreet.gate.moments"], "add_rounded_normal", lambda *a: pytest.fail("noise was drawn")
         )
         for cls in (AdaSSP, DPLinearRegression):
             with pytest.raises(BudgetError):

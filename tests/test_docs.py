@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.cli import app
+from discreet import cli
 from discreet.errors import DiscreetWarning
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +39,7 @@ def run_commands(text, monkeypatch):
         assert program == "discreet", f"mark a block of other commands as text: {line}"
         monkeypatch.setattr(sys, "argv", [program, *arguments])
         with pytest.raises(SystemExit) as stop:
-            app.main()
+            cli.main()
         assert stop.value.code == 0, line
 
 

@@ -11,7 +11,7 @@ from small_table import DOMAIN, people
 from typer.testing import CliRunner
 
 from discreet import SSP, Domain, DPLinearRegression, Moments, formula, release
-from discreet.cli.app import app
+from discreet.cli import app
 from discreet.errors import DataError, DiscreetError, DomainError, NotReleasedError, ParameterError
 from discreet.gate.randomness import NO_NOISE
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import ElasticNet, Lasso, Ridge
 
 from discreet import DiscreetWarning, DPElasticNet, DPLasso, DPLinearRegression, DPRidge, PrivateMoments
-from discreet.cli.app import main
+from discreet.cli import main
 from discreet.errors import ParameterError
 from discreet.gate.randomness import NO_NOISE
 from discreet.released.solve.noise_aware import posterior

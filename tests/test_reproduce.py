@@ -255,7 +255,7 @@ def test_without_the_repository_the_command_says_where_to_get_it(tmp_path):
         f"sys.path.insert(0, {str(tmp_path / 'site')!r});"
         "import discreet.cli.reproduce as c; c.__file__ = 'x/y/z.py';"
         "sys.argv = ['discreet', 'reproduce', 'all'];"
-        "from discreet.cli.app import main; main()"
+        "from discreet.cli import main; main()"
     )
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2

@@ -79,11 +79,9 @@ def test_the_overview_names_every_command(run):
 
 
 def test_every_command_of_the_program_is_in_this_list():
-    from typer.main import get_command
+    from discreet.cli import commands
 
-    from discreet.cli.app import app
-
-    groups = get_command(app).commands
+    groups = {name: commands.load(name) for name in commands.COMMANDS}
     names = [name for name in groups if name != "schema"] + [f"schema {name}" for name in groups["schema"].commands]
     assert sorted(names) == sorted(COMMANDS)
 
@@ -244,21 +242,21 @@ def test_ctrl_c_stops_with_130_and_leaves_no_file(command, tmp_path):
 @pytest.mark.parametrize("more", ["", "except KeyboardInterrupt: raise ImportError('half imported')"])
 def test_ctrl_c_while_the_command_line_is_loaded(more, tmp_path):
     """A package that it needs sends the signal when it is imported."""
-    (tmp_path / "sklearn.py").write_text(
+    (tmp_path / "typer.py").write_text(
         f"import signal\ntry: signal.raise_signal(signal.SIGINT)\n{more or 'finally: pass'}\n"
     )
     found = os.pathsep.join([str(tmp_path), str(Path(discreet.__file__).parents[1])])
     given = {"capture_output": True, "text": True, "cwd": tmp_path, "env": os.environ | {"PYTHONPATH": found}}
     ran = subprocess.run([sys.executable, "-m", "discreet", "--help"], check=False, **given)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "Stopped.\n")
-    library = subprocess.run([sys.executable, "-c", "import discreet"], check=False, **given)
+    library = subprocess.run([sys.executable, "-c", "import discreet.cli"], check=False, **given)
     assert "Traceback" in library.stderr, "a program that imports the library is told as usual"
     assert "Stopped" not in library.stderr
 
 
 def test_ctrl_c_is_told_from_an_error_that_it_causes(run, monkeypatch):
     """As in threading.Condition, whose lock may be open when Ctrl-C comes: KeyboardInterrupt becomes RuntimeError."""
-    from discreet.cli import app
+    from discreet.cli import commands
 
     def interrupted(*_args, **_options):
         lock = threading.Lock()
@@ -266,7 +264,7 @@ def test_ctrl_c_is_told_from_an_error_that_it_causes(run, monkeypatch):
             lock.release()
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(app, "app", interrupted)
+    monkeypatch.setattr(commands, "app", interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
     try:
         ran = run(*FIT)

@@ -1,43 +1,48 @@
 """Differentially private regression with guarantees that can be checked."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from discreet.core import moved
+
+if TYPE_CHECKING:
+    from discreet import per_instance
+    from discreet.data.moments import Moments
+    from discreet.domain import Domain
+    from discreet.domain.formula import formula
+    from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
+    from discreet.gate.moments import release
+    from discreet.models.dp_elastic_net import DPElasticNet
+    from discreet.models.dp_lasso import DPLasso
+    from discreet.models.dp_linear import DPLinearRegression
+    from discreet.models.dp_logistic import DPLogisticRegression
+    from discreet.models.dp_poisson import DPPoissonRegression
+    from discreet.models.dp_ridge import DPRidge
+    from discreet.models.dp_svc import DPLinearSVC
+    from discreet.papers.ada_ops import AdaOPS
+    from discreet.papers.ada_ssp import AdaSSP
+    from discreet.papers.const_ssp import ConstSSP
+    from discreet.papers.napp import NAPP
+    from discreet.papers.noisy_gradient_descent import NoisyGradientDescent
+    from discreet.papers.noisy_sgd import NoisySGD
+    from discreet.papers.objective_perturbation import ObjectivePerturbation
+    from discreet.papers.ops import OPS
+    from discreet.papers.output_perturbation import OutputPerturbation
+    from discreet.papers.reuse_cov import ReuseCov
+    from discreet.papers.ssp import SSP
+    from discreet.papers.subsample_aggregate import SubsampleAggregate
+    from discreet.papers.trivial import TrivialRegressor
+    from discreet.planning import Plan, plan
+    from discreet.privacy.budget import Budget
+    from discreet.results.comparison import Comparison, compare
+    from discreet.results.many_results import ManyResults
+    from discreet.results.private_moments import PrivateMoments
+    from discreet.results.results import Results
+    from discreet.results.selection import Selection
+
 __version__ = "0.1.0"
-
-import discreet.cli.starting  # noqa: F401
-
-# isort: split
-from discreet import per_instance
-from discreet.data.moments import Moments
-from discreet.domain import Domain
-from discreet.domain.formula import formula
-from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
-from discreet.gate.moments import release
-from discreet.models.dp_elastic_net import DPElasticNet
-from discreet.models.dp_lasso import DPLasso
-from discreet.models.dp_linear import DPLinearRegression
-from discreet.models.dp_logistic import DPLogisticRegression
-from discreet.models.dp_poisson import DPPoissonRegression
-from discreet.models.dp_ridge import DPRidge
-from discreet.models.dp_svc import DPLinearSVC
-from discreet.papers.ada_ops import AdaOPS
-from discreet.papers.ada_ssp import AdaSSP
-from discreet.papers.const_ssp import ConstSSP
-from discreet.papers.napp import NAPP
-from discreet.papers.noisy_gradient_descent import NoisyGradientDescent
-from discreet.papers.noisy_sgd import NoisySGD
-from discreet.papers.objective_perturbation import ObjectivePerturbation
-from discreet.papers.ops import OPS
-from discreet.papers.output_perturbation import OutputPerturbation
-from discreet.papers.reuse_cov import ReuseCov
-from discreet.papers.ssp import SSP
-from discreet.papers.subsample_aggregate import SubsampleAggregate
-from discreet.papers.trivial import TrivialRegressor
-from discreet.planning import Plan, plan
-from discreet.privacy.budget import Budget
-from discreet.results.comparison import Comparison, compare
-from discreet.results.many_results import ManyResults
-from discreet.results.private_moments import PrivateMoments
-from discreet.results.results import Results
-from discreet.results.selection import Selection
 
 __all__ = [
     "NAPP",
@@ -78,3 +83,84 @@ __all__ = [
     "plan",
     "release",
 ]
+
+_HOMES = {
+    "discreet.per_instance": ("per_instance",),
+    "discreet.data.moments": ("Moments",),
+    "discreet.domain": ("Domain",),
+    "discreet.domain.formula": ("formula",),
+    "discreet.errors": (
+        "BudgetError",
+        "DiscreetError",
+        "DiscreetWarning",
+    ),
+    "discreet.gate.moments": ("release",),
+    "discreet.models.dp_elastic_net": ("DPElasticNet",),
+    "discreet.models.dp_lasso": ("DPLasso",),
+    "discreet.models.dp_linear": ("DPLinearRegression",),
+    "discreet.models.dp_logistic": ("DPLogisticRegression",),
+    "discreet.models.dp_poisson": ("DPPoissonRegression",),
+    "discreet.models.dp_ridge": ("DPRidge",),
+    "discreet.models.dp_svc": ("DPLinearSVC",),
+    "discreet.papers.ada_ops": ("AdaOPS",),
+    "discreet.papers.ada_ssp": ("AdaSSP",),
+    "discreet.papers.const_ssp": ("ConstSSP",),
+    "discreet.papers.napp": ("NAPP",),
+    "discreet.papers.noisy_gradient_descent": ("NoisyGradientDescent",),
+    "discreet.papers.noisy_sgd": ("NoisySGD",),
+    "discreet.papers.objective_perturbation": ("ObjectivePerturbation",),
+    "discreet.papers.ops": ("OPS",),
+    "discreet.papers.output_perturbation": ("OutputPerturbation",),
+    "discreet.papers.reuse_cov": ("ReuseCov",),
+    "discreet.papers.ssp": ("SSP",),
+    "discreet.papers.subsample_aggregate": ("SubsampleAggregate",),
+    "discreet.papers.trivial": ("TrivialRegressor",),
+    "discreet.planning": (
+        "Plan",
+        "plan",
+    ),
+    "discreet.privacy.budget": ("Budget",),
+    "discreet.results.comparison": (
+        "Comparison",
+        "compare",
+    ),
+    "discreet.results.many_results": ("ManyResults",),
+    "discreet.results.private_moments": ("PrivateMoments",),
+    "discreet.results.results": ("Results",),
+    "discreet.results.selection": ("Selection",),
+}
+"""Where each exported name is defined; it is loaded when it is first used."""
+
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+_FOLDERS = (
+    "cli",
+    "core",
+    "data",
+    "domain",
+    "errors",
+    "gate",
+    "models",
+    "papers",
+    "planning",
+    "privacy",
+    "released",
+    "results",
+)
+
+moved.lead()
+
+
+def __getattr__(name: str) -> Any:
+    """An exported name, from its home."""
+    if name in _HOME and name != "per_instance":
+        value = getattr(importlib.import_module(_HOME[name]), name)
+    elif name in (*_FOLDERS, *moved.MOVED, "per_instance"):
+        value = importlib.import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

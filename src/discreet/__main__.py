@@ -1,6 +1,6 @@
 """Run the command line as ``python -m discreet``."""
 
-from discreet.cli.app import main
+from discreet.cli import main
 
 if __name__ == "__main__":
     main()

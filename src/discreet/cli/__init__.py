@@ -1,5 +1,8 @@
 """The command line: one file a command."""
 
-from discreet.cli.app import app, main
+import discreet.cli.starting  # noqa: F401
+
+# isort: split
+from discreet.cli.commands import app, main
 
 __all__ = ["app", "main"]

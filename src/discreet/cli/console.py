@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich.box
 import typer
@@ -20,8 +20,10 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.errors import DiscreetError
-from discreet.privacy.certificate import Certificate, Finding
-from discreet.results.summary import Summary
+
+if TYPE_CHECKING:
+    from discreet.privacy.certificate import Certificate, Finding
+    from discreet.results.summary import Summary
 
 
 class _Console(Console):
@@ -54,6 +56,11 @@ def say(text: str) -> None:
 def say_error(text: str) -> None:
     """Print a line on standard error."""
     err.print(text, markup=False, soft_wrap=True)
+
+
+def progress(*, quiet: bool) -> bool:
+    """Whether to show a progress bar: on a terminal, unless only JSON is wanted."""
+    return not quiet and sys.stderr.isatty()
 
 
 def table(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import typer
 
 from discreet.cli import console
 from discreet.domain import CONSTANT, Domain
@@ -15,6 +16,7 @@ from discreet.errors import ParameterError
 from discreet.papers.registry import DEFAULT, find
 from discreet.results.summary import number
 
+EPILOG = "Example: discreet demo"
 ROWS = 100_000
 SCHEMA = """\
 # Public facts, known without looking at the table.
@@ -56,8 +58,10 @@ def people(rows: int = ROWS, seed: int = 2026) -> pa.Table:
     )
 
 
-def run(folder: Path) -> None:
-    """Write the table, fit income on everything else at epsilon 1, and show what came of it."""
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where to put the table and the release.")] = Path("discreet-demo"),
+) -> None:
+    """Make up a table of 100,000 people and fit income privately, beside the non-private fit."""
     folder.mkdir(parents=True, exist_ok=True)
     data, schema = folder / "people.parquet", folder / "people.toml"
     release, report = folder / "people.release.json", folder / "people.report.html"

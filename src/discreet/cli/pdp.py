@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,7 +42,7 @@ def pdp(
         _agree(Domain.from_file(schema), certificate)
     out = place(out, ".parquet")
     picture = place(picture or out.with_suffix(".png"), ".png", ".svg")
-    found = losses(data, certificate, n_jobs=n_jobs, progress=not json and sys.stderr.isatty())
+    found = losses(data, certificate, n_jobs=n_jobs, progress=console.progress(quiet=json))
     facts = _facts(found, delta, largest)
     found.save(out)
     found.plot(picture, delta)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,7 +90,7 @@ def plan(
         level=level,
         neighbors=checks.neighbors(neighbors),
         draws=draws,
-        progress=not json and sys.stderr.isatty(),
+        progress=console.progress(quiet=json),
     )
     _write(found, saved, drawn)
     if json:

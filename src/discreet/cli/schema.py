@@ -15,7 +15,9 @@ from discreet.data.sources.paths import column_kinds
 from discreet.domain import Domain
 from discreet.domain.schema import KINDS, blank_schema
 
-app = typer.Typer(no_args_is_help=True, help="Write and check schemas: the public facts about a table.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Write and check schemas: the public facts about a table."
+)
 
 
 @app.command("init", epilog="Example: discreet schema init people.parquet --out people.toml")

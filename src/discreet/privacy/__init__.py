@@ -1,1 +1,5 @@
 """Privacy curves, their composition and their calibration."""
+
+from discreet.privacy import gdp
+
+__all__ = ["gdp"]

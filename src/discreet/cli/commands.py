@@ -1,0 +1,81 @@
+"""The commands of `discreet`; each is a file beside this one, and is loaded when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from discreet import __version__
+from discreet.cli import console
+
+COMMANDS = {
+    "fit": "Fit a private model to a table and save its certified release.",
+    "release": "Release the noisy moments of a table once, to fit any number of models to them later.",
+    "model": "Fit a model to a release: free, as often as wanted, without the data. "
+    "Without --target, to all its outcomes.",
+    "compare": "Put two models side by side: free, without the data. To releases the same model is fitted first.",
+    "select": "Tell which variables belong to a model, and how sure that is: free, without the data.",
+    "check": "Recompute the privacy loss of a release from its noise and compare it with the promise.",
+    "methods": "List the methods and the status of their guarantees.",
+    "demo": "Make up a table of 100,000 people and fit income privately, beside the non-private fit.",
+    "plan": "Tell how good models will be before any budget is spent: from public facts, without the data.",
+    "pdp": "CONFIDENTIAL: tell how much a release revealed about each person in the table.",
+    "reproduce": "Make the papers' tables and figures again. A run that was stopped goes on where it was.",
+    "schema": "Write and check schemas: the public facts about a table.",
+}
+"""What each command does, in the words of its own help."""
+
+
+class Commands(TyperGroup):
+    """Commands that are listed by their words alone, and loaded when they run."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command as it is listed."""
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """A command as it is run."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command and load(command.name or ""), rest
+
+
+def load(name: str) -> Any:
+    """A command, or a group of them, from its file."""
+    file = importlib.import_module(f"discreet.cli.{name}")
+    if hasattr(file, "app"):
+        return typer.main.get_command(file.app)
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    alone.command(name, epilog=file.EPILOG)(getattr(file, name))
+    return typer.main.get_command(alone)
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Differentially private regression with guarantees that can be checked.\n\n"
+    "Start with [bold]discreet demo[/bold], or with [bold]discreet schema init people.parquet[/bold].",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def version(show: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+    """Differentially private regression with guarantees that can be checked."""
+    if show:
+        console.say(f"discreet {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line: exit code 0 done, 1 a check failed, 2 bad input, 130 stopped, 141 output closed."""
+    sys.exit(console.guarded(lambda: app(standalone_mode=False)))

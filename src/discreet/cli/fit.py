@@ -1,0 +1,90 @@
+"""`discreet fit`: a private model of a table, with its certified release."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli import console
+from discreet.cli.arguments import (
+    Data,
+    Delta,
+    Epsilon,
+    Features,
+    Force,
+    Formula,
+    Jobs,
+    Json,
+    Out,
+    Relation,
+    Report,
+    Rows,
+    SchemaOption,
+    Settings,
+    Targets,
+    chosen,
+    default_place,
+    free,
+    free_report,
+    method_settings,
+    outcomes_of,
+    refuse_several,
+    split,
+)
+from discreet.core.checks import neighbors as relation
+from discreet.domain import Domain
+from discreet.errors import ParameterError
+from discreet.papers.registry import DEFAULT, find
+from discreet.results.glm_results import GLMResults
+from discreet.results.private_moments import PrivateMoments
+
+EPILOG = "Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6"
+
+
+def fit(
+    data: Data,
+    schema: SchemaOption,
+    epsilon: Epsilon,
+    target: Targets = None,
+    delta: Delta = None,
+    features: Features = None,
+    formula: Formula = None,
+    rows: Rows = None,
+    method: Annotated[str, typer.Option(help="See `discreet methods`.")] = DEFAULT,
+    published: Annotated[str | None, typer.Option(help="Use a paper's printed constants: 000 to 004.")] = None,
+    settings: Settings = None,
+    neighbors: Relation = "add-remove",
+    out: Out = None,
+    report: Report = None,
+    force: Force = False,
+    json: Json = False,
+    n_jobs: Jobs = None,
+) -> None:
+    """Fit a private model to a table and save its certified release."""
+    estimator = find(method).estimator
+    options = method_settings(settings, estimator) | ({} if published is None else {"published": published})
+    if published is not None and not estimator.papers:
+        raise ParameterError(f"{estimator.__name__} is not from a paper: leave out --published.")
+    asked = chosen(Domain.from_file(schema), target, split(features), formula)
+    domain, outcomes = asked.domain, outcomes_of(asked)
+    if len(outcomes) > 1:
+        refuse_several(estimator, report)
+    options |= {"domain": domain, "fit_intercept": domain.intercept, "neighbors": relation(neighbors)}
+    model: Any = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, **options)
+    one = outcomes[0] if len(outcomes) == 1 else None
+    path = free(out or default_place(data, one or "outcomes", "release.json"), force, inputs=[data, schema])
+    page = free_report(report, force, path, [data, schema])
+    model.fit_source(data, one or outcomes, asked.features or None, progress=console.progress(quiet=json))
+    model.release_.save(path)
+    if page is not None:
+        with console.saved_before(path):
+            model.results_.save_report(page, model.release_ if isinstance(model.release_, PrivateMoments) else None)
+    if json:
+        places = {"release": str(path)} | ({} if page is None else {"report": str(page)})
+        console.print_json(model.results_.to_dict() | places | {"certificate": model.certificate_.to_dict()})
+        return
+    console.summary(model.results_.summary())
+    console.certificate(model.certificate_)
+    console.say_public(path, model.certificate_, models=not isinstance(model.release_, GLMResults))
+    console.say_where(page)

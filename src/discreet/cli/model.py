@@ -1,0 +1,66 @@
+"""`discreet model`: models of a release, without the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli import console
+from discreet.cli.arguments import (
+    Features,
+    Force,
+    Formula,
+    Json,
+    ModelName,
+    ReleaseFile,
+    Report,
+    Target,
+    all_outcomes,
+    fit_release,
+    free,
+    free_report,
+    refuse_for_many,
+    split,
+)
+from discreet.results.private_moments import PrivateMoments
+
+EPILOG = "Example: discreet model people.release.json --target income --features age,sex"
+
+
+def model(
+    release: ReleaseFile,
+    target: Target = None,
+    features: Features = None,
+    formula: Formula = None,
+    model: ModelName = "noise-aware",
+    penalty: Annotated[float | None, typer.Option(help="Of penalised models; by default chosen for you.")] = None,
+    l1_ratio: Annotated[float | None, typer.Option(help="Of the elastic net: 0 is ridge, 1 is lasso.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the model.")] = None,
+    report: Report = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Fit a model to a release: free, as often as wanted, without the data. Without --target, to all its outcomes."""
+    place = None if out is None else free(out, force, inputs=[release])
+    page = free_report(report, force, place or release, [release])
+    options = {name: v for name, v in (("penalty", penalty), ("l1_ratio", l1_ratio)) if v is not None}
+    released = PrivateMoments.load(release)
+    if all_outcomes(released, target, formula, model):
+        refuse_for_many({"--report": report, "--penalty": penalty, "--l1-ratio": l1_ratio})
+        fitted: Any = released.fit_many(features=split(features) or None)
+    else:
+        fitted = fit_release(released, target, features, formula, model, **options)
+    if place is not None:
+        fitted.save(place)
+    if page is not None:
+        fitted.save_report(page, released)
+    if json:
+        named = {"out": place, "report": page}
+        console.print_json(fitted.to_dict() | {name: str(path) for name, path in named.items() if path is not None})
+        return
+    console.summary(fitted.summary())
+    if place is not None:
+        console.say(f"The model is in {place}. It is public, too; `discreet compare` puts it beside others.")
+    console.say_where(page)

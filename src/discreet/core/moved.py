@@ -1,0 +1,57 @@
+"""Modules that people import by name and that have moved: the old names lead to the new homes, and say so."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from discreet.errors import DiscreetWarning
+
+MOVED = {
+    "multi": ("discreet.papers.reuse_cov", "discreet.planning.theory"),
+    "plots": ("discreet.results.plots", "discreet.planning.theory"),
+    "registry": ("discreet.papers.registry",),
+    "report": ("discreet.results.report",),
+    "theory": ("discreet.planning.theory",),
+}
+"""Old names below ``discreet``, and where what they held is now."""
+
+
+class Moved(ModuleType):
+    """A module under its old name."""
+
+    def __getattr__(self, name: str) -> Any:
+        """What the old module held, from its new home."""
+        homes = MOVED[self.__name__.removeprefix("discreet.")]
+        if not name.startswith("__"):
+            for home in homes:
+                if hasattr(found := importlib.import_module(home), name):
+                    return getattr(found, name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}; it is now {' and '.join(homes)}")
+
+
+class _Finder(MetaPathFinder, Loader):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        package, _, name = fullname.rpartition(".")
+        return ModuleSpec(fullname, self) if package == "discreet" and name in MOVED else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return Moved(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        homes = " and ".join(MOVED[module.__name__.removeprefix("discreet.")])
+        warnings.warn(f"{module.__name__} is now {homes}.", DiscreetWarning, stacklevel=2)
+
+
+def lead() -> None:
+    """Let the import system find the old names."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.append(_Finder())
