@@ -21,14 +21,12 @@ from numpy.typing import NDArray
 from scipy.special import erfcx
 
 Floats = NDArray[np.float64]
-Points = tuple[tuple[float, float, float], ...]
+_Points = tuple[tuple[float, float, float], ...]
 """Of a rule for U: two coordinates, and the weight."""
 
-Rules = tuple[tuple[float, Points], ...]
+_Rules = tuple[tuple[float, _Points], ...]
 
-UP = 1 + 4e-4
-"""What delta is multiplied by: more than the error of a rule within its limit."""
-
+_UP = 1 + 4e-4  # what delta is multiplied by: more than the error of a rule within its limit
 ROUNDED = "delta is raised by less than 1e-3 of it, more than the errors of integrals"
 
 _ROOT2 = np.sqrt(2.0)
@@ -71,7 +69,7 @@ def bend(T: Quadratic, epsilon: Floats) -> Floats:
     return found
 
 
-def stick(T: Quadratic, epsilon: Floats, points: Points) -> Floats:
+def stick(T: Quadratic, epsilon: Floats, points: _Points) -> Floats:
     """E (1 - e^(epsilon - T))+, by a rule for U.
 
     Examples
@@ -96,7 +94,7 @@ def stick(T: Quadratic, epsilon: Floats, points: Points) -> Floats:
     return np.clip(total, 0.0, 1.0)
 
 
-def _in_space(T: Quadratic, epsilon: Floats, points: Points) -> Floats:
+def _in_space(T: Quadratic, epsilon: Floats, points: _Points) -> Floats:
     """`stick` with Z2."""
     A, B, b1, b2, mu, c = T
     c = c - epsilon
@@ -117,7 +115,7 @@ def _in_space(T: Quadratic, epsilon: Floats, points: Points) -> Floats:
 
 
 def nearly_linear(
-    T: Quadratic, epsilon: Floats, rules: Rules, otherwise: Callable[[NDArray[np.bool_]], Floats]
+    T: Quadratic, epsilon: Floats, rules: _Rules, otherwise: Callable[[NDArray[np.bool_]], Floats]
 ) -> Floats:
     """`stick` of each row by the first rule that allows its bend, raised by more than the error of any.
 
@@ -136,24 +134,24 @@ def nearly_linear(
     for limit, points in rules:
         here = (bent > low) & (bent <= limit)
         if here.all():
-            return stick(T, epsilon, points) * UP
+            return stick(T, epsilon, points) * _UP
         if here.any():
-            found[here] = stick(T.of(here), epsilon[here], points) * UP
+            found[here] = stick(T.of(here), epsilon[here], points) * _UP
         low = limit
     if (rest := ~(bent <= low)).any():
-        found[rest] = otherwise(rest) * UP
+        found[rest] = otherwise(rest) * _UP
     return found
 
 
 @cache
-def line(n: int) -> Points:
+def line(n: int) -> _Points:
     """Gauss-Hermite points for losses without Z2."""
     x, w = np.polynomial.hermite_e.hermegauss(n)
     return tuple((float(a), 0.0, float(b)) for a, b in zip(x, w / w.sum(), strict=True))
 
 
 @cache
-def plane(n: int) -> Points:
+def plane(n: int) -> _Points:
     """The product of two such rules; for n = 2 and 3 the four and seven points of the same degree."""
     if n == 2:
         return tuple((np.sqrt(2) * x, np.sqrt(2) * y, 0.25) for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)))

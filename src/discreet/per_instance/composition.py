@@ -24,7 +24,7 @@ from discreet.data.histogram import bin_of, only
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.per_instance import curves
-from discreet.per_instance.compute import certificate_of
+from discreet.per_instance.measurement import certificate_of
 from discreet.per_instance.result import Losses
 from discreet.per_instance.stream import each_row
 from discreet.privacy.events.gaussian import BINS, Block, GaussianEvent
