@@ -9,7 +9,7 @@ from discreet import ReuseCov
 from discreet.per_instance import compose, losses, quadratic, search
 from discreet.per_instance.mechanisms import coefficients, objectives
 from discreet.per_instance.mechanisms.gaussian import SampledCurve
-from discreet.per_instance.quadratic import Quadratic, bend, line, plane, stick
+from discreet.per_instance.quadratic import Quadratic, _bend, _stick, line, plane
 from discreet.privacy.events.sampled import sampled
 from discreet.privacy.laws import together
 
@@ -53,7 +53,7 @@ def test_a_draw_beside_a_gaussian_part_is_bounded_tightly():
     assert above.min() >= 0
     assert above[(rho**2 >= 9 * m)[known]].max() <= 7e-4
     assert above.max() <= 2.5e-3
-    bends = bend(draw(m, rho, mu)[0], e)[known]
+    bends = _bend(draw(m, rho, mu)[0], e)[known]
     assert all(np.sum((bends > low) & (bends <= high)) > 20 for low, high in ((0, 0.02), (0.05, 0.15), (0.15, 0.2)))
 
 
@@ -82,7 +82,7 @@ def test_the_quadratic_form_is_that_of_the_integral():
     known, e, mu = np.array([[0.02], [4e-4], [0.5], [2.0]]), np.array([0.3]), np.array([0.05])
     exact = objectives._both(known, 2.0, e, mu)
     for T, one in zip(objectives._quadratics(known, 2.0, mu), exact, strict=True):
-        assert stick(T, e, plane(9)) == pytest.approx(one, rel=1e-6)
+        assert _stick(T, e, plane(9)) == pytest.approx(one, rel=1e-6)
 
 
 @pytest.mark.parametrize("points", [line(2), line(3), line(5), plane(2), plane(3), plane(5)])

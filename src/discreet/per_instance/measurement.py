@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from discreet.core.arrays import Floats
 from discreet.core.progress import Progress, as_progress
 from discreet.data.histogram import only
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
 from discreet.per_instance.mechanisms.parts import Facts, Pair, needs_moments, parts
 from discreet.per_instance.result import Losses, Measured
-from discreet.per_instance.stream import Floats, Rows, each_row, one_row, open_ordered
+from discreet.per_instance.stream import Rows, each_row, one_row, open_ordered
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.results.saved import load_certificate

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.core.files import atomic_write
 from discreet.errors import ParameterError
 from discreet.per_instance import curves, search
@@ -25,8 +25,6 @@ from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Law, Point
 from discreet.results.drawing import BLUE, INK, ORANGE, canvas, legend, logarithmic, style
-
-Floats = NDArray[np.float64]
 
 NOTE = "CONFIDENTIAL: per-instance privacy losses, computed from private data. Not a release; do not publish or share."
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)

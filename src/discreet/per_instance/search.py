@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfinv, log_ndtr
 
+from discreet.core.arrays import Floats
 from discreet.data.summing import threads
 from discreet.per_instance import curves
 from discreet.per_instance.curves import Curve
-
-Floats = NDArray[np.float64]
 
 _CHUNK = 1 << 16
 _CLOSE, _MARGIN = 1e-6, 1e-8  # relative: of the error that is left, and what is added besides

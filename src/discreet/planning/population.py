@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import random_correlation
 
+from discreet.core.arrays import Floats
 from discreet.data.histogram import Histogram, bin_of
 from discreet.data.moments import Moments
 from discreet.data.summing import LIMB
@@ -29,8 +30,6 @@ from discreet.domain.columns import Numeric
 from discreet.domain.encoding import ONE, Encoder
 from discreet.planning.facts import Facts, Number
 from discreet.privacy.events.gaussian import BINS
-
-Floats = NDArray[np.float64]
 
 LEAST_DIRECTION = 1e-9
 """Directions in which standardised regressors vary less than this are taken as none."""

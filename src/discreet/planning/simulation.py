@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.core.unavailable import Unavailable
 from discreet.domain import Domain
@@ -29,8 +29,6 @@ from discreet.papers.registry import METHODS, find
 from discreet.papers.reuse_cov import ReuseCov
 from discreet.planning.facts import Facts
 from discreet.planning.population import Population, Table, population
-
-Floats = NDArray[np.float64]
 
 _SLOW = (OPS, AdaOPS, NoisyGradientDescent)  # calibrated anew for each fit, or solved in many steps: simulated less
 _NOT_ASKED = Unavailable("not available", "Widths of intervals were not asked for.")

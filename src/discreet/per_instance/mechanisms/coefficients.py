@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr
 
+from discreet.core.arrays import Floats
 from discreet.per_instance.curves import normal_points
 from discreet.per_instance.leverage import LeaveOneOut
 from discreet.per_instance.mechanisms.gaussian import of_block
@@ -51,8 +52,6 @@ from discreet.privacy.events.staged import (
 )
 from discreet.privacy.laws import Law, Point, gaussian_curve
 from discreet.privacy.rounding import tolerance
-
-Floats = NDArray[np.float64]
 
 _GIVEN = "for the penalty and the noise that followed from what was released before"
 _LEVELS = 256  # to which sizes of rows are rounded up, where a part has no curve

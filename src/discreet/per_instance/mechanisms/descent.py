@@ -15,14 +15,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of, span
 from discreet.per_instance.stream import Rows
 from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, GradientEvent, sampled_curve
 from discreet.privacy.laws import Alone, Law, Point
-
-Floats = NDArray[np.float64]
 
 _LEVELS = 24  # of the largest, to which clipped gradients are rounded up
 _ITERATES = "at the iterates that were released"

@@ -41,8 +41,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.data.histogram import bin_of
 from discreet.domain import Domain
@@ -53,8 +53,6 @@ from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent, sampled
 from discreet.privacy.laws import Law, Point, gaussian_curve
-
-Floats = NDArray[np.float64]
 
 _LEVELS = 24  # to which mu is rounded up where several releases of samples are convolved
 

@@ -17,8 +17,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.data.moments import Moments
 from discreet.domain import Domain
 from discreet.per_instance.curves import Curve
@@ -27,8 +27,6 @@ from discreet.per_instance.leverage import LeaveOneOut, Ridge
 from discreet.per_instance.stream import Rows
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Law, Point
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.errors import ParameterError
-from discreet.planning.theory.inputs import Floats, fractions, positive
+from discreet.planning.theory.inputs import fractions, positive
 from discreet.privacy import gdp
 from discreet.privacy.split import Sizes
 

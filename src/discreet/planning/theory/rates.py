@@ -14,8 +14,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-from discreet.planning.theory.inputs import Floats, fractions, positive, spectrum
+from discreet.planning.theory.inputs import fractions, positive, spectrum
 
 
 def minimax_prediction(d: ArrayLike, sigma: ArrayLike) -> Floats:
