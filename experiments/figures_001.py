@@ -23,7 +23,6 @@ from scipy.optimize import minimize, minimize_scalar
 
 from discreet.per_instance import curves
 from discreet.per_instance.leverage import Ridge
-from discreet.per_instance.posterior import ops_epsilon
 from discreet.privacy import ops
 from discreet.privacy.ops_calibration import coefficient_bound
 from discreet.privacy.output_perturbation import shift_bound
@@ -105,7 +104,10 @@ def posterior(n: int, seed: int, gamma: float) -> tuple[Floats, dict[str, float]
     R = float(np.linalg.norm(fit.theta))
     m, r = 1 / (float(fit.values[0]) + PENALTY), 1 + R
     worst = {"for_all": float(ops.epsilon(DELTA, m, r, gamma)), "dp": gamma * (1 + R) ** 2 / 2}
-    return ops_epsilon(fit.without(X, y), gamma, DELTA), worst | {"excess_risk": D / (2 * gamma)}
+    rows, parts = fit.without(X, y), range(0, n, 4096)
+    m, r = rows.leverage, rows.residual
+    own = [np.atleast_1d(ops.epsilon(DELTA, m[i : i + 4096], r[i : i + 4096], gamma)) for i in parts]
+    return np.concatenate(own), worst | {"excess_risk": D / (2 * gamma)}
 
 
 # ------------------------------------------------------------------------ figure 1

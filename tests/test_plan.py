@@ -16,12 +16,10 @@ from discreet.data.histogram import Histogram
 from discreet.errors import DiscreetError, ParameterError
 from discreet.papers.registry import METHODS
 from discreet.planning.facts import facts
-from discreet.planning.inverse import answer, least, wants
-from discreet.planning.methods import Promise, chosen, fit
-from discreet.planning.population import population, spectrum
+from discreet.planning.population import Table, population, spectrum
 from discreet.planning.result import best_of
-from discreet.planning.simulate import Simulation
-from discreet.planning.table import Table
+from discreet.planning.simulation import Promise, Simulation, chosen, fit
+from discreet.planning.wishes import answer, least, wants
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 COLUMNS = {"age": {"low": 18, "high": 90, "unit": "year"}, "smoker": bool, "ward": ["a", "b", "c"], "stay": (0, 30)}
@@ -372,7 +370,7 @@ def test_no_data_file_is_touched(run, tmp_path, monkeypatch):
 
         return call
 
-    for module in ("moments", "histogram", "rows", "linear.inputs", "sources"):
+    for module in ("data.moments", "data.histogram", "data.rows", "data.inputs", "data.sources"):
         monkeypatch.setattr(f"discreet.{module}.open_source", lambda *_: pytest.fail("data were read"))
     monkeypatch.setattr(builtins, "open", watched(open))
     monkeypatch.setattr(os, "open", watched(os.open))

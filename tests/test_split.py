@@ -7,8 +7,7 @@ import pytest
 
 from discreet import Domain, Moments, ReuseCov, release
 from discreet.errors import ParameterError
-from discreet.planning.theory.outcomes import paper_baseline
-from discreet.planning.theory.regime import regime
+from discreet.planning.theory import paper_baseline, regime
 from discreet.privacy import gdp
 from discreet.privacy.split import Sizes, shares_of
 

@@ -17,7 +17,7 @@ from discreet import AdaSSP, DPLinearRegression, Moments, release
 from discreet.per_instance import leave_one_out, losses
 from discreet.per_instance.eigenvalue import Spectrum
 from discreet.per_instance.leverage import Ridge
-from discreet.per_instance.parts import Facts
+from discreet.per_instance.mechanisms.parts import Facts
 from discreet.per_instance.stream import Rows
 
 CANARY = 47.31618033988

@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from discreet import OPS, AdaOPS, NoisyGradientDescent, NoisySGD, OutputPerturbation
-from discreet.per_instance import losses, posterior_curve
+from discreet.per_instance import losses
+from discreet.per_instance.mechanisms import coefficients
 from discreet.privacy import ops
 from discreet.privacy.events.iterates import BatchesEvent
 from discreet.privacy.laws import Point
@@ -136,11 +137,9 @@ def test_the_quick_curve_is_the_exact_one():
     m, rho, size = m[size < 20], rho[size < 20], size[size < 20]
     for tail in (0.0, 2.0, 4.5):
         e = size * (size / 2 + tail)
-        assert posterior_curve.without(e, m, rho) == pytest.approx(
-            ops.delta_without(e, m, rho, 1.0), rel=1e-8, abs=1e-9
-        )
+        assert coefficients._without(e, m, rho) == pytest.approx(ops.delta_without(e, m, rho, 1.0), rel=1e-8, abs=1e-9)
         below = -np.expm1(-e) + np.exp(-e) * ops.delta_with(e, m, rho, 1.0)
-        assert posterior_curve.without(-e, m, rho) == pytest.approx(below, rel=1e-8, abs=1e-8)
+        assert coefficients._without(-e, m, rho) == pytest.approx(below, rel=1e-8, abs=1e-8)
 
 
 @pytest.mark.parametrize("ratio", [0.1, 0.9, 1.1, 8.0])
@@ -156,10 +155,10 @@ def test_a_draw_beside_a_gaussian_part_against_draws(ratio):
         for epsilon in (0.0, mu):
             forth, back = (np.maximum(0, -np.expm1(epsilon - loss - mu * z - mu**2 / 2)) for loss in (P, Q))
             arguments = [np.array([a]) for a in (epsilon, mu, m, rho)]
-            found, error = posterior_curve.integrated(*arguments)[0], 4.5 / math.sqrt(DRAWS)
+            found, error = coefficients._integrated(*arguments)[0], 4.5 / math.sqrt(DRAWS)
             assert found == pytest.approx(forth.mean(), abs=error * forth.std() + 1e-9)
             assert back.mean() <= found + error * back.std() + 1e-9
-            assert found <= posterior_curve.beside(*arguments)[0] <= found * (1 + 2e-3)
+            assert found <= coefficients._beside(*arguments)[0] <= found * (1 + 2e-3)
 
 
 @pytest.mark.parametrize("cls", [OPS, AdaOPS])

@@ -12,7 +12,7 @@ from small_table import DOMAIN, people
 from discreet import AdaSSP, DPLinearRegression, Moments, release
 from discreet.per_instance import Distribution, compose, group, household, losses, over
 from discreet.per_instance import generalization as gen
-from discreet.per_instance.group import identification, simple
+from discreet.per_instance.composition import identification, simple
 from discreet.privacy import gdp
 
 

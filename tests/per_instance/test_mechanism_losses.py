@@ -7,8 +7,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from discreet.per_instance import posterior, squared_objective
+from discreet.per_instance import search
 from discreet.per_instance.leverage import Ridge
+from discreet.per_instance.mechanisms import coefficients, objectives
 from discreet.per_instance.smooth import output_epsilon
 from discreet.privacy import ada_ops, gdp, ops
 
@@ -65,7 +66,7 @@ def test_ops_against_draws_of_the_posterior(inside, d, epsilon):
     rows = fit.without(X, y) if inside else fit.adding(row[0][None], np.array([row[1]]))
     i = 4 if inside else 0
     found = [ways(epsilon, rows.leverage[i], rows.residual[i], gamma) for ways in (ops.delta_without, ops.delta_with)]
-    assert posterior.ops_delta(rows, gamma, epsilon)[i] == pytest.approx(max(found), rel=1e-10)
+    assert ops.delta(epsilon, rows.leverage[i], rows.residual[i], gamma) == pytest.approx(max(found), rel=1e-10)
     tables = both_tables(X, y, 0.8, i, row)
     check(found, tables, lambda H: np.linalg.cholesky(H).T * math.sqrt(gamma), epsilon, 1)
 
@@ -73,9 +74,15 @@ def test_ops_against_draws_of_the_posterior(inside, d, epsilon):
 def test_epsilons_of_ops_meet_their_delta():
     X, y = table(30, 3)
     rows = Ridge(X.T @ X, X.T @ y, 0.8).without(X, y)
-    found = posterior.ops_epsilon(rows, 2.0, 1e-5)
+    found = np.atleast_1d(ops.epsilon(1e-5, rows.leverage, rows.residual, 2.0))
     for e, m, r in zip(found, rows.leverage, rows.residual, strict=True):
         assert ops.delta(e, m, r, 2.0) == pytest.approx(1e-5, rel=1e-6)
+
+
+def both_ways(rows, sigma, epsilon):
+    """delta_i(epsilon) of each row under a perturbed objective: without against with, and with against without."""
+    e = np.full(len(rows.leverage), epsilon)
+    return objectives._both(objectives._statistics(rows), sigma, e, np.zeros_like(e))
 
 
 @pytest.mark.parametrize("inside", [True, False])
@@ -87,7 +94,7 @@ def test_objective_perturbation_against_draws_of_the_minimiser(inside, d, epsilo
     row = None if inside else (np.full(d, 0.9 / math.sqrt(d)), 1.0)
     rows = fit.without(X, y) if inside else fit.adding(row[0][None], np.array([row[1]]))
     i = 5 if inside else 0
-    found = [float(way[i]) for way in squared_objective.delta(rows, sigma, epsilon)]
+    found = [float(way[i]) for way in both_ways(rows, sigma, epsilon)]
     tables = both_tables(X, y, 0.6, i, row)
     check(found, tables, lambda H: H / sigma, epsilon, 3)  # theta = theta_hat - H^-1 b
 
@@ -107,16 +114,16 @@ def test_objective_perturbation_in_one_dimension_against_integration():
                 ]
                 for a, b in ((p, q), (q, p))
             ]
-            found = [float(way[i]) for way in squared_objective.delta(rows, sigma, epsilon)]
+            found = [float(way[i]) for way in both_ways(rows, sigma, epsilon)]
             assert found == pytest.approx(exact, rel=1e-5, abs=1e-9)
 
 
 def test_epsilons_of_objective_perturbation_meet_their_delta():
     X, y = table(20, 3, seed=1)
     rows = Ridge(X.T @ X, X.T @ y, 0.6).without(X, y)
-    found = squared_objective.epsilon(rows, 2.0, 1e-4)
+    found = search.epsilon(objectives.SquaredCurve(2.0), np.zeros(20), objectives._statistics(rows), 1e-4)
     for i in (0, 7, 19):
-        reached = max(way[i] for way in squared_objective.delta(rows, 2.0, float(found[i])))
+        reached = max(way[i] for way in both_ways(rows, 2.0, found[i]))
         assert 1e-4 * (1 - 6e-4) <= reached <= 1e-4  # from the safe side, as stated
 
 
@@ -175,8 +182,8 @@ def test_ada_ops_against_draws_of_the_whole_algorithm(kappa, quick):
     S, v = X.T @ X, X.T @ y
     S1, v1 = S + np.outer(x, x), v + x * t
     least, least1 = (float(np.linalg.eigvalsh(A)[0]) for A in (S, S1))
-    pair = posterior.Neighbour(least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([t])))
-    curve, rng = posterior.AdaOpsCurve(plan, pair), np.random.default_rng(0)
+    pair = coefficients.Neighbour(least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([t])))
+    curve, rng = coefficients.AdaOpsCurve(plan, pair), np.random.default_rng(0)
     tables = [(S, v, least), (S1, v1, least1)]
     for way, (here, there) in enumerate((tables, tables[::-1])):
         drawn = [draw(plan, *here[:2], rng) for _ in range(4000)]
@@ -192,8 +199,8 @@ def test_ada_ops_keeps_its_plan():
     plan = ada_ops.plan(1.0, 1e-4, B=1, Y=1, d=2, n_max=100, kappa=3.0)
     x, S, v = np.array([1.0, 0.0]), X.T @ X, X.T @ y
     least, least1 = (float(np.linalg.eigvalsh(A)[0]) for A in (S, S + np.outer(x, x)))
-    pair = posterior.Neighbour(least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([-1.0])))
-    curve = posterior.AdaOpsCurve(plan, pair, panels=2)
+    pair = coefficients.Neighbour(least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([-1.0])))
+    curve = coefficients.AdaOpsCurve(plan, pair, panels=2)
     for epsilon in (0.0, 0.3, 1.0):
         assert 0 <= max(curve.delta(epsilon)) <= plan.delta(epsilon) * (1 + 1e-6)
     assert max(curve.delta(0.0)) > 0.01

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from discreet import Domain
-from discreet.per_instance import losses, parts
-from discreet.per_instance.parts import Part, parts_of
+from discreet.per_instance import losses
+from discreet.per_instance.mechanisms import parts
+from discreet.per_instance.mechanisms.parts import Part, parts_of
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import Block, GaussianEvent

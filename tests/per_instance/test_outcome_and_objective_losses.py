@@ -9,9 +9,8 @@ from scipy.stats import norm
 from discreet import Domain, ObjectivePerturbation, ReuseCov
 from discreet.per_instance import losses
 from discreet.per_instance.leverage import Ridge
-from discreet.per_instance.of_objectives import beyond
-from discreet.per_instance.parts import Facts
-from discreet.per_instance.squared_objective import SquaredCurve, statistics
+from discreet.per_instance.mechanisms.objectives import SquaredCurve, _beyond, _statistics
+from discreet.per_instance.mechanisms.parts import Facts
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import Block
@@ -153,7 +152,7 @@ def test_the_closed_form_beside_a_gaussian_part_against_draws():
     X, y = table(12)
     fit, sigma, mu = Ridge(X.T @ X, X.T @ y, 3.0), 2.0, 0.4
     x, t, rng, draws = np.array([0.9, 0.8]), -1.0, np.random.default_rng(4), 200_000
-    known = statistics(fit.adding(x[None], np.array([t])))
+    known = _statistics(fit.adding(x[None], np.array([t])))
     tables = [(X.T @ X + 3 * np.eye(2), X.T @ y)]
     tables.append((tables[0][0] + np.outer(x, x), tables[0][1] + x * t))
     deltas = []
@@ -174,7 +173,7 @@ def test_the_probability_of_leaving_the_bounds_covers_all_neighbours():
     X, y = table(60, slope=0.9, seed=2)
     model = ObjectivePerturbation(**FACTS, alpha=4.0).fit(X, y)
     event = model.certificate_.events[0]
-    bound, rng = beyond(event, facts_of(model, X, y)), np.random.default_rng(0)
+    bound, rng = _beyond(event, facts_of(model, X, y)), np.random.default_rng(0)
     noise = event.scale * rng.standard_normal((2, 20_000))
     worst = 0.0
     for i in (None, *range(0, 60, 7)):
@@ -184,7 +183,7 @@ def test_the_probability_of_leaving_the_bounds_covers_all_neighbours():
         worst = max(worst, float((np.abs(X @ theta) >= event.loss.limit).any(axis=0).mean()))
     assert worst > 0.001
     assert worst <= bound
-    few = beyond(event, facts_of(model, X[:4], y[:4]))  # of so few rows the sum of all tails is close to the truth
+    few = _beyond(event, facts_of(model, X[:4], y[:4]))  # of so few rows the sum of all tails is close to the truth
     H = X[:4].T @ X[:4] + event.modulus * np.eye(2)
     theta = np.linalg.solve(H, (X[:4].T @ y[:4])[:, None] - noise)
     true = float((np.abs(X[:4] @ theta) >= event.loss.limit).any(axis=0).mean())

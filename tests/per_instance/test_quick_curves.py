@@ -6,17 +6,10 @@ import numpy as np
 import pytest
 
 from discreet import ReuseCov
-from discreet.per_instance import (
-    compose,
-    losses,
-    posterior_curve,
-    quadratic_loss,
-    solving,
-    squared_objective,
-    tabulated,
-)
-from discreet.per_instance.quadratic_loss import Quadratic, bend, line, plane, stick
-from discreet.per_instance.sampled_curve import SampledCurve
+from discreet.per_instance import compose, losses, quadratic, search
+from discreet.per_instance.mechanisms import coefficients, objectives
+from discreet.per_instance.mechanisms.gaussian import SampledCurve
+from discreet.per_instance.quadratic import Quadratic, _bend, _stick, line, plane
 from discreet.privacy.events.sampled import sampled
 from discreet.privacy.laws import together
 
@@ -29,7 +22,7 @@ def on_a_fine_grid(T, epsilon):
     found = []
     for A, B, b1, b2, mu, c, e in zip(*np.broadcast_arrays(*T, epsilon), strict=True):
         sd = np.hypot(2 * B * Z + b2, mu)
-        found.append(DENSITY @ squared_objective._above(A * Z * Z + b1 * Z + c, sd, np.full_like(Z, e)))
+        found.append(DENSITY @ objectives._above(A * Z * Z + b1 * Z + c, sd, np.full_like(Z, e)))
     return np.array(found)
 
 
@@ -56,17 +49,17 @@ def test_a_draw_beside_a_gaussian_part_is_bounded_tightly():
     forth, back = (on_a_fine_grid(T, e) for T in draw(m, rho, mu))
     known = forth > 1e-11
     assert (back[known] <= forth[known] * (1 + 1e-6)).all()  # 10.9: the first direction is the worse one
-    above = posterior_curve.beside(e, mu, m, rho)[known] / forth[known] - 1
+    above = coefficients._beside(e, mu, m, rho)[known] / forth[known] - 1
     assert above.min() >= 0
     assert above[(rho**2 >= 9 * m)[known]].max() <= 7e-4
     assert above.max() <= 2.5e-3
-    bends = bend(draw(m, rho, mu)[0], e)[known]
+    bends = _bend(draw(m, rho, mu)[0], e)[known]
     assert all(np.sum((bends > low) & (bends <= high)) > 20 for low, high in ((0, 0.02), (0.05, 0.15), (0.15, 0.2)))
 
 
 def test_below_zero_the_other_direction_counts():
     m, rho, mu = np.full(3, 0.05), np.full(3, 2.0), np.array([0.0, 0.1, 0.7])
-    curve = posterior_curve.PosteriorCurve(1.0, spare=0.2)
+    curve = coefficients.PosteriorCurve(1.0, spare=0.2)
     found = curve.delta(np.full(3, 0.05), mu, np.stack([m, rho]))
     exact = on_a_fine_grid(draw(m, rho, np.maximum(mu, 1e-3))[1], np.full(3, -0.15))
     assert found == pytest.approx(exact, rel=1e-3)
@@ -77,19 +70,19 @@ def test_perturbed_least_squares_is_bounded_tightly():
     m, b, mu, e = rows(rng, 500)
     x2, ratio = 10 ** rng.uniform(-1, 1, 500), 1 / np.cos(rng.uniform(0, 1.2, 500) * rng.choice([0, 0.1, 1], 500))
     known = np.stack([m, (ratio * m) ** 2 / x2, 3 * b / np.sqrt(x2), x2])
-    truth = np.maximum(*(on_a_fine_grid(T, e) for T in squared_objective._quadratics(known, 3.0, mu)))
+    truth = np.maximum(*(on_a_fine_grid(T, e) for T in objectives._quadratics(known, 3.0, mu)))
     some = truth > 1e-11
-    above = squared_objective.SquaredCurve(3.0).delta(e, mu, known)[some] / truth[some] - 1
+    above = objectives.SquaredCurve(3.0).delta(e, mu, known)[some] / truth[some] - 1
     assert above.min() >= 0
     assert above.max() <= 7e-4
 
 
 def test_the_quadratic_form_is_that_of_the_integral():
-    """The two ways that squared_objective computes one curve, where both are good."""
+    """The two ways that objectives computes one curve, where both are good."""
     known, e, mu = np.array([[0.02], [4e-4], [0.5], [2.0]]), np.array([0.3]), np.array([0.05])
-    exact = squared_objective._both(known, 2.0, e, mu)
-    for T, one in zip(squared_objective._quadratics(known, 2.0, mu), exact, strict=True):
-        assert stick(T, e, plane(9)) == pytest.approx(one, rel=1e-6)
+    exact = objectives._both(known, 2.0, e, mu)
+    for T, one in zip(objectives._quadratics(known, 2.0, mu), exact, strict=True):
+        assert _stick(T, e, plane(9)) == pytest.approx(one, rel=1e-6)
 
 
 @pytest.mark.parametrize("points", [line(2), line(3), line(5), plane(2), plane(3), plane(5)])
@@ -106,8 +99,8 @@ def test_epsilons_of_many_rows_are_on_the_safe_side():
     known = np.stack([m, b / np.sqrt(m)])
     for gaussian in (mu, np.zeros_like(mu)):
         for delta in (1e-2, 1e-6):
-            curve = posterior_curve.PosteriorCurve(1.0)
-            e = solving.epsilon(curve, gaussian, known, delta)
+            curve = coefficients.PosteriorCurve(1.0)
+            e = search._each_epsilon(curve, gaussian, known, delta)
             reached = curve.delta(e, gaussian, known)
             assert reached.max() <= delta * (1 + 1e-9)
             assert (reached[e > 0] >= delta * (1 - 1e-4)).all()
@@ -140,13 +133,13 @@ def test_the_table_is_never_below_and_hardly_above(q, low, high):
     rng, n = np.random.default_rng(5), 3000
     m, mu = np.exp(rng.uniform(math.log(low), math.log(high), n))[None], 0.1 * 10 ** rng.uniform(-4, 0, n)
     curve, some = SampledCurve(q, "add-remove"), slice(0, 250)
-    exact = solving.epsilon(curve, mu[some], m[:, some], 1e-6)
-    above = tabulated.epsilon(curve, mu, m, 1e-6)[some] / exact - 1
+    exact = search._each_epsilon(curve, mu[some], m[:, some], 1e-6)
+    above = search.epsilon(curve, mu, m, 1e-6)[some] / exact - 1
     assert above.min() >= 0
     assert np.median(above) <= 1e-4
     assert above.max() <= 2e-3
-    exact = solving.delta(curve, mu[some], m[:, some], 0.05)
-    found = tabulated.delta(curve, mu, m, 0.05)[some]
+    exact = search._each_delta(curve, mu[some], m[:, some], 0.05)
+    found = search.delta(curve, mu, m, 0.05)[some]
     assert (found >= exact).all()
     seen = exact > 1e-9
     assert seen.any()
@@ -157,7 +150,7 @@ def test_rows_that_lose_nothing_are_in_the_table():
     m, mu = np.full((1, 2000), 0.1), np.full(2000, 0.01)
     m[0, :500], mu[:1000] = 0.0, 0.0
     curve = SampledCurve(0.3, "add-remove")
-    e, d = tabulated.epsilon(curve, mu, m, 1e-6), tabulated.delta(curve, mu, m, 0.01)
+    e, d = search.epsilon(curve, mu, m, 1e-6), search.delta(curve, mu, m, 0.01)
     for found in (e, d):
         assert (found[:500] == 0).all()
         assert (found[500:] > 0).all()
@@ -179,5 +172,5 @@ def test_the_margin_is_needed(monkeypatch):
     """Without what is added the rules would fall below the truth."""
     m, b, mu, e = rows(np.random.default_rng(0), 300)
     truth = on_a_fine_grid(draw(m, b / np.sqrt(m), mu)[0], e)
-    monkeypatch.setattr(quadratic_loss, "UP", 1.0)
-    assert (posterior_curve.beside(e, mu, m, b / np.sqrt(m))[truth > 1e-11] < truth[truth > 1e-11] * (1 - 1e-5)).any()
+    monkeypatch.setattr(quadratic, "_UP", 1.0)
+    assert (coefficients._beside(e, mu, m, b / np.sqrt(m))[truth > 1e-11] < truth[truth > 1e-11] * (1 - 1e-5)).any()

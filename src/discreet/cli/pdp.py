@@ -11,7 +11,7 @@ from discreet.cli import console
 from discreet.core import checks
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.per_instance.compute import certificate_of, losses
+from discreet.per_instance.measurement import certificate_of, losses
 from discreet.per_instance.result import NOTE, Losses, place
 from discreet.privacy.certificate import Certificate
 

@@ -1,9 +1,9 @@
 """What one release cost each person: per-instance privacy (001). Everything here is **confidential**."""
 
-from discreet.per_instance.compute import losses
+from discreet.per_instance.composition import compose, group, household
 from discreet.per_instance.distribution import Distribution, over
-from discreet.per_instance.group import compose, group, household
 from discreet.per_instance.leverage import LeaveOneOut, leave_one_out
+from discreet.per_instance.measurement import losses
 from discreet.per_instance.result import Losses
 
 __all__ = ["Distribution", "LeaveOneOut", "Losses", "compose", "group", "household", "leave_one_out", "losses", "over"]

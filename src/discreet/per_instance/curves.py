@@ -8,14 +8,13 @@ from __future__ import annotations
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import erfinv, log_ndtr, ndtri
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
 from discreet.privacy import ops
-
-Floats = NDArray[np.float64]
 
 
 class Curve(Protocol):

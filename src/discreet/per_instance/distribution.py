@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-
-Floats = NDArray[np.float64]
 
 
 class Distribution:

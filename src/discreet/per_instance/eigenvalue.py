@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from discreet.core.arrays import Floats
 
 _TINY = 1e-200
 _TERMS = 8

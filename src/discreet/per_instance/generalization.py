@@ -13,11 +13,10 @@ possible (tests).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-
-Floats = NDArray[np.float64]
 
 
 def on_average(epsilon: ArrayLike, delta: ArrayLike) -> float:

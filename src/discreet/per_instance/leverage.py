@@ -16,16 +16,14 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.core.progress import Progress, as_progress
 from discreet.data.moments import Moments
 from discreet.domain import derived
 from discreet.errors import ParameterError
 from discreet.per_instance.stream import Rows, each_row
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,29 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.core.files import atomic_write
 from discreet.errors import ParameterError
-from discreet.per_instance import curves, tabulated
+from discreet.per_instance import curves, search
 from discreet.per_instance.distribution import Distribution
-from discreet.per_instance.parts import Part
-from discreet.per_instance.sampled_curve import SampledCurve
+from discreet.per_instance.mechanisms.gaussian import SampledCurve
+from discreet.per_instance.mechanisms.parts import Part
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Law, Point
-
-Floats = NDArray[np.float64]
+from discreet.results.drawing import BLUE, INK, ORANGE, canvas, legend, logarithmic, style
 
 NOTE = "CONFIDENTIAL: per-instance privacy losses, computed from private data. Not a release; do not publish or share."
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
 _ROUND = 16  # where laws are convolved, mu is rounded up to the next 2^(k/16)
 
@@ -87,7 +87,7 @@ class Losses:
         if self._mixed():
             raise ParameterError(
                 "Only one of the releases may have a loss other than Gaussian: those of two do not add up in closed "
-                "form. per_instance.group.simple bounds them, from the epsilons and deltas of each."
+                "form. per_instance.composition.simple bounds them, from the epsilons and deltas of each."
             )
 
     @property
@@ -127,7 +127,7 @@ class Losses:
     def _epsilon(self, delta: float) -> Floats:
         if self._curve is not None:
             part, statistics = self._curve
-            own = tabulated.epsilon(part.curve, self.mu(), statistics, delta)  # type: ignore[arg-type]
+            own = search.epsilon(part.curve, self.mu(), statistics, delta)  # type: ignore[arg-type]
             return np.minimum(own, accounting.epsilon(self.certificate.events, delta)) if part.note else own
         if not self._laws():
             return curves.epsilon(self.mu(), delta)
@@ -137,7 +137,7 @@ class Losses:
         """delta_i(epsilon) of every row, in the order of the rows."""
         if self._curve is not None:
             part, statistics = self._curve
-            own = tabulated.delta(part.curve, self.mu(), statistics, curves.checked(epsilon))  # type: ignore[arg-type]
+            own = search.delta(part.curve, self.mu(), statistics, curves.checked(epsilon))  # type: ignore[arg-type]
             return np.minimum(own, accounting.delta(self.certificate.events, epsilon)) if part.note else own
         if not self._laws():
             return curves.delta(self.mu(), epsilon)
@@ -147,7 +147,7 @@ class Losses:
         """The distribution of epsilon_i over the rows: moments, quantiles, tails."""
         return Distribution(self.epsilon(delta))
 
-    def quantiles(self, levels: Sequence[float] = QUANTILES, delta: float | None = None) -> dict[float, float]:
+    def quantiles(self, levels: Sequence[float] = _QUANTILES, delta: float | None = None) -> dict[float, float]:
         """Quantiles of epsilon_i over the rows, by level."""
         found = self.distribution(delta).quantiles(levels)
         return dict(zip(map(float, levels), found.tolist(), strict=True))
@@ -169,7 +169,7 @@ class Losses:
             worst = accounting.epsilon(self.certificate.events, delta)
             if (corner := self._curve.part.everyone) is not None:
                 column = np.asarray(corner, dtype=np.float64)[:, None]
-                own = tabulated.epsilon(self._curve.part.curve, np.array([mu]), column, delta)  # type: ignore[arg-type]
+                own = search.epsilon(self._curve.part.curve, np.array([mu]), column, delta)  # type: ignore[arg-type]
                 worst = min(worst, float(own[0]))
         elif self._laws():
             bills = [_Bill(mu), *(_Bill(0.0, one.part.laws[-1]) for one in self._laws())]
@@ -205,9 +205,7 @@ class Losses:
         delta : float, optional
             The certificate's by default.
         """
-        from discreet.per_instance.picture import draw
-
-        return draw(self, path, self._delta(delta))
+        return _draw(self, path, self._delta(delta))
 
     def _delta(self, delta: float | None) -> float:
         promised = self.certificate.guarantee.delta
@@ -273,3 +271,45 @@ def place(path: str | Path, *endings: str) -> Path:
     if not path.parent.is_dir():
         raise ParameterError(f"Cannot write {path.name}: its folder does not exist.")
     return path
+
+
+def _draw(losses: Losses, path: str | Path | None, delta: float) -> Any:
+    """The distribution of epsilon_i, the DP epsilon and pDP for all, on one axis."""
+    if path is not None:
+        path = place(path, ".png", ".svg")
+    with style():
+        figure = _figure(losses, delta)
+    if path is None:
+        return figure
+    kind = path.suffix.lower()[1:]
+    buffer = BytesIO()
+    metadata = {"Title": NOTE} if kind == "svg" else {"Title": "CONFIDENTIAL", "Description": NOTE}
+    try:
+        with style():
+            figure.savefig(buffer, format=kind, metadata=metadata, dpi=150)
+    except ValueError:
+        raise ParameterError("The picture cannot be drawn: the losses are not finite.") from None
+    with atomic_write(path, confidential=True) as file:
+        file.write(buffer.getvalue())
+    return None
+
+
+def _figure(losses: Losses, delta: float) -> Any:
+    values, promised = losses.epsilon(delta), losses.certificate.guarantee
+    figure, axes = canvas(3.6)
+    everyone = losses.for_all(delta)
+    worst = max(everyone, promised.epsilon if delta == promised.delta else 0.0)
+    bins = np.linspace(0, worst * 1.03 or 1.0, 80)
+    if 0 < np.quantile(values, 0.99) < worst / 5:  # most lose far less than the worst: show by how many times
+        bins = np.geomspace(max(float(values[values > 0].min()), worst * 1e-6), worst * 1.1, 80)
+        logarithmic(axes.xaxis)
+    axes.hist(np.maximum(values, bins[0]), bins=bins.tolist(), color=BLUE, label="rows of the table")
+    axes.axvline(float(np.median(values)), color=INK, ls=":", lw=1.4, label="their median")
+    if delta == promised.delta:
+        axes.axvline(promised.epsilon, color=ORANGE, lw=5, alpha=0.6, label="promised to everybody")
+    axes.axvline(everyone, color=INK, ls="--", lw=1.2, label="anybody, given this table (pDP for all)")
+    axes.set_xlabel(f"epsilon of each row, at delta = {delta:g}")
+    axes.set_ylabel("rows")
+    axes.set_title("CONFIDENTIAL: per-instance privacy losses", color=ORANGE)
+    legend(figure, axes)
+    return figure

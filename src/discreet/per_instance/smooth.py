@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
 from discreet.per_instance import curves
 from discreet.privacy.losses import loss_from_dict
 from discreet.privacy.output_perturbation import SHAPES, Shape
-
-Floats = NDArray[np.float64]
 
 _T, _W = np.polynomial.legendre.leggauss(32)
 
@@ -37,7 +36,7 @@ class Smooth(Protocol):
         """f, f' and f'' of every row."""
 
 
-class LeastSquares:
+class _LeastSquares:
     """(eta - y)^2/2, for ridge regression."""
 
     def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
@@ -59,7 +58,7 @@ class Huber:
 
 
 PROBLEMS: dict[str, Smooth] = {
-    "ridge": LeastSquares(),
+    "ridge": _LeastSquares(),
     "logistic": loss_from_dict({"name": "logistic"}),
     "huber": Huber(),
 }
@@ -116,7 +115,7 @@ def sensitivities(
     found = []
     for i in range(len(X)) if rows is None else rows:
         kept = np.arange(len(X)) != i
-        found.append(a_norm(whole - minimise(loss, X[kept], y[kept], penalty, whole), A))
+        found.append(_a_norm(whole - minimise(loss, X[kept], y[kept], penalty, whole), A))
     return np.array(found)
 
 
@@ -191,7 +190,7 @@ def output_epsilon(sensitivity: Floats, gamma: float, delta: float) -> Floats:
     return curves.epsilon(np.sqrt(checks.positive("gamma", gamma)) * np.asarray(sensitivity), delta)
 
 
-def a_norm(v: Floats, A: Floats | None = None) -> float:
+def _a_norm(v: Floats, A: Floats | None = None) -> float:
     """sqrt(v'Av)."""
     square = float(v @ v if A is None else v @ A @ v)
     if square < 0:

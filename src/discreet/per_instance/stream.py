@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.core.progress import Progress
 from discreet.data.sources import Source, open_source
 from discreet.data.summing import Done, Shared, in_threads, threads
@@ -16,7 +16,6 @@ from discreet.domain import Domain
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError, ParameterError
 
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 
 _BATCH = 1 << 18

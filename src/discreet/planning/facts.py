@@ -15,8 +15,7 @@ from discreet.domain import Domain
 from discreet.domain.columns import Categorical, Numeric, to_days
 from discreet.errors import ParameterError
 
-SPREAD = 1 / 3
-"""The sd of a number, where nobody guesses it, as a share of half the width of its bounds: a normal law that fits."""
+_SPREAD = 1 / 3  # the sd of a number that nobody guesses, over half the width of its bounds: a normal law fits
 
 CORRELATION = 0.3
 """The root mean square correlation of two features, where nobody guesses it; see docs/plan.md."""
@@ -234,14 +233,14 @@ def _number(name: str, column: Numeric, guess: Mapping[str, Any], domain: Domain
             return None
         return Number(_real(name, "mean", guess.get("mean", 0.0)), checks.positive("sd", guess.get("sd")))
     mean = _mean(name, column, guess)
-    default = SPREAD * min(column.high - mean, mean - column.low)
+    default = _SPREAD * min(column.high - mean, mean - column.low)
     return _within(name, column, mean, _real(name, "sd", guess.get("sd", default)))
 
 
 def _outcome(name: str, column: Numeric, guess: Mapping[str, Any], mean_square: Any) -> Number:
     mean = _mean(name, column, guess)
     if mean_square is None:
-        default = SPREAD * min(column.high - mean, mean - column.low)
+        default = _SPREAD * min(column.high - mean, mean - column.low)
         return _within(name, column, mean, _real(name, "sd", guess.get("sd", default)))
     if "sd" in guess:
         raise ParameterError(f"Give either mean_square= or the sd of {name!r}, not both.")

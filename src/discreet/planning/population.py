@@ -1,4 +1,4 @@
-"""Made-up people who fit the public facts: a pool of rows, from which tables of any size are drawn.
+"""Made-up people who fit the public facts: a pool of rows, and tables of any size that are drawn from it.
 
 Features are correlated normals, bent so that each number has its mean and sd within its bounds (a Beta law) and each
 level its share. The correlation matrix has eigenvalues ((d + 1/2 - i)/i)^a, a by the root mean square correlation.
@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import random_correlation
 
+from discreet.core.arrays import Floats
+from discreet.data.histogram import Histogram, bin_of
+from discreet.data.moments import Moments
+from discreet.data.summing import LIMB
 from discreet.domain import Domain
 from discreet.domain.columns import Numeric
 from discreet.domain.encoding import ONE, Encoder
 from discreet.planning.facts import Facts, Number
-
-Floats = NDArray[np.float64]
-
-ROWS = 8192
-"""Of a pool."""
+from discreet.privacy.events.gaussian import BINS
 
 LEAST_DIRECTION = 1e-9
 """Directions in which standardised regressors vary less than this are taken as none."""
@@ -37,6 +37,7 @@ LEAST_DIRECTION = 1e-9
 STEEPEST = 20.0
 """The largest a: all but the first eigenvalue are then next to nothing."""
 
+_ROWS = 8192  # of a pool
 _GRID = np.linspace(-5.0, 5.0, 401)
 _LEAST = 0.05  # of the two Beta parameters' sum: the law is then all but two points
 
@@ -61,7 +62,7 @@ class Population:
 
     def encoded(self, domain: Domain) -> Floats:
         """The rows as the library encodes them, in lattice units: clipped to a domain's bounds."""
-        return encode(domain, self.values | {self.facts.target: self.y})
+        return _encode(domain, self.values | {self.facts.target: self.y})
 
     @cached_property
     def rows(self) -> Floats:
@@ -76,7 +77,7 @@ class Population:
     @cached_property
     def best(self) -> Floats:
         """Intercept and coefficients of the best linear fit."""
-        return full(self.facts, np.asarray(np.linalg.lstsq(self.design, self.y)[0], dtype=float))
+        return _full(self.facts, np.asarray(np.linalg.lstsq(self.design, self.y)[0], dtype=float))
 
     def mse(self, params: Floats) -> float:
         """Mean squared error of prediction with (intercept, coefficients)."""
@@ -96,12 +97,12 @@ class Population:
 def population(facts: Facts, rng: np.random.Generator) -> Population:
     """Draw a pool of people."""
     values = _features(facts, rng)
-    middle = np.full(ROWS, facts.outcome.mean)
-    D = _design(facts, encode(facts.domain, values | {facts.target: middle}))
+    middle = np.full(_ROWS, facts.outcome.mean)
+    D = _design(facts, _encode(facts.domain, values | {facts.target: middle}))
     return Population(facts, values, _outcome(facts, _standard(facts, D), rng))
 
 
-def encode(domain: Domain, values: dict[str, NDArray[Any]]) -> Floats:
+def _encode(domain: Domain, values: dict[str, NDArray[Any]]) -> Floats:
     """Rows as the library encodes them, in lattice units."""
     encoder = Encoder(domain)
     A = encoder.empty(len(next(iter(values.values()))))
@@ -111,7 +112,7 @@ def encode(domain: Domain, values: dict[str, NDArray[Any]]) -> Floats:
     return A
 
 
-def full(facts: Facts, params: Floats) -> Floats:
+def _full(facts: Facts, params: Floats) -> Floats:
     """Parameters with an intercept of 0 in front where the model has none."""
     return params if facts.domain.intercept else np.concatenate([[0.0], params])
 
@@ -131,7 +132,7 @@ def _slopes(facts: Facts, D: Floats) -> Floats:
 
 def _features(facts: Facts, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
     names = facts.inputs
-    G = rng.standard_normal((ROWS, len(names))) @ _root(facts, rng).T
+    G = rng.standard_normal((_ROWS, len(names))) @ _root(facts, rng).T
     values: dict[str, NDArray[Any]] = {}
     for name, g in zip(names, G.T, strict=True):
         if name in facts.shares:
@@ -151,12 +152,12 @@ def _bent(facts: Facts, name: str, g: Floats) -> Floats:
     number, column = facts.numbers[name], facts.domain.inputs[name]
     if number is None or name in facts.domain.norm_columns or not isinstance(column, Numeric):
         return g if number is None else number.mean + number.sd * g
-    table = column.low + (column.high - column.low) * _beta_of_normal(*beta(number, column))
+    table = column.low + (column.high - column.low) * _beta_of_normal(*_beta(number, column))
     bent: Floats = np.interp(g, _GRID, table)
     return bent
 
 
-def beta(number: Number, column: Numeric) -> tuple[float, float]:
+def _beta(number: Number, column: Numeric) -> tuple[float, float]:
     """The parameters of the Beta law on a column's bounds with this mean and sd."""
     width = column.high - column.low
     t = (number.mean - column.low) / width
@@ -255,3 +256,72 @@ def _feasible(M: Floats, variance: float, bounds: tuple[float, float]) -> Floats
     room = np.sqrt(max(half**2 - (1 + _LEAST) * variance, 0.0))
     feasible: Floats = np.clip(M, middle - room, middle + room)
     return feasible
+
+
+# ---------------------------------------------------------------- tables
+
+
+class Table:
+    """A table of n rows, each one drawn from the pool: so many copies of each person, and their exact sums.
+
+    Parameters
+    ----------
+    people : Population
+        The pool.
+    rows : int
+        n.
+    rng : Generator
+        Where copies come from.
+    """
+
+    def __init__(self, people: Population, rows: int, rng: np.random.Generator) -> None:
+        self.people, self.domain = people, people.facts.domain
+        m = len(people.y)
+        self._present: slice | NDArray[np.intp] = slice(None)
+        if rows < m:
+            self._present, copies = np.unique(rng.integers(m, size=rows), return_counts=True)
+        else:
+            copies = rng.multinomial(rows, np.full(m, 1 / m))
+        self._copies: Floats = copies.astype(float)
+
+    @property
+    def _rows(self) -> Floats:
+        return self.people.rows[self._present]
+
+    @cached_property
+    def _gram(self) -> Floats:
+        gram: Floats = (self._rows * self._copies[:, None]).T @ self._rows
+        return gram
+
+    def moments(self, domain: Domain) -> Moments:
+        """The moments of the table, clipped to bounds that may be tighter than the declared ones.
+
+        Sums are in floating point: a simulation hides nobody, and their relative error is 1e-16.
+        """
+        gram = self._gram
+        changed = [name for name, column in domain.columns.items() if column != self.domain.columns[name]]
+        if changed:
+            A, places = self._rows.copy(), [i for name in changed for i in domain.positions[name]]
+            A[:, places] = self.people.encoded(domain.select(changed))[self._present, 1:]
+            gram = gram.copy()
+            gram[places] = (A[:, places] * self._copies[:, None]).T @ A
+            gram[:, places] = gram[places].T
+        exact = np.rint(gram)
+        high = np.floor(np.ldexp(exact, -LIMB))
+        low = exact - np.ldexp(high, LIMB)
+        return Moments(domain, high.astype(np.int64), low.astype(np.int64))
+
+    def histogram(self, domain: Domain) -> Histogram:
+        """The counts of the outcome over its declared bounds."""
+        target = self.people.facts.target
+        bins = bin_of(self.people.encoded(domain.select([target]))[self._present, 1] / ONE)
+        counts = np.bincount(bins, weights=self._copies, minlength=BINS)
+        return Histogram(domain, target, np.rint(counts).astype(np.int64))
+
+    @cached_property
+    def least_squares(self) -> Floats:
+        """Intercept and coefficients of the fit without privacy, in the user's units."""
+        root = np.sqrt(self._copies)
+        D, y = self.people.design[self._present], self.people.y[self._present]
+        params: Floats = np.asarray(np.linalg.lstsq(D * root[:, None], y * root)[0], dtype=float)
+        return _full(self.people.facts, params)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.core import checks
+from discreet.core.checks import Neighbors
+from discreet.core.progress import Progress, as_progress
 from discreet.core.unavailable import Unavailable
-from discreet.domain import CONSTANT
+from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.papers.registry import DEFAULT
+from discreet.planning import wishes, words
 from discreet.planning.facts import Facts
-from discreet.planning.inverse import Answer, Tighter
-from discreet.planning.methods import Promise
-from discreet.planning.simulate import Expected
+from discreet.planning.facts import facts as public_facts
+from discreet.planning.simulation import Expected, Promise, Simulation, chosen
+from discreet.planning.wishes import Answer, Tighter
 from discreet.released.units import coefficient_unit
 from discreet.results.reading import to_pandas
 from discreet.results.summary import Summary
@@ -25,8 +31,7 @@ from discreet.results.summary import Summary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CLOSE = 1.05
-"""The default is recommended unless another method's errors are smaller by more than this factor."""
+_CLOSE = 1.05  # the default is recommended unless another method's errors are smaller by more than this factor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +85,7 @@ class Plan:
     @property
     def reference(self) -> float:
         """The epsilon that words and bounds are about."""
-        return reference(self.epsilons)
+        return _reference(self.epsilons)
 
     @property
     def best(self) -> str:
@@ -100,23 +105,17 @@ class Plan:
 
     def advice(self) -> list[str]:
         """What to do, and why, in plain words."""
-        from discreet.planning.words import advice
-
-        return advice(self)
+        return words.advice(self)
 
     # ---------------------------------------------------------------- tables
 
     def summary(self) -> Summary:
         """Errors of prediction of each method at each epsilon, and what to do."""
-        from discreet.planning.words import methods_summary
-
-        return methods_summary(self)
+        return words.methods_summary(self)
 
     def coefficients(self, method: str | None = None) -> Summary:
         """Expected standard errors of each coefficient at each epsilon."""
-        from discreet.planning.words import coefficients_summary
-
-        return coefficients_summary(self, self.best if method is None else method)
+        return words.coefficients_summary(self, self.best if method is None else method)
 
     def to_frame(self, method: str | None = None) -> Any:
         """A pandas frame: one row a method and epsilon; with a method's name, one row a coefficient and epsilon."""
@@ -141,7 +140,7 @@ class Plan:
         columns: dict[str, list[Any]] = {"name": self.names * len(found)}
         columns["epsilon"] = [one.epsilon for one in found for _ in range(size)]
         for key in ("rmse", "std_err", "width"):
-            columns[key] = [value for one in found for value in plain(getattr(one, key), size)]
+            columns[key] = [value for one in found for value in _plain(getattr(one, key), size)]
         units = [coefficient_unit(self.facts.domain, self.facts.target, name) for name in self.names]
         return to_pandas(columns | {"unit": units * len(found)})
 
@@ -160,7 +159,7 @@ class Plan:
             "expected": [
                 {"method": e.method, "epsilon": e.epsilon, "mse": e.mse, "mse_range": list(e.mse_range)}
                 | {"vs_trivial": e.vs_trivial, "vs_non_private": e.vs_non_private}
-                | {key: plain(getattr(e, key), size) for key in ("rmse", "std_err", "width")}
+                | {key: _plain(getattr(e, key), size) for key in ("rmse", "std_err", "width")}
                 for e in self.expected
             ],
             "left_out": self.left_out,
@@ -180,9 +179,7 @@ class Plan:
 
     def plot(self) -> Figure:
         """The error of prediction against epsilon, a curve for each method."""
-        from discreet.planning.picture import plan_plot
-
-        return plan_plot(self)
+        return words.plan_plot(self)
 
     def __str__(self) -> str:
         return f"{self.summary()}\n\n{self.coefficients()}"
@@ -193,7 +190,7 @@ class Plan:
         return self.summary()._repr_html_() + self.coefficients()._repr_html_()
 
 
-def reference(epsilons: Sequence[float]) -> float:
+def _reference(epsilons: Sequence[float]) -> float:
     """The largest epsilon up to 1, or else the smallest."""
     return max((epsilon for epsilon in epsilons if epsilon <= 1), default=min(epsilons))
 
@@ -205,13 +202,165 @@ def best_of(expected: Sequence[Expected]) -> str:
         scores.setdefault(found.method, []).append(math.log(max(found.mse, 1e-300)))
     means = {method: float(np.mean(values)) for method, values in scores.items()}
     best = min(means, key=lambda method: means[method])
-    return DEFAULT if means.get(DEFAULT, math.inf) <= means[best] + math.log(CLOSE) else best
+    return DEFAULT if means.get(DEFAULT, math.inf) <= means[best] + math.log(_CLOSE) else best
 
 
-def plain(values: Any, size: int) -> list[float | None]:
+def _plain(values: Any, size: int) -> list[float | None]:
     """Numbers for a table or for JSON; None where they are not available."""
     return [None] * size if isinstance(values, Unavailable) else [float(value) for value in values]
 
 
 def _or_none(value: float | Unavailable) -> float | None:
     return None if isinstance(value, Unavailable) else float(value)
+
+
+# ---------------------------------------------------------------- how a plan is made
+
+_PARAMETERS = """domain : Domain
+        Public bounds and levels of the columns.
+    target : str
+        The outcome, a number.
+    features : sequence of str, optional
+        The features; all other columns by default.
+    rows : int
+        About how many rows the table will have, as publicly known.
+    epsilon : float or sequence of float
+        The promises to compare.
+    delta : float, optional
+        1/rows^2 by default.
+    r_squared : float
+        A guess: the share of the outcome's variance (of E y^2, in models without an intercept) that the features
+        explain, were there no privacy.
+    mean_square : float, optional
+        A guess: E y^2 of the outcome, in its own unit. Or give its sd in `about`.
+    correlation : float or matrix, optional
+        A guess: the root mean square correlation of two features, 0.3 by default; or all of them, as a matrix over the
+        columns that the features are made of.
+    about : mapping, optional
+        More guesses by column: ``{"age": {"mean": 50, "sd": 18}, "ward": {"shares": [0.5, 0.3, 0.2]}}``. By default
+        a mean is in the middle of the bounds, an sd a third of the way from there to the nearest bound, and all
+        levels are as frequent. Rows in a ball (`data_norm`) fill it by default.
+    methods : sequence of str, optional
+        Which methods; by default all that apply and are quick enough.
+    want_width : mapping, optional
+        By column, the largest width of its coefficient's interval that will do.
+    want_error : float, optional
+        The largest root mean squared error of prediction that will do, in the outcome's unit.
+    tighter : bool
+        Whether to tell what half as wide bounds would bring.
+    level : float
+        Of the intervals.
+    neighbors : {"add-remove", "replace-one"}
+        Whether one person's presence or one person's content is hidden.
+    draws : int
+        How many tables are made up.
+    random_state : int
+        The seed of the simulation.
+    progress : bool or callable
+        Show a progress bar, or call this with the fraction done."""
+
+
+def plan(
+    domain: Domain,
+    target: str,
+    features: Sequence[str] | None = None,
+    *,
+    rows: int,
+    epsilon: float | Sequence[float] = (0.1, 0.5, 1.0, 2.0),
+    delta: float | None = None,
+    r_squared: float = 0.5,
+    mean_square: float | None = None,
+    correlation: Any = None,
+    about: Mapping[str, Mapping[str, Any]] | None = None,
+    methods: Sequence[str] | None = None,
+    want_width: Mapping[str, float] | None = None,
+    want_error: float | None = None,
+    tighter: bool = True,
+    level: float = 0.95,
+    neighbors: Neighbors = "add-remove",
+    draws: int = 12,
+    random_state: int = 0,
+    progress: bool | Progress = False,
+) -> Plan:
+    """Tell how good private models of an outcome will be, from public facts and guesses; no data are touched.
+
+    Tables that fit the facts are made up, and the methods' own code is run on them with seeded noise.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Examples
+    --------
+    >>> domain = Domain({"age": (18, 90), "smoker": bool, "stay": (0, 30)})
+    >>> found = plan(domain, "stay", rows=20_000, epsilon=[0.1, 1], r_squared=0.4, draws=6)
+    >>> found.best, found.at(1.0).vs_non_private < 1.1
+    ('DPLinearRegression', True)
+    """
+    known = public_facts(
+        domain, target, features, rows=rows, r_squared=r_squared, mean_square=mean_square,
+        correlation=correlation, about=about,
+    )  # fmt: skip
+    promise = Promise(checks.delta(delta, known.rows), checks.neighbors(neighbors), checks.fraction("level", level))
+    epsilons, (names, left_out) = _epsilons(epsilon), chosen(methods)
+    wanted = wishes.wants(known, want_width, want_error)
+    simulation = Simulation(known, promise, _whole("draws", draws, 2), _whole("random_state", random_state, 0))
+    answers, bounds = [], []
+    with as_progress(progress, "simulating") as report:
+        steps = _Steps(report, len(epsilons) * len(names) + len(wanted) + 1)
+        expected, failed = _expected(simulation, epsilons, names, steps)
+        best = best_of(expected)
+        for wish in wanted:
+            answers.append(wishes.answer(simulation, best, wish, epsilons))
+            steps.done()
+        if tighter:
+            bounds = wishes.tighter(simulation, best, _reference(epsilons))
+        steps.done()
+    parts = tuple(expected), left_out | failed, tuple(answers), tuple(bounds)
+    return Plan(known, promise, epsilons, *parts, simulation.draws, simulation.r_squared)
+
+
+plan.__doc__ = (plan.__doc__ or "").replace("{parameters}", _PARAMETERS)
+
+
+class _Steps:
+    """Reports the fraction done, step by step."""
+
+    def __init__(self, report: Progress, count: int) -> None:
+        self._report, self._count, self._done = report, count, 0
+
+    def done(self) -> None:
+        """One more."""
+        self._done += 1
+        self._report(self._done / self._count)
+
+
+def _expected(
+    simulation: Simulation, epsilons: Sequence[float], names: Sequence[str], steps: _Steps
+) -> tuple[list[Expected], dict[str, str]]:
+    """What to expect of the methods that can keep every promise, and why the others cannot."""
+    found, failed = [], {}
+    for epsilon, name in itertools.product(epsilons, names):
+        one = simulation.expected(name, epsilon)
+        if isinstance(one, Unavailable):
+            failed[name] = f"not possible at epsilon {epsilon:g}: {one.reason}"
+        else:
+            found.append(one)
+        steps.done()
+    kept = [one for one in found if one.method not in failed]
+    if not kept:
+        raise ParameterError(f"None of the methods can be used. {' '.join(failed.values())}")
+    return kept, failed
+
+
+def _epsilons(given: Any) -> tuple[float, ...]:
+    several = [given] if checks.is_real(given) or given is None or isinstance(given, str) else list(given)
+    if not several:
+        raise ParameterError("epsilon names no value. Give one or several, for example epsilon=[0.1, 1].")
+    return tuple(sorted({checks.epsilon(value) for value in several}))
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return int(value)

@@ -1,30 +1,36 @@
-"""A plan as people read it: tables, and advice in plain words."""
+"""A plan as people read it: tables, advice in plain words, and a picture."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT, Numeric
 from discreet.domain.columns import from_days
 from discreet.papers.registry import DEFAULT
-from discreet.planning.inverse import Answer, Tighter
-from discreet.planning.result import Plan
-from discreet.planning.simulate import Expected
+from discreet.planning.simulation import Expected
+from discreet.planning.wishes import Answer, Tighter
 from discreet.released.units import coefficient_unit
+from discreet.results.drawing import BLUE, GREY, INK, ORANGE, canvas, note, short, style
 from discreet.results.summary import Summary, number
 
-USELESS = 0.95
-"""Errors above this share of the trivial one are as good as none."""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-FREE = 1.1
-"""Errors up to this factor above those without privacy cost next to nothing."""
+    from discreet.planning.result import Plan
 
-LINES = 20
-"""Coefficients shown as text; the frame and the JSON have all."""
+_USELESS = 0.95  # errors above this share of the trivial one are as good as none
+_FREE = 1.1  # errors up to this factor above those without privacy cost next to nothing
+_LINES = 20  # coefficients shown as text; the frame and the JSON have all
+_WORTH = 0.9  # tighter bounds are worth naming where they bring an error below this share
 
-WORTH = 0.9
-"""Tighter bounds are worth naming where they bring an error below this share."""
+# told apart by colour, by line and by mark; the method to use comes first
+_LOOKS = (
+    (BLUE, "-", "o"), (ORANGE, "--", "s"), ("#009E73", "-.", "^"), ("#CC79A7", ":", "D"), ("#56B4E9", "--", "v"),
+    ("#E69F00", "-.", "P"), (GREY, "-", "x"), (INK, ":", "*"), ("#8C510A", "-", "h"),
+)  # fmt: skip
+_LARGEST = 1.6  # errors above this share of the trivial one are drawn at the edge
 
 
 def methods_summary(plan: Plan) -> Summary:
@@ -51,7 +57,7 @@ def coefficients_summary(plan: Plan, method: str) -> Summary:
     """One line a coefficient, one column an epsilon: standard errors, or else root mean squared errors."""
     found = [plan.at(epsilon, method) for epsilon in plan.epsilons]
     names = plan.names if plan.facts.domain.intercept else plan.names[1:]
-    shown = names[:LINES]
+    shown = names[:_LINES]
     lines = []
     for name in shown:
         place = plan.names.index(name)
@@ -65,8 +71,8 @@ def coefficients_summary(plan: Plan, method: str) -> Summary:
             "In brackets: the root mean squared error of the coefficient, shrinkage included, where fits will give no "
             f"standard errors. {why.reason}"
         )
-    if len(names) > LINES:
-        notes.append(f"{len(names) - LINES} more: to_frame({method!r}), or --json.")
+    if len(names) > _LINES:
+        notes.append(f"{len(names) - _LINES} more: to_frame({method!r}), or --json.")
     return Summary("Expected standard errors", (), columns, tuple(lines), tuple(notes))
 
 
@@ -131,14 +137,14 @@ def _which(plan: Plan) -> str:
 
 def _how_good(plan: Plan) -> list[str]:
     found = [plan.at(epsilon) for epsilon in sorted(plan.epsilons)]
-    useless = [e.epsilon for e in found if e.vs_trivial > USELESS]
-    free = [e.epsilon for e in found if e.vs_non_private <= FREE]
+    useless = [e.epsilon for e in found if e.vs_trivial > _USELESS]
+    free = [e.epsilon for e in found if e.vs_non_private <= _FREE]
     lines = []
     if useless:
         what = "the mean" if plan.facts.domain.intercept else "0"
         lines.append(f"Up to epsilon {max(useless):g} noise hides the features: no better than predicting {what}.")
     if free:
-        lines.append(f"From epsilon {min(free):g} on privacy costs at most {100 * (FREE - 1):.0f} % more error.")
+        lines.append(f"From epsilon {min(free):g} on privacy costs at most {100 * (_FREE - 1):.0f} % more error.")
     else:
         last = found[-1]
         lines.append(f"At epsilon {last.epsilon:g} the error is {_times(last.vs_non_private)} that without privacy.")
@@ -168,7 +174,7 @@ def _tighter(plan: Plan) -> list[str]:
     """The bounds that are worth tightening, and whether any are."""
     if not plan.tighter:
         return []
-    worth = sorted((t for t in plan.tighter if min(t.mse, t.error) < WORTH), key=lambda t: t.mse * t.error)[:3]
+    worth = sorted((t for t in plan.tighter if min(t.mse, t.error) < _WORTH), key=lambda t: t.mse * t.error)[:3]
     head = f"Half as wide bounds, at epsilon {plan.reference:g}: "
     if not worth:
         return [f"{head}no column gains more than 10 %; values beyond them would be clipped."]
@@ -213,3 +219,59 @@ def _times(ratio: float) -> str:
     if not math.isfinite(ratio) or ratio >= 100:
         return "more than 100 times"
     return "the same as" if abs(ratio - 1) < 0.005 else f"{ratio:.2f} times"
+
+
+# ---------------------------------------------------------------- picture
+
+
+def plan_plot(plan: Plan) -> Figure:
+    """MSE over that of predicting nothing against epsilon, a curve a method, between useless and without privacy."""
+    methods = [plan.best, *(name for name in plan.methods if name != plan.best)]
+    with style():
+        figure, axes = canvas(3.6)
+        reference = plan.at(plan.reference)
+        axes.axhline(1, color=INK, lw=1)
+        axes.axhline(reference.non_private / reference.trivial, color=INK, lw=1, ls=(0, (4, 3)))
+        for name, look in reversed(list(zip(methods, _LOOKS * 3, strict=False))):
+            _curve(axes, plan, name, look, best=name == plan.best)
+        _axes(figure, axes, plan)
+        note(
+            figure,
+            f"Simulated from public facts: about {plan.facts.rows:,} rows, {len(plan.names) - 1} coefficients, R² "
+            f"{plan.facts.r_squared:g}, delta {plan.promise.delta:g}. The band holds four of five tables.",
+        )
+    return figure  # type: ignore[no-any-return]
+
+
+def _curve(axes: Any, plan: Plan, name: str, look: tuple[str, str, str], *, best: bool) -> None:
+    found = sorted((e for e in plan.expected if e.method == name), key=lambda e: e.epsilon)
+    colour, line, mark = look
+    x = [e.epsilon for e in found]
+    if best:
+        ends = [[min(e.mse_range[i] / e.trivial, _LARGEST) for e in found] for i in (0, 1)]
+        axes.fill_between(x, *ends, color=colour, alpha=0.15, lw=0)
+    axes.plot(
+        x, [min(e.vs_trivial, _LARGEST) for e in found], color=colour, ls=line, marker=mark, ms=5,
+        lw=2.2 if best else 1.4, label=name, clip_on=False, zorder=4 if best else 3,
+    )  # fmt: skip
+
+
+def _axes(figure: Any, axes: Any, plan: Plan) -> None:
+    axes.set_xscale("log")
+    axes.set_xticks(sorted(plan.epsilons), [f"{epsilon:g}" for epsilon in sorted(plan.epsilons)])
+    axes.xaxis.set_minor_formatter("")
+    axes.set_ylim(0, _LARGEST)
+    axes.set_yticks([0, 0.5, 1, 1.5], ["0", "0.5", "1", "1.5+"])
+    axes.set_xlabel("epsilon (log scale)")
+    what = "the mean" if plan.facts.domain.intercept else "0"
+    axes.set_ylabel(f"MSE of {short(plan.facts.target, 16)},\nover that of predicting {what}")
+    right = axes.get_yaxis_transform()
+    reference = plan.at(plan.reference)
+    level = reference.non_private / reference.trivial
+    axes.annotate("useless", (1, 1), (0, 3), xycoords=right, textcoords="offset points", ha="right", fontsize=8)
+    axes.annotate(
+        "without privacy", (1, level), (0, -10 if level > 0.1 else 3), xycoords=right, textcoords="offset points",
+        ha="right", fontsize=8,
+    )  # fmt: skip
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles[::-1], labels[::-1], loc="outside upper left", ncols=3, columnspacing=1.4)

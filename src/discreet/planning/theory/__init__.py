@@ -19,16 +19,7 @@ from discreet.planning.theory.equations import (
     gram_noise_bound,
     relative_efficiency,
 )
-from discreet.planning.theory.free import free_epsilon
-from discreet.planning.theory.lower_bounds import (
-    conditioned_from,
-    cramer_rao,
-    learning_rate,
-    minimax_estimation,
-    minimax_prediction,
-    private_lower_bound,
-)
-from discreet.planning.theory.outcomes import paper_baseline, reuse_cost, reuse_rate, sampling_excess
+from discreet.planning.theory.outcomes import Regime, paper_baseline, regime, reuse_cost, reuse_rate, sampling_excess
 from discreet.planning.theory.perturbed import (
     augmentation_spread,
     excess_risk,
@@ -44,8 +35,18 @@ from discreet.planning.theory.posterior import (
     posterior_efficiency,
     posterior_excess,
 )
-from discreet.planning.theory.regime import Regime, regime
-from discreet.planning.theory.tables import efficiency_rates, estimation_errors, optimisation_errors
+from discreet.planning.theory.rates import (
+    conditioned_from,
+    cramer_rao,
+    efficiency_rates,
+    estimation_errors,
+    free_epsilon,
+    learning_rate,
+    minimax_estimation,
+    minimax_prediction,
+    optimisation_errors,
+    private_lower_bound,
+)
 
 __all__ = [
     "Noise",

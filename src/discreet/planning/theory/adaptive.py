@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from discreet.core.arrays import Floats
 from discreet.planning.theory.equations import equations_noise, penalised_excess
-from discreet.planning.theory.inputs import Floats, fractions, positive, spectrum
+from discreet.planning.theory.inputs import fractions, positive, spectrum
 
 
 def adassp_rate(

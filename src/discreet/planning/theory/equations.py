@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-from discreet.planning.theory.inputs import Floats, exact_mu, fractions, positive, spectrum
+from discreet.planning.theory.inputs import exact_mu, fractions, positive, spectrum
 
 
 class Noise(NamedTuple):

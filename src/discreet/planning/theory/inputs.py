@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
 from discreet.privacy import gdp
-
-Floats = NDArray[np.float64]
 
 
 def positive(**values: ArrayLike) -> list[Floats]:

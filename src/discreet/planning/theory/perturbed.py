@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtri, gammainccinv
 
+from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-from discreet.planning.theory.inputs import Floats, fractions, positive
+from discreet.planning.theory.inputs import fractions, positive
 
 
 def perturbation_size(

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-from discreet.planning.theory.free import free_epsilon
-from discreet.planning.theory.inputs import Floats
-from discreet.planning.theory.lower_bounds import learning_rate, private_lower_bound
+from discreet.planning.theory.rates import free_epsilon, learning_rate, private_lower_bound
 from discreet.results.drawing import BLUE, GREY, INK, LOOKS, ORANGE, chart, legend, logarithmic, style
 
 if TYPE_CHECKING:

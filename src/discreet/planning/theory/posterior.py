@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtri
 
+from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-from discreet.planning.theory.inputs import Floats, fractions, positive
+from discreet.planning.theory.inputs import fractions, positive
 from discreet.privacy import ops_calibration
 from discreet.privacy.ops_calibration import PublicFacts
 

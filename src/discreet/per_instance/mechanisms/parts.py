@@ -1,7 +1,8 @@
 r"""The parts of a release and what each costs a row; one place where every mechanism says so.
 
-A mechanism is added by a function from its event to `Part` s, under `parts_of`, in a module that `mechanisms` names. An
-event without one gets the certificate's own curve for everybody, and the result says so. A part is one of three kinds:
+A mechanism is added by a function from its event to `Part` s, under `parts_of`, in a file that this folder's
+``__init__`` names. An event without one gets the certificate's own curve for everybody, and the result says so. A part
+is one of three kinds:
 
 * Gaussian: `cost` gives mu_i^2. Gaussian parts add up, blocks and stages together;
 * a `curve`: `cost` gives statistics of the row, a line each, and the curve tells delta_i(epsilon) from them;
@@ -16,8 +17,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.data.moments import Moments
 from discreet.domain import Domain
 from discreet.per_instance.curves import Curve
@@ -26,8 +27,6 @@ from discreet.per_instance.leverage import LeaveOneOut, Ridge
 from discreet.per_instance.stream import Rows
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Law, Point
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class Pair:
     declared: dict[str, Floats]
 
 
-Survey = Callable[[Callable[[Rows], Floats]], Floats]
+_Survey = Callable[[Callable[[Rows], Floats]], Floats]
 
 
 class Facts:
@@ -97,8 +96,8 @@ class Facts:
         self,
         certificate: Certificate,
         moments: Callable[[], Moments],
-        survey: Survey,
-        survey_targets: Survey,
+        survey: _Survey,
+        survey_targets: _Survey,
         *,
         adding: bool,
         pair: Pair | None,
@@ -154,12 +153,12 @@ class Facts:
         return "Facts(confidential)"
 
 
-Maker = Callable[[Any, Facts], list[Part]]
-Needs = Callable[[Any], bool]
-_MAKERS: dict[type, tuple[Maker, Needs]] = {}
+_Maker = Callable[[Any, Facts], list[Part]]
+_Needs = Callable[[Any], bool]
+_MAKERS: dict[type, tuple[_Maker, _Needs]] = {}
 
 
-def parts_of(event: type, *, moments: Needs = lambda event: False) -> Callable[[Maker], Maker]:
+def parts_of(event: type, *, moments: _Needs = lambda event: False) -> Callable[[_Maker], _Maker]:
     """Register what events of a type cost each row.
 
     Parameters
@@ -170,7 +169,7 @@ def parts_of(event: type, *, moments: Needs = lambda event: False) -> Callable[[
         From an event to whether its parts depend on the moments of the table, and not on the row alone.
     """
 
-    def keep(maker: Maker) -> Maker:
+    def keep(maker: _Maker) -> _Maker:
         _MAKERS[event] = maker, moments
         return maker
 

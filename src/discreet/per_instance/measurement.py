@@ -7,20 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.files import read_document, read_json
+from discreet.core.arrays import Floats
 from discreet.core.progress import Progress, as_progress
 from discreet.data.histogram import only
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
-from discreet.per_instance.mechanisms import needs_moments, parts
-from discreet.per_instance.parts import Facts, Pair
+from discreet.per_instance.mechanisms.parts import Facts, Pair, needs_moments, parts
 from discreet.per_instance.result import Losses, Measured
-from discreet.per_instance.stream import Floats, Rows, each_row, one_row, open_ordered
+from discreet.per_instance.stream import Rows, each_row, one_row, open_ordered
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import GaussianEvent
-
-VERSIONS = (1, 2, 3)
-"""Of files whose certificates can be read: 3 is that of models by other than Gaussian noise."""
+from discreet.results.saved import load_certificate
 
 
 def losses(
@@ -109,10 +106,7 @@ def certificate_of(release: Any) -> Certificate:
     if isinstance(release, Certificate):
         found = release
     elif isinstance(release, (str, Path)):
-        body = read_json(release)
-        kind = body.get("kind") if isinstance(body, dict) else None
-        kind = kind if kind in ("model", "results", "many results") else "release"
-        found = Certificate.from_dict(read_document(release, kind, VERSIONS).get("certificate", {}))
+        found = load_certificate(release)
     else:
         found = getattr(release, "certificate", None) or getattr(release, "certificate_", None)  # type: ignore[assignment]
     if not isinstance(found, Certificate):

@@ -15,15 +15,12 @@ from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Numeric
 from discreet.errors import ParameterError
 from discreet.planning.facts import Facts
-from discreet.planning.simulate import Expected, Simulation
+from discreet.planning.simulation import Expected, Simulation
 from discreet.released.units import coefficient_unit, column_of
 
-EPSILONS = (0.01, 10.0)
-ROWS = (10, 10_000_000_000)
-FIRST_STEP, PRECISION = 1.5, 1.05
-"""A search goes by factors, each the square of the last, and then halves."""
-
-DRAWS, TIGHTER_DRAWS = 4, 4
+_EPSILONS, _ROWS = (0.01, 10.0), (10, 10_000_000_000)
+_FIRST_STEP, _PRECISION = 1.5, 1.05  # a search goes by factors, each the square of the last, and then halves
+_DRAWS = 4
 
 
 @dataclass(frozen=True)
@@ -141,20 +138,20 @@ def answer(simulation: Simulation, method: str, want: Want, epsilons: Sequence[f
     widths = bool(want.places)
 
     def at_epsilon(epsilon: float) -> bool:
-        return want.value(simulation.expected(method, epsilon, draws=DRAWS, widths=widths)) <= want.most
+        return want.value(simulation.expected(method, epsilon, draws=_DRAWS, widths=widths)) <= want.most
 
     def at_rows(epsilon: float) -> Callable[[float], bool]:
         def enough(n: float) -> bool:
-            expected = simulation.expected(method, epsilon, rows=round(n), draws=DRAWS, widths=widths)
+            expected = simulation.expected(method, epsilon, rows=round(n), draws=_DRAWS, widths=widths)
             return want.value(expected) <= want.most
 
         return enough
 
-    found = least(at_epsilon, 1.0, *EPSILONS)
+    found = least(at_epsilon, 1.0, *_EPSILONS)
     rows: dict[float, float | Unavailable] = {}
-    effort = simulation.facts.rows * (found if isinstance(found, float) else EPSILONS[1])
+    effort = simulation.facts.rows * (found if isinstance(found, float) else _EPSILONS[1])
     for epsilon in epsilons:  # rows times epsilon changes little
-        rows[epsilon] = needed = least(at_rows(epsilon), effort / epsilon, *ROWS)
+        rows[epsilon] = needed = least(at_rows(epsilon), effort / epsilon, *_ROWS)
         effort = needed * epsilon if isinstance(needed, float) else effort
     return Answer(want, found, rows)
 
@@ -168,7 +165,7 @@ def least(enough: Callable[[float], bool], start: float, low: float, high: float
     0.51
     """
     good = bad = min(max(start, low), high)
-    step = FIRST_STEP
+    step = _FIRST_STEP
     if enough(good):
         while enough(bad := max(good / step, low)):
             if bad == low:
@@ -179,7 +176,7 @@ def least(enough: Callable[[float], bool], start: float, low: float, high: float
             if good == high:
                 return Unavailable("not reachable", f"Not even {high:g} is enough.")
             bad, step = good, step**2
-    while good / bad > PRECISION:
+    while good / bad > _PRECISION:
         middle = math.sqrt(bad * good)
         bad, good = (bad, middle) if enough(middle) else (middle, good)
     digits = 1 - math.floor(math.log10(good))
@@ -189,7 +186,7 @@ def least(enough: Callable[[float], bool], start: float, low: float, high: float
 def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter]:
     """What half as wide bounds would bring, for each number with bounds of its own."""
     facts = simulation.facts
-    before = simulation.expected(method, epsilon, draws=TIGHTER_DRAWS, widths=False)
+    before = simulation.expected(method, epsilon, draws=_DRAWS, widths=False)
     if isinstance(before, Unavailable):
         return []
     names, found = [CONSTANT, *(n for n in _names(facts) if n != CONSTANT)], []
@@ -199,7 +196,7 @@ def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter
             continue
         low, high = _half(facts, name, column)
         bounds = _with_bounds(facts.domain, name, low, high)
-        after = simulation.expected(method, epsilon, domain=bounds, draws=TIGHTER_DRAWS, widths=False)
+        after = simulation.expected(method, epsilon, domain=bounds, draws=_DRAWS, widths=False)
         if isinstance(after, Unavailable):
             continue
         places = [names.index(name)] if name in names else list(range(len(names)))

@@ -17,19 +17,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.data.histogram import bin_of, only
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.per_instance import curves
-from discreet.per_instance.compute import certificate_of
+from discreet.per_instance.measurement import certificate_of
 from discreet.per_instance.result import Losses
 from discreet.per_instance.stream import each_row
 from discreet.privacy.events.gaussian import BINS, Block, GaussianEvent
-
-Floats = NDArray[np.float64]
 
 
 def compose(*losses: Losses) -> Losses:

@@ -7,7 +7,7 @@ Under the law of one direction let Z be standard normal, and the loss of a row
 Turn the axes: Z = Y e + U with e a unit vector and U normal across it. Given U, T is a quadratic in Y alone,
 alpha Y^2 + beta Y + gamma, and E (1 - e^(epsilon - T))+ over Y has a closed form (``docs/mathematics.md``, 10.9). With
 e the gradient of T where T = epsilon is likeliest, that closed form hardly depends on U, and a few Gauss-Hermite points
-leave a relative error below 2e-4, half of what is added. `bend` says by how much the gradient turns on the way there.
+leave a relative error below 2e-4, half of what is added. `_bend` says by how much the gradient turns on the way there.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx
 
-Floats = NDArray[np.float64]
-Points = tuple[tuple[float, float, float], ...]
+from discreet.core.arrays import Floats
+
+_Points = tuple[tuple[float, float, float], ...]
 """Of a rule for U: two coordinates, and the weight."""
 
-Rules = tuple[tuple[float, Points], ...]
+_Rules = tuple[tuple[float, _Points], ...]
 
-UP = 1 + 4e-4
-"""What delta is multiplied by: more than the error of a rule within its limit."""
-
+_UP = 1 + 4e-4  # what delta is multiplied by: more than the error of a rule within its limit
 ROUNDED = "delta is raised by less than 1e-3 of it, more than the errors of integrals"
 
 _ROOT2 = np.sqrt(2.0)
@@ -50,7 +49,7 @@ class Quadratic(NamedTuple):
         return Quadratic(A, B, b1, b2, mu, c)  # type: ignore[arg-type]
 
 
-def bend(T: Quadratic, epsilon: Floats) -> Floats:
+def _bend(T: Quadratic, epsilon: Floats) -> Floats:
     """How far T is from a function of its gradient's direction alone, between its mean and where it is epsilon.
 
     The change of the gradient across its direction over that way, or over one standard deviation, relative; and at
@@ -59,7 +58,7 @@ def bend(T: Quadratic, epsilon: Floats) -> Floats:
     Examples
     --------
     >>> one = np.ones(1)
-    >>> bend(Quadratic(0.01 * one, 0.0, 0.6 * one, 0.0, 0.8 * one, one / 2), np.array([2.5])).round(3)
+    >>> _bend(Quadratic(0.01 * one, 0.0, 0.6 * one, 0.0, 0.8 * one, one / 2), np.array([2.5])).round(3)
     array([0.032])
     """
     A, B, b1, b2, _, c = T
@@ -71,13 +70,13 @@ def bend(T: Quadratic, epsilon: Floats) -> Floats:
     return found
 
 
-def stick(T: Quadratic, epsilon: Floats, points: Points) -> Floats:
+def _stick(T: Quadratic, epsilon: Floats, points: _Points) -> Floats:
     """E (1 - e^(epsilon - T))+, by a rule for U.
 
     Examples
     --------
     >>> one = np.ones(1)
-    >>> stick(Quadratic(0 * one, 0.0, 0.6 * one, 0.0, 0.8 * one, one / 2), one, line(3)).round(4)  # that of 1-GDP
+    >>> _stick(Quadratic(0 * one, 0.0, 0.6 * one, 0.0, 0.8 * one, one / 2), one, line(3)).round(4)  # that of 1-GDP
     array([0.1269])
     """
     if isinstance(T.B, np.ndarray):
@@ -96,8 +95,8 @@ def stick(T: Quadratic, epsilon: Floats, points: Points) -> Floats:
     return np.clip(total, 0.0, 1.0)
 
 
-def _in_space(T: Quadratic, epsilon: Floats, points: Points) -> Floats:
-    """`stick` with Z2."""
+def _in_space(T: Quadratic, epsilon: Floats, points: _Points) -> Floats:
+    """`_stick` with Z2."""
     A, B, b1, b2, mu, c = T
     c = c - epsilon
     a = -2 * c / _square(T)  # twice the way to T = epsilon, over the gradient
@@ -117,9 +116,9 @@ def _in_space(T: Quadratic, epsilon: Floats, points: Points) -> Floats:
 
 
 def nearly_linear(
-    T: Quadratic, epsilon: Floats, rules: Rules, otherwise: Callable[[NDArray[np.bool_]], Floats]
+    T: Quadratic, epsilon: Floats, rules: _Rules, otherwise: Callable[[NDArray[np.bool_]], Floats]
 ) -> Floats:
-    """`stick` of each row by the first rule that allows its bend, raised by more than the error of any.
+    """`_stick` of each row by the first rule that allows its bend, raised by more than the error of any.
 
     Parameters
     ----------
@@ -132,28 +131,28 @@ def nearly_linear(
     otherwise : callable
         From a mask to the values of the rows that no rule is for.
     """
-    found, bent, low = np.empty(len(epsilon)), bend(T, epsilon), -1.0
+    found, bent, low = np.empty(len(epsilon)), _bend(T, epsilon), -1.0
     for limit, points in rules:
         here = (bent > low) & (bent <= limit)
         if here.all():
-            return stick(T, epsilon, points) * UP
+            return _stick(T, epsilon, points) * _UP
         if here.any():
-            found[here] = stick(T.of(here), epsilon[here], points) * UP
+            found[here] = _stick(T.of(here), epsilon[here], points) * _UP
         low = limit
     if (rest := ~(bent <= low)).any():
-        found[rest] = otherwise(rest) * UP
+        found[rest] = otherwise(rest) * _UP
     return found
 
 
 @cache
-def line(n: int) -> Points:
+def line(n: int) -> _Points:
     """Gauss-Hermite points for losses without Z2."""
     x, w = np.polynomial.hermite_e.hermegauss(n)
     return tuple((float(a), 0.0, float(b)) for a, b in zip(x, w / w.sum(), strict=True))
 
 
 @cache
-def plane(n: int) -> Points:
+def plane(n: int) -> _Points:
     """The product of two such rules; for n = 2 and 3 the four and seven points of the same degree."""
     if n == 2:
         return tuple((np.sqrt(2) * x, np.sqrt(2) * y, 0.25) for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)))

@@ -15,23 +15,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.per_instance.parts import Facts, Part, own_curve, parts_of, span
+from discreet.core.arrays import Floats
+from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of, span
 from discreet.per_instance.stream import Rows
 from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, GradientEvent, sampled_curve
 from discreet.privacy.laws import Alone, Law, Point
 
-Floats = NDArray[np.float64]
-
-LEVELS = 24
-"""Clipped gradients are rounded up to this many levels of the largest."""
-
-ITERATES = "at the iterates that were released"
+_LEVELS = 24  # of the largest, to which clipped gradients are rounded up
+_ITERATES = "at the iterates that were released"
 
 
 @parts_of(GradientEvent)
-def descent(event: GradientEvent, facts: Facts) -> list[Part]:
+def _descent(event: GradientEvent, facts: Facts) -> list[Part]:
     """Exact at the released iterates; under replace-one for a given replacement, and else a bound."""
     d = len(event.design)
     V = np.column_stack([np.reshape(event.iterates, (-1, d)), np.ones(len(event.sds))]) / np.array(event.sds)[:, None]
@@ -54,7 +50,7 @@ def descent(event: GradientEvent, facts: Facts) -> list[Part]:
 
     bound = facts.replaces and facts.pair is None
     note = "a bound over every row that may take this one's place" if bound else ""
-    return [Part(event.name, cost, everyone, note, ITERATES)]
+    return [Part(event.name, cost, everyone, note, _ITERATES)]
 
 
 def _once(event: GradientEvent) -> list[float]:
@@ -75,13 +71,13 @@ def _form(z: Floats, M: Floats, w: Floats) -> Floats:
 
 
 @parts_of(BatchesEvent)
-def batches(event: BatchesEvent, facts: Facts) -> list[Part]:
+def _batches(event: BatchesEvent, facts: Facts) -> list[Part]:
     """The bound of the event at the largest clipped gradient of the row."""
     if facts.replaces or not event.iterates:
         return own_curve(event, facts)
     d, steps = len(event.design), int(event.steps)
     V = np.column_stack([np.reshape(event.iterates, (-1, d)), np.ones(steps)])
-    clips = event.clip * np.arange(1, LEVELS + 1) / LEVELS
+    clips = event.clip * np.arange(1, _LEVELS + 1) / _LEVELS
     laws: tuple[Law, ...] = (Point(0.0), *(_law(event, float(clip)) for clip in clips[:-1]), event.law)
     rounding = math.sqrt(d) * 2.0**-21 * (1 + 2.0**-40)
 
@@ -89,10 +85,10 @@ def batches(event: BatchesEvent, facts: Facts) -> list[Part]:
         z = _signed(rows.Z, event, facts)
         largest = np.abs(z @ V.T).max(axis=1) * np.sqrt(np.einsum("ij,ij->i", z[:, :d], z[:, :d]))
         places = np.searchsorted(clips, largest * (1 + 2.0**-40) + rounding) + 1.0
-        return np.where(largest > 0, np.minimum(places, LEVELS), 0.0)
+        return np.where(largest > 0, np.minimum(places, _LEVELS), 0.0)
 
     note = "a bound from the row's largest gradient, as if it were known which other rows were drawn"
-    return [Part(event.name, level, note=note, given=ITERATES, laws=laws)]
+    return [Part(event.name, level, note=note, given=_ITERATES, laws=laws)]
 
 
 def _law(event: BatchesEvent, clip: float) -> Law:
@@ -101,6 +97,6 @@ def _law(event: BatchesEvent, clip: float) -> Law:
 
 
 @parts_of(AggregateEvent)
-def aggregate(event: AggregateEvent, facts: Facts) -> list[Part]:
+def _aggregate(event: AggregateEvent, facts: Facts) -> list[Part]:
     """How far a row moves the coefficients of its block depends on who else was drawn into it."""
     return own_curve(event, facts, "the certificate's own bound for everybody, for blocks are random and secret")

@@ -1,0 +1,261 @@
+"""Expected errors of a method: the estimators' own code, on simulated tables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.core.checks import Neighbors
+from discreet.core.unavailable import Unavailable
+from discreet.domain import Domain
+from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
+from discreet.models.asked import Asked
+from discreet.models.base import MomentsEstimator
+from discreet.models.dp_elastic_net import DPElasticNet
+from discreet.models.dp_lasso import DPLasso
+from discreet.models.dp_linear import DPLinearRegression
+from discreet.models.perturbed import PerturbedModel
+from discreet.papers.ada_ops import AdaOPS
+from discreet.papers.noisy_gradient_descent import NoisyGradientDescent
+from discreet.papers.objective_perturbation import ObjectivePerturbation
+from discreet.papers.ops import OPS
+from discreet.papers.registry import METHODS, find
+from discreet.papers.reuse_cov import ReuseCov
+from discreet.planning.facts import Facts
+from discreet.planning.population import Population, Table, population
+
+_SLOW = (OPS, AdaOPS, NoisyGradientDescent)  # calibrated anew for each fit, or solved in many steps: simulated less
+_NOT_ASKED = Unavailable("not available", "Widths of intervals were not asked for.")
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """One simulated fit.
+
+    Parameters
+    ----------
+    mse : float
+        Mean squared error of prediction over the population.
+    error : array
+        How far intercept and coefficients are from those of the population's best fit, in the user's units.
+    std_err, width : array, or Unavailable
+        The standard errors that the fit itself reports, and the widths of its intervals.
+    """
+
+    mse: float
+    error: Floats
+    std_err: Floats | Unavailable
+    width: Floats | Unavailable
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is promised, whatever epsilon is."""
+
+    delta: float
+    neighbors: Neighbors
+    level: float
+
+
+def chosen(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
+    """The methods to simulate, and why others are left out."""
+    if isinstance(names, str):
+        raise ParameterError(f"methods must be a list of names, for example [{names!r}].")
+    why = {method.name: _why_not(method.estimator) for method in METHODS}
+    left_out = {name: reason for name, reason in why.items() if reason}
+    if names is None:
+        return [name for name in why if name not in left_out], left_out
+    asked = list(dict.fromkeys(find(name).name for name in names))
+    for name in asked:
+        if name in left_out and not issubclass(find(name).estimator, (DPLasso, DPElasticNet)):
+            raise ParameterError(f"{name} cannot be simulated by a plan: {left_out[name]}.")
+    if not asked:
+        raise ParameterError("methods names no method. Leave it None for all that apply.")
+    return asked, {name: "not asked for" for name in why if name not in asked}
+
+
+def _why_not(estimator: type) -> str:
+    if issubclass(estimator, ReuseCov):
+        return "for many outcomes"
+    if issubclass(estimator, PerturbedModel) and not issubclass(estimator, ObjectivePerturbation):
+        return "for classes or counts, not for numbers"
+    if not issubclass(estimator, MomentsEstimator):
+        return "reads rows, and a plan simulates their sums only"
+    if issubclass(estimator, (DPLasso, DPElasticNet)):
+        return "the release of DPRidge, solved by whole paths, which takes long; name it in methods= to have it"
+    return ""
+
+
+def fit(
+    method: str,
+    table: Table,
+    domain: Domain,
+    epsilon: float,
+    promise: Promise,
+    rows: int,
+    seed: Any,
+    *,
+    widths: bool,
+) -> Fit:
+    """Release and solve once, by the method's own code with seeded noise."""
+    facts, features = table.people.facts, list(table.people.facts.features)
+    model: Any = find(method).estimator(
+        epsilon=epsilon, delta=promise.delta, rows=rows, neighbors=promise.neighbors,
+        fit_intercept=domain.intercept, random_state=np.random.default_rng(seed),
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscreetWarning)
+        if isinstance(model, DPLinearRegression):
+            counts = table.histogram(domain)
+            model._fit_counted(counts, table.moments, Asked(counts.column, features, model._check()))
+        else:
+            model.fit_moments(table.moments(domain), facts.target, features)
+    found = model.results_.inference
+    std_err = found if isinstance(found, Unavailable) else found.std_err
+    interval: Any = found if widths else _NOT_ASKED
+    if widths and not isinstance(found, Unavailable):
+        interval = found.interval(promise.level)
+    width = interval if isinstance(interval, Unavailable) else interval[:, 1] - interval[:, 0]
+    params = np.concatenate([[model.intercept_], model.coef_])
+    return Fit(table.people.mse(params), params - table.people.best, std_err, width)
+
+
+# ---------------------------------------------------------------- many fits
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What to expect of one method at one epsilon; medians over simulated tables.
+
+    Parameters
+    ----------
+    method, epsilon : str, float
+        Which.
+    mse : float
+        Mean squared error of prediction, in the outcome's unit squared.
+    mse_range : (float, float)
+        Four of five tables have an error between these.
+    trivial, non_private : float
+        That of predicting the outcome's mean (0 without an intercept), and that of least squares without privacy.
+    rmse : array
+        Root mean squared errors of the intercept and the coefficients, in the user's units.
+    std_err, width : array, or Unavailable
+        The standard errors that fits report, and the widths of their intervals; not available where more than half of
+        the fits give none.
+    """
+
+    method: str
+    epsilon: float
+    mse: float
+    mse_range: tuple[float, float]
+    trivial: float
+    non_private: float
+    rmse: Floats
+    std_err: Floats | Unavailable
+    width: Floats | Unavailable
+
+    @property
+    def vs_trivial(self) -> float:
+        """The error over that of predicting nothing: 1 is useless."""
+        return self.mse / self.trivial
+
+    @property
+    def vs_non_private(self) -> float:
+        """The error over that of least squares without privacy: 1 is free."""
+        return self.mse / self.non_private
+
+
+class Simulation:
+    """Simulated people and tables, the same for every method and epsilon, so that differences are not chance.
+
+    Parameters
+    ----------
+    facts : Facts
+        The public facts.
+    promise : Promise
+        What is promised besides epsilon.
+    draws : int
+        Populations, with a table each.
+    seed : int
+        Where they come from.
+    """
+
+    def __init__(self, facts: Facts, promise: Promise, draws: int, seed: int) -> None:
+        self.facts, self.promise, self.draws, self.seed = facts, promise, draws, seed
+        self._tables: dict[int, list[Table]] = {}
+
+    @cached_property
+    def people(self) -> list[Population]:
+        """The populations."""
+        return [population(self.facts, np.random.default_rng([self.seed, i])) for i in range(self.draws)]
+
+    @property
+    def r_squared(self) -> float:
+        """The mean over populations."""
+        return sum(people.r_squared for people in self.people) / len(self.people)
+
+    def tables(self, rows: int, count: int) -> list[Table]:
+        """At least so many tables, of as many populations; those of the planned size are kept, and of one other."""
+        found = self._tables.get(rows, [])
+        for i in range(len(found), count):
+            found.append(Table(self.people[i], rows, np.random.default_rng([self.seed, i, 1])))
+        self._tables = {n: kept for n, kept in self._tables.items() if n == self.facts.rows} | {rows: found}
+        return found
+
+    def expected(
+        self,
+        method: str,
+        epsilon: float,
+        *,
+        rows: int | None = None,
+        domain: Domain | None = None,
+        draws: int | None = None,
+        widths: bool = True,
+    ) -> Expected | Unavailable:
+        """What to expect, perhaps with another number of rows or tighter bounds; or why the method cannot be used."""
+        n = self.facts.rows if rows is None else rows
+        bounds = self.facts.domain if domain is None else domain
+        count = self.draws if draws is None else min(draws, self.draws)
+        if issubclass(find(method).estimator, _SLOW):
+            count = -(-count // 6)
+        tables = self.tables(n, count)[:count]
+        try:
+            fits = [
+                fit(method, table, bounds, epsilon, self.promise, n, [self.seed, i, 2], widths=widths)
+                for i, table in enumerate(tables)
+            ]
+        except DiscreetError as error:
+            return Unavailable("not available", str(error))
+        return _summarise(method, epsilon, fits, tables)
+
+
+def _summarise(method: str, epsilon: float, fits: Sequence[Fit], tables: Sequence[Table]) -> Expected:
+    """Medians over fits."""
+    mse = np.array([found.mse for found in fits])
+    low, high = np.quantile(mse, [0.1, 0.9])
+    return Expected(
+        method=method,
+        epsilon=epsilon,
+        mse=float(np.median(mse)),
+        mse_range=(float(low), float(high)),
+        trivial=float(np.median([table.people.trivial for table in tables])),
+        non_private=float(np.median([table.people.mse(table.least_squares) for table in tables])),
+        rmse=np.sqrt(np.mean([found.error**2 for found in fits], axis=0)),
+        std_err=_median([found.std_err for found in fits]),
+        width=_median([found.width for found in fits]),
+    )
+
+
+def _median(values: Sequence[Any]) -> Floats | Unavailable:
+    given = [value for value in values if not isinstance(value, Unavailable)]
+    if 2 * len(given) > len(values):
+        median: Floats = np.median(given, axis=0)
+        return median
+    why: Unavailable = next(value for value in values if isinstance(value, Unavailable))
+    return why
