@@ -27,7 +27,7 @@ from discreet.per_instance.posterior import ops_epsilon
 from discreet.privacy import ops
 from discreet.privacy.ops_calibration import coefficient_bound
 from discreet.privacy.output_perturbation import shift_bound
-from discreet.results.drawing import BLUE, GREY, ORANGE, WIDTH, canvas, logarithmic
+from discreet.results.plots.style import BLUE, GREY, ORANGE, WIDTH, canvas, logarithmic
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 from experiments.uci import Floats

@@ -13,7 +13,7 @@ from discreet.planning import theory
 from discreet.planning.theory import free_epsilon, learning_rate, private_lower_bound
 from discreet.privacy import accounting, gdp
 from discreet.results import plots
-from discreet.results.drawing import LOOKS, NARROW, chart, logarithmic, power, style
+from discreet.results.plots.style import LOOKS, NARROW, chart, logarithmic, power, style
 
 
 def curve(figure, label):

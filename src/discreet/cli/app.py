@@ -53,8 +53,7 @@ from discreet.gate.moments import release as release_moments
 from discreet.papers.registry import DEFAULT, METHODS, find
 from discreet.results.comparison import compare as compare_models
 from discreet.results.glm_results import GLMResults
-from discreet.results.private_moments import PrivateMoments
-from discreet.results.saved import load_certificate
+from discreet.results.private_moments import PrivateMoments, load_certificate
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.core.files import atomic_write
 from discreet.errors import ParameterError
-from discreet.results.drawing import BLUE, INK, ORANGE, canvas, legend, logarithmic, style
+from discreet.results.plots.style import BLUE, INK, ORANGE, canvas, legend, logarithmic, style
 
 if TYPE_CHECKING:
     from discreet.per_instance.result import Losses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from discreet.results.drawing import BLUE, GREY, INK, ORANGE, canvas, note, short, style
+from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, canvas, note, short, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

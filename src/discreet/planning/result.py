@@ -19,8 +19,7 @@ from discreet.planning.inverse import Answer, Tighter
 from discreet.planning.methods import Promise
 from discreet.planning.simulate import Expected
 from discreet.released.units import coefficient_unit
-from discreet.results.reading import to_pandas
-from discreet.results.summary import Summary
+from discreet.results.summary import Summary, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.domain.arrow_columns import check_type, read_column
 from discreet.domain.encoding import Encoder
 from discreet.errors import DataError
-
-Floats = NDArray[np.float64]
 
 
 def design_matrix(X: Any, domain: Domain, names: Sequence[str]) -> Floats:

@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Categorical, from_days
 from discreet.released.units import column_of
-from discreet.results.drawing import short
+from discreet.results.plots.style import short
 from discreet.results.summary import number
 
 if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

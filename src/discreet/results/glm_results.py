@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.core.files import digest, read_document, write_document
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
@@ -17,7 +17,6 @@ from discreet.privacy.certificate import Certificate
 from discreet.released.units import coefficient_unit, unit_per
 from discreet.results.fitted import Fitted
 
-Floats = NDArray[np.float64]
 Link = Literal["logit", "log", "identity", "sign"]
 
 FORMAT_VERSIONS = (3,)

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.privacy.certificate import Certificate
+from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.equations import NormalEquations
 from discreet.released.solve.inclusion import inclusion
 from discreet.released.units import user_units
 from discreet.results.summary import number
-
-Floats = NDArray[np.float64]
 
 SURE = 0.95
 """A variable is called in, or out, when the release is this sure of it."""

@@ -12,7 +12,7 @@ from discreet.errors import ParameterError
 from discreet.planning.theory.free import free_epsilon
 from discreet.planning.theory.inputs import Floats
 from discreet.planning.theory.lower_bounds import learning_rate, private_lower_bound
-from discreet.results.drawing import BLUE, GREY, INK, LOOKS, ORANGE, chart, legend, logarithmic, style
+from discreet.results.plots.style import BLUE, GREY, INK, LOOKS, ORANGE, chart, legend, logarithmic, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

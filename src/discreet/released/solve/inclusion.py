@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from discreet.released.solve.equations import NormalEquations
+from discreet.core.arrays import Floats
+from discreet.released.equations import NormalEquations
 from discreet.released.solve.noise_aware import posterior
-
-Floats = NDArray[np.float64]
 
 SEED = 20_02
 """The draws are the same for the same release: they serve an integral, not a secret."""
@@ -44,7 +43,8 @@ def inclusion(e: NormalEquations, always: NDArray[np.bool_]) -> tuple[Floats, Fl
 
     Examples
     --------
-    >>> e = NormalEquations(("a", "b"), "y", 900 * np.eye(2), np.array([450.0, 1.0]), 400.0, 5.0, 5.0, 5.0, n=1800.0)
+    >>> S, v = 900 * np.eye(2), np.array([450.0, 1.0])
+    >>> e = NormalEquations.of_one(("a", "b"), "y", S, v, 400.0, 5.0, 5.0, 5.0, n=1800.0)
     >>> probability, coefficient = inclusion(e, np.array([False, False]))
     >>> bool(probability[0] > 0.99 > 0.5 > probability[1]), float(coefficient[0].round(1))
     (True, 0.5)

@@ -10,11 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.privacy.events.gaussian import BINS
-
-Floats = NDArray[np.float64]
 
 MOST_CLIPPED = 0.3
 CLIPPED_PER_NOISE = 3.0

@@ -15,10 +15,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-Floats = NDArray[np.float64]
+from discreet.core.arrays import Floats
 
 NEGLIGIBLE = 1e-13
 """Squared singular values of Y below this share of the largest count as 0."""

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.sensitivity import costs
 from discreet.released.moments import ReleasedMoments
-from discreet.results.drawing import BLUE, GREY, INK, ORANGE, PALE, canvas, note, rows, short, style
 from discreet.results.effects import Effects, effects, reach
+from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, PALE, canvas, note, rows, short, style
 from discreet.results.summary import number
 
 if TYPE_CHECKING:
@@ -24,14 +25,17 @@ if TYPE_CHECKING:
 
     from discreet.results.comparison import Comparison
     from discreet.results.fitted import Fitted
+    from discreet.results.many_results import ManyResults
 
-Floats = NDArray[np.float64]
 
 LINE = 32
 """Letters in a line of a label."""
 
 HIDDEN = 2.0
 """A released number below this many sds of its noise could well be noise alone."""
+
+LABELS = 60
+"""A heat map with more outcomes or regressors than this has no labels on that side."""
 
 
 def coefficient_plot(results: Fitted, level: float = 0.95) -> Figure:
@@ -285,3 +289,30 @@ def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
 
 def _known(found: Effects) -> bool:
     return not isinstance(found.ends, Unavailable)
+
+
+def heatmap(fitted: ManyResults, values: str, ax: Any) -> Any:
+    """Outcomes against regressors, colours symmetric around zero."""
+    from matplotlib import pyplot as plt
+
+    checks.choice("values", values, ("z", "debiased", "coef"))
+    shift = len(fitted.parameters) - len(fitted.names)
+    estimate = fitted.params if values == "coef" else fitted.debiased
+    scale = fitted.std_err if values == "z" else 1.0
+    for part in (estimate, scale):
+        if isinstance(part, Unavailable):
+            part.refuse()
+    Z = (np.asarray(estimate) / np.asarray(scale))[:, shift:]
+    largest = float(np.quantile(np.abs(Z), 0.995)) or 1.0
+    if ax is None:
+        _, ax = plt.subplots(figsize=(8, 6), layout="constrained")
+    image = ax.imshow(Z, aspect="auto", cmap="RdBu_r", vmin=-largest, vmax=largest, interpolation="nearest")
+    titles = {"z": "debiased coefficient / standard error", "debiased": "debiased coefficient", "coef": "coefficient"}
+    ax.figure.colorbar(image, ax=ax, label=titles[values])
+    for names, place in ((fitted.names, ax.xaxis), (fitted.targets, ax.yaxis)):
+        if len(names) <= LABELS:
+            place.set_ticks(range(len(names)), names)
+    ax.tick_params(axis="x", rotation=90)
+    ax.set_xlabel("regressor")
+    ax.set_ylabel("outcome")
+    return ax

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from discreet.core import checks
 from discreet.errors import ParameterError
 from discreet.released.moments import ReleasedMoments
-from discreet.results.drawing import svg
 from discreet.results.plots import releases as plots
+from discreet.results.plots.style import svg
 from discreet.results.report import facts, promise
 from discreet.results.report.page import bullets, code, figure, page, paragraphs, section, table
 

@@ -1,0 +1,6 @@
+"""Arrays, as types."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
