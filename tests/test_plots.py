@@ -14,8 +14,8 @@ from matplotlib.container import ErrorbarContainer
 
 from discreet import compare
 from discreet.core.unavailable import Unavailable
-from discreet.results.effects import reach
 from discreet.results.plots import HIDDEN, budget_plot, budget_shares, coefficient_plot, noise_plot, signal_to_noise
+from discreet.results.plots.releases import reach
 from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, short, svg
 
 WIDTHS = {"age": 72, "region[south]": 1, "region[west]": 1, "hours": 80}
@@ -259,7 +259,8 @@ def test_drawing_changes_nothing_for_others():
 
 
 def test_matplotlib_is_imported_only_for_pictures():
-    code = "import sys, discreet, discreet.cli.app, discreet.results.plots, discreet.results.report; sys.exit('matplotlib' in sys.modules)"
+    ours = "discreet, discreet.cli.app, discreet.results.plots, discreet.results.report"
+    code = f"import sys, {ours}; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

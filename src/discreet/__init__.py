@@ -35,9 +35,9 @@ from discreet.planning import Plan, plan
 from discreet.privacy.budget import Budget
 from discreet.results.comparison import Comparison, compare
 from discreet.results.many_results import ManyResults
+from discreet.results.models import Selection
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results
-from discreet.results.selection import Selection
 
 __all__ = [
     "NAPP",

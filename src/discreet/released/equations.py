@@ -100,6 +100,7 @@ class NormalEquations:
     @property
     def v(self) -> Floats:
         """Noisy X'y of the one outcome."""
+        v: Floats
         (v,) = self.V.T
         return v
 

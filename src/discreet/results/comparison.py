@@ -17,7 +17,7 @@ from discreet.errors import ParameterError
 from discreet.privacy import accounting
 from discreet.released.units import column_of
 from discreet.results.results import Results
-from discreet.results.summary import Summary, number, to_pandas
+from discreet.results.summary import SIMULATION, Summary, number, promise, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -298,10 +298,8 @@ def _unit(pair: Comparison, name: str) -> str:
 def _facts(pair: Comparison) -> list[tuple[str, str]]:
     facts = []
     for name, fitted in pair.models:
-        g = fitted.certificate.guarantee
-        promise = f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}"
         release = f"; release {fitted.release[:12]}" if fitted.release else ""
-        facts.append((name, f"{fitted.model}; {promise}{release}"))
+        facts.append((name, f"{fitted.model}; {promise(fitted.certificate.guarantee)}{release}"))
     if pair.a.release and pair.a.release == pair.b.release:
         facts.append(("Together", "one release, whose guarantee covers both models"))
     elif pair.together is not None:
@@ -333,7 +331,7 @@ def _notes(pair: Comparison, level: float) -> list[str]:
             "are in both, it is usually too large."
         )
     if any(fitted.certificate.simulation for _, fitted in pair.models):
-        notes.append("SIMULATION: these numbers promise no privacy.")
+        notes.append(SIMULATION)
     return notes
 
 

@@ -1,22 +1,29 @@
-"""What every fitted model offers to its readers: numbers by name, a summary, a frame, a picture, a report."""
+"""What every fitted model offers: numbers by name, a summary, a frame, a picture, a report; and how it reads tables."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.files import atomic_write
 from discreet.core.unavailable import Unavailable
-from discreet.domain import CONSTANT
+from discreet.domain import CONSTANT, Domain
+from discreet.domain.arrow_columns import check_type, read_column
+from discreet.domain.encoding import Encoder
+from discreet.errors import DataError
 from discreet.privacy.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.inference import Inference
-from discreet.results.summary import Summary, number, to_pandas
+from discreet.results.summary import SIMULATION, Summary, number, promise, row_count, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -173,6 +180,9 @@ class Fitted(ABC):
         return self.summary()._repr_html_()
 
 
+# ---------------------------------------------------------------- as a summary and as a frame
+
+
 def _summary(fitted: Fitted, level: float) -> Summary:
     """The summary of a fitted model."""
     low, high = f"[{(1 - level) / 2:.4g}", f"{(1 + level) / 2:.4g}]"
@@ -238,15 +248,10 @@ def _moved(fitted: Fitted) -> bool:
 
 
 def _facts(fitted: Fitted) -> dict[str, str]:
-    g, found = fitted.certificate.guarantee, fitted.inference
-    facts = {
-        "Method": fitted.model,
-        "Guarantee": f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}",
-    }
+    found, certificate = fitted.inference, fitted.certificate
+    facts = {"Method": fitted.model, "Guarantee": promise(certificate.guarantee)}
     if fitted.rows is not None:
-        declared = fitted.certificate.rows is not None
-        about = float(f"{fitted.rows:.3g}")
-        facts["Rows"] = f"{fitted.rows:,.0f}, declared" if declared else f"about {about:,.0f}, from noisy sums"
+        facts["Rows"] = row_count(certificate, fitted.rows)
     if isinstance(found, Inference):
         sigma, explained, unit = found.sigma, found.explained, fitted.unit(CONSTANT)
         facts["Residual sd"] = str(sigma) if isinstance(sigma, Unavailable) else f"{number(sigma)} {unit}".strip()
@@ -273,5 +278,74 @@ def _notes(fitted: Fitted, moved: bool) -> list[str]:
             "Noise in X'X may make an interval longer on one side."
         )
     if certificate.simulation:
-        notes.append("SIMULATION: these numbers promise no privacy.")
+        notes.append(SIMULATION)
     return notes
+
+
+# ---------------------------------------------------------------- people's tables, for predictions
+
+
+def design_matrix(X: Any, domain: Domain, names: Sequence[str]) -> Floats:
+    """One column for each regressor, in the user's units.
+
+    Parameters
+    ----------
+    X : frame, Arrow table, mapping of columns, or matrix
+        The features by name; or a matrix, or a table, that has one column for each of `names` already.
+    domain : Domain
+        The public facts about the columns.
+    names : sequence of str
+        The regressors: numbers, and levels of categories.
+
+    Examples
+    --------
+    >>> design_matrix({"sex": ["M", "F"], "age": [30, 40]}, Domain({"age": (18, 90), "sex": ["F", "M"]}), ["sex[M]"])
+    array([[1.],
+           [0.]])
+    """
+    table = _table(X)
+    if table is not None and names and list(names) == table.column_names:
+        X, table = np.column_stack([table.column(name).to_numpy() for name in names]), None
+    matrix = _matrix(X, names) if table is None else _encoded(table, domain, names)
+    if not np.isfinite(matrix).all():
+        raise DataError("X holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
+    return matrix
+
+
+def _table(X: Any) -> pa.Table | None:
+    """X as an Arrow table if its columns have names."""
+    try:
+        if isinstance(X, Mapping):
+            return pa.table(dict(X))
+        return pa.table(X) if hasattr(X, "__arrow_c_stream__") else None
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise DataError("X cannot be read: a column holds entries of several kinds, or is of another length.") from None
+
+
+def _encoded(table: pa.Table, domain: Domain, names: Sequence[str]) -> Floats:
+    places = domain.indices(names)
+    used = domain.select(dict.fromkeys(domain.entries[i].column for i in places)) if places else None
+    if used is None:
+        return np.empty((table.num_rows, 0))
+    values = {}
+    for name, column in used.inputs.items():
+        if table.column_names.count(name) != 1:
+            raise DataError(f"X must have a column {name!r}, once. The model uses: {', '.join(used.inputs)}.")
+        check_type(name, column, table.schema.field(name).type)
+        values[name] = read_column(table.column(name).combine_chunks(), name, column)
+    encoder = Encoder(used, clip=False)
+    A = encoder.empty(table.num_rows)
+    for name in used.columns:
+        encoder.write(name, values, A)
+    here = used.indices(names)
+    return A[:, here] / encoder.unit[here] + encoder.centre[here]
+
+
+def _matrix(X: Any, names: Sequence[str]) -> Floats:
+    try:
+        matrix = np.asarray(X, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError("X cannot be read as a matrix of numbers.") from None
+    if matrix.ndim != 2 or matrix.shape[1] != len(names):
+        raise DataError(f"X must be a matrix with {len(names)} columns: {', '.join(names)}.")
+    return matrix

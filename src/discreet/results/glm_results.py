@@ -23,11 +23,11 @@ FORMAT_VERSIONS = (3,)
 """Of files of kind "model"; their certificates hold events that versions 1 and 2 do not know."""
 
 
-WITHOUT_CURVATURE = Unavailable(
+_WITHOUT_CURVATURE = Unavailable(
     "not released",
     "The coefficients themselves are released, with no statistic that tells how far the data and the noise move them.",
 )
-KINDS = {
+_KINDS = {
     "logit": "logistic regression",
     "log": "Poisson regression",
     "identity": "linear regression",
@@ -97,7 +97,7 @@ class GLMResults(Fitted):
     @property
     def kind(self) -> str:
         """What kind of model it is, in words."""
-        return KINDS[self.link]
+        return _KINDS[self.link]
 
     @property
     def estimand(self) -> str:
@@ -110,7 +110,7 @@ class GLMResults(Fitted):
     @property
     def inference(self) -> Unavailable:  # type: ignore[override]
         """Why there are no standard errors."""
-        return WITHOUT_CURVATURE
+        return _WITHOUT_CURVATURE
 
     @property
     def rows(self) -> float | None:  # type: ignore[override]

@@ -29,17 +29,17 @@ from discreet.released.units import column_of, many_units, user_units
 LARGEST_NOISE = 0.25
 """Intervals are given where the noise of X'X is at most this share of the features' least variation."""
 
-LARGEST_NOISE_FOR_MANY = 0.1
+_LARGEST_NOISE_FOR_MANY = 0.1
 """The same for many outcomes at once, whose intervals extend equally to both sides."""
 
-REACH, HALVINGS = 5.0, 36
+_REACH, _HALVINGS = 5.0, 36
 """An end of an interval is searched for up to 5 times as far as it would be without noise, by so many halvings."""
 
-NO_SQUARES = Unavailable(
+_NO_SQUARES = Unavailable(
     "not released",
     "Sampling error needs y'y, which this release does not hold. DPLinearRegression and release() include it.",
 )
-SAMPLED = Unavailable(
+_SAMPLED = Unavailable(
     "not available",
     "X'X was computed from a sample of the rows, whose own error is not known well enough. Fit without subsample.",
 )
@@ -136,8 +136,8 @@ class Inference:
             return C
         variance = np.diag(C)
         inside = np.zeros((2, len(variance)))
-        outside = np.outer([-1.0, 1.0], REACH * self.quantile(level) * np.sqrt(variance))
-        for _ in range(HALVINGS):
+        outside = np.outer([-1.0, 1.0], _REACH * self.quantile(level) * np.sqrt(variance))
+        for _ in range(_HALVINGS):
             middle = (inside + outside) / 2
             above, below = self._tails(middle, variance)
             kept = np.stack([above[0], below[1]]) >= (1 - level) / 2
@@ -265,7 +265,7 @@ class ManyInference:
 def infer(released: ReleasedMoments, e: NormalEquations) -> Inference | Unavailable:
     """What released normal equations tell of the coefficients, or why they tell too little."""
     if released.sampled:
-        return SAMPLED
+        return _SAMPLED
     fit = debiased(e.turned())
     if fit.noise > LARGEST_NOISE:
         return Unavailable(
@@ -274,8 +274,8 @@ def infer(released: ReleasedMoments, e: NormalEquations) -> Inference | Unavaila
             f"level up to {LARGEST_NOISE:g} only. Fewer features, tighter bounds, more rows or a larger epsilon help.",
         )
     units, df = user_units(released, e, unclip=False).after(e.turn), max(e.n - e.d, 1.0)
-    sampling: Floats | Unavailable = NO_SQUARES
-    sigma: float | Unavailable = NO_SQUARES
+    sampling: Floats | Unavailable = _NO_SQUARES
+    sigma: float | Unavailable = _NO_SQUARES
     sigma_df = df
     if fit.sigma2 is not None:
         sampling = units.covariance(fit.sigma2 * fit.unit_sampling)
@@ -308,7 +308,7 @@ def infer(released: ReleasedMoments, e: NormalEquations) -> Inference | Unavaila
 def _explained(e: NormalEquations, fit: Debiased) -> float | Unavailable:
     """R^2 = 1 - RSS/TSS, around the mean where the model has an intercept."""
     if fit.sigma2 is None or e.yy is None or e.s_yy is None:
-        return NO_SQUARES
+        return _NO_SQUARES
     total = e.yy - (e.v[0] ** 2 / max(e.S[0, 0], 1.0) if e.names[0] == CONSTANT else 0.0)
     if e.s_yy > LARGEST_NOISE * total:
         return Unavailable("not available", "The noise of y'y hides how much the outcome varies.")
@@ -318,15 +318,15 @@ def _explained(e: NormalEquations, fit: Debiased) -> float | Unavailable:
 def infer_many(released: ReleasedMoments, e: NormalEquations) -> ManyInference | Unavailable:
     """What released normal equations tell of the coefficients of many outcomes, or why they tell too little."""
     if released.sampled:
-        return SAMPLED
+        return _SAMPLED
     C, e = e.turn, e.turned()
     A = inverse(e)
-    if A.noise > LARGEST_NOISE_FOR_MANY:
+    if A.noise > _LARGEST_NOISE_FOR_MANY:
         return Unavailable(
             "not available",
             f"The noise of X'X is {A.noise:.2g} of the least variation of the features, and intervals for many "
-            f"outcomes at once keep their level up to {LARGEST_NOISE_FOR_MANY:g} only. Single outcomes allow for more: "
-            "fit(outcome). Fewer features, tighter bounds, more rows or a larger epsilon help.",
+            f"outcomes at once keep their level up to {_LARGEST_NOISE_FOR_MANY:g} only. Single outcomes allow for "
+            "more: fit(outcome). Fewer features, tighter bounds, more rows or a larger epsilon help.",
         )
     theta, sigma2 = coefficients(e, A)
     T, h, t = many_units(released, e)
@@ -336,9 +336,9 @@ def infer_many(released: ReleasedMoments, e: NormalEquations) -> ManyInference |
     sampling = None if sigma2 is None else sigma2 * np.einsum("ij,jk,ik->i", T, A.unit_sampling, T)[:, None]
     return ManyInference(
         estimate=(h * (T @ theta)).T + t,
-        std_err=NO_SQUARES if sampling is None else (h * np.sqrt(sampling + privacy)).T,
+        std_err=_NO_SQUARES if sampling is None else (h * np.sqrt(sampling + privacy)).T,
         privacy_noise=(h * np.sqrt(privacy)).T,
-        sigma=NO_SQUARES if sigma2 is None else h * np.sqrt(sigma2),
+        sigma=_NO_SQUARES if sigma2 is None else h * np.sqrt(sigma2),
         df=max(e.n - e.d, 1.0),
         noise=A.noise,
     )

@@ -18,9 +18,9 @@ from discreet.domain import CONSTANT, derived
 from discreet.errors import DataError, FileFormatError, GuaranteeError, ParameterError
 from discreet.privacy.certificate import Certificate
 from discreet.released.units import coefficient_unit
-from discreet.results.design import design_matrix
+from discreet.results.fitted import design_matrix
 from discreet.results.inference import ManyInference
-from discreet.results.summary import Summary, number
+from discreet.results.summary import SIMULATION, Summary, number, promise, row_count
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -290,12 +290,12 @@ def _summary(fitted: ManyResults, level: float, most: int) -> Summary:
     """The guarantee, and the coefficients that stand out most."""
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ParameterError(f"most must be a whole number of at least 1, got {most!r}.")
-    g, l, d = fitted.certificate.guarantee, len(fitted.targets), len(fitted.names)  # noqa: E741
+    l, d = len(fitted.targets), len(fitted.names)  # noqa: E741
     facts = {
         "Outcomes": f"{l:,}, on {d:,} regressors",
         "Method": fitted.model,
-        "Guarantee": f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}",
-        "Rows": _rows(fitted),
+        "Guarantee": promise(fitted.certificate.guarantee),
+        "Rows": row_count(fitted.certificate, fitted.rows),
     }
     low, high = f"[{(1 - level) / 2:.4g}", f"{(1 + level) / 2:.4g}]"
     rows = _strongest(fitted, level, most)
@@ -307,12 +307,6 @@ def _summary(fitted: ManyResults, level: float, most: int) -> Summary:
         notes=tuple(_notes(fitted, len(rows))),
         keys=2,
     )
-
-
-def _rows(fitted: ManyResults) -> str:
-    if fitted.certificate.rows is not None:
-        return f"{fitted.rows:,.0f}, declared"
-    return f"about {float(f'{fitted.rows:.3g}'):,.0f}, from noisy sums"
 
 
 def _strongest(fitted: ManyResults, level: float, most: int) -> list[tuple[str, ...]]:
@@ -352,5 +346,5 @@ def _notes(fitted: ManyResults, shown: int) -> list[str]:
             "intervals belong to it.",
         ]
     if fitted.certificate.simulation:
-        notes.append("SIMULATION: these numbers promise no privacy.")
+        notes.append(SIMULATION)
     return notes

@@ -1,4 +1,4 @@
-"""The models that can be fitted to a release, by name: of one outcome, penalised or not, and of many."""
+"""What can be fitted to a release: models of one outcome, penalised or not, by name; of many; and their variables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from discreet.core.arrays import Floats
 from discreet.core.later import Later
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
+from discreet.privacy.certificate import Certificate
 from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.moments import ReleasedMoments
+from discreet.released.solve.inclusion import inclusion
 from discreet.released.solve.lasso import made_up_rows, penalty_grid, solve_path
 from discreet.released.solve.noise_aware import noise_aware, posterior
 from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
@@ -22,12 +24,15 @@ from discreet.released.units import column_of, many_units, user_units
 from discreet.results.inference import infer_many
 from discreet.results.many_results import ManyResults
 from discreet.results.results import Results, results
-from discreet.results.summary import Summary
+from discreet.results.summary import Summary, number, promise
 
 Solve = Literal["noise-aware", "ridge", "cg"]
 
 L1_RATIOS = {"ridge": 0.0, "lasso": 1.0, "elastic-net": 0.5}
 """The penalised models, with the share of the l1 norm in their penalty; that of the elastic net is a default."""
+
+_SURE = 0.95
+"""A variable is called in, or out, when the release is this sure of it."""
 
 
 # ---------------------------------------------------------------- one outcome
@@ -90,7 +95,7 @@ class PenalisedResults(Results):
     penalty: float
     l1_ratio: float
     chosen: bool
-    _problem: Problem = field(repr=False)
+    _problem: _Problem = field(repr=False)
 
     def path(self) -> RegularisationPath:
         """The same model for a grid of penalties; free, for it is computed from the release."""
@@ -107,7 +112,7 @@ class PenalisedResults(Results):
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class _Problem:
     """Penalised least squares on one release: penalties in the user's terms here, in the solver's below.
 
     Where the outcome's bounds were narrowed, the solver's outcome is k times as large as the declared bounds make it.
@@ -147,7 +152,7 @@ def fit_penalised(
     Given the release, theta has a posterior with mean m (`solve.noise_aware`), and coefficients t have an expected
     squared prediction error of (t - m)' X'X (t - m) plus a constant. The path's minimiser of it is taken.
     """
-    problem = Problem(released, e, l1_ratio)
+    problem = _Problem(released, e, l1_ratio)
     penalties, thetas = problem.solve(None if penalty is None else np.array([penalty]))
     best = int(np.argmin(posterior(e).excess_error(thetas))) if penalty is None else 0
     plain = results(released, e, thetas[best], model)
@@ -221,3 +226,82 @@ def many_results(
     names = tuple(name for name in e.names if name != CONSTANT)
     later = Later(lambda: infer_many(released, e if raw is None else raw)), Later(lambda: released.digest)
     return ManyResults(e.targets, names, params[:, 1:], params[:, 0], model, released.certificate, e.n, *later)
+
+
+# ---------------------------------------------------------------- which variables belong to a model
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Selection:
+    """Probabilities that variables belong to a model. Computed from a release, so it costs no privacy.
+
+    The same release gives the same probabilities, to the last bit: the draws behind them have a fixed seed. They take
+    all noise into account, the release's and the sample's: where the noise drowns the data, nothing is sure.
+
+    Parameters
+    ----------
+    target : str
+        The outcome.
+    names : tuple of str
+        The regressors, without the intercept; a category has one for each level but the first.
+    probability : array
+        The probability that each one's coefficient is not zero.
+    coef : array
+        The mean coefficient if it is not, in the user's units.
+    certificate : Certificate
+        The guarantee of the release behind it.
+    """
+
+    target: str
+    names: tuple[str, ...]
+    probability: Floats
+    coef: Floats
+    certificate: Certificate
+
+    def chosen(self, level: float = 0.5) -> tuple[str, ...]:
+        """The variables whose probability is at least `level`; 0.5 gives the median-probability model."""
+        checks.fraction("level", level)
+        return tuple(name for name, p in zip(self.names, self.probability, strict=True) if p >= level)
+
+    def verdict(self, name: str) -> str:
+        """'in' or 'out' where the release is 95 % sure, else 'unsure'."""
+        p = float(self.probability[self.names.index(name)])
+        return "in" if p >= _SURE else "out" if p <= 1 - _SURE else "unsure"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {
+            "target": self.target,
+            "probability": dict(zip(self.names, self.probability.tolist(), strict=True)),
+            "coef": dict(zip(self.names, self.coef.tolist(), strict=True)),
+            "verdict": {name: self.verdict(name) for name in self.names},
+            "guarantee": self.certificate.guarantee.to_dict(),
+        }
+
+    def summary(self) -> str:
+        """A table, the most probable variables first."""
+        width = max(len(name) for name in [*self.names, "variable"])
+        lines = [
+            f"Which variables explain {self.target}",
+            promise(self.certificate.guarantee),
+            "",
+            f"{'variable':<{width}}  probability      coef if in  verdict",
+        ]
+        for i in np.argsort(-self.probability, kind="stable"):
+            name, p, coef = self.names[i], self.probability[i], self.coef[i]
+            lines.append(f"{name:<{width}}  {p:>11.3f}  {number(coef):>14}  {self.verdict(name)}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    __repr__ = __str__
+
+
+def select_variables(released: ReleasedMoments, e: NormalEquations) -> Selection:
+    """Inclusion probabilities of the regressors of released normal equations, the intercept always in the model."""
+    constant = np.array([name == CONSTANT for name in e.names])
+    probability, theta = inclusion(e, constant)
+    coef, _ = user_units(released, e).params(theta)
+    names = tuple(name for name in e.names if name != CONSTANT)
+    return Selection(e.target, names, probability[~constant], coef, released.certificate)

@@ -14,9 +14,8 @@ from discreet.privacy.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.results.glm_results import GLMResults
 from discreet.results.many_results import ManyResults
-from discreet.results.models import fit_equations, fit_many
+from discreet.results.models import Selection, fit_equations, fit_many, select_variables
 from discreet.results.results import Results
-from discreet.results.selection import Selection, select_variables
 
 
 @dataclass(frozen=True)

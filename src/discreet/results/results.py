@@ -21,8 +21,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, user_units
-from discreet.results.design import design_matrix
-from discreet.results.fitted import Fitted
+from discreet.results.fitted import Fitted, design_matrix
 from discreet.results.inference import OLD_FILE, Inference, Test, infer
 
 if TYPE_CHECKING:

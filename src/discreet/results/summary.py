@@ -11,6 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.errors import DataError
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.guarantee import Guarantee
+
+SIMULATION = "SIMULATION: these numbers promise no privacy."
 
 
 @dataclass(frozen=True)
@@ -160,3 +164,15 @@ def to_pandas(table: dict[str, list[Any]]) -> Any:
         return arrow.to_pandas().set_index("name")
     except ImportError:
         raise DataError("A frame needs pandas: pip install pandas. to_dict() and to_json() need nothing.") from None
+
+
+def promise(g: Guarantee) -> str:
+    """What is promised, in a line."""
+    return f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}"
+
+
+def row_count(certificate: Certificate, rows: float) -> str:
+    """The number of rows, and where it comes from."""
+    if certificate.rows is not None:
+        return f"{rows:,.0f}, declared"
+    return f"about {float(f'{rows:.3g}'):,.0f}, from noisy sums"

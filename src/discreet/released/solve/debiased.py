@@ -38,10 +38,10 @@ from scipy.optimize import brentq
 from discreet.core.arrays import Floats
 from discreet.released.equations import NormalEquations
 
-STEPS = 60
+_STEPS = 60
 """Of the iteration for G, which at least halves its error in each where the noise is not too large."""
 
-ROUNDS = 2
+_ROUNDS = 2
 """Of `restricted`: theta_0 and C_0 depend on each other; a third round changes nothing that matters."""
 
 
@@ -235,7 +235,7 @@ def resolvent(S: Floats, W: Floats, L: Floats | None = None) -> Floats:
     """
     start = G = _as_if_invariant(S, float(W.max()) / 2)
     before = np.inf
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         M = S + through_noise(W, G, L)
         step = np.linalg.inv(M) - G
         size = float(np.abs(step).max() / np.abs(G).max())
@@ -288,7 +288,7 @@ def restricted(
     (array([[21.01]]), 0.004)
     """
     C_0 = C
-    for _ in range(ROUNDS):
+    for _ in range(_ROUNDS):
         theta_0 = theta - C_0 @ R.T @ np.linalg.solve(R @ C_0 @ R.T, b)
         C_0 = C + G @ through_noise(W, np.outer(theta_0, theta_0) - np.outer(theta, theta), L) @ G
     S, B, k = R @ C_0 @ R.T, R @ G, len(b)

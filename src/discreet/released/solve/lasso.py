@@ -21,18 +21,18 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.released.equations import NormalEquations
 
-TINY = 1e-200
+_TINY = 1e-200
 
-TOLERANCE = 1e-12
+_TOLERANCE = 1e-12
 """The duality gap at which coordinate descent stops, as a share of y'y."""
 
-SWEEPS, WORK = 1_000, 10**8
+_SWEEPS, _WORK = 1_000, 10**8
 """At most so many sweeps, or so many products, for one penalty: only penalties far below the noise need more."""
 
 STEPS = 100
-DECADES = 4
+_DECADES = 4
 
-WORTHWHILE = 0.3
+_WORTHWHILE = 0.3
 """A path ends at this share of the noise of v: below, the lasso only fits noise."""
 
 
@@ -63,7 +63,7 @@ def solve_path(X: Floats, y: Floats, n: float, penalties: Floats, l1_ratio: floa
     from sklearn.linear_model import enet_path  # slow to import
 
     if intercept:
-        Z, t = without_constant(X, y)
+        Z, t = _without_constant(X, y)
         slopes = solve_path(Z, t, n, penalties, l1_ratio, intercept=False)
         c = X[:, 0]
         constants = (c @ y - slopes @ (X[:, 1:].T @ c)) / max(float(c @ c), np.finfo(float).tiny)
@@ -76,15 +76,15 @@ def solve_path(X: Floats, y: Floats, n: float, penalties: Floats, l1_ratio: floa
         return ridges
     scale = np.sqrt(len(X) / n)
     X, y = np.asfortranarray(scale * X), scale * y
-    sweeps = max(SWEEPS, WORK // X.shape[1] ** 2)
+    sweeps = max(_SWEEPS, _WORK // X.shape[1] ** 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        options = {"precompute": X.T @ X, "Xy": X.T @ y, "tol": TOLERANCE, "max_iter": sweeps}
+        options = {"precompute": X.T @ X, "Xy": X.T @ y, "tol": _TOLERANCE, "max_iter": sweeps}
         coefs: Floats = enet_path(X, y, l1_ratio=l1_ratio, alphas=penalties, **options)[1].T
     return coefs
 
 
-def without_constant(X: Floats, y: Floats) -> tuple[Floats, Floats]:
+def _without_constant(X: Floats, y: Floats) -> tuple[Floats, Floats]:
     """The other columns and the outcome, less their projections on the first column."""
     c = X[:, 0]
     share = c / max(float(c @ c), np.finfo(float).tiny)
@@ -100,11 +100,11 @@ def penalty_grid(X: Floats, y: Floats, n: float, l1_ratio: float, s_xy: float, *
     array([3.e+00, 3.e-04])
     """
     if intercept:
-        X, y = without_constant(X, y)
+        X, y = _without_constant(X, y)
     if l1_ratio == 0:
-        return np.geomspace(100.0, 1e-10, STEPS) * max(float(np.sum(X**2)) / n, TINY)
-    largest = max(float(np.abs(X.T @ y).max(initial=0.0)), TINY)
-    smallest = np.clip(WORTHWHILE * s_xy, 10.0**-DECADES * largest, largest / 10)
+        return np.geomspace(100.0, 1e-10, STEPS) * max(float(np.sum(X**2)) / n, _TINY)
+    largest = max(float(np.abs(X.T @ y).max(initial=0.0)), _TINY)
+    smallest = np.clip(_WORTHWHILE * s_xy, 10.0**-_DECADES * largest, largest / 10)
     return np.geomspace(largest, smallest, STEPS) / (n * l1_ratio)
 
 

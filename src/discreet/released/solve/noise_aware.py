@@ -31,28 +31,28 @@ from sklearn.isotonic import isotonic_regression
 from discreet.core.arrays import Floats
 from discreet.released.equations import NormalEquations
 
-EXPLAINED = np.linspace(0.02, 0.98, 25)
+_EXPLAINED = np.linspace(0.02, 0.98, 25)
 """The grid of r."""
 
-ENERGIES = np.logspace(-3, 0, 13)
+_ENERGIES = np.logspace(-3, 0, 13)
 """The grid of E/n: outcomes are at most 1 in size."""
 
 HIDDEN = np.array([0.0, 0.25, 0.5])
 """The grid of f, in units of s_xx sqrt(d/2), above which an eigenvalue stands out from the noise of S."""
 
-LARGEST_HIDDEN = 0.6
+_LARGEST_HIDDEN = 0.6
 """No hidden eigenvalue is above this share of the trace."""
 
-DOUBT = 1 / 4
+_DOUBT = 1 / 4
 """No direction is taken to have less variation than this share of s_xx when errors of prediction are weighed."""
 
 LEFT_OVER = 1 / 8
 """K: the noise N1 alone would give 1/2; denoising the eigenvalues of S takes a good part of it away."""
 
-CHUNK = 1024
+_CHUNK = 1024
 """Outcomes that are solved at a time."""
 
-LEVELS = 16
+_LEVELS = 16
 """Noise sds of outcomes that differ are rounded up to this many levels a factor of two."""
 
 
@@ -117,8 +117,9 @@ def posterior(e: NormalEquations) -> Posterior:
     ((_, grid, weights),) = at.averages()
     w, v = weights[:, 0], at.V[:, 0]
     mean, raised = C @ at.U @ (grid.shrink.T @ w * v), w @ np.maximum(at.a, grid.floor[:, None])
-    sizes = float(w @ grid.tau), float(w @ grid.sigma2), DOUBT * e.s_xx
-    return Posterior(mean, at.a, raised, np.linalg.solve(C.T, at.U), v, *sizes)
+    sizes = float(w @ grid.tau), float(w @ grid.sigma2), _DOUBT * e.s_xx
+    U = np.asarray(np.linalg.solve(C.T, at.U), dtype=np.float64)
+    return Posterior(mean, at.a, raised, U, v, *sizes)
 
 
 class _Grid(NamedTuple):
@@ -150,18 +151,18 @@ class _Directions:
     def averages(self) -> Iterator[tuple[NDArray[np.intp], _Grid, Floats]]:
         """Outcomes that have the same noise, some at a time; their grid; and its weights, a column for each."""
         e = self.e
-        sds = 2.0 ** (np.ceil(np.log2(e.s_V) * LEVELS - 1e-9) / LEVELS) if np.ptp(e.s_V) else e.s_V
+        sds = 2.0 ** (np.ceil(np.log2(e.s_V) * _LEVELS - 1e-9) / _LEVELS) if np.ptp(e.s_V) else e.s_V
         for sd in np.unique(sds):
             grid = self.grid(float(sd))
             logs, precision = -0.5 * np.log(grid.variance).sum(axis=1), -0.5 / grid.variance
             alike = np.flatnonzero(sds == sd)
-            for start in range(0, len(alike), CHUNK):
-                at = alike[start : start + CHUNK]
+            for start in range(0, len(alike), _CHUNK):
+                at = alike[start : start + _CHUNK]
                 likelihood = precision @ self.V[:, at] ** 2
                 likelihood += logs[:, None]
                 if e.squares is not None and e.s_yy is not None:
-                    by_energy = likelihood.reshape(-1, len(ENERGIES), len(at))
-                    by_energy -= 0.5 * ((e.squares[at] - self.n * ENERGIES[:, None]) / e.s_yy) ** 2
+                    by_energy = likelihood.reshape(-1, len(_ENERGIES), len(at))
+                    by_energy -= 0.5 * ((e.squares[at] - self.n * _ENERGIES[:, None]) / e.s_yy) ** 2
                 likelihood -= likelihood.max(axis=0)
                 weights = np.exp(likelihood, out=likelihood)
                 weights /= weights.sum(axis=0)
@@ -170,10 +171,10 @@ class _Directions:
     def grid(self, s_xy: float) -> _Grid:
         """The model at each point (f, r, E), for outcomes whose v has noise of this sd."""
         a, n, d, s_xx = self.a, self.n, len(self.a), self.e.s_xx
-        r, E = EXPLAINED[:, None, None], n * ENERGIES[:, None]
+        r, E = _EXPLAINED[:, None, None], n * _ENERGIES[:, None]
         tau, sigma2 = r * E / a.sum(), (1 - r) * E / n
         w = sigma2 * a + s_xy**2
-        floors = np.minimum(HIDDEN * s_xx * math.sqrt(d / 2), LARGEST_HIDDEN * a.sum())
+        floors = np.minimum(HIDDEN * s_xx * math.sqrt(d / 2), _LARGEST_HIDDEN * a.sum())
         variances, shrinks = [], []
         for f in floors:
             raised = np.maximum(a, f)

@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 from discreet.core.arrays import Floats
 from discreet.released.equations import NormalEquations
 
-TOLERANCE = 1e-10
+_TOLERANCE = 1e-10
 """Of the residual, relative to V, at which conjugate gradients end."""
 
 
@@ -53,7 +53,7 @@ def conjugate_gradients(S: Floats, V: Floats, penalty: float) -> Floats:
     A = S + penalty * np.eye(len(S))
     theta, residual = np.zeros_like(V), V.copy()
     direction, rr = V.copy(), np.sum(V**2, axis=0)
-    stop = TOLERANCE**2 * rr
+    stop = _TOLERANCE**2 * rr
     for _ in range(2 * len(S)):
         image = A @ direction
         curvature = np.sum(direction * image, axis=0)

@@ -12,17 +12,17 @@ from discreet.errors import ParameterError
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import together
-from discreet.results.effects import reach
 from discreet.results.models import PenalisedResults
+from discreet.results.plots.releases import reach
 from discreet.results.plots.style import GREY, INK, LOOKS, chart, legend, logarithmic, short, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEAST_DELTA = 1e-12
+_LEAST_DELTA = 1e-12
 """Below this no curve of delta is drawn."""
 
-NAMED = 7
+_NAMED = 7
 """Coefficients that have a colour and a name; the others are grey."""
 
 
@@ -108,7 +108,7 @@ def privacy_plot(releases: Any, *, total: bool = False) -> Figure:
     _enough_looks(list(events))
     furthest = 1.5 * max(one.guarantee.epsilon for one in named.values()) or 1.0
     if total:
-        furthest = max(furthest, 1.1 * accounting.epsilon(events["all together"], LEAST_DELTA**0.5))
+        furthest = max(furthest, 1.1 * accounting.epsilon(events["all together"], _LEAST_DELTA**0.5))
     grid = np.linspace(0, furthest, 80)
     with style():
         figure, axes = chart()
@@ -121,7 +121,7 @@ def privacy_plot(releases: Any, *, total: bool = False) -> Figure:
             if name in named and listed:
                 promise = named[name].guarantee
                 axes.plot(promise.epsilon, promise.delta, "o", mfc="white", mec=look["color"], mew=1.5, ms=6, zorder=4)
-        axes.set_ylim(LEAST_DELTA, 1)
+        axes.set_ylim(_LEAST_DELTA, 1)
         axes.set_xlim(0, furthest)
         axes.set_xlabel("epsilon")
         axes.set_ylabel("delta, a probability")
@@ -159,9 +159,9 @@ def path_plot(results: PenalisedResults) -> Figure:
         figure, axes = chart(3.5)
         logarithmic(axes.xaxis)
         axes.axhline(0, color=GREY, lw=1, zorder=1)
-        for k in order[NAMED:]:
+        for k in order[_NAMED:]:
             axes.plot(path.penalties, effects[:, k], color=GREY, lw=0.8, alpha=0.6, zorder=2)
-        for k, look in zip(order[:NAMED], LOOKS, strict=False):
+        for k, look in zip(order[:_NAMED], LOOKS, strict=False):
             plain = {key: value for key, value in look.items() if key != "marker"}
             axes.plot(path.penalties, effects[:, k], label=short(path.names[k], 26), lw=1.8, zorder=3, **plain)
         axes.axvline(results.penalty, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
