@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LEAST_DELTA = 1e-12
 """Below this no curve of delta is drawn."""
 
-_NAMED = 7
+NAMED = 7
 """Coefficients that have a colour and a name; the others are grey."""
 
 
@@ -159,9 +159,9 @@ def path_plot(results: PenalisedResults) -> Figure:
         figure, axes = chart(3.5)
         logarithmic(axes.xaxis)
         axes.axhline(0, color=GREY, lw=1, zorder=1)
-        for k in order[_NAMED:]:
+        for k in order[NAMED:]:
             axes.plot(path.penalties, effects[:, k], color=GREY, lw=0.8, alpha=0.6, zorder=2)
-        for k, look in zip(order[:_NAMED], LOOKS, strict=False):
+        for k, look in zip(order[:NAMED], LOOKS, strict=False):
             plain = {key: value for key, value in look.items() if key != "marker"}
             axes.plot(path.penalties, effects[:, k], label=short(path.names[k], 26), lw=1.8, zorder=3, **plain)
         axes.axvline(results.penalty, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
