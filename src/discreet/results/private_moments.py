@@ -18,7 +18,7 @@ from discreet.results.models import Selection, fit_equations, fit_many, select_v
 from discreet.results.results import Results
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PrivateMoments(ReleasedMoments):
     """Noisy moments with their certificate. **Public**: save them, publish them, fit any number of models.
 

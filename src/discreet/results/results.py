@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,6 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, user_units
 from discreet.results.fitted import Fitted, design_matrix
 from discreet.results.inference import OLD_FILE, Inference, Test, infer
-
-if TYPE_CHECKING:
-    pass
-
 
 _UNKNOWN = Later.of("")
 
