@@ -9,9 +9,8 @@ from sklearn.linear_model import enet_path
 
 from benchmarks.common import options, report, seconds
 from discreet.privacy import gdp
-from discreet.released.solve.equations import NormalEquations
-from discreet.released.solve.lasso import penalty_grid, solve_path
-from discreet.released.solve.psd import made_up_rows
+from discreet.released.equations import NormalEquations
+from discreet.released.solve.lasso import made_up_rows, penalty_grid, solve_path
 
 CORRELATIONS = (0.0, 0.9)
 MODELS = {"ridge": 0.0, "lasso": 1.0, "elastic net": 0.5}
@@ -41,7 +40,7 @@ def equations(X: Any, y: Any, epsilon: float | None) -> NormalEquations:
         N = np.triu(rng.standard_normal((d, d)) * sds[0] / np.sqrt(2), 1)
         S = S + N + N.T + np.diag(rng.standard_normal(d) * sds[0])
         v, yy = v + sds[1] * rng.standard_normal(d), yy + sds[2] * rng.standard_normal()
-    return NormalEquations(names, "y", S, v, yy, *sds, n=float(n))
+    return NormalEquations.of_one(names, "y", S, v, yy, *sds, n=float(n))
 
 
 def ours(e: NormalEquations, penalties: Any, ratio: float) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.results.drawing import BLUE, GREY, ORANGE, canvas, note, rows, style
+from discreet.results.plots.style import BLUE, GREY, ORANGE, canvas, note, rows, style
 from experiments.contenders import DEFAULT, EQUAL, NON_PRIVATE
 
 GREEN, PURPLE, SKY = "#009E73", "#CC79A7", "#56B4E9"

@@ -11,9 +11,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import Domain, Moments, ReuseCov
-from discreet.released.solve.many import ridge_many
 from discreet.released.solve.projection import Spectrum, project
-from discreet.results.drawing import BLUE, GREY, WIDTH, logarithmic
+from discreet.released.solve.ridge import ridge
+from discreet.results.plots.style import BLUE, GREY, WIDTH, logarithmic
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 
@@ -66,7 +66,7 @@ def solve(d: int, l: int) -> Callable[[], object]:  # noqa: E741
     rng = np.random.default_rng(0)
     X, V = rng.standard_normal((2 * d, d)), rng.standard_normal((d, l))
     S = X.T @ X
-    return lambda: ridge_many(S, V, 1.0)
+    return lambda: ridge(S, V, 1.0)
 
 
 def projection(n: int, d: int, l: int) -> Callable[[], object]:  # noqa: E741

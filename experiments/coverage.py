@@ -35,8 +35,8 @@ from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.models import dp_linear
 from discreet.privacy import gdp
+from discreet.released.equations import NormalEquations
 from discreet.released.solve.debiased import debiased
-from discreet.released.solve.equations import NormalEquations
 from discreet.released.units import user_units
 from discreet.results.private_moments import PrivateMoments
 from experiments import coverage_page, study

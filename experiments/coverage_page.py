@@ -13,8 +13,8 @@ from benchmarks.common import environment
 from matplotlib.figure import Figure
 
 from discreet import __version__
-from discreet.results.drawing import BLUE, GREY, ORANGE, PALE, WIDTH, legend, logarithmic, style
 from discreet.results.inference import LARGEST_NOISE
+from discreet.results.plots.style import BLUE, GREY, ORANGE, PALE, WIDTH, legend, logarithmic, style
 from experiments.populations import ROWS, Population
 
 Key = tuple[str, int, int, float, str]

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from discreet.papers.napp.augmented import PLACES, DrawnRows
 from discreet.papers.napp.regularizers import Regularizer
 from discreet.privacy.losses import Logistic
-from discreet.results.drawing import BLUE, INK, ORANGE, WIDTH, style
+from discreet.results.plots.style import BLUE, INK, ORANGE, WIDTH, style
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet.planning.theory import regime, reuse_cost
-from discreet.results.drawing import GREY, INK, chart, logarithmic, style
+from discreet.results.plots.style import GREY, INK, chart, logarithmic, style
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import OPS, SSP, AdaOPS, AdaSSP, DPLinearRegression, ObjectivePerturbation
-from discreet.results.drawing import BLUE, INK, ORANGE, WIDTH, logarithmic
+from discreet.results.plots.style import BLUE, INK, ORANGE, WIDTH, logarithmic
 from experiments.protocol_000 import Split, splits
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows

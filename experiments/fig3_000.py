@@ -23,7 +23,7 @@ from discreet import (
     ObjectivePerturbation,
 )
 from discreet.errors import DiscreetError
-from discreet.results.drawing import WIDTH, logarithmic
+from discreet.results.plots.style import WIDTH, logarithmic
 from experiments.fig2_000 import STYLES
 from experiments.methods import PROTOCOL
 from experiments.reproduction import Finding, Reproduction, Size

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from discreet.papers.napp.algorithm import Plan, iterate
 from discreet.papers.napp.regularizers import Regularizer
-from discreet.results.drawing import BLUE, ORANGE
+from discreet.results.plots.style import BLUE, ORANGE
 from experiments.panels_002 import means, panels
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.simulation_002 import SETTINGS, D, lasso

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import OPS
-from discreet.results.drawing import BLUE, INK, ORANGE
+from discreet.results.plots.style import BLUE, INK, ORANGE
 from experiments.fig2_000 import EPSILONS, SETS, errors, panels
 from experiments.protocol_000 import splits
 from experiments.reproduction import Finding, Reproduction, Size

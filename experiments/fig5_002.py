@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.results.drawing import logarithmic
+from discreet.results.plots.style import logarithmic
 from experiments import simulation_002 as simulation
 from experiments.panels_002 import by_n_and_epsilon, listed, look, means
 from experiments.reproduction import Finding, Reproduction, Size

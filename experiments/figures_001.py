@@ -26,7 +26,7 @@ from discreet.per_instance.leverage import Ridge
 from discreet.privacy import ops
 from discreet.privacy.ops_calibration import coefficient_bound
 from discreet.privacy.output_perturbation import shift_bound
-from discreet.results.drawing import BLUE, GREY, ORANGE, WIDTH, canvas, logarithmic
+from discreet.results.plots.style import BLUE, GREY, ORANGE, WIDTH, canvas, logarithmic
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 from experiments.uci import Floats

@@ -25,8 +25,7 @@ from benchmarks.common import report
 
 from discreet import DiscreetWarning, Domain, DPLinearRegression, Moments
 from discreet.data.inputs import design_matrix
-from discreet.released.equations import coordinates
-from discreet.released.solve.equations import fitted
+from discreet.released.equations import coordinates, fitted
 from discreet.released.solve.noise_aware import noise_aware
 from discreet.released.units import user_units
 from discreet.results.inference import Inference
@@ -167,7 +166,7 @@ def averaged(cell: study.Cell) -> study.Rows:
         units = user_units(released, e)
         off = []
         for S in (e.S, fitted(L, fitted(L, Z).T)):
-            coef, intercept = units.params(noise_aware(replace(e, S=(S + S.T) / 2)))
+            coef, intercept = units.params(noise_aware(replace(e, S=(S + S.T) / 2))[:, 0])
             gap = np.array([intercept, *coef]) - truth()
             off.append(float(gap @ A @ gap))
         errors.append(off)

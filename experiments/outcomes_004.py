@@ -26,9 +26,9 @@ from discreet.gate.moments import promised
 from discreet.papers.reuse_cov_baselines import independent_runs
 from discreet.papers.reuse_cov_wiring import projected, split_budget, with_squares
 from discreet.privacy.sensitivity import norm as norm_of
-from discreet.released.solve.many import Solve, solve_many
-from discreet.results.drawing import BLUE, GREY, ORANGE, WIDTH, logarithmic
-from discreet.results.many_models import many_equations, many_results
+from discreet.released.equations import normal_equations
+from discreet.results.models import Solve, many_results, solve_many
+from discreet.results.plots.style import BLUE, GREY, ORANGE, WIDTH, logarithmic
 from experiments import uci
 from experiments.outcomes_data import KINDS, UCI_SETS, Problem, genotype_chunks, problem, uci_chunks
 from experiments.reproduction import Finding, Reproduction, Size
@@ -109,7 +109,7 @@ def shared(p: Problem, start: int, count: int, draw: int, products: int) -> Rows
             p.moments, design, targets, split, promise, "study", p.n, np.random.default_rng(seed),
             None if facts is None else facts.norm,
         )  # fmt: skip
-        raw = many_equations(released, targets)
+        raw = normal_equations(released, targets)
         e = raw if facts is None else projected(with_squares(raw, facts), facts, norm_of(design, domain))
         methods: dict[str, Solve] = {mechanism: "noise-aware", f"{mechanism}, ridge": "ridge"}
         for name, solve in methods.items():

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.metrics import auc
 
-from discreet.results.drawing import BLUE, GREY, INK, ORANGE, PALE, WIDTH, note, style
+from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, PALE, WIDTH, note, style
 
 GREEN = "#009E73"
 COLOURS = {"NAPP-VS+": ORANGE, "NAPP-VS": GREEN, "NAPP-ERM": BLUE, "DP-ERM": BLUE, "lasso": INK}

@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
 from discreet import Domain, plan
-from discreet.results.drawing import BLUE, GREY, ORANGE, PALE, canvas, logarithmic, style
+from discreet.results.plots.style import BLUE, GREY, ORANGE, PALE, canvas, logarithmic, style
 from experiments import study, uci
 from experiments.methods import fitter
 from experiments.uci import Floats

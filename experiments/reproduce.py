@@ -19,7 +19,7 @@ import pandas as pd
 from benchmarks.common import environment
 from matplotlib import rc_context
 
-from discreet.results.drawing import PALE, style
+from discreet.results.plots.style import PALE, style
 from experiments import study
 from experiments.reproduction import Reproduction, Size
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from discreet import OPS, SSP, AdaOPS, AdaSSP, DiscreetWarning, Domain, Moments
 from discreet.errors import DiscreetError
-from discreet.results.drawing import LOOKS, chart, legend, logarithmic, style
+from discreet.results.plots.style import LOOKS, chart, legend, logarithmic, style
 from experiments.reproduction import Size
 from experiments.study import Cell, Rows
 

@@ -26,7 +26,7 @@ from discreet import (
     OutputPerturbation,
     SubsampleAggregate,
 )
-from discreet.results.drawing import BLUE, GREY, ORANGE, WIDTH, logarithmic
+from discreet.results.plots.style import BLUE, GREY, ORANGE, WIDTH, logarithmic
 from experiments import uci
 from experiments.protocol_000 import Split, splits
 from experiments.reproduction import Finding, Reproduction, Size

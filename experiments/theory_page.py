@@ -15,7 +15,7 @@ from discreet.planning.theory import (
     lower_bounds_plot,
     relative_efficiency,
 )
-from discreet.results.drawing import LOOKS, chart, legend, logarithmic, style
+from discreet.results.plots.style import LOOKS, chart, legend, logarithmic, style
 from experiments.scaling import DELTA, SIGMA, THETA, D, simulate
 
 ROWS = (1000, 3000, 10_000, 30_000, 100_000, 300_000)

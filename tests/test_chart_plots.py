@@ -13,7 +13,7 @@ from discreet.planning import theory
 from discreet.planning.theory import free_epsilon, learning_rate, private_lower_bound
 from discreet.privacy import accounting, gdp
 from discreet.results import plots
-from discreet.results.drawing import LOOKS, NARROW, chart, logarithmic, power, style
+from discreet.results.plots.style import LOOKS, NARROW, chart, logarithmic, power, style
 
 
 def curve(figure, label):
@@ -144,7 +144,7 @@ def test_many_coefficients_keep_a_legible_legend():
         warnings.simplefilter("ignore", DiscreetWarning)
         released = wide_model(names).release_
     figure = plots.path_plot(released.fit("y", model="lasso"))
-    assert sum(line.get_label().startswith("a feature") for line in figure.axes[0].lines) == plots.paths.NAMED
+    assert sum(line.get_label().startswith("a feature") for line in figure.axes[0].lines) == plots.curves.NAMED
     assert_legible(figure)
     with pytest.raises(ParameterError, match="path"):
         plots.path_plot(case("five")[0])

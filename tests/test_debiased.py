@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from discreet.released.equations import NormalEquations
 from discreet.released.solve.debiased import along_noise, debiased, resolvent, through_noise
-from discreet.released.solve.equations import NormalEquations
 
 DRAWS = 4000
 NOISE = 0.12
@@ -44,7 +44,7 @@ def equations(A, theta, sds, noise, rng, sigma=0.0, n=5000.0):
     rest = sigma**2 * (e @ np.linalg.solve(A, e) / sigma**2 + rng.chisquare(n - d)) if sigma else 0.0
     v = A @ theta + e + (s_xy * rng.standard_normal(d) if noise else 0.0)
     yy = theta @ A @ theta + 2 * theta @ e + rest + (s_yy * rng.standard_normal() if noise else 0.0)
-    return NormalEquations(tuple(map(str, range(d))), "y", S, v, yy, s_xx, s_xy, s_yy, n=n)
+    return NormalEquations.of_one(tuple(map(str, range(d))), "y", S, v, yy, s_xx, s_xy, s_yy, n=n)
 
 
 @pytest.mark.parametrize("W", [weighted(4), np.ones((4, 4)), masked(4)], ids=["weighted", "uniform", "masked"])
@@ -141,7 +141,7 @@ def test_luck_is_the_covariance_of_estimates_with_small_noise(simulated):
     signal = np.array([1 / fit.noise for fit in fits])
     W = sds[0] ** 2 * weighted(len(A))
     S, v = A, A @ theta
-    exact = debiased(NormalEquations(fits[0].theta.astype(str), "y", S, v, None, *sds, n=5000.0))
+    exact = debiased(NormalEquations.of_one(fits[0].theta.astype(str), "y", S, v, None, *sds, n=5000.0))
     bend = exact.bend(np.eye(len(A)))
     assert np.array_equal(exact.W, W)
     assert bend.spread == pytest.approx(signal.std(), rel=0.1)
@@ -166,7 +166,7 @@ def test_sampling_error_passes_through_a_noisy_inverse():
     s = 0.1 * np.linalg.eigvalsh(A)[0]
     sizes = []
     for N in symmetric(weighted(4), DRAWS, rng):
-        fit = debiased(NormalEquations(tuple("abcd"), "y", A + s * N, np.ones(4), None, s, 1.0, None, n=5000.0))
+        fit = debiased(NormalEquations.of_one(tuple("abcd"), "y", A + s * N, np.ones(4), None, s, 1.0, None, n=5000.0))
         sizes.append([np.trace(B) for B in (fit.G @ A @ fit.G, fit.unit_sampling, fit.G)])
     real, said, less = np.mean(sizes, axis=0)
     assert said == pytest.approx(real, rel=0.003)

@@ -183,7 +183,7 @@ def test_slopes_are_brought_back_by_the_factor_that_clipping_took(fit_intercept)
     g = np.clip(y, used.low, used.high)
     slope = np.linalg.lstsq(np.column_stack([g, np.full(len(g), float(fit_intercept))]), y)[0][0]
     assert slope > 1.02
-    theta = noise_aware(model.release_.equations("y"))[int(fit_intercept) :]
+    theta = noise_aware(model.release_.equations("y"))[int(fit_intercept) :, 0]
     mapped = theta * (used.high - used.low) / 2
     np.testing.assert_allclose(model.coef_ / mapped, slope, rtol=0.008)
 

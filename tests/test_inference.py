@@ -164,7 +164,8 @@ def lucky(limit, draws=9000):
     A, v, yy = gram[:4, :4], gram[:4, 4], gram[4, 4]
     for _ in range(draws):
         N = rng.normal(0, e.s_xx, (4, 4))
-        drawn = replace(e, S=A + (N + N.T) / 2, v=v + rng.normal(0, e.s_xy, 4), yy=yy + rng.normal(0, e.s_yy), n=1000.0)
+        V, squares = (v + rng.normal(0, e.s_xy, 4))[:, None], np.array([yy + rng.normal(0, e.s_yy)])
+        drawn = replace(e, S=A + (N + N.T) / 2, V=V, squares=squares, n=1000.0)
         if debiased(drawn).noise <= limit:
             yield inference.infer(released, drawn)
     units = user_units(released, e, unclip=False)

@@ -7,9 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, Lasso, Ridge
 
-from discreet.released.solve.equations import NormalEquations
-from discreet.released.solve.lasso import STEPS, penalty_grid, solve_path
-from discreet.released.solve.psd import made_up_rows
+from discreet.released.equations import NormalEquations
+from discreet.released.solve.lasso import STEPS, made_up_rows, penalty_grid, solve_path
 
 
 def table(n, d, correlation, seed=0):
@@ -26,7 +25,7 @@ def moments(X, y, intercept):
     """Exact moments as a release with hardly any noise would give them."""
     A = np.column_stack([np.ones(len(X)), X]) if intercept else X
     names = tuple(map(str, range(A.shape[1])))
-    return NormalEquations(names, "y", A.T @ A, A.T @ y, float(y @ y), 1e-9, 1e-9, 1e-9, n=float(len(X)))
+    return NormalEquations.of_one(names, "y", A.T @ A, A.T @ y, float(y @ y), 1e-9, 1e-9, 1e-9, n=float(len(X)))
 
 
 def reference(X, y, penalty, ratio, intercept):
@@ -75,7 +74,7 @@ def test_the_whole_path_is_optimal(ratio, noise):
     N = noise * np.triu(rng.standard_normal(e.S.shape), 1)
     sds = (max(noise, 1e-9) * 2**0.5, max(noise, 1e-9), 1e-9)
     v = e.v + noise * rng.standard_normal(len(e.v))
-    Z, t = made_up_rows(NormalEquations(e.names, "y", e.S + N + N.T, v, e.yy, *sds, n=e.n))
+    Z, t = made_up_rows(NormalEquations.of_one(e.names, "y", e.S + N + N.T, v, e.yy, *sds, n=e.n))
     penalties = penalty_grid(Z, t, e.n, ratio, sds[1], intercept=False)
     assert len(penalties) == STEPS
     assert np.all(np.diff(penalties) < 0)

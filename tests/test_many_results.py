@@ -11,8 +11,8 @@ from scipy import stats
 from discreet import Domain, ManyResults, Moments, ReuseCov, release
 from discreet.core.unavailable import Unavailable
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
-from discreet.results.many_inference import infer_many
-from discreet.results.many_models import many_equations
+from discreet.released.equations import normal_equations
+from discreet.results.inference import infer_many
 from discreet.results.many_results import adjust
 
 mpl.use("Agg")
@@ -128,7 +128,7 @@ def test_matplotlib_is_imported_when_used():
     import subprocess
     import sys
 
-    code = "import sys, discreet, discreet.results.many_reading; sys.exit('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, discreet, discreet.results.many_results; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -179,17 +179,17 @@ def test_what_is_not_available_says_why():
 
 
 def test_outcomes_are_never_features(public):
-    e = many_equations(public, ["t0", "t1"])
+    e = normal_equations(public, ["t0", "t1"])
     assert e.names == ("(intercept)", "age", "region[s]", "region[w]", "score")
     with pytest.raises(NotReleasedError, match="outcome and feature"):
-        many_equations(public, ["t0", "t1"], ["age", "t1"])
+        normal_equations(public, ["t0", "t1"], ["age", "t1"])
     with pytest.raises(ParameterError, match="list"):
-        many_equations(public, "t0")
+        normal_equations(public, "t0")
 
 
 def test_standard_errors_are_found_when_they_are_asked_for(public, monkeypatch):
     found = []
-    monkeypatch.setattr("discreet.results.many_models.infer_many", lambda *given: found.append(1) or infer_many(*given))
+    monkeypatch.setattr("discreet.results.models.infer_many", lambda *given: found.append(1) or infer_many(*given))
     fitted = public.fit_many()
     assert not found
     again = pickle.loads(pickle.dumps(fitted))

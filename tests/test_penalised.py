@@ -13,7 +13,7 @@ from discreet.cli import main
 from discreet.errors import ParameterError
 from discreet.gate.randomness import NO_NOISE
 from discreet.released.solve.noise_aware import posterior
-from discreet.results.penalised import L1_RATIOS
+from discreet.results.models import L1_RATIOS
 
 ESTIMATORS = {"ridge": DPRidge, "lasso": DPLasso, "elastic-net": DPElasticNet}
 PROMISE = {"epsilon": 1, "delta": 1e-6, "n_jobs": 1}

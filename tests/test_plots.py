@@ -14,9 +14,9 @@ from matplotlib.container import ErrorbarContainer
 
 from discreet import compare
 from discreet.core.unavailable import Unavailable
-from discreet.results.drawing import BLUE, GREY, INK, ORANGE, short, svg
-from discreet.results.effects import reach
 from discreet.results.plots import HIDDEN, budget_plot, budget_shares, coefficient_plot, noise_plot, signal_to_noise
+from discreet.results.plots.releases import reach
+from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, short, svg
 
 WIDTHS = {"age": 72, "region[south]": 1, "region[west]": 1, "hours": 80}
 

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from discreet.released.solve.equations import NormalEquations
-from discreet.released.solve.lasso import solve_path
-from discreet.released.solve.psd import made_up_rows, nearest_factor
+from discreet.released.equations import NormalEquations
+from discreet.released.solve.lasso import made_up_rows, nearest_factor, solve_path
 
 
 def equations(S, v, yy, s_xx=1.0, s_xy=0.5**0.5, n=100.0):
     s_yy = None if yy is None else s_xx
-    return NormalEquations(tuple(f"x{i}" for i in range(len(v))), "y", S, v, yy, s_xx, s_xy, s_yy, n=n)
+    return NormalEquations.of_one(tuple(f"x{i}" for i in range(len(v))), "y", S, v, yy, s_xx, s_xy, s_yy, n=n)
 
 
 def symmetric(d, rng):

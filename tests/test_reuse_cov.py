@@ -29,7 +29,7 @@ from discreet.papers.reuse_cov_wiring import projected, with_squares
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
-from discreet.results.many_models import many_equations
+from discreet.released.equations import normal_equations
 from discreet.results.results import Results
 
 N, D, L = 3000, 3, 7
@@ -394,13 +394,13 @@ def test_noise_of_a_sample_is_that_of_all_rows_scaled():
 
 def test_sums_and_squares_of_public_outcomes_have_no_noise():
     fitted = model(**PUBLIC | {"epsilon": 8.0, "random_state": 0}).fit(X, Y)
-    raw = many_equations(fitted.release_, [f"y{j}" for j in range(L)])
+    raw = normal_equations(fitted.release_, [f"y{j}" for j in range(L)])
     facts = PublicOutcomes.from_source((X, Y), fitted.release_.domain, raw.targets)
     e = projected(with_squares(raw, facts), facts, 2.0)
     np.testing.assert_allclose(e.V[0], (Y / 1.5).sum(axis=0), rtol=1e-4)
-    np.testing.assert_allclose(e.yy, ((Y / 1.5) ** 2).sum(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(e.squares, ((Y / 1.5) ** 2).sum(axis=0), rtol=1e-4)
     assert np.all(np.abs(raw.V[0] - e.V[0]) > 0.1)
-    assert np.all(e.s_xy <= raw.s_xy * (1 + 1e-9))
+    assert np.all(e.s_V <= raw.s_V * (1 + 1e-9))
     assert not any(block.statistic == "squares" for block in fitted.release_.blocks)
     np.testing.assert_allclose(fitted.results_.debiased, fitted.release_.fit_many().debiased)  # intervals: as released
 

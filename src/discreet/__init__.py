@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from discreet.privacy.budget import Budget
     from discreet.results.comparison import Comparison, compare
     from discreet.results.many_results import ManyResults
+    from discreet.results.models import Selection
     from discreet.results.private_moments import PrivateMoments
     from discreet.results.results import Results
-    from discreet.results.selection import Selection
 
 __version__ = "0.1.0"
 
@@ -127,7 +127,7 @@ _HOMES = {
     "discreet.results.many_results": ("ManyResults",),
     "discreet.results.private_moments": ("PrivateMoments",),
     "discreet.results.results": ("Results",),
-    "discreet.results.selection": ("Selection",),
+    "discreet.results.models": ("Selection",),
 }
 """Where each exported name is defined; it is loaded when it is first used."""
 

@@ -8,7 +8,7 @@ import typer
 
 from discreet.cli import console
 from discreet.cli.arguments import Json, ReleaseFile
-from discreet.results.saved import load_certificate
+from discreet.results.private_moments import load_certificate
 
 EPILOG = "Example: discreet check people.release.json"
 

@@ -28,7 +28,7 @@ from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.planning import Plan
 from discreet.planning import plan as make_plan
-from discreet.results.drawing import style
+from discreet.results.plots.style import style
 
 EPILOG = (
     "Example: discreet plan --schema people.toml --rows 20000 --target income --epsilon 0.1,0.5,1,2 --r-squared 0.4"

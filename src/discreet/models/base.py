@@ -21,7 +21,7 @@ from discreet.models.asked import Asked
 from discreet.models.table import TableRegressor
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.solve.equations import NormalEquations
+from discreet.released.equations import NormalEquations
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results, results
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet.models.penalised import PenalisedRegressor
-from discreet.results.penalised import check_options
+from discreet.results.models import check_options
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

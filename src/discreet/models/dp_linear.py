@@ -22,8 +22,8 @@ from discreet.models.asked import Asked
 from discreet.models.base import MomentsRegressor
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
+from discreet.released.equations import NormalEquations
 from discreet.released.solve import outcome
-from discreet.released.solve.equations import NormalEquations
 from discreet.released.solve.noise_aware import noise_aware
 from discreet.results.private_moments import PrivateMoments
 
@@ -184,7 +184,7 @@ class DPLinearRegression(MomentsRegressor):
                 DiscreetWarning,
                 stacklevel=5,
             )
-        return noise_aware(e)
+        return noise_aware(e)[:, 0]
 
 
 def with_bounds(domain: Domain, column: str, low: float, high: float) -> Domain:

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from discreet.models.dp_linear import DPLinearRegression
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.solve.equations import NormalEquations
-from discreet.results.penalised import PenalisedResults, check_options, fit_penalised
+from discreet.released.equations import NormalEquations
+from discreet.results.models import PenalisedResults, check_options, fit_penalised
 from discreet.results.private_moments import PrivateMoments
 
 PENALISED = """narrow : bool

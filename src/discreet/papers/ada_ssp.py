@@ -16,7 +16,7 @@ from discreet.models.base import MomentsRegressor
 from discreet.papers.ssp import E15, printed_noise, sd_of_003
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.solve.equations import NormalEquations
+from discreet.released.equations import NormalEquations
 from discreet.released.solve.ridge import noise_norm, ridge
 from discreet.results.private_moments import PrivateMoments
 

@@ -23,8 +23,8 @@ from discreet.papers.reuse_cov_published import printed_events
 from discreet.papers.reuse_cov_wiring import projected, split_budget, with_squares
 from discreet.privacy import sensitivity
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.solve.many import Solve, solve_many
-from discreet.results.many_models import many_equations, many_results
+from discreet.released.equations import normal_equations
+from discreet.results.models import Solve, many_results, solve_many
 from discreet.results.results import results
 
 
@@ -236,7 +236,7 @@ class ReuseCov(MomentsRegressor):
             events, reason = printed_events(domain, design, outcomes, promise, self.subsample, norm)
             promise = replace(promise, status="claimed", reason=reason)
             released = release_events(moments, events, promise, f"ReuseCov as published in {self.published}", *rest)
-        raw = many_equations(released, targets, features)
+        raw = normal_equations(released, targets, features)
         raw = raw if public is None else with_squares(raw, public)
         e = raw if public is None else projected(raw, public, sensitivity.norm(design, domain))
         theta = solve_many(e, self.solve, self.penalty)

@@ -12,7 +12,7 @@ from discreet.domain import CONSTANT, Domain
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
-from discreet.released.solve.equations import ManyEquations
+from discreet.released.equations import NormalEquations
 from discreet.released.solve.projection import Spectrum, project
 
 
@@ -38,12 +38,12 @@ def split_budget(
     return {name: gram_share if name == "gram" else rest * share for name, share in split.items()}
 
 
-def with_squares(e: ManyEquations, public: PublicOutcomes) -> ManyEquations:
+def with_squares(e: NormalEquations, public: PublicOutcomes) -> NormalEquations:
     """The equations with y'y of public outcomes, which needs no noise; a little is named, for solvers divide by it."""
-    return replace(e, yy=public.squares, s_yy=1e-6 * public.n)
+    return replace(e, squares=public.squares, s_yy=1e-6 * public.n)
 
 
-def projected(e: ManyEquations, public: PublicOutcomes, R: float) -> ManyEquations:
+def projected(e: NormalEquations, public: PublicOutcomes, R: float) -> NormalEquations:
     """The equations with X'Y projected, and with 1'Y of public outcomes, which needs no noise."""
     n = float(public.n)
     spectrum = Spectrum.of_rows(public.rows) if public.gram is None and public.rows is not None else None
@@ -53,4 +53,4 @@ def projected(e: ManyEquations, public: PublicOutcomes, R: float) -> ManyEquatio
     V = n * found.G
     if e.names[0] == CONSTANT:
         V[0] = public.sums
-    return replace(e, V=V, s_xy=e.s_xy * np.maximum(found.noise, 1e-12))
+    return replace(e, V=V, s_V=e.s_V * np.maximum(found.noise, 1e-12))

@@ -14,7 +14,7 @@ from discreet.gate.moments import Want
 from discreet.models.base import MomentsRegressor
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.solve.equations import NormalEquations
+from discreet.released.equations import NormalEquations
 from discreet.released.solve.ridge import ridge
 from discreet.results.private_moments import PrivateMoments
 

@@ -24,7 +24,7 @@ from discreet.per_instance.mechanisms.parts import Part
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Law, Point
-from discreet.results.drawing import BLUE, INK, ORANGE, canvas, legend, logarithmic, style
+from discreet.results.plots.style import BLUE, INK, ORANGE, canvas, legend, logarithmic, style
 
 NOTE = "CONFIDENTIAL: per-instance privacy losses, computed from private data. Not a release; do not publish or share."
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)

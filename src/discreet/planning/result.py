@@ -25,8 +25,7 @@ from discreet.planning.facts import facts as public_facts
 from discreet.planning.simulation import Expected, Promise, Simulation, chosen
 from discreet.planning.wishes import Answer, Tighter
 from discreet.released.units import coefficient_unit
-from discreet.results.reading import to_pandas
-from discreet.results.summary import Summary
+from discreet.results.summary import Summary, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

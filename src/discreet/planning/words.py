@@ -12,7 +12,7 @@ from discreet.papers.registry import DEFAULT
 from discreet.planning.simulation import Expected
 from discreet.planning.wishes import Answer, Tighter
 from discreet.released.units import coefficient_unit
-from discreet.results.drawing import BLUE, GREY, INK, ORANGE, canvas, note, short, style
+from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, canvas, note, short, style
 from discreet.results.summary import Summary, number
 
 if TYPE_CHECKING:

@@ -1,60 +1,188 @@
-"""From released tables of products to the noisy normal equations of one outcome.
+"""Noisy normal equations: what every solver takes, and how released tables of products give them.
 
 Where a release holds every level of a category, it holds some sums twice: with the constant, and as the total over the
-levels. All of them are used: the released coordinates are z = L x, x the regressors, so X'X and X'y are fitted to Z'Z
-and Z'y by least squares, after products of different levels of one category, which are 0, were set to 0. See
+levels. All of them are used: the released coordinates are z = L x, x the regressors, so X'X and X'Y are fitted to Z'Z
+and Z'Y by least squares, after products of different levels of one category, which are 0, were set to 0. See
 ``docs/mathematics.md``, 4.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.domain import contrasts, derived
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.released.grid import Table
-from discreet.released.solve.equations import NormalEquations, fitted
 
 if TYPE_CHECKING:
     from discreet.released.moments import ReleasedMoments
 
-Floats = NDArray[np.float64]
+
+@dataclass(frozen=True, eq=False)
+class NormalEquations:
+    """S = X'X + N1 and V = X'Y + N2 of k outcomes, which share S, in units of the mapped columns.
+
+    Equations of one outcome, which `of_one` and `one` give, have its own `target`, `v`, `yy` and `s_xy`, too.
+
+    Parameters
+    ----------
+    names, targets : tuple of str
+        The regressors; the constant comes first where the model has an intercept. The outcomes.
+    S, V : array
+        Noisy X'X, and noisy X'Y with a column for each outcome.
+    squares : array or None
+        Noisy y'y of each outcome, where all of them were released.
+    s_xx : float
+        Noise sd of the diagonal of S (s_xx/sqrt(2) off it).
+    s_V : array
+        Noise sd of each outcome's column of V.
+    s_yy : float or None
+        Noise sd of `squares`.
+    n : float
+        The number of rows: declared, or a released noisy one.
+    variances : array, optional
+        Those of the noise in each entry of S (of Z'Z, with L); by default s_xx^2 on the diagonal and half of it off it.
+    L : array, optional
+        What was released is Z'Z and Z'Y of z = L x, with the sds above; S and V were fitted to them.
+    """
+
+    names: tuple[str, ...]
+    targets: tuple[str, ...]
+    S: Floats
+    V: Floats
+    squares: Floats | None
+    s_xx: float
+    s_V: Floats
+    s_yy: float | None
+    n: float
+    variances: Floats | None = None
+    L: Floats | None = None
+
+    @classmethod
+    def of_one(
+        cls,
+        names: tuple[str, ...],
+        target: str,
+        S: Floats,
+        v: Floats,
+        yy: float | None,
+        s_xx: float,
+        s_xy: float,
+        s_yy: float | None,
+        n: float,
+    ) -> NormalEquations:
+        """The equations of one outcome, with noise that prefers no direction."""
+        squares = None if yy is None else np.array([yy])
+        return cls(names, (target,), S, np.asarray(v)[:, None], squares, s_xx, np.array([s_xy]), s_yy, n)
+
+    def one(self, j: int) -> NormalEquations:
+        """The equations of one outcome."""
+        squares = None if self.squares is None else self.squares[[j]]
+        return replace(self, targets=(self.targets[j],), V=self.V[:, [j]], squares=squares, s_V=self.s_V[[j]])
+
+    @property
+    def d(self) -> int:
+        """Number of regressors."""
+        return len(self.S)
+
+    @property
+    def target(self) -> str:
+        """The outcome, where there is one."""
+        (target,) = self.targets
+        return target
+
+    @property
+    def v(self) -> Floats:
+        """Noisy X'y of the one outcome."""
+        v: Floats
+        (v,) = self.V.T
+        return v
+
+    @property
+    def yy(self) -> float | None:
+        """Noisy y'y of the one outcome, where it was released."""
+        return None if self.squares is None else self.squares.item()
+
+    @property
+    def s_xy(self) -> float:
+        """Noise sd of `v`."""
+        return self.s_V.item()
+
+    @property
+    def noise_variances(self) -> Floats:
+        """Variances of the noise in S (in Z'Z, with L); 0 where an entry is known."""
+        if self.variances is not None:
+            return self.variances
+        return self.s_xx**2 * (np.eye(self.d) + 1) / 2
+
+    @cached_property
+    def turn(self) -> Floats:
+        """C with C C' = L'L, the identity without L: theta = C times the coefficients of the regressors C'x.
+
+        z = Q C'x, and Q = L C'^-1 has orthonormal columns: noise on Z'Z and Z'Y that prefers no direction has the same
+        law for the regressors C'x.
+        """
+        return np.asarray(np.eye(self.d) if self.L is None else np.linalg.cholesky(self.L.T @ self.L), dtype=np.float64)
+
+    def turned(self) -> NormalEquations:
+        """The equations of the regressors C'x, whose noise is that of the release; Q is their L."""
+        if self.L is None:
+            return self
+        C = self.turn
+        Q = np.asarray(np.linalg.solve(C, self.L.T).T, dtype=np.float64)
+        return replace(self, S=C.T @ self.S @ C, V=C.T @ self.V, L=Q)
 
 
-def normal_equations(released: ReleasedMoments, target: str, features: Sequence[str] | None = None) -> NormalEquations:
-    """The noisy normal equations of one outcome on some features."""
+def normal_equations(
+    released: ReleasedMoments, targets: Sequence[str], features: Sequence[str] | None = None
+) -> NormalEquations:
+    """The noisy normal equations of some outcomes on the same features, none of which is an outcome."""
     if isinstance(features, str):
         raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
+    if isinstance(targets, str) or not targets:
+        raise ParameterError("targets must be a list with at least one outcome.")
     domain = released.domain
-    y = domain.entries[domain.target(target)]
-    names = released.features(y.column) if features is None else list(features)
-    derived.refuse_outcome(domain, y.column, names, NotReleasedError)
+    outcomes = [domain.entries[domain.target(name)] for name in targets]
+    own = {entry.column for entry in outcomes}
+    names = released.features(own) if features is None else list(features)
+    derived.refuse_outcomes(domain, own, names, NotReleasedError)
     places = domain.design(names)
     if not places:
         raise ParameterError("A model needs at least one feature, or an intercept.")
-    design = [domain.entries[i].name for i in places]
-    gram, cross = released.find("gram", design), released.find("cross", design, [y.name])
+    design, y = [domain.entries[i].name for i in places], [entry.name for entry in outcomes]
+    gram, cross = released.find("gram", design), released.find("cross", design, y)
     z, L = coordinates(released, names, design, [gram, cross])
-    yy, known = released.find_square(y.name), domain.exclusive(domain.indices(z))
+    known = domain.exclusive(domain.indices(z))
     diagonal, upper = gram.sds
     S = fitted(L, fitted(L, np.where(known, 0.0, gram.pick(z, z))).T)
+    squares, s_yy = _squares(released, y)
     return NormalEquations(
         names=tuple(design),
-        target=y.name,
+        targets=tuple(y),
         S=(S + S.T) / 2,
-        v=fitted(L, cross.pick(z, [y.name]))[:, 0],
-        yy=None if yy is None else float(yy.pick([y.name], [y.name])[0, 0]),
+        V=fitted(L, cross.pick(z, y)),
+        squares=squares,
         s_xx=diagonal,
-        s_xy=cross.sds[-1],
-        s_yy=None if yy is None else yy.sds[0],
+        s_V=np.full(len(y), cross.sds[-1]),
+        s_yy=s_yy,
         n=released.rows(),
         variances=np.where(known, 0.0, np.where(np.eye(len(z)), diagonal**2, upper**2)),
         L=L,
     )
+
+
+def _squares(released: ReleasedMoments, outcomes: Sequence[str]) -> tuple[Floats | None, float | None]:
+    """Y'y of each outcome and the sd of its noise; None where one of them was not released."""
+    tables = [(name, table) for name in outcomes if (table := released.find_square(name)) is not None]
+    if len(tables) < len(outcomes):
+        return None, None
+    return np.array([table.pick([name], [name])[0, 0] for name, table in tables]), tables[0][1].sds[0]
 
 
 def coordinates(
@@ -65,3 +193,17 @@ def coordinates(
     more = [name for name in full if name not in set(design) and all(table.holds([name]) for table in tables)]
     z = [*design, *more]
     return z, contrasts.lift(released.domain, z, design) if more else None
+
+
+def fitted(L: Floats | None, Z: Floats) -> Floats:
+    """(L'L)^-1 L'Z: what the released Z of coordinates z = L x says of x, by least squares.
+
+    Examples
+    --------
+    >>> L = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]])  # the constant, a second level, the first level
+    >>> fitted(L, np.array([[10.0], [4.0], [9.0]])).round(6).tolist()  # 10 = 4 + 9 but for noise
+    [[11.0], [3.0]]
+    """
+    if L is None:
+        return Z
+    return np.asarray(np.linalg.solve(L.T @ L, L.T @ Z), dtype=np.float64)

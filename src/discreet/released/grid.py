@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.domain import LATTICE_BITS
 from discreet.errors import ParameterError
 from discreet.privacy.events.gaussian import BINS, Block
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

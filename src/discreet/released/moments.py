@@ -10,20 +10,17 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.core.files import digest, read_document, write_document
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric, derived
 from discreet.errors import FileFormatError, NotReleasedError
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent
-from discreet.released.equations import normal_equations
+from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.grid import GridValues, Table, grid_exponent, statistic
-from discreet.released.solve.equations import NormalEquations
 from discreet.released.solve.outcome import Unclip, unclip
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ class ReleasedMoments:
         features : sequence of str, optional
             The regressors; all released columns but the outcome's by default.
         """
-        return normal_equations(self, target, features)
+        return normal_equations(self, [target], features)
 
     def rows(self) -> float:
         """The number of rows: the declared one; or a released noisy one; or what the trace of X'X at least needs."""
@@ -191,9 +188,10 @@ class ReleasedMoments:
         released = {column[name] for block in self.blocks if block.statistic == "gram" for name in block.rows}
         return tuple(name for name in self.domain.columns if name in released and name not in outcomes)
 
-    def features(self, target: str) -> list[str]:
-        """The regressors of an outcome, where none are named."""
-        return [name for name in self.regressors if not derived.uses(self.domain, name, target)]
+    def features(self, outcomes: set[str]) -> list[str]:
+        """The regressors of some outcomes, where none are named: columns that are neither, nor derived from one."""
+        factors = {name: {f.column for f in spec.factors} for name, spec in self.domain.columns.items()}
+        return [name for name in self.regressors if not outcomes & {name, *factors[name]}]
 
     def find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> Table:
         """The released block that holds some products."""

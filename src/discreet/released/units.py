@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.derived import unit_of
+from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.equations import NormalEquations
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +61,15 @@ def user_units(released: ReleasedMoments, e: NormalEquations, *, unclip: bool = 
             centre, half = declared.map(e.target)
             t[0] = centre + half * line.mean_y + line.factor * (t[0] - centre - half * line.mean_g)
     return UserUnits(T, t)
+
+
+def many_units(released: ReleasedMoments, e: NormalEquations) -> tuple[Floats, Floats, Floats]:
+    """(intercept, coef) = h T theta + t for each of several outcomes, as clipped: T, and h and t by outcome."""
+    maps = np.array([released.domain.map(column_of(released.domain, name)) for name in e.targets])
+    T = user_units(released, e.one(0), unclip=False).T / maps[0, 1]
+    t = np.zeros((len(e.targets), len(T)))
+    t[:, 0] = maps[:, 0]
+    return T, maps[:, 1], t
 
 
 def in_user_units(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from discreet.errors import ParameterError
 from discreet.privacy import accounting
 from discreet.released.units import column_of
 from discreet.results.results import Results
-from discreet.results.summary import Summary
+from discreet.results.summary import SIMULATION, Summary, number, promise, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,7 +77,7 @@ class Comparison:
             return Unavailable("not available", "The models have different outcomes.")
         if len({isinstance(fitted.inference, Unavailable) for _, fitted in self.models}) > 1:
             return Unavailable("not available", "Only one of the models has debiased coefficients.")
-        a, b = estimates(self.a), estimates(self.b)
+        a, b = _estimates(self.a), _estimates(self.b)
         return {name: b[name] - a[name] for name in self.shared}
 
     @property
@@ -131,23 +131,17 @@ class Comparison:
 
     def differs(self) -> list[str]:
         """What differs between the models but for their numbers, in words."""
-        from discreet.results.pairs import differences
-
-        return differences(self)
+        return _differences(self)
 
     # ---------------------------------------------------------------- tables
 
     def summary(self, level: float = 0.95) -> Summary:
         """A table of both models and their difference."""
-        from discreet.results.pairs import read_pair
-
-        return read_pair(self, checks.fraction("level", level))
+        return _summary(self, checks.fraction("level", level))
 
     def to_frame(self, level: float = 0.95) -> Any:
         """A pandas frame: one row a coefficient; what is not available is missing."""
-        from discreet.results.pairs import pair_frame
-
-        return pair_frame(self, checks.fraction("level", level))
+        return _frame(self, checks.fraction("level", level))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -208,7 +202,7 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     return Comparison(pair[0], pair[1], (names[0], names[1]))
 
 
-def estimates(fitted: Results) -> dict[str, float]:
+def _estimates(fitted: Results) -> dict[str, float]:
     """The debiased coefficients, or the model's own where those are not available."""
     debiased = fitted.debiased
     return fitted.params if isinstance(debiased, Unavailable) else debiased
@@ -221,3 +215,139 @@ def _reference(fitted: Results, name: str) -> Any:
     domain = fitted.certificate.domain
     column = domain.columns[column_of(domain, name)]
     return column.levels[0] if isinstance(column, Categorical) else None
+
+
+# ---------------------------------------------------------------- as a summary and as a frame
+
+
+def _summary(pair: Comparison, level: float) -> Summary:
+    """The summary of a comparison."""
+    (A, a), (B, b) = pair.models
+    percent = f"{100 * level:g} % interval"
+    columns = ("", A, f"{A} {percent}", B, f"{B} {percent}", f"{B} - {A}", "std err", percent, "unit")
+    values = _values(pair, level)
+    cells = [_cell(column, "not in it" if i in (0, 2) else "") for i, column in enumerate(values)]
+    rows = [(name, *(cell(name) for cell in cells), _unit(pair, name)) for name in pair.coefficients]
+    title = f"{a.target}: {A} and {B}" if a.target == b.target else f"{A} ({a.target}) and {B} ({b.target})"
+    told = Summary(title, tuple(_facts(pair)), columns, tuple(rows), tuple(_notes(pair, level)))
+    missing = [i for i, column in enumerate(values, 1) if i in (2, 4, 6, 7) and isinstance(column, Unavailable)]
+    return told.without(*missing)  # notes say why
+
+
+def _frame(pair: Comparison, level: float) -> Any:
+    """One row a coefficient."""
+    a, a_pairs, b, b_pairs, difference, errors, pairs = _values(pair, level)
+    columns = {"a": a, "b": b, "difference": difference, "std_err": errors}
+    names = pair.coefficients
+    table: dict[str, list[Any]] = {"name": list(names)}
+    table |= {key: [_get(values, name) for name in names] for key, values in columns.items()}
+    for key, ends in (("a", a_pairs), ("b", b_pairs), ("difference", pairs)):
+        for i, side in enumerate(("low", "high")):
+            found = [_get(ends, name) for name in names]
+            table[f"{key}_{side}"] = [None if end is None else end[i] for end in found]
+    return to_pandas(table | {"unit": [_unit(pair, name) for name in names]})
+
+
+def _differences(pair: Comparison) -> list[str]:
+    """What differs between two models but for their numbers, in words."""
+    (A, a), (B, b) = pair.models
+    found = []
+    if a.target != b.target:
+        found.append(f"Outcome: {a.target} in {A}, {b.target} in {B}.")
+    if a.model != b.model:
+        found.append(f"Method: {a.model} in {A}, {b.model} in {B}.")
+    for name, mine, other in ((A, a, b), (B, b, a)):
+        only = [regressor for regressor in mine.params if regressor not in other.params]
+        if only:
+            found.append(f"Only in {name}: {', '.join(only)}. Coefficients of the other model do not hold these equal.")
+    unlike = [name for name in a.params if name in b.params and name not in pair.shared]
+    if unlike:
+        found.append(f"In other units, or against another first level: {', '.join(unlike)}. They have no difference.")
+    return found + _bounds(pair)
+
+
+def _bounds(pair: Comparison) -> list[str]:
+    A, B = pair.names
+    left, right = (fitted.certificate for _, fitted in pair.models)
+    used = {column_of(f.certificate.domain, name) for _, f in pair.models for name in (f.target, *f.names)}
+    found = []
+    for name, column in left.domain.columns.items():
+        if name not in used or name not in right.domain.columns:
+            continue
+        declared = [(c.declared or c.domain).columns[name] for c in (left, right)]
+        narrowed = [column, right.domain.columns[name]]
+        for how, (one, other) in (("Bounds", declared), ("Bounds as used", narrowed)):
+            if one != other:
+                found.append(
+                    f"{how} of {name}: {one.short()} in {A}, {other.short()} in {B}. Values outside are clipped."
+                )
+                break
+    return found
+
+
+def _values(pair: Comparison, level: float) -> list[Any]:
+    of_a, of_b = ((_estimates(fitted), fitted.conf_int(level)) for _, fitted in pair.models)
+    return [*of_a, *of_b, pair.difference, pair.std_err, pair.conf_int(level)]
+
+
+def _unit(pair: Comparison, name: str) -> str:
+    units = [fitted.unit(name) for _, fitted in pair.models if name in fitted.params]
+    return " or ".join(dict.fromkeys(filter(None, units)))
+
+
+def _facts(pair: Comparison) -> list[tuple[str, str]]:
+    facts = []
+    for name, fitted in pair.models:
+        release = f"; release {fitted.release[:12]}" if fitted.release else ""
+        facts.append((name, f"{fitted.model}; {promise(fitted.certificate.guarantee)}{release}"))
+    if pair.a.release and pair.a.release == pair.b.release:
+        facts.append(("Together", "one release, whose guarantee covers both models"))
+    elif pair.together is not None:
+        facts.append(
+            ("Together", f"epsilon = {pair.together:.4g} for people who are in both releases, at the larger delta")
+        )
+    return facts
+
+
+def _notes(pair: Comparison, level: float) -> list[str]:
+    kinds = ["coef" if isinstance(fitted.inference, Unavailable) else "debiased" for _, fitted in pair.models]
+    shown = (
+        kinds[0]
+        if kinds[0] == kinds[1]
+        else " and ".join(f"{k} of {n}" for k, n in zip(kinds, pair.names, strict=True))
+    )
+    notes = [f"Shown: {shown}, as each model's own summary explains."]
+    for name, fitted in pair.models:
+        interval = fitted.conf_int(level)
+        if isinstance(interval, Unavailable):
+            notes.append(f"Intervals of {name} are {interval}: {interval.reason}")
+    notes += _differences(pair)
+    errors = pair.std_err
+    if isinstance(errors, Unavailable):
+        notes.append(f"Intervals of differences are {errors}: {errors.reason}")
+    else:
+        notes.append(
+            "std err of a difference takes the people in the two releases to be different ones. Where the same people "
+            "are in both, it is usually too large."
+        )
+    if any(fitted.certificate.simulation for _, fitted in pair.models):
+        notes.append(SIMULATION)
+    return notes
+
+
+def _get(values: Any, name: str) -> Any:
+    return None if isinstance(values, Unavailable) else values.get(name)
+
+
+def _cell(values: Any, absent: str) -> Callable[[str], str]:
+    """How a column of the table shows a coefficient."""
+
+    def show(name: str) -> str:
+        if isinstance(values, Unavailable):
+            return str(values)
+        value = values.get(name)
+        if value is None:
+            return absent
+        return f"[{number(value[0])}, {number(value[1])}]" if isinstance(value, tuple) else number(value)
+
+    return show

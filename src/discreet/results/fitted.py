@@ -1,29 +1,32 @@
-"""What every fitted model offers to its readers: numbers by name, a summary, a frame, a picture, a report."""
+"""What every fitted model offers: numbers by name, a summary, a frame, a picture, a report; and how it reads tables."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.core.files import atomic_write
 from discreet.core.unavailable import Unavailable
-from discreet.domain import CONSTANT
+from discreet.domain import CONSTANT, Domain
+from discreet.domain.arrow_columns import check_type, read_column
+from discreet.domain.encoding import Encoder
+from discreet.errors import DataError
 from discreet.privacy.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.inference import Inference
-from discreet.results.summary import Summary
+from discreet.results.summary import SIMULATION, Summary, number, promise, row_count, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Floats = NDArray[np.float64]
 
 
 class Fitted(ABC):
@@ -130,9 +133,7 @@ class Fitted(ABC):
 
     def summary(self, level: float = 0.95) -> Summary:
         """A table of the coefficients with their standard errors and intervals, the guarantee on top."""
-        from discreet.results.reading import read_results
-
-        return read_results(self, checks.fraction("level", level))
+        return _summary(self, checks.fraction("level", level))
 
     def plot(self, level: float = 0.95) -> Figure:
         """A picture of the coefficients and their intervals; see `discreet.results.plots`."""
@@ -164,9 +165,7 @@ class Fitted(ABC):
 
     def to_frame(self, level: float = 0.95) -> Any:
         """A pandas frame: one row a coefficient; what is not available is missing."""
-        from discreet.results.reading import results_frame
-
-        return results_frame(self, checks.fraction("level", level))
+        return _frame(self, checks.fraction("level", level))
 
     def to_json(self) -> str:
         """`to_dict` as JSON text."""
@@ -179,3 +178,174 @@ class Fitted(ABC):
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
+
+
+# ---------------------------------------------------------------- as a summary and as a frame
+
+
+def _summary(fitted: Fitted, level: float) -> Summary:
+    """The summary of a fitted model."""
+    low, high = f"[{(1 - level) / 2:.4g}", f"{(1 + level) / 2:.4g}]"
+    numbers = _numbers(fitted, level)
+    moved = _moved(fitted)
+    keys = {"coef": "coef", "debiased": "debiased", "std err": "std_err", "privacy noise": "privacy_noise"}
+    keys |= {"P>|t|": "p_value", low: "low", high: "high"}
+    always = ("coef", "std err")  # the latter to say that it is missing, once
+    there = [heading for heading, key in keys.items() if heading in always or not isinstance(numbers[key], Unavailable)]
+    headings = [heading for heading in there if moved or heading != "debiased"]
+    cells = [_cells(heading, numbers[keys[heading]], len(fitted.params)) for heading in headings]
+    units = [fitted.unit(name) for name in fitted.params]
+    return Summary(
+        title=f"{fitted.target} ~ {' + '.join(fitted.names) or '1'}",
+        facts=tuple(_facts(fitted).items()),
+        columns=("", *headings, "unit"),
+        rows=tuple(zip(fitted.params, *cells, units, strict=True)),
+        notes=tuple(_notes(fitted, moved)),
+    )
+
+
+def _frame(fitted: Fitted, level: float) -> Any:
+    """One row a coefficient."""
+    numbers = _numbers(fitted, level)
+    none = [None] * len(fitted.params)
+    table: dict[str, list[Any]] = {"name": list(fitted.params)} | {
+        key: none if isinstance(column, Unavailable) else column for key, column in numbers.items()
+    }
+    table["unit"] = [fitted.unit(name) for name in fitted.params]
+    return to_pandas(table)
+
+
+def _numbers(fitted: Fitted, level: float) -> dict[str, list[float] | Unavailable]:
+    """Columns of the table, in the order of `params`."""
+    found: dict[str, Any] = {
+        "coef": fitted.params,
+        "debiased": fitted.debiased,
+        "std_err": fitted.std_err,
+        "privacy_noise": fitted.privacy_noise,
+        "p_value": fitted.pvalues,
+    }
+    numbers = {key: v if isinstance(v, Unavailable) else list(v.values()) for key, v in found.items()}
+    pairs = fitted.conf_int(level)
+    for i, side in enumerate(("low", "high")):
+        numbers[side] = pairs if isinstance(pairs, Unavailable) else [pair[i] for pair in pairs.values()]
+    return numbers
+
+
+def _cells(heading: str, column: list[float] | Unavailable, rows: int) -> list[str]:
+    if isinstance(column, Unavailable):
+        return [str(column)] * rows
+    return [f"{value:.3f}" if heading == "P>|t|" else number(value) for value in column]
+
+
+def _moved(fitted: Fitted) -> bool:
+    """Whether the model's coefficients are others than the debiased ones, by what a reader could see."""
+    found = fitted.inference
+    if isinstance(found, Unavailable):
+        return False
+    debiased = fitted.debiased
+    noise = fitted.std_err if fitted.std_err else fitted.privacy_noise
+    return any(abs(fitted.params[name] - debiased[name]) > 0.01 * noise[name] for name in fitted.params)
+
+
+def _facts(fitted: Fitted) -> dict[str, str]:
+    found, certificate = fitted.inference, fitted.certificate
+    facts = {"Method": fitted.model, "Guarantee": promise(certificate.guarantee)}
+    if fitted.rows is not None:
+        facts["Rows"] = row_count(certificate, fitted.rows)
+    if isinstance(found, Inference):
+        sigma, explained, unit = found.sigma, found.explained, fitted.unit(CONSTANT)
+        facts["Residual sd"] = str(sigma) if isinstance(sigma, Unavailable) else f"{number(sigma)} {unit}".strip()
+        facts["R-squared"] = str(explained) if isinstance(explained, Unavailable) else f"{explained:.3f}"
+        facts["Noise in X'X"] = f"{found.noise:.2g} of the least variation of the features"
+    return facts
+
+
+def _notes(fitted: Fitted, moved: bool) -> list[str]:
+    found, certificate = fitted.inference, fitted.certificate
+    notes = [f"Estimand: {fitted.estimand}."]
+    if moved:
+        notes.append(
+            "coef is for predictions: drawn towards zero where noise is large, stretched where clipping took variation "
+            "away. debiased is neither; std err, P>|t| and the interval belong to it."
+        )
+    if isinstance(found, Unavailable):
+        notes.append(f"Standard errors and intervals are {found}: {found.reason}")
+    elif isinstance(found.sampling, Unavailable):
+        notes.append(f"Standard errors and intervals are {found.sampling}: {found.sampling.reason}")
+    else:
+        notes.append(
+            "std err joins sampling error (for errors of equal variance) and privacy noise, which is also shown alone. "
+            "Noise in X'X may make an interval longer on one side."
+        )
+    if certificate.simulation:
+        notes.append(SIMULATION)
+    return notes
+
+
+# ---------------------------------------------------------------- people's tables, for predictions
+
+
+def design_matrix(X: Any, domain: Domain, names: Sequence[str]) -> Floats:
+    """One column for each regressor, in the user's units.
+
+    Parameters
+    ----------
+    X : frame, Arrow table, mapping of columns, or matrix
+        The features by name; or a matrix, or a table, that has one column for each of `names` already.
+    domain : Domain
+        The public facts about the columns.
+    names : sequence of str
+        The regressors: numbers, and levels of categories.
+
+    Examples
+    --------
+    >>> design_matrix({"sex": ["M", "F"], "age": [30, 40]}, Domain({"age": (18, 90), "sex": ["F", "M"]}), ["sex[M]"])
+    array([[1.],
+           [0.]])
+    """
+    table = _table(X)
+    if table is not None and names and list(names) == table.column_names:
+        X, table = np.column_stack([table.column(name).to_numpy() for name in names]), None
+    matrix = _matrix(X, names) if table is None else _encoded(table, domain, names)
+    if not np.isfinite(matrix).all():
+        raise DataError("X holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
+    return matrix
+
+
+def _table(X: Any) -> pa.Table | None:
+    """X as an Arrow table if its columns have names."""
+    try:
+        if isinstance(X, Mapping):
+            return pa.table(dict(X))
+        return pa.table(X) if hasattr(X, "__arrow_c_stream__") else None
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise DataError("X cannot be read: a column holds entries of several kinds, or is of another length.") from None
+
+
+def _encoded(table: pa.Table, domain: Domain, names: Sequence[str]) -> Floats:
+    places = domain.indices(names)
+    used = domain.select(dict.fromkeys(domain.entries[i].column for i in places)) if places else None
+    if used is None:
+        return np.empty((table.num_rows, 0))
+    values = {}
+    for name, column in used.inputs.items():
+        if table.column_names.count(name) != 1:
+            raise DataError(f"X must have a column {name!r}, once. The model uses: {', '.join(used.inputs)}.")
+        check_type(name, column, table.schema.field(name).type)
+        values[name] = read_column(table.column(name).combine_chunks(), name, column)
+    encoder = Encoder(used, clip=False)
+    A = encoder.empty(table.num_rows)
+    for name in used.columns:
+        encoder.write(name, values, A)
+    here = used.indices(names)
+    return A[:, here] / encoder.unit[here] + encoder.centre[here]
+
+
+def _matrix(X: Any, names: Sequence[str]) -> Floats:
+    try:
+        matrix = np.asarray(X, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError("X cannot be read as a matrix of numbers.") from None
+    if matrix.ndim != 2 or matrix.shape[1] != len(names):
+        raise DataError(f"X must be a matrix with {len(names)} columns: {', '.join(names)}.")
+    return matrix

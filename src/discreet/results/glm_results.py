@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.core.files import digest, read_document, write_document
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
@@ -17,18 +17,17 @@ from discreet.privacy.certificate import Certificate
 from discreet.released.units import coefficient_unit, unit_per
 from discreet.results.fitted import Fitted
 
-Floats = NDArray[np.float64]
 Link = Literal["logit", "log", "identity", "sign"]
 
 FORMAT_VERSIONS = (3,)
 """Of files of kind "model"; their certificates hold events that versions 1 and 2 do not know."""
 
 
-WITHOUT_CURVATURE = Unavailable(
+_WITHOUT_CURVATURE = Unavailable(
     "not released",
     "The coefficients themselves are released, with no statistic that tells how far the data and the noise move them.",
 )
-KINDS = {
+_KINDS = {
     "logit": "logistic regression",
     "log": "Poisson regression",
     "identity": "linear regression",
@@ -98,7 +97,7 @@ class GLMResults(Fitted):
     @property
     def kind(self) -> str:
         """What kind of model it is, in words."""
-        return KINDS[self.link]
+        return _KINDS[self.link]
 
     @property
     def estimand(self) -> str:
@@ -111,7 +110,7 @@ class GLMResults(Fitted):
     @property
     def inference(self) -> Unavailable:  # type: ignore[override]
         """Why there are no standard errors."""
-        return WITHOUT_CURVATURE
+        return _WITHOUT_CURVATURE
 
     @property
     def rows(self) -> float | None:  # type: ignore[override]

@@ -3,6 +3,10 @@
 The estimand is the best linear fit to the population, clipped to the bounds that were used. All numbers here belong to
 the debiased coefficients (`released.solve.debiased`), whatever model was fitted: a penalty or a prior moves a model's
 coefficients towards zero, which helps it to predict but leaves no honest interval around them.
+
+One outcome and many are two kinds of inference on the same debiased coefficients: tests of one outcome are inverted, by
+its whole covariance, into intervals that may be longer on one side and hold under more noise; many outcomes have
+standard errors only, and intervals that extend equally to both sides.
 """
 
 from __future__ import annotations
@@ -12,30 +16,30 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
+from discreet.core.arrays import Floats
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
+from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.debiased import Debiased, debiased
-from discreet.released.solve.equations import NormalEquations
-from discreet.released.solve.restricted import restricted
-from discreet.released.units import column_of, user_units
-
-Floats = NDArray[np.float64]
+from discreet.released.solve.debiased import Debiased, coefficients, debiased, inverse, restricted
+from discreet.released.units import column_of, many_units, user_units
 
 LARGEST_NOISE = 0.25
 """Intervals are given where the noise of X'X is at most this share of the features' least variation."""
 
-REACH, HALVINGS = 5.0, 36
+_LARGEST_NOISE_FOR_MANY = 0.1
+"""The same for many outcomes at once, whose intervals extend equally to both sides."""
+
+_REACH, _HALVINGS = 5.0, 36
 """An end of an interval is searched for up to 5 times as far as it would be without noise, by so many halvings."""
 
-NO_SQUARES = Unavailable(
+_NO_SQUARES = Unavailable(
     "not released",
     "Sampling error needs y'y, which this release does not hold. DPLinearRegression and release() include it.",
 )
-SAMPLED = Unavailable(
+_SAMPLED = Unavailable(
     "not available",
     "X'X was computed from a sample of the rows, whose own error is not known well enough. Fit without subsample.",
 )
@@ -132,8 +136,8 @@ class Inference:
             return C
         variance = np.diag(C)
         inside = np.zeros((2, len(variance)))
-        outside = np.outer([-1.0, 1.0], REACH * self.quantile(level) * np.sqrt(variance))
-        for _ in range(HALVINGS):
+        outside = np.outer([-1.0, 1.0], _REACH * self.quantile(level) * np.sqrt(variance))
+        for _ in range(_HALVINGS):
             middle = (inside + outside) / 2
             above, below = self._tails(middle, variance)
             kept = np.stack([above[0], below[1]]) >= (1 - level) / 2
@@ -200,10 +204,68 @@ class Inference:
         return cls(**read)
 
 
+@dataclass(frozen=True, eq=False)
+class ManyInference:
+    """Debiased intercepts and coefficients in the user's units, a row for each outcome, and their standard errors.
+
+    Parameters
+    ----------
+    estimate : array
+        The debiased (intercept, coefficients) of each outcome.
+    std_err : array, or Unavailable
+        Their standard errors: sampling error and privacy noise.
+    privacy_noise : array
+        What the standard errors would be if there were no sampling error.
+    sigma : array, or Unavailable
+        For each outcome, the standard deviation around its line.
+    df : float
+        Rows less coefficients.
+    noise : float
+        The noise of X'X, relative to the features' least variation.
+    """
+
+    estimate: Floats
+    std_err: Floats | Unavailable
+    privacy_noise: Floats
+    sigma: Floats | Unavailable
+    df: float
+    noise: float
+
+    def interval(self, level: float) -> Floats | Unavailable:
+        """Confidence intervals: (low, high) for each outcome and coefficient."""
+        if isinstance(self.std_err, Unavailable):
+            return self.std_err
+        half = float(stats.t.ppf((1 + level) / 2, self.df)) * self.std_err
+        return np.stack([self.estimate - half, self.estimate + half], axis=-1)
+
+    @property
+    def p_values(self) -> Floats | Unavailable:
+        """Of the tests that each coefficient is zero."""
+        if isinstance(self.std_err, Unavailable):
+            return self.std_err
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p: Floats = 2 * stats.t.sf(np.abs(self.estimate / self.std_err), self.df)
+        return p
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any], outcomes: int, size: int) -> ManyInference:
+        """Rebuild from `to_dict`, for some outcomes with an intercept and size - 1 coefficients each."""
+        found = {field.name: _read(facts[field.name]) for field in fields(cls)}
+        shapes = {"estimate": (outcomes, size), "std_err": (outcomes, size), "privacy_noise": (outcomes, size)}
+        for name, shape in (shapes | {"sigma": (outcomes,)}).items():
+            if not isinstance(found[name], Unavailable) and np.shape(found[name]) != shape:
+                raise ValueError(f"{name} has another size")
+        return cls(**found)
+
+
 def infer(released: ReleasedMoments, e: NormalEquations) -> Inference | Unavailable:
     """What released normal equations tell of the coefficients, or why they tell too little."""
     if released.sampled:
-        return SAMPLED
+        return _SAMPLED
     fit = debiased(e.turned())
     if fit.noise > LARGEST_NOISE:
         return Unavailable(
@@ -212,8 +274,8 @@ def infer(released: ReleasedMoments, e: NormalEquations) -> Inference | Unavaila
             f"level up to {LARGEST_NOISE:g} only. Fewer features, tighter bounds, more rows or a larger epsilon help.",
         )
     units, df = user_units(released, e, unclip=False).after(e.turn), max(e.n - e.d, 1.0)
-    sampling: Floats | Unavailable = NO_SQUARES
-    sigma: float | Unavailable = NO_SQUARES
+    sampling: Floats | Unavailable = _NO_SQUARES
+    sigma: float | Unavailable = _NO_SQUARES
     sigma_df = df
     if fit.sigma2 is not None:
         sampling = units.covariance(fit.sigma2 * fit.unit_sampling)
@@ -246,11 +308,40 @@ def infer(released: ReleasedMoments, e: NormalEquations) -> Inference | Unavaila
 def _explained(e: NormalEquations, fit: Debiased) -> float | Unavailable:
     """R^2 = 1 - RSS/TSS, around the mean where the model has an intercept."""
     if fit.sigma2 is None or e.yy is None or e.s_yy is None:
-        return NO_SQUARES
+        return _NO_SQUARES
     total = e.yy - (e.v[0] ** 2 / max(e.S[0, 0], 1.0) if e.names[0] == CONSTANT else 0.0)
     if e.s_yy > LARGEST_NOISE * total:
         return Unavailable("not available", "The noise of y'y hides how much the outcome varies.")
     return float(np.clip(1 - fit.sigma2 * max(e.n - e.d, 1.0) / total, 0.0, 1.0))
+
+
+def infer_many(released: ReleasedMoments, e: NormalEquations) -> ManyInference | Unavailable:
+    """What released normal equations tell of the coefficients of many outcomes, or why they tell too little."""
+    if released.sampled:
+        return _SAMPLED
+    C, e = e.turn, e.turned()
+    A = inverse(e)
+    if A.noise > _LARGEST_NOISE_FOR_MANY:
+        return Unavailable(
+            "not available",
+            f"The noise of X'X is {A.noise:.2g} of the least variation of the features, and intervals for many "
+            f"outcomes at once keep their level up to {_LARGEST_NOISE_FOR_MANY:g} only. Single outcomes allow for "
+            "more: fit(outcome). Fewer features, tighter bounds, more rows or a larger epsilon help.",
+        )
+    theta, sigma2 = coefficients(e, A)
+    T, h, t = many_units(released, e)
+    T = T @ C
+    K = T @ A.G
+    privacy = e.s_V**2 * np.sum(K**2, axis=1)[:, None] + A.noise_variances(K, theta)
+    sampling = None if sigma2 is None else sigma2 * np.einsum("ij,jk,ik->i", T, A.unit_sampling, T)[:, None]
+    return ManyInference(
+        estimate=(h * (T @ theta)).T + t,
+        std_err=_NO_SQUARES if sampling is None else (h * np.sqrt(sampling + privacy)).T,
+        privacy_noise=(h * np.sqrt(privacy)).T,
+        sigma=_NO_SQUARES if sigma2 is None else h * np.sqrt(sigma2),
+        df=max(e.n - e.d, 1.0),
+        noise=A.noise,
+    )
 
 
 def _plain(value: Any) -> Any:

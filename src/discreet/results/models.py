@@ -1,18 +1,41 @@
-"""The models that can be fitted to a release, by name."""
+"""What can be fitted to a release: models of one outcome, penalised or not, by name; of many; and their variables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
+from discreet.core.later import Later
+from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
+from discreet.privacy.certificate import Certificate
+from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.equations import NormalEquations
-from discreet.released.solve.noise_aware import noise_aware
-from discreet.released.solve.ridge import ridge
-from discreet.results.penalised import L1_RATIOS, check_options, fit_penalised
+from discreet.released.solve.inclusion import inclusion
+from discreet.released.solve.lasso import made_up_rows, penalty_grid, solve_path
+from discreet.released.solve.noise_aware import noise_aware, posterior
+from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
+from discreet.released.units import column_of, many_units, user_units
+from discreet.results.inference import infer_many
+from discreet.results.many_results import ManyResults
 from discreet.results.results import Results, results
+from discreet.results.summary import Summary, number, promise
+
+Solve = Literal["noise-aware", "ridge", "cg"]
+
+L1_RATIOS = {"ridge": 0.0, "lasso": 1.0, "elastic-net": 0.5}
+"""The penalised models, with the share of the l1 norm in their penalty; that of the elastic net is a default."""
+
+_SURE = 0.95
+"""A variable is called in, or out, when the release is this sure of it."""
+
+
+# ---------------------------------------------------------------- one outcome
 
 
 def fit_equations(released: ReleasedMoments, e: NormalEquations, model: str, options: Mapping[str, Any]) -> Results:
@@ -22,4 +45,263 @@ def fit_equations(released: ReleasedMoments, e: NormalEquations, model: str, opt
         return fit_penalised(released, e, model, *check_options(model, options))
     if options:
         raise ParameterError(f"model={model!r} has no option {min(options)!r}.")
-    return results(released, e, noise_aware(e) if model == "noise-aware" else ridge(e.S, e.v, 0.0), model)
+    return results(released, e, noise_aware(e)[:, 0] if model == "noise-aware" else ridge(e.S, e.v, 0.0), model)
+
+
+# ---------------------------------------------------------------- ridge, lasso and elastic net
+
+
+@dataclass(frozen=True, eq=False)
+class RegularisationPath:
+    """Models for a whole grid of penalties, in the user's units, from the strongest penalty to the weakest.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The regressors, without the intercept.
+    penalties : array
+        The penalties, falling.
+    coef : array
+        One row of coefficients for each penalty.
+    intercept : array
+        The intercepts.
+    excess_error : array
+        What the release expects each model's mean squared error to be above that of the noise-aware model, in units of
+        the mapped outcome: the penalty with the least is chosen.
+    """
+
+    names: tuple[str, ...]
+    penalties: Floats
+    coef: Floats
+    intercept: Floats
+    excess_error: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PenalisedResults(Results):
+    """A fitted ridge, lasso or elastic-net model.
+
+    Parameters
+    ----------
+    penalty : float
+        alpha in 1/(2n) |y - X theta|^2 + alpha r |theta|_1 + alpha (1 - r)/2 |theta|^2, for columns mapped to [-1, 1]
+        by their declared bounds.
+    l1_ratio : float
+        r.
+    chosen : bool
+        Whether the penalty was chosen on the release.
+    """
+
+    penalty: float
+    l1_ratio: float
+    chosen: bool
+    _problem: _Problem = field(repr=False)
+
+    def path(self) -> RegularisationPath:
+        """The same model for a grid of penalties; free, for it is computed from the release."""
+        return self._problem.path(self.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return super().to_dict() | {"penalty": self.penalty, "l1_ratio": self.l1_ratio, "chosen": self.chosen}
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """A table of the coefficients, with the guarantee and the penalty on top."""
+        how = "chosen on the release" if self.chosen else "as given"
+        return super().summary(level).with_fact("Penalty", f"{self.penalty:.4g} ({how}), l1_ratio {self.l1_ratio:g}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Penalised least squares on one release: penalties in the user's terms here, in the solver's below.
+
+    Where the outcome's bounds were narrowed, the solver's outcome is k times as large as the declared bounds make it.
+    So that a given penalty means the same whatever the noise did to the bounds, alpha refers to the declared ones: the
+    l1 norm then carries alpha r k, the squared norm alpha (1 - r).
+    """
+
+    released: ReleasedMoments
+    equations: NormalEquations
+    l1_ratio: float
+
+    def solve(self, penalties: Floats | None) -> tuple[Floats, Floats]:
+        """Penalties, a grid of them by default, and one row of coefficients of the mapped columns for each."""
+        e, r = self.equations, self.l1_ratio
+        k = _outcome_scale(self.released, e.target)
+        scale = r * k + (1 - r)
+        n, inner_ratio, intercept = max(e.n, 1.0), r * k / scale, e.names[0] == CONSTANT
+        X, y = made_up_rows(e)
+        if penalties is None:
+            penalties = penalty_grid(X, y, n, inner_ratio, e.s_xy, intercept=intercept) / scale
+        return penalties, solve_path(X, y, n, scale * penalties, inner_ratio, intercept=intercept)
+
+    def path(self, names: tuple[str, ...]) -> RegularisationPath:
+        """The whole path in the user's units."""
+        penalties, thetas = self.solve(None)
+        units = user_units(self.released, self.equations)
+        errors = posterior(self.equations).excess_error(thetas) / max(self.equations.n, 1.0)
+        params = thetas @ units.T.T + units.t
+        return RegularisationPath(names, penalties, params[:, 1:], params[:, 0], errors)
+
+
+def fit_penalised(
+    released: ReleasedMoments, e: NormalEquations, model: str, penalty: float | None, l1_ratio: float
+) -> PenalisedResults:
+    """Fit at a given penalty, or at the one whose model the noise-aware posterior expects to predict best.
+
+    Given the release, theta has a posterior with mean m (`solve.noise_aware`), and coefficients t have an expected
+    squared prediction error of (t - m)' X'X (t - m) plus a constant. The path's minimiser of it is taken.
+    """
+    problem = _Problem(released, e, l1_ratio)
+    penalties, thetas = problem.solve(None if penalty is None else np.array([penalty]))
+    best = int(np.argmin(posterior(e).excess_error(thetas))) if penalty is None else 0
+    plain = results(released, e, thetas[best], model)
+    facts = {f.name: getattr(plain, f.name) for f in fields(plain)}
+    return PenalisedResults(
+        **facts, penalty=float(penalties[best]), l1_ratio=l1_ratio, chosen=penalty is None, _problem=problem
+    )
+
+
+def check_options(model: str, options: Mapping[str, Any]) -> tuple[float | None, float]:
+    """The penalty and the l1_ratio of a penalised model, from a user's options.
+
+    Examples
+    --------
+    >>> check_options("lasso", {"penalty": 0.1})
+    (0.1, 1.0)
+    """
+    known = ("penalty", "l1_ratio") if model == "elastic-net" else ("penalty",)
+    for name in options:
+        if name not in known:
+            raise ParameterError(f"model={model!r} has no option {name!r}.")
+    penalty, l1_ratio = options.get("penalty"), options.get("l1_ratio", L1_RATIOS[model])
+    if not checks.is_real(l1_ratio) or not 0 <= l1_ratio <= 1:
+        raise ParameterError(f"l1_ratio must lie between 0 (ridge) and 1 (lasso), got {l1_ratio!r}.")
+    return None if penalty is None else checks.positive("penalty", penalty), float(l1_ratio)
+
+
+def _outcome_scale(released: ReleasedMoments, target: str) -> float:
+    """k: the declared half-width of the outcome over the one that was used."""
+    declared, domain = released.certificate.declared, released.domain
+    if declared is None:
+        return 1.0
+    column = column_of(domain, target)
+    return declared.map(column)[1] / domain.map(column)[1]
+
+
+# ---------------------------------------------------------------- many outcomes
+
+
+def fit_many(
+    released: ReleasedMoments,
+    targets: Sequence[str] | None,
+    features: Sequence[str] | None,
+    solve: Solve = "noise-aware",
+    penalty: float | None = None,
+) -> ManyResults:
+    """Fit one model to many outcomes of a release."""
+    named = [name for block in released.blocks if block.statistic == "cross" for name in block.columns]
+    if targets is None and not named:
+        raise ParameterError("This release names no outcomes: give targets, a list of columns.")
+    e = normal_equations(released, named if targets is None else targets, features)
+    return many_results(released, e, solve_many(e, solve, penalty), solve)
+
+
+def solve_many(e: NormalEquations, how: Solve, penalty: float | None = None) -> Floats:
+    """Coefficients of the mapped columns, one column an outcome."""
+    if how not in get_args(Solve):
+        raise ParameterError(f"solve must be one of {', '.join(map(repr, get_args(Solve)))}; got {how!r}.")
+    if how == "noise-aware":
+        return noise_aware(e)
+    strength = paper_penalty(e) if penalty is None else penalty
+    return ridge(e.S, e.V, strength) if how == "ridge" else conjugate_gradients(e.S, e.V, strength)
+
+
+def many_results(
+    released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str, raw: NormalEquations | None = None
+) -> ManyResults:
+    """Package solutions in the user's units; standard errors come from `raw` equations where e was changed since."""
+    T, h, t = many_units(released, e)
+    params = (h * (T @ theta)).T + t
+    names = tuple(name for name in e.names if name != CONSTANT)
+    later = Later(lambda: infer_many(released, e if raw is None else raw)), Later(lambda: released.digest)
+    return ManyResults(e.targets, names, params[:, 1:], params[:, 0], model, released.certificate, e.n, *later)
+
+
+# ---------------------------------------------------------------- which variables belong to a model
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Selection:
+    """Probabilities that variables belong to a model. Computed from a release, so it costs no privacy.
+
+    The same release gives the same probabilities, to the last bit: the draws behind them have a fixed seed. They take
+    all noise into account, the release's and the sample's: where the noise drowns the data, nothing is sure.
+
+    Parameters
+    ----------
+    target : str
+        The outcome.
+    names : tuple of str
+        The regressors, without the intercept; a category has one for each level but the first.
+    probability : array
+        The probability that each one's coefficient is not zero.
+    coef : array
+        The mean coefficient if it is not, in the user's units.
+    certificate : Certificate
+        The guarantee of the release behind it.
+    """
+
+    target: str
+    names: tuple[str, ...]
+    probability: Floats
+    coef: Floats
+    certificate: Certificate
+
+    def chosen(self, level: float = 0.5) -> tuple[str, ...]:
+        """The variables whose probability is at least `level`; 0.5 gives the median-probability model."""
+        checks.fraction("level", level)
+        return tuple(name for name, p in zip(self.names, self.probability, strict=True) if p >= level)
+
+    def verdict(self, name: str) -> str:
+        """'in' or 'out' where the release is 95 % sure, else 'unsure'."""
+        p = float(self.probability[self.names.index(name)])
+        return "in" if p >= _SURE else "out" if p <= 1 - _SURE else "unsure"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {
+            "target": self.target,
+            "probability": dict(zip(self.names, self.probability.tolist(), strict=True)),
+            "coef": dict(zip(self.names, self.coef.tolist(), strict=True)),
+            "verdict": {name: self.verdict(name) for name in self.names},
+            "guarantee": self.certificate.guarantee.to_dict(),
+        }
+
+    def summary(self) -> str:
+        """A table, the most probable variables first."""
+        width = max(len(name) for name in [*self.names, "variable"])
+        lines = [
+            f"Which variables explain {self.target}",
+            promise(self.certificate.guarantee),
+            "",
+            f"{'variable':<{width}}  probability      coef if in  verdict",
+        ]
+        for i in np.argsort(-self.probability, kind="stable"):
+            name, p, coef = self.names[i], self.probability[i], self.coef[i]
+            lines.append(f"{name:<{width}}  {p:>11.3f}  {number(coef):>14}  {self.verdict(name)}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    __repr__ = __str__
+
+
+def select_variables(released: ReleasedMoments, e: NormalEquations) -> Selection:
+    """Inclusion probabilities of the regressors of released normal equations, the intercept always in the model."""
+    constant = np.array([name == CONSTANT for name in e.names])
+    probability, theta = inclusion(e, constant)
+    coef, _ = user_units(released, e).params(theta)
+    names = tuple(name for name in e.names if name != CONSTANT)
+    return Selection(e.target, names, probability[~constant], coef, released.certificate)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.core.files import read_document, write_document
 from discreet.core.later import Later
 from discreet.core.unavailable import Unavailable
@@ -18,17 +18,11 @@ from discreet.domain import CONSTANT
 from discreet.domain.derived import VERSIONS, format_version
 from discreet.errors import FileFormatError, GuaranteeError, ParameterError
 from discreet.privacy.certificate import Certificate
+from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.equations import NormalEquations
 from discreet.released.units import coefficient_unit, user_units
-from discreet.results.design import design_matrix
-from discreet.results.fitted import Fitted
+from discreet.results.fitted import Fitted, design_matrix
 from discreet.results.inference import OLD_FILE, Inference, Test, infer
-
-if TYPE_CHECKING:
-    pass
-
-Floats = NDArray[np.float64]
 
 _UNKNOWN = Later.of("")
 

@@ -1,4 +1,4 @@
-"""A result as people read it: one description, as text and as HTML."""
+"""A result as people read it: one description, as text and as HTML; and as a frame."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.errors import DataError
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.guarantee import Guarantee
+
+SIMULATION = "SIMULATION: these numbers promise no privacy."
 
 
 @dataclass(frozen=True)
@@ -145,3 +154,25 @@ def number(value: float) -> str:
     if 1e4 <= abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value + 0.0:.5g}"
+
+
+def to_pandas(table: dict[str, list[Any]]) -> Any:
+    """A frame of numbers that may be missing, by name."""
+    types = {key: pa.string() if key in ("name", "unit") else pa.float64() for key in table}
+    arrow = pa.table({key: pa.array(column, types[key]) for key, column in table.items()})
+    try:
+        return arrow.to_pandas().set_index("name")
+    except ImportError:
+        raise DataError("A frame needs pandas: pip install pandas. to_dict() and to_json() need nothing.") from None
+
+
+def promise(g: Guarantee) -> str:
+    """What is promised, in a line."""
+    return f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}"
+
+
+def row_count(certificate: Certificate, rows: float) -> str:
+    """The number of rows, and where it comes from."""
+    if certificate.rows is not None:
+        return f"{rows:,.0f}, declared"
+    return f"about {float(f'{rows:.3g}'):,.0f}, from noisy sums"

@@ -11,7 +11,7 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
 from discreet.planning.theory.rates import free_epsilon, learning_rate, private_lower_bound
-from discreet.results.drawing import BLUE, GREY, INK, LOOKS, ORANGE, chart, legend, logarithmic, style
+from discreet.results.plots.style import BLUE, GREY, INK, LOOKS, ORANGE, chart, legend, logarithmic, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -33,15 +33,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from discreet.released.solve.equations import NormalEquations
+from discreet.core.arrays import Floats
+from discreet.released.equations import NormalEquations
 
-Floats = NDArray[np.float64]
-
-STEPS = 60
+_STEPS = 60
 """Of the iteration for G, which at least halves its error in each where the noise is not too large."""
+
+_ROUNDS = 2
+"""Of `restricted`: theta_0 and C_0 depend on each other; a third round changes nothing that matters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,29 +121,73 @@ class Bend(NamedTuple):
 
 
 def debiased(e: NormalEquations) -> Debiased:
-    """Debiased coefficients, with what makes them uncertain, of equations that are `turned`: L'L = I.
+    """Debiased coefficients of one outcome, with what makes them uncertain, of equations that are `turned`: L'L = I.
 
     Examples
     --------
     >>> S, v = np.diag([100.0, 50.0]), np.array([50.0, -50.0])
-    >>> fit = debiased(NormalEquations(("a", "b"), "y", S, v, 80.0, 1e-9, 1e-9, 1e-9, n=52.0))
+    >>> fit = debiased(NormalEquations.of_one(("a", "b"), "y", S, v, 80.0, 1e-9, 1e-9, 1e-9, n=52.0))
     >>> fit.theta, round(fit.sigma2, 6)
     (array([ 0.5, -1. ]), 0.1)
     """
-    W, L = e.noise_variances, e.L
-    G = resolvent(e.S, W, L)
-    theta = G @ e.v
-    unit_sampling = G + G @ through_noise(W, G, L) @ G
+    A = inverse(e)
+    G, W, L = A.G, A.W, A.L
+    Theta, sigma2s = coefficients(e, A)
+    theta = Theta[:, 0]
     of_theta = through_noise(W, np.outer(theta, theta), L)
     privacy = e.s_xy**2 * (G @ G) + G @ of_theta @ G
     sigma2, error = None, 0.0
-    if e.yy is not None and e.s_yy is not None:
-        rest = e.yy - float(e.v @ theta) + e.s_xy**2 * float(np.trace(G))
-        sigma2 = max(rest / max(e.n - e.d, 1.0), e.s_yy / max(e.n, 1.0))
+    if sigma2s is not None and e.s_yy is not None:
         of_rest = e.s_yy**2 + 4 * e.s_xy**2 * float(theta @ theta) + float(theta @ of_theta @ theta)
-        error = of_rest / max(e.n - e.d, 1.0) ** 2
+        sigma2, error = sigma2s.item(), of_rest / max(e.n - e.d, 1.0) ** 2
+    return Debiased(theta, G, W, A.unit_sampling, privacy, sigma2, error, A.noise, L)
+
+
+class Inverse(NamedTuple):
+    """What holds for every outcome of the same equations; see `Debiased`."""
+
+    G: Floats
+    W: Floats
+    L: Floats | None
+    unit_sampling: Floats
+    noise: float
+
+    def noise_variances(self, K: Floats, Theta: Floats) -> Floats:
+        """The diagonal of K E[N1 theta theta' N1] K' for each column theta of Theta.
+
+        With W_ij = w off the diagonal except for known entries (with z = L x, K L' stands for K and L theta for theta):
+
+            w (K theta)^2 + sum_i K_i^2 ((W theta^2)_i - w theta_i^2) - sum over known i, j
+        """
+        W = self.W
+        if self.L is not None:
+            K, Theta = K @ self.L.T, self.L @ Theta
+        off = W[~np.eye(len(W), dtype=bool)]
+        w = float(off.max()) if off.size else 0.0
+        squares = Theta**2
+        found = w * (K @ Theta) ** 2 + K**2 @ (W @ squares - w * squares)
+        i, j = np.nonzero(np.triu(w != W, k=1))
+        if len(i):
+            found -= 2 * (K[:, i] * K[:, j] * (w - W[i, j])) @ (Theta[i] * Theta[j])
+        return np.maximum(found, 0.0)
+
+
+def inverse(e: NormalEquations) -> Inverse:
+    """The debiased inverse of X'X, of equations that are `turned`: L'L = I."""
+    W, L = e.noise_variances, e.L
+    G = resolvent(e.S, W, L)
+    unit_sampling = G + G @ through_noise(W, G, L) @ G
     noise = float(np.linalg.eigvalsh(through_noise(W, G @ G, L))[-1]) ** 0.5
-    return Debiased(theta, G, W, unit_sampling, privacy, sigma2, error, noise, L)
+    return Inverse(G, W, L, unit_sampling, noise)
+
+
+def coefficients(e: NormalEquations, A: Inverse) -> tuple[Floats, Floats | None]:
+    """theta, a column for each outcome, and sigma^2 of each; None where y'y was not released."""
+    Theta: Floats = A.G @ e.V
+    if e.squares is None or e.s_yy is None:
+        return Theta, None
+    rest = e.squares - np.sum(e.V * Theta, axis=0) + e.s_V**2 * np.trace(A.G)
+    return Theta, np.maximum(rest / max(e.n - e.d, 1.0), e.s_yy / max(e.n, 1.0))
 
 
 def through_noise(W: Floats, B: Floats, L: Floats | None = None) -> Floats:
@@ -190,7 +235,7 @@ def resolvent(S: Floats, W: Floats, L: Floats | None = None) -> Floats:
     """
     start = G = _as_if_invariant(S, float(W.max()) / 2)
     before = np.inf
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         M = S + through_noise(W, G, L)
         step = np.linalg.inv(M) - G
         size = float(np.abs(step).max() / np.abs(G).max())
@@ -215,3 +260,38 @@ def _as_if_invariant(S: Floats, h: float) -> Floats:
     T = brentq(lambda T: float(np.sum(g(T))) - T, 0.0, high, xtol=1e-14 * high)
     inverse: Floats = (U * g(T)) @ U.T
     return inverse
+
+
+def restricted(
+    theta: Floats, C: Floats, G: Floats, W: Floats, R: Floats, b: Floats, L: Floats | None = None
+) -> tuple[Floats, float]:
+    """The covariance of b, and how far that is off in size, if b estimates combinations R of theta that are zero.
+
+    theta_0 = theta - C_0 R'(R C_0 R')^-1 b is the most likely theta for which they are, and C_0 the covariance there.
+    The size of R C_0 R' errs as theta_0'M theta_0/k does, M = E[N1 B'(R C_0 R')^-1 B N1], B = R G, and theta_0 has
+    covariance V = C_0 - C_0 R'(R C_0 R')^-1 R C_0: the relative variance of that size is 4 theta_0'M V M theta_0/k^2.
+
+    Parameters
+    ----------
+    theta, C, G, W, L : array
+        Debiased coefficients, their covariance, and what it was made of (`Debiased`).
+    R : array
+        The combinations, a row each.
+    b : array
+        Their estimates.
+
+    Examples
+    --------
+    >>> one, R = np.eye(2), np.array([[0.0, 1.0]])
+    >>> S, spread = restricted(np.array([0.1, 3.0]), 30 * one, one, np.ones((2, 2)), R, np.array([3.0]))
+    >>> S.round(2), round(spread, 3)  # 30 holds 3^2 of noise, for the estimate 3
+    (array([[21.01]]), 0.004)
+    """
+    C_0 = C
+    for _ in range(_ROUNDS):
+        theta_0 = theta - C_0 @ R.T @ np.linalg.solve(R @ C_0 @ R.T, b)
+        C_0 = C + G @ through_noise(W, np.outer(theta_0, theta_0) - np.outer(theta, theta), L) @ G
+    S, B, k = R @ C_0 @ R.T, R @ G, len(b)
+    V = C_0 - C_0 @ R.T @ np.linalg.solve(S, R @ C_0)
+    slope = through_noise(W, B.T @ np.linalg.solve(S, B), L) @ theta_0 / k
+    return S, float(4 * slope @ V @ slope)

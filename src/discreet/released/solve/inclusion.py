@@ -15,20 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from discreet.released.solve.equations import NormalEquations
+from discreet.core.arrays import Floats
+from discreet.released.equations import NormalEquations
 from discreet.released.solve.noise_aware import posterior
 
-Floats = NDArray[np.float64]
-
-SEED = 20_02
+_SEED = 20_02
 """The draws are the same for the same release: they serve an integral, not a secret."""
 
-CHAINS, BURN_IN, SWEEPS = 32, 50, 150
+_CHAINS, _BURN_IN, _SWEEPS = 32, 50, 150
 
-SLABS = np.geomspace(0.1, 100.0, 13)
+_SLABS = np.geomspace(0.1, 100.0, 13)
 """The grid of t, in units of tau."""
 
-NOISE_OF_S = 1 / 2
+_NOISE_OF_S = 1 / 2
 """K: the variance of N1 theta, with nothing taken off for the denoising, so that the probabilities are not too sure."""
 
 
@@ -44,41 +43,42 @@ def inclusion(e: NormalEquations, always: NDArray[np.bool_]) -> tuple[Floats, Fl
 
     Examples
     --------
-    >>> e = NormalEquations(("a", "b"), "y", 900 * np.eye(2), np.array([450.0, 1.0]), 400.0, 5.0, 5.0, 5.0, n=1800.0)
+    >>> S, v = 900 * np.eye(2), np.array([450.0, 1.0])
+    >>> e = NormalEquations.of_one(("a", "b"), "y", S, v, 400.0, 5.0, 5.0, 5.0, n=1800.0)
     >>> probability, coefficient = inclusion(e, np.array([False, False]))
     >>> bool(probability[0] > 0.99 > 0.5 > probability[1]), float(coefficient[0].round(1))
     (True, 0.5)
     """
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(_SEED)
     P = posterior(e)
-    w = P.sigma2 * P.raised + e.s_xy**2 + NOISE_OF_S * e.s_xx**2 * (e.d + 1) * P.tau
+    w = P.sigma2 * P.raised + e.s_xy**2 + _NOISE_OF_S * e.s_xx**2 * (e.d + 1) * P.tau
     Q, q = (P.U * (P.raised**2 / w)) @ P.U.T, P.U @ (P.raised / w * P.v)
-    theta = np.zeros((CHAINS, e.d))
-    rest = np.tile(q, (CHAINS, 1))
-    odds, t = np.zeros(CHAINS), np.full(CHAINS, P.tau)
+    theta = np.zeros((_CHAINS, e.d))
+    rest = np.tile(q, (_CHAINS, 1))
+    odds, t = np.zeros(_CHAINS), np.full(_CHAINS, P.tau)
     total, weighted = np.zeros(e.d), np.zeros(e.d)
-    for sweep in range(BURN_IN + SWEEPS):
+    for sweep in range(_BURN_IN + _SWEEPS):
         for j in rng.permutation(e.d):
             g = rest[:, j] + Q[j, j] * theta[:, j]
             prior = np.where(always[j], 1.0, t)
             variance = 1 / (Q[j, j] + 1 / prior)
             probability = np.where(always[j], 1.0, expit(odds + (np.log(variance / prior) + g**2 * variance) / 2))
-            drawn = g * variance + np.sqrt(variance) * rng.standard_normal(CHAINS)
-            drawn = np.where(rng.random(CHAINS) < probability, drawn, 0.0)
+            drawn = g * variance + np.sqrt(variance) * rng.standard_normal(_CHAINS)
+            drawn = np.where(rng.random(_CHAINS) < probability, drawn, 0.0)
             rest -= np.outer(drawn - theta[:, j], Q[j])
             theta[:, j] = drawn
-            if sweep >= BURN_IN:
+            if sweep >= _BURN_IN:
                 total[j] += probability.sum()
                 weighted[j] += probability @ (g * variance)
         odds, t = _sizes(rng, theta[:, ~always], P.tau)
-    return total / (CHAINS * SWEEPS), weighted / np.maximum(total, np.finfo(float).tiny)
+    return total / (_CHAINS * _SWEEPS), weighted / np.maximum(total, np.finfo(float).tiny)
 
 
 def _sizes(rng: np.random.Generator, theta: Floats, tau: float) -> tuple[Floats, Floats]:
     """Draw logit(p) and t given the coefficients of each chain."""
     k = np.count_nonzero(theta, axis=1)
     odds = logit(np.clip(rng.beta(1 + k, 1 + theta.shape[1] - k), 1e-6, 1 - 1e-6))
-    grid = SLABS * tau
+    grid = _SLABS * tau
     log = -0.5 * (k[:, None] * np.log(grid) + np.sum(theta**2, axis=1)[:, None] / grid)
     gumbel = rng.gumbel(size=log.shape)
     return odds, grid[np.argmax(log + gumbel, axis=1)]

@@ -4,29 +4,35 @@
 
 as scikit-learn's ElasticNet writes it; r = 1 is the lasso, r = 0 ridge (scikit-learn's Ridge calls n alpha its alpha).
 The penalty acts on the coefficients of the mapped columns, which all have the same range, and never on the intercept.
+
+Noise makes [[X'X, X'y], [y'X, y'y]] indefinite, and then penalised least squares may have no minimum at all: if the
+quadratic form is negative, or zero where v is not, the objective falls without end. Clipping S alone does not help,
+for v still points into its null space. So the *joint* matrix is first moved to the nearest positive semidefinite one,
+in the metric of the noise; it is then the exact Gram matrix of a few made-up rows. See ``docs/mathematics.md``, 5.1.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from discreet.core.arrays import Floats
+from discreet.released.equations import NormalEquations
 
-TINY = 1e-200
+_TINY = 1e-200
 
-TOLERANCE = 1e-12
+_TOLERANCE = 1e-12
 """The duality gap at which coordinate descent stops, as a share of y'y."""
 
-SWEEPS, WORK = 1_000, 10**8
+_SWEEPS, _WORK = 1_000, 10**8
 """At most so many sweeps, or so many products, for one penalty: only penalties far below the noise need more."""
 
 STEPS = 100
-DECADES = 4
+_DECADES = 4
 
-WORTHWHILE = 0.3
+_WORTHWHILE = 0.3
 """A path ends at this share of the noise of v: below, the lasso only fits noise."""
 
 
@@ -36,7 +42,7 @@ def solve_path(X: Floats, y: Floats, n: float, penalties: Floats, l1_ratio: floa
     Parameters
     ----------
     X, y : array
-        Rows that have the moments in question: any number of them, for example those of `psd.made_up_rows`.
+        Rows that have the moments in question: any number of them, for example those of `made_up_rows`.
     n : float
         The number of rows by which the objective is scaled, not that of X.
     penalties : array
@@ -57,7 +63,7 @@ def solve_path(X: Floats, y: Floats, n: float, penalties: Floats, l1_ratio: floa
     from sklearn.linear_model import enet_path  # slow to import
 
     if intercept:
-        Z, t = without_constant(X, y)
+        Z, t = _without_constant(X, y)
         slopes = solve_path(Z, t, n, penalties, l1_ratio, intercept=False)
         c = X[:, 0]
         constants = (c @ y - slopes @ (X[:, 1:].T @ c)) / max(float(c @ c), np.finfo(float).tiny)
@@ -70,15 +76,15 @@ def solve_path(X: Floats, y: Floats, n: float, penalties: Floats, l1_ratio: floa
         return ridges
     scale = np.sqrt(len(X) / n)
     X, y = np.asfortranarray(scale * X), scale * y
-    sweeps = max(SWEEPS, WORK // X.shape[1] ** 2)
+    sweeps = max(_SWEEPS, _WORK // X.shape[1] ** 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        options = {"precompute": X.T @ X, "Xy": X.T @ y, "tol": TOLERANCE, "max_iter": sweeps}
+        options = {"precompute": X.T @ X, "Xy": X.T @ y, "tol": _TOLERANCE, "max_iter": sweeps}
         coefs: Floats = enet_path(X, y, l1_ratio=l1_ratio, alphas=penalties, **options)[1].T
     return coefs
 
 
-def without_constant(X: Floats, y: Floats) -> tuple[Floats, Floats]:
+def _without_constant(X: Floats, y: Floats) -> tuple[Floats, Floats]:
     """The other columns and the outcome, less their projections on the first column."""
     c = X[:, 0]
     share = c / max(float(c @ c), np.finfo(float).tiny)
@@ -94,9 +100,46 @@ def penalty_grid(X: Floats, y: Floats, n: float, l1_ratio: float, s_xy: float, *
     array([3.e+00, 3.e-04])
     """
     if intercept:
-        X, y = without_constant(X, y)
+        X, y = _without_constant(X, y)
     if l1_ratio == 0:
-        return np.geomspace(100.0, 1e-10, STEPS) * max(float(np.sum(X**2)) / n, TINY)
-    largest = max(float(np.abs(X.T @ y).max(initial=0.0)), TINY)
-    smallest = np.clip(WORTHWHILE * s_xy, 10.0**-DECADES * largest, largest / 10)
+        return np.geomspace(100.0, 1e-10, STEPS) * max(float(np.sum(X**2)) / n, _TINY)
+    largest = max(float(np.abs(X.T @ y).max(initial=0.0)), _TINY)
+    smallest = np.clip(_WORTHWHILE * s_xy, 10.0**-_DECADES * largest, largest / 10)
     return np.geomspace(largest, smallest, STEPS) / (n * l1_ratio)
+
+
+def nearest_factor(M: Floats) -> Floats:
+    """F with F'F the positive semidefinite matrix nearest to M (Frobenius): negative eigenvalues become zero.
+
+    Examples
+    --------
+    >>> F = nearest_factor(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    >>> (F.T @ F).round(6)
+    array([[1.5, 1.5],
+           [1.5, 1.5]])
+    """
+    eigenvalues, U = np.linalg.eigh((M + M.T) / 2)
+    factor: Floats = np.sqrt(np.maximum(eigenvalues, 0.0))[:, None] * U.T
+    return factor
+
+
+def made_up_rows(e: NormalEquations) -> tuple[Floats, Floats]:
+    """Rows X and outcomes y, d + 1 of them, whose moments are the possible ones nearest to those released.
+
+    The outcome is first scaled by w = s_xx/(sqrt(2) s_xy), so that X'y has the noise of an off-diagonal entry of X'X
+    and the nearest matrix is the most likely one; the rows are scaled back. Where y'y was not released its public
+    bound n stands for it. Moments that are possible already are kept as they are.
+
+    Examples
+    --------
+    >>> S, v = np.array([[2.0, 3.0], [3.0, 2.0]]), np.array([1.0, -1.0])
+    >>> X, y = made_up_rows(NormalEquations.of_one(("a", "b"), "y", S, v, 5.0, 1.0, 0.5**0.5, 1.0, n=9.0))
+    >>> (X.T @ X).round(6), (X.T @ y).round(6)
+    (array([[2.626889, 2.373111],
+           [2.373111, 2.626889]]), array([ 0.801511, -0.801511]))
+    """
+    C, e = e.turn, e.turned()
+    w = e.s_xx / (math.sqrt(2) * e.s_xy)
+    yy = max(e.n, 0.0) if e.yy is None else e.yy
+    F = nearest_factor(np.block([[e.S, w * e.v[:, None]], [w * e.v[None, :], np.full((1, 1), w**2 * yy)]]))
+    return np.asarray(np.linalg.solve(C.T, F[:, :-1].T).T, dtype=np.float64), F[:, -1] / w

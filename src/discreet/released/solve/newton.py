@@ -10,12 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from discreet.core.arrays import Floats
 from discreet.errors import DiscreetError
 
-Floats = NDArray[np.float64]
 Smooth = Callable[[Floats], tuple[float, Floats, Floats]]
 
 _STEPS = 200

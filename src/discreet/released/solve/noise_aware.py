@@ -9,38 +9,51 @@ S = X'X + N1 and v = X'y + N2. In the eigenbasis of S, with its eigenvalues l de
 with k = d directions that matter. The estimate is the posterior mean a_i tau v_i / (a_i^2 tau + w_i), averaged over r,
 over E, and over a floor f under the a_i (an eigenvalue below the noise of S may be hidden in any direction, and
 k = sum(a)/f of them at most), each on a grid, with the likelihood of the released v and y'y as weight.
+
+The grids, and with them the variances of v and the shrinkage of each direction, are the same for all outcomes with the
+same noise; only the weights differ. So with g a point of the grids, i a direction and j an outcome,
+
+    likelihood_gj = -(1/2) sum_i log variance_gi - (1/2) sum_i v_ij^2/variance_gi          a product of two matrices
+    theta_ij      = v_ij sum_g weight_gj raised_gi tau_g/variance_gi                       and another one
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
-from discreet.released.solve.equations import NormalEquations
+from discreet.core.arrays import Floats
+from discreet.released.equations import NormalEquations
 
-Floats = NDArray[np.float64]
-
-EXPLAINED = np.linspace(0.02, 0.98, 25)
+_EXPLAINED = np.linspace(0.02, 0.98, 25)
 """The grid of r."""
 
-ENERGIES = np.logspace(-3, 0, 13)
+_ENERGIES = np.logspace(-3, 0, 13)
 """The grid of E/n: outcomes are at most 1 in size."""
 
 HIDDEN = np.array([0.0, 0.25, 0.5])
 """The grid of f, in units of s_xx sqrt(d/2), above which an eigenvalue stands out from the noise of S."""
 
-LARGEST_HIDDEN = 0.6
+_LARGEST_HIDDEN = 0.6
 """No hidden eigenvalue is above this share of the trace."""
 
-DOUBT = 1 / 4
+_DOUBT = 1 / 4
 """No direction is taken to have less variation than this share of s_xx when errors of prediction are weighed."""
 
 LEFT_OVER = 1 / 8
 """K: the noise N1 alone would give 1/2; denoising the eigenvalues of S takes a good part of it away."""
+
+_CHUNK = 1024
+"""Outcomes that are solved at a time."""
+
+_LEVELS = 16
+"""Noise sds of outcomes that differ are rounded up to this many levels a factor of two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,44 +94,95 @@ class Posterior:
 
 
 def noise_aware(e: NormalEquations) -> Floats:
-    """Posterior mean of theta given the noisy normal equations.
+    """Posterior mean of theta given the noisy normal equations, a column for each outcome.
 
     Examples
     --------
     >>> S, v = np.diag([100.0, 100.0]), np.array([50.0, -50.0])
-    >>> noise_aware(NormalEquations(("a", "b"), "y", S, v, 60.0, 1e-3, 1e-3, 1e-3, n=200.0)).round(2)
-    array([ 0.5, -0.5])
+    >>> noise_aware(NormalEquations.of_one(("a", "b"), "y", S, v, 60.0, 1e-3, 1e-3, 1e-3, n=200.0)).round(2)
+    array([[ 0.5],
+           [-0.5]])
     """
-    return posterior(e).mean
+    at = _Directions.of(e)
+    theta = np.empty_like(at.V)
+    for outcomes, grid, weights in at.averages():
+        theta[:, outcomes] = grid.shrink.T @ weights * at.V[:, outcomes]
+    solution: Floats = e.turn @ at.U @ theta
+    return solution
 
 
 def posterior(e: NormalEquations) -> Posterior:
-    """The posterior given the noisy normal equations, averaged over the grids."""
-    n, d, C, e = max(e.n, 1.0), e.d, e.turn, e.turned()
-    eigenvalues, U = np.linalg.eigh(e.S)
-    a = np.maximum(denoise(eigenvalues, e.s_xx), 1e-9 * n)
-    v = U.T @ e.v
-    r, E = EXPLAINED[:, None, None], n * ENERGIES[:, None]
-    tau = r * E / a.sum()
-    w = (1 - r) * E / n * a + e.s_xy**2
-    floors = np.minimum(HIDDEN * e.s_xx * math.sqrt(d / 2), LARGEST_HIDDEN * a.sum())
-    likelihoods, means = [], []
-    for f in floors:
-        raised = np.maximum(a, f)
-        k = min(d, a.sum() / f) if f > 0 else d
-        variance = raised**2 * tau + w + LEFT_OVER * e.s_xx**2 * (k + 1) * tau
-        likelihoods.append(-0.5 * np.sum(np.log(variance) + v**2 / variance, axis=-1))
-        means.append(raised * tau / variance)
-    likelihood = np.array(likelihoods)
-    if e.yy is not None and e.s_yy is not None:
-        likelihood -= 0.5 * ((e.yy - n * ENERGIES) / e.s_yy) ** 2
-    weights = np.exp(likelihood - likelihood.max())
-    weights /= weights.sum()
-    mean: Floats = C @ U @ (np.einsum("fre,fred->d", weights, np.array(means)) * v)
-    tau_mean, sigma2 = np.sum(weights * tau[..., 0]), np.sum(weights * ((1 - r) * E / n)[..., 0])
-    raised_mean: Floats = weights.sum(axis=(1, 2)) @ np.maximum(a, floors[:, None])
-    sizes = float(tau_mean), float(sigma2), DOUBT * e.s_xx
-    return Posterior(mean, a, raised_mean, np.linalg.solve(C.T, U), v, *sizes)
+    """The posterior of one outcome's coefficients, averaged over the grids."""
+    at, C = _Directions.of(e), e.turn
+    ((_, grid, weights),) = at.averages()
+    w, v = weights[:, 0], at.V[:, 0]
+    mean, raised = C @ at.U @ (grid.shrink.T @ w * v), w @ np.maximum(at.a, grid.floor[:, None])
+    sizes = float(w @ grid.tau), float(w @ grid.sigma2), _DOUBT * e.s_xx
+    U = np.asarray(np.linalg.solve(C.T, at.U), dtype=np.float64)
+    return Posterior(mean, at.a, raised, U, v, *sizes)
+
+
+class _Grid(NamedTuple):
+    """The grids of f, r and E: a row, or an entry, for each point."""
+
+    variance: Floats
+    shrink: Floats
+    floor: Floats
+    tau: Floats
+    sigma2: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Directions:
+    """Equations that are turned, in the eigenbasis U of S: denoised eigenvalues a, and V the coordinates of X'Y."""
+
+    e: NormalEquations
+    n: float
+    a: Floats
+    U: Floats
+    V: Floats
+
+    @classmethod
+    def of(cls, e: NormalEquations) -> _Directions:
+        e, n = e.turned(), max(e.n, 1.0)
+        eigenvalues, U = np.linalg.eigh(e.S)
+        return cls(e, n, np.maximum(denoise(eigenvalues, e.s_xx), 1e-9 * n), U, U.T @ e.V)
+
+    def averages(self) -> Iterator[tuple[NDArray[np.intp], _Grid, Floats]]:
+        """Outcomes that have the same noise, some at a time; their grid; and its weights, a column for each."""
+        e = self.e
+        sds = 2.0 ** (np.ceil(np.log2(e.s_V) * _LEVELS - 1e-9) / _LEVELS) if np.ptp(e.s_V) else e.s_V
+        for sd in np.unique(sds):
+            grid = self.grid(float(sd))
+            logs, precision = -0.5 * np.log(grid.variance).sum(axis=1), -0.5 / grid.variance
+            alike = np.flatnonzero(sds == sd)
+            for start in range(0, len(alike), _CHUNK):
+                at = alike[start : start + _CHUNK]
+                likelihood = precision @ self.V[:, at] ** 2
+                likelihood += logs[:, None]
+                if e.squares is not None and e.s_yy is not None:
+                    by_energy = likelihood.reshape(-1, len(_ENERGIES), len(at))
+                    by_energy -= 0.5 * ((e.squares[at] - self.n * _ENERGIES[:, None]) / e.s_yy) ** 2
+                likelihood -= likelihood.max(axis=0)
+                weights = np.exp(likelihood, out=likelihood)
+                weights /= weights.sum(axis=0)
+                yield at, grid, weights
+
+    def grid(self, s_xy: float) -> _Grid:
+        """The model at each point (f, r, E), for outcomes whose v has noise of this sd."""
+        a, n, d, s_xx = self.a, self.n, len(self.a), self.e.s_xx
+        r, E = _EXPLAINED[:, None, None], n * _ENERGIES[:, None]
+        tau, sigma2 = r * E / a.sum(), (1 - r) * E / n
+        w = sigma2 * a + s_xy**2
+        floors = np.minimum(HIDDEN * s_xx * math.sqrt(d / 2), _LARGEST_HIDDEN * a.sum())
+        variances, shrinks = [], []
+        for f in floors:
+            raised = np.maximum(a, f)
+            k = min(d, a.sum() / f) if f > 0 else d
+            variances.append(raised**2 * tau + w + LEFT_OVER * s_xx**2 * (k + 1) * tau)
+            shrinks.append(raised * tau / variances[-1])
+        rows = np.reshape(variances, (-1, d)), np.reshape(shrinks, (-1, d)), np.repeat(floors, tau.size)
+        return _Grid(*rows, np.tile(tau.ravel(), len(floors)), np.tile(sigma2.ravel(), len(floors)))
 
 
 def denoise(l: Floats, s_xx: float) -> Floats:  # noqa: E741

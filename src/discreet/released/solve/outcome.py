@@ -10,21 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.privacy.events.gaussian import BINS
 
-Floats = NDArray[np.float64]
-
 MOST_CLIPPED = 0.3
-CLIPPED_PER_NOISE = 3.0
-LEAST_NOISE = 7
+_CLIPPED_PER_NOISE = 3.0
+_LEAST_NOISE = 7
 LARGEST_FACTOR = 2.0
-TRUSTED_NOISE = 0.2
+_TRUSTED_NOISE = 0.2
 
 EDGES = np.linspace(-1, 1, BINS + 1)
-MIDDLES = (EDGES[1:] + EDGES[:-1]) / 2
-WIDTH = 2 / BINS
+_MIDDLES = (EDGES[1:] + EDGES[:-1]) / 2
+_WIDTH = 2 / BINS
 
 
 def shares(counts: Floats, n: float) -> Floats:
@@ -53,7 +51,7 @@ def trusted(sd: float, n: float) -> bool:
     >>> trusted(10.0, 1000.0), trusted(100.0, 1000.0)
     (True, False)
     """
-    return bool(sd * BINS**0.5 < TRUSTED_NOISE * n)
+    return bool(sd * BINS**0.5 < _TRUSTED_NOISE * n)
 
 
 def clipped_share(d: int, n: float, mu: float) -> float:
@@ -66,7 +64,7 @@ def clipped_share(d: int, n: float, mu: float) -> float:
     >>> clipped_share(10, 1e6, 0.3) < 1e-3, clipped_share(10, 1e2, 0.3)
     (True, 0.3)
     """
-    return min(MOST_CLIPPED, CLIPPED_PER_NOISE * max(d, LEAST_NOISE) / (max(n, 1.0) * mu))
+    return min(MOST_CLIPPED, _CLIPPED_PER_NOISE * max(d, _LEAST_NOISE) / (max(n, 1.0) * mu))
 
 
 def narrow(p: Floats, clipped: float, *, symmetric: bool) -> tuple[float, float]:
@@ -129,10 +127,10 @@ def unclip(counts: Floats, sd: float, n: float, low: float, high: float, *, cent
     """
     p = shares(counts, n)
     centred = centred and trusted(sd, n)
-    g = np.clip(MIDDLES, low, high)
-    t = MIDDLES - g
+    g = np.clip(_MIDDLES, low, high)
+    t = _MIDDLES - g
     mean_g = float(p @ g) if centred else 0.0
-    within = np.where(t == 0, WIDTH**2 / 12, 0.0)
+    within = np.where(t == 0, _WIDTH**2 / 12, 0.0)
     gg = float(p @ ((g - mean_g) ** 2 + within))
     tg = _less_noise(t * (g - mean_g), counts, sd) / n
     mean_t = _less_noise(t, counts, sd) / n if centred else 0.0

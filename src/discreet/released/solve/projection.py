@@ -15,12 +15,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-Floats = NDArray[np.float64]
+from discreet.core.arrays import Floats
 
-NEGLIGIBLE = 1e-13
+_NEGLIGIBLE = 1e-13
 """Squared singular values of Y below this share of the largest count as 0."""
 
 
@@ -35,14 +34,14 @@ class Spectrum:
     def of_gram(cls, YY: Floats) -> Spectrum:
         """From Y'Y."""
         squares, V = np.linalg.eigh(YY)
-        kept = squares > NEGLIGIBLE * squares[-1]
+        kept = squares > _NEGLIGIBLE * squares[-1]
         return cls(squares[kept], V[:, kept])
 
     @classmethod
     def of_rows(cls, Y: Floats) -> Spectrum:
         """From fewer rows than outcomes, by way of the smaller matrix YY'."""
         squares, W = np.linalg.eigh(Y @ Y.T)
-        kept = squares > NEGLIGIBLE * squares[-1]
+        kept = squares > _NEGLIGIBLE * squares[-1]
         return cls(squares[kept], Y.T @ (W[:, kept] / np.sqrt(squares[kept])))
 
 

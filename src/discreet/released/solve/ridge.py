@@ -1,29 +1,71 @@
-"""Ridge regression on noisy normal equations: (S + lambda I) theta = v."""
+"""Ridge regression on noisy normal equations: (S + lambda I) theta = v, for any number of outcomes side by side."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
-Floats = NDArray[np.float64]
+from discreet.core.arrays import Floats
+from discreet.released.equations import NormalEquations
+
+_TOLERANCE = 1e-10
+"""Of the residual, relative to V, at which conjugate gradients end."""
 
 
-def ridge(S: Floats, v: Floats, penalty: float) -> Floats:
-    """Solve (S + penalty I) theta = v; the shortest solution where there is more than one.
+def ridge(S: Floats, V: Floats, penalty: float) -> Floats:
+    """(S + penalty I)^-1 V by one Cholesky factorisation; the shortest solution where that matrix is not definite.
+
+    Parameters
+    ----------
+    S, V : array
+        X'X, and X'y of one outcome or X'Y of many.
+    penalty : float
+        lambda.
 
     Examples
     --------
-    >>> ridge(np.diag([1.0, 3.0]), np.array([2.0, 4.0]), 1.0)
-    array([1., 1.])
+    >>> ridge(np.diag([1.0, 3.0]), np.array([[2.0, 0.0], [4.0, 8.0]]), 1.0)
+    array([[1., 0.],
+           [1., 2.]])
     """
     A = S + penalty * np.eye(len(S))
     try:
-        theta = np.linalg.solve(A, v)
+        theta: Floats = cho_solve(cho_factor(A), V)
     except np.linalg.LinAlgError:
-        theta = np.linalg.lstsq(A, v)[0]
-    return np.asarray(theta, dtype=np.float64)
+        theta = np.asarray(np.linalg.lstsq(A, V)[0], dtype=np.float64)
+    return theta
+
+
+def conjugate_gradients(S: Floats, V: Floats, penalty: float) -> Floats:
+    """The same by conjugate gradients, all outcomes side by side.
+
+    An outcome ends when its residual is small, after 2 d steps, or where the matrix shows that it is not definite: what
+    was found until then is kept.
+
+    Examples
+    --------
+    >>> conjugate_gradients(np.diag([1.0, 3.0]), np.array([[2.0, 0.0], [4.0, 8.0]]), 1.0).round(9)
+    array([[1., 0.],
+           [1., 2.]])
+    """
+    A = S + penalty * np.eye(len(S))
+    theta, residual = np.zeros_like(V), V.copy()
+    direction, rr = V.copy(), np.sum(V**2, axis=0)
+    stop = _TOLERANCE**2 * rr
+    for _ in range(2 * len(S)):
+        image = A @ direction
+        curvature = np.sum(direction * image, axis=0)
+        going = (rr > stop) & (curvature > 0)
+        if not going.any():
+            break
+        step = np.where(going, rr / np.where(going, curvature, 1.0), 0.0)
+        theta += step * direction
+        residual -= step * image
+        before, rr = rr, np.where(going, np.sum(residual**2, axis=0), 0.0)
+        direction = residual + np.where(going, rr / np.where(going, before, 1.0), 0.0) * direction
+    return theta
 
 
 def noise_norm(d: int, s_xx: float, rho: float = 0.05) -> float:
@@ -35,3 +77,12 @@ def noise_norm(d: int, s_xx: float, rho: float = 0.05) -> float:
     9.107
     """
     return math.sqrt(d * math.log(2 * d * d / rho)) * s_xx
+
+
+def paper_penalty(e: NormalEquations, rho: float = 0.05) -> float:
+    """004's lambda (25) with our noise: sqrt(d log(2 d^2/rho)) sqrt(s_xx^2 + s_xy^2/|w|^2), for |w| = 1.
+
+    It balances the bounds on the errors that N1, N2 and the penalty cause when X'X may be singular.
+    """
+    s_xy = float(np.sqrt(np.mean(e.s_V**2)))
+    return noise_norm(e.d, math.hypot(e.s_xx, s_xy), rho)

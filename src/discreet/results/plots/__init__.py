@@ -1,7 +1,6 @@
 """Pictures of released objects and of privacy; each returns a matplotlib figure."""
 
-from discreet.results.plots.curves import privacy_plot, utility_plot
-from discreet.results.plots.paths import path_plot
+from discreet.results.plots.curves import path_plot, privacy_plot, utility_plot
 from discreet.results.plots.releases import (
     HIDDEN,
     budget_plot,

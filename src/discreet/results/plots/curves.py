@@ -1,4 +1,4 @@
-"""Curves: error against epsilon, and delta against epsilon."""
+"""Curves: error against epsilon, delta against epsilon, and coefficients against the penalty."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import together
-from discreet.results.drawing import GREY, LOOKS, chart, legend, logarithmic, short, style
+from discreet.results.models import PenalisedResults
+from discreet.results.plots.releases import reach
+from discreet.results.plots.style import GREY, INK, LOOKS, chart, legend, logarithmic, short, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEAST_DELTA = 1e-12
+_LEAST_DELTA = 1e-12
 """Below this no curve of delta is drawn."""
+
+NAMED = 7
+"""Coefficients that have a colour and a name; the others are grey."""
 
 
 def utility_plot(
@@ -102,7 +108,7 @@ def privacy_plot(releases: Any, *, total: bool = False) -> Figure:
     _enough_looks(list(events))
     furthest = 1.5 * max(one.guarantee.epsilon for one in named.values()) or 1.0
     if total:
-        furthest = max(furthest, 1.1 * accounting.epsilon(events["all together"], LEAST_DELTA**0.5))
+        furthest = max(furthest, 1.1 * accounting.epsilon(events["all together"], _LEAST_DELTA**0.5))
     grid = np.linspace(0, furthest, 80)
     with style():
         figure, axes = chart()
@@ -115,11 +121,62 @@ def privacy_plot(releases: Any, *, total: bool = False) -> Figure:
             if name in named and listed:
                 promise = named[name].guarantee
                 axes.plot(promise.epsilon, promise.delta, "o", mfc="white", mec=look["color"], mew=1.5, ms=6, zorder=4)
-        axes.set_ylim(LEAST_DELTA, 1)
+        axes.set_ylim(_LEAST_DELTA, 1)
         axes.set_xlim(0, furthest)
         axes.set_xlabel("epsilon")
         axes.set_ylabel("delta, a probability")
         if len(events) > 1:
+            legend(figure, axes)
+    return figure  # type: ignore[no-any-return]
+
+
+def path_plot(results: PenalisedResults) -> Figure:
+    """The coefficients for every penalty, from strong on the left to weak on the right; the chosen one is marked.
+
+    Coefficients have different units. Each is multiplied by the width of its feature's declared range (1 for a level of
+    a category), so all have the outcome's unit. Drawing it costs no privacy: it is computed from the release.
+
+    Parameters
+    ----------
+    results : PenalisedResults
+        A fitted ridge, lasso or elastic net.
+
+    Examples
+    --------
+    >>> from discreet import DPLasso
+    >>> X = np.random.default_rng(0).uniform(0, 1, (2000, 3))
+    >>> model = DPLasso(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 3)).fit(X, X.sum(axis=1))
+    >>> path_plot(model.results_).get_axes()[0].get_xlabel()
+    'penalty (strong on the left)'
+    """
+    if not isinstance(results, PenalisedResults):
+        raise ParameterError("path_plot takes the results of a ridge, lasso or elastic-net model, which have a path.")
+    path = results.path()
+    domain = results.certificate.domain
+    effects = path.coef * np.array([reach(domain, name)[0] for name in path.names])
+    order = np.argsort(-np.abs(effects).max(0)) if effects.size else np.arange(0)
+    with style():
+        figure, axes = chart(3.5)
+        logarithmic(axes.xaxis)
+        axes.axhline(0, color=GREY, lw=1, zorder=1)
+        for k in order[NAMED:]:
+            axes.plot(path.penalties, effects[:, k], color=GREY, lw=0.8, alpha=0.6, zorder=2)
+        for k, look in zip(order[:NAMED], LOOKS, strict=False):
+            plain = {key: value for key, value in look.items() if key != "marker"}
+            axes.plot(path.penalties, effects[:, k], label=short(path.names[k], 26), lw=1.8, zorder=3, **plain)
+        axes.axvline(results.penalty, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
+        axes.annotate(
+            "chosen" if results.chosen else "given", (results.penalty, 1), (0, 2), textcoords="offset points",
+            xycoords=axes.get_xaxis_transform(), ha="center", fontsize=8,
+        )  # fmt: skip
+        axes.invert_xaxis()
+        axes.yaxis.set_major_formatter("{x:,g}")
+        axes.set_xlabel("penalty (strong on the left)")
+        unit = results.unit(CONSTANT)
+        axes.set_ylabel(
+            f"effect over the declared range\non {short(results.target, 24)}{f' ({short(unit, 12)})' if unit else ''}"
+        )
+        if len(order):
             legend(figure, axes)
     return figure  # type: ignore[no-any-return]
 

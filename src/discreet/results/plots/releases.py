@@ -1,22 +1,25 @@
-"""Pictures of released objects: coefficients, the budget, and noise against signal."""
+"""Pictures of released objects: coefficients on one scale, the budget, and noise against signal."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.core.unavailable import Unavailable
-from discreet.domain import CONSTANT
+from discreet.domain import CONSTANT, Domain
+from discreet.domain.columns import Categorical, from_days
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.sensitivity import costs
 from discreet.released.moments import ReleasedMoments
-from discreet.results.drawing import BLUE, GREY, INK, ORANGE, PALE, canvas, note, rows, short, style
-from discreet.results.effects import Effects, effects, reach
+from discreet.released.units import column_of
+from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, PALE, canvas, note, rows, short, style
 from discreet.results.summary import number
 
 if TYPE_CHECKING:
@@ -24,14 +27,127 @@ if TYPE_CHECKING:
 
     from discreet.results.comparison import Comparison
     from discreet.results.fitted import Fitted
+    from discreet.results.many_results import ManyResults
 
-Floats = NDArray[np.float64]
 
-LINE = 32
+_LINE = 32
 """Letters in a line of a label."""
 
 HIDDEN = 2.0
 """A released number below this many sds of its noise could well be noise alone."""
+
+_LABELS = 60
+"""A heat map with more outcomes or regressors than this has no labels on that side."""
+
+
+# ---------------------------------------------------------------- coefficients on one scale
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """Effects in the unit of the outcome, in the order of `names`.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The regressors; the intercept alone where there are none.
+    ranges : tuple of str
+        What each one crosses, in words; "" for a level, which is compared with the first one.
+    estimate : array
+        Debiased effects; those of the model itself where debiased ones are not available.
+    coef : array
+        Effects by the coefficients that predict.
+    ends : array or Unavailable
+        The intervals, a row (low, high) each.
+    privacy : array or Unavailable
+        Half the width that intervals would have if privacy noise were all there is.
+    raw : tuple of str
+        The estimates as coefficients in their own units, with their intervals where they are known.
+    """
+
+    names: tuple[str, ...]
+    ranges: tuple[str, ...]
+    estimate: Floats
+    coef: Floats
+    ends: Floats | Unavailable
+    privacy: Floats | Unavailable
+    raw: tuple[str, ...]
+
+
+def effects(fitted: Fitted, level: float) -> Effects:
+    """The effects of a fitted model."""
+    names = fitted.slopes or tuple(fitted.params)
+    crossed = [reach(fitted.certificate.domain, fitted.coordinate(name)) for name in names]
+    widths = np.array([width for width, _ in crossed])
+    found = fitted.inference
+    coef = _pick(fitted.params, names)
+    estimate = coef if isinstance(found, Unavailable) else _pick(fitted.debiased, names)  # type: ignore[arg-type]
+    intervals = fitted.conf_int(level)
+    ends = intervals if isinstance(intervals, Unavailable) else np.array([intervals[name] for name in names])
+    privacy: Floats | Unavailable
+    if isinstance(found, Unavailable):
+        privacy = found
+    else:
+        noise = _pick(fitted.privacy_noise, names)  # type: ignore[arg-type]
+        privacy = found.quantile(level) * (widths * noise)
+    return Effects(
+        names,
+        tuple(words for _, words in crossed),
+        widths * estimate,
+        widths * coef,
+        ends if isinstance(ends, Unavailable) else widths[:, None] * ends,
+        privacy,
+        tuple(_raw(fitted, name, estimate[i], ends, i) for i, name in enumerate(names)),
+    )
+
+
+def reach(domain: Domain, name: str) -> tuple[float, str]:
+    """How far a regressor can go inside its declared bounds, as a number and in words.
+
+    Examples
+    --------
+    >>> domain = Domain({"age": (18, 90), "sex": ["F", "M"]})
+    >>> reach(domain, "age"), reach(domain, "sex[M]")
+    ((72.0, '18 to 90'), (1.0, ''))
+    """
+    if name == CONSTANT:
+        return 1.0, ""
+    column = column_of(domain, name)
+    spec = domain.columns[column]
+    if isinstance(spec, Categorical):
+        numbers = any(not isinstance(factor.spec, Categorical) for factor in spec.factors)
+        return spec.scale, f"0 to {number(spec.scale)}" if numbers else ""
+    low, high = spec.low, spec.high
+    if domain.data_norm is not None and column in domain.norm_columns:
+        low, high = max(low, -domain.data_norm), min(high, domain.data_norm)
+    if spec.date:
+        return high - low, f"{from_days(low)} to {from_days(high)}"
+    return high - low, f"{number(low)} to {number(high)}"
+
+
+def _pick(values: dict[str, float], names: tuple[str, ...]) -> Floats:
+    return np.array([values[name] for name in names])
+
+
+def _raw(fitted: Fitted, name: str, estimate: float, ends: Floats | Unavailable, i: int) -> str:
+    text = brief(estimate)
+    if not isinstance(ends, Unavailable):
+        text += f" [{brief(ends[i, 0])}, {brief(ends[i, 1])}]"
+    return f"{text} {short(fitted.unit(name), 16)}".strip()
+
+
+def brief(value: float) -> str:
+    """Four significant digits; all of them before the point.
+
+    Examples
+    --------
+    >>> brief(220.8123), brief(17086.4), brief(0.0018231), brief(12.0)
+    ('220.8', '17,086', '0.001823', '12')
+    """
+    return number(float(f"{value:.4g}")) if abs(value) < 1e4 else number(value)
+
+
+# ---------------------------------------------------------------- pictures
 
 
 def coefficient_plot(results: Fitted, level: float = 0.95) -> Figure:
@@ -132,15 +248,15 @@ def _legend(figure: Any, axes: Any) -> None:
 
 def _label(name: str, words: str) -> str:
     """A name in one line or two, with the range where there is room."""
-    if len(name) <= LINE:
-        return f"{name} ({words})" if words and len(name) + len(words) < LINE else name
-    name = short(name, 2 * LINE)
-    return f"{name[:LINE]}\n{name[LINE:]}"
+    if len(name) <= _LINE:
+        return f"{name} ({words})" if words and len(name) + len(words) < _LINE else name
+    name = short(name, 2 * _LINE)
+    return f"{name[:_LINE]}\n{name[_LINE:]}"
 
 
 def _step(found: Effects) -> float:
     """Inches a row."""
-    long = any(len(name) > LINE for name in found.names)
+    long = any(len(name) > _LINE for name in found.names)
     return 0.36 if len(found.names) <= 8 or long else 0.28 if len(found.names) <= 16 else 0.205
 
 
@@ -285,3 +401,30 @@ def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
 
 def _known(found: Effects) -> bool:
     return not isinstance(found.ends, Unavailable)
+
+
+def heatmap(fitted: ManyResults, values: str, ax: Any) -> Any:
+    """Outcomes against regressors, colours symmetric around zero."""
+    from matplotlib import pyplot as plt
+
+    checks.choice("values", values, ("z", "debiased", "coef"))
+    shift = len(fitted.parameters) - len(fitted.names)
+    estimate = fitted.params if values == "coef" else fitted.debiased
+    scale = fitted.std_err if values == "z" else 1.0
+    for part in (estimate, scale):
+        if isinstance(part, Unavailable):
+            part.refuse()
+    Z = (np.asarray(estimate) / np.asarray(scale))[:, shift:]
+    largest = float(np.quantile(np.abs(Z), 0.995)) or 1.0
+    if ax is None:
+        _, ax = plt.subplots(figsize=(8, 6), layout="constrained")
+    image = ax.imshow(Z, aspect="auto", cmap="RdBu_r", vmin=-largest, vmax=largest, interpolation="nearest")
+    titles = {"z": "debiased coefficient / standard error", "debiased": "debiased coefficient", "coef": "coefficient"}
+    ax.figure.colorbar(image, ax=ax, label=titles[values])
+    for names, place in ((fitted.names, ax.xaxis), (fitted.targets, ax.yaxis)):
+        if len(names) <= _LABELS:
+            place.set_ticks(range(len(names)), names)
+    ax.tick_params(axis="x", rotation=90)
+    ax.set_xlabel("regressor")
+    ax.set_ylabel("outcome")
+    return ax

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from discreet.core import checks
 from discreet.errors import ParameterError
 from discreet.released.moments import ReleasedMoments
-from discreet.results.drawing import svg
 from discreet.results.plots import releases as plots
+from discreet.results.plots.style import svg
 from discreet.results.report import facts, promise
 from discreet.results.report.page import bullets, code, figure, page, paragraphs, section, table
 
@@ -73,7 +73,7 @@ def check_pair(results: Fitted, released: ReleasedMoments | None) -> None:
     if released is None:
         return
     if not isinstance(released, ReleasedMoments):
-        raise ParameterError("released must be ReleasedMoments: model.release_, or ReleasedMoments.load(FILE).")
+        raise ParameterError("released must be PrivateMoments: model.release_, or PrivateMoments.load(FILE).")
     same = released.digest == results.release if results.release else released.certificate == results.certificate
     if not same:
         raise ParameterError("This model was not fitted to this release. Give the release that it comes from.")

@@ -14,8 +14,8 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.released.units import column_of
-from discreet.results.effects import brief, effects
-from discreet.results.summary import number
+from discreet.results.plots.releases import brief, effects
+from discreet.results.summary import number, promise
 
 if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
@@ -91,17 +91,17 @@ def asked(results: Fitted) -> list[tuple[str, str]]:
         ("Method", results.model),
         ("epsilon", f"{g.epsilon:g}"),
         ("delta", f"{g.delta:g}"),
-        ("Neighbours", NEIGHBORS[g.neighbors]),
-        ("Guarantee", STATUS[g.status]),
+        ("Neighbours", _NEIGHBORS[g.neighbors]),
+        ("Guarantee", _STATUS[g.status]),
         ("Rows", _rows(results)),
     ]
 
 
-NEIGHBORS = {
+_NEIGHBORS = {
     "add-remove": "add-remove: tables that differ in the presence of one person",
     "replace-one": "replace-one: tables of the same size that differ in what one person's row says",
 }
-STATUS = {
+_STATUS = {
     "verified": "verified: proven, tested and exactly accounted",
     "claimed": "claimed: a paper's statement that discreet does not vouch for",
     "simulation": "simulation: nothing is promised",
@@ -156,7 +156,7 @@ def certified(results: Fitted) -> list[tuple[str, str]]:
     c = results.certificate
     g, domain = c.guarantee, c.domain
     facts = [
-        ("Promise", f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}"),
+        ("Promise", promise(g)),
         ("epsilon, recomputed", f"{c.epsilon:.6g} at delta = {g.delta:g}, from the noise listed below"),
         ("Unit of privacy", "one row is one person"),
         ("Method", c.method),
@@ -212,13 +212,16 @@ def citation(results: Fitted, date: str | None) -> tuple[str, str]:
     """A reference as text and as BibTeX."""
     g, c = results.certificate.guarantee, results.certificate
     title = f"A differentially private {results.kind} of {heading(results)}"
-    promise = f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}"
     software = f"{c.software or 'discreet'}, {c.method}"
     digest = f"release SHA-256 {results.release}" if results.release else "release without a recorded digest"
     when = f" {date}." if date else ""
-    text = f"{title}.{when} {promise}. {software}; {digest}."
+    text = f"{title}.{when} {promise(g)}. {software}; {digest}."
     key = f"discreet-{results.release[:12] or 'release'}"
-    entries = {"title": f"{{{latex(title)}}}", "howpublished": latex(f"{software}; {digest}"), "note": latex(promise)}
+    entries = {
+        "title": f"{{{latex(title)}}}",
+        "howpublished": latex(f"{software}; {digest}"),
+        "note": latex(promise(g)),
+    }
     if date:
         year = re.match(r"\d{4}", date)
         entries |= {"year": year[0]} if year else {}

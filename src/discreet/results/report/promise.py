@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BEFORE = (0.01, 0.1, 0.5)
 """How certain an attacker may be before."""
 
-LITTLE = 10.0
+_LITTLE = 10.0
 """Above this epsilon the promise means little, which estimators warn of too."""
 
 
@@ -82,7 +82,7 @@ def risk(guarantee: Guarantee) -> list[str]:
         "that someone knows every other row, suspects something about one person, and then reads the release. "
         f"{condition} is how certain they can become at most:"
     ]
-    if guarantee.epsilon > LITTLE:
+    if guarantee.epsilon > _LITTLE:
         texts.insert(0, f"Epsilon = {guarantee.epsilon:g} is so large that the promise means little.")
     return texts
 
