@@ -14,6 +14,7 @@ from discreet import checks
 from discreet.domain import Domain
 from discreet.errors import DataError, ParameterError
 from discreet.linear.inputs import as_features, design_matrix, is_table
+from discreet.text import printable
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +34,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _poor_score(self) -> bool:
         epsilon = self.get_params(deep=False).get("epsilon")
         return not (checks.is_real(epsilon) and epsilon >= GOOD_SCORE)
+
+    def _html_repr(self) -> str:
+        """Scikit-learn's page, which lists the names of the coefficients as they are."""
+        return "\n".join(map(printable, super()._html_repr().split("\n")))
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
         """Names of the coefficients, in the order of `coef_`; a category has one for each level but the first.
