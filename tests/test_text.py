@@ -118,7 +118,7 @@ def test_text_that_was_escaped_stays_as_it_is():
 def test_messages_are_escaped_whatever_they_quote(kind):
     error = kind(f"Column {AGE} is odd:", f"  {INCOME}")
     assert str(error) == f"Column {printable(AGE)} is odd:\n  {printable(INCOME)}"
-    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), str(kind())) == (kind, str(error), "")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -134,7 +134,9 @@ ATTEMPTS = {
     "no such target": lambda m: m.release_.fit("\x1bother"),
     "no such feature": lambda m: m.release_.fit(INCOME, ["\x1bother"]),
     "outcome among features": lambda m: m.release_.fit(INCOME, [INCOME]),
-    "not released": lambda _: release(Moments.from_source(FRAME, DOMAIN), **PROMISE, targets=[INCOME]).fit(AGE, [INCOME]),
+    "not released": lambda _: release(Moments.from_source(FRAME, DOMAIN), **PROMISE, targets=[INCOME]).fit(
+        AGE, [INCOME]
+    ),
     "no such model": lambda m: m.release_.fit(INCOME, model="\x1b"),
     "no such coefficient": lambda m: m.results_.wald_test(["\x1bother"]),
     "column missing": lambda m: m.predict(FRAME[[AGE, HOURS]]),
@@ -303,8 +305,10 @@ COMMANDS = {
     "compare": ["compare", "all.json", "all.json", "--target", INCOME],
     "select": ["select", "all.json", "--target", INCOME],
     "check": ["check", "all.json"],
-    "plan": ["plan", "--schema", "people.json", "--rows", 2000, "--target", INCOME, "--epsilon", 1, "--delta", 1e-6]
-    + ["--methods", "SSP", "--draws", 2, "--want-width", f"{AGE}=10"],
+    "plan": [
+        *["plan", "--schema", "people.json", "--rows", 2000, "--target", INCOME, "--epsilon", 1, "--delta", 1e-6],
+        *["--methods", "SSP", "--draws", 2, "--want-width", f"{AGE}=10"],
+    ],
     "pdp": ["pdp", "people.parquet", "--release", "all.json", "--out", "confidential.parquet"],
     "schema init": ["schema", "init", "people.parquet", "--out", "new.toml"],
     "schema check": ["schema", "check", "people.json", "people.parquet"],
@@ -364,7 +368,11 @@ def test_a_file_with_a_digest_of_its_own_is_no_safer(run, folder):
     body["certificate"]["software"] = body["certificate"]["method"] = f"\x1b[2J\n{FORGED}"
     body["certificate"]["guarantee"] |= {"status": "claimed", "reason": f"\x1b[2J\n{FORGED}"}
     (folder / "forged.json").write_text(json.dumps(body | {"sha256": digest(body)}))
-    for command in (["check"], ["model", "--target", INCOME, "--report", "forged.html"], ["select", "--target", INCOME]):
+    for command in (
+        ["check"],
+        ["model", "--target", INCOME, "--report", "forged.html"],
+        ["select", "--target", INCOME],
+    ):
         done = run(command[0], "forged.json", *command[1:])
         assert done.code == 0, done.err
         assert_safe(done.out + done.err)

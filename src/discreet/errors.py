@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from discreet.text import printable
 
-
 MISSING = (
     "leave out those rows by missing='drop', in Domain or above [columns] in a schema, or fill them before the release"
 )

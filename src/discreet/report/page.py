@@ -1,4 +1,4 @@
-"""The page around a report, and the few kinds of things it is made of. Text is escaped for HTML here, and nowhere else."""
+"""The page around a report, and the kinds of things it is made of. Text is escaped for HTML here, and nowhere else."""
 
 from __future__ import annotations
 
