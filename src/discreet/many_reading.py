@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discreet import checks
 from discreet.errors import DataError, ParameterError
 from discreet.summary import Summary, number
+from discreet.text import printable
 from discreet.unavailable import Unavailable
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def draw_heatmap(fitted: ManyResults, values: str, ax: Any) -> Any:
     ax.figure.colorbar(image, ax=ax, label=titles[values])
     for names, place in ((fitted.names, ax.xaxis), (fitted.targets, ax.yaxis)):
         if len(names) <= LABELS:
-            place.set_ticks(range(len(names)), names)
+            place.set_ticks(range(len(names)), [printable(name) for name in names])
     ax.tick_params(axis="x", rotation=90)
     ax.set_xlabel("regressor")
     ax.set_ylabel("outcome")

@@ -11,6 +11,7 @@ from discreet.columns import Categorical
 from discreet.derived import MAX_POWER, features_for, uses
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, ParameterError
+from discreet.text import printable
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<name>[^\W\d]\w*(?:\.\w+)*)|`(?P<quoted>[^`]+)`|(?P<number>\d+)|(?P<sign>\*\*|[-~+:*^().]))"
@@ -61,7 +62,8 @@ class Parser:
 
     def fail(self, place: int, message: str) -> NoReturn:
         """Refuse the formula and point at the place."""
-        raise ParameterError(f"{message}:\n  {self.text}\n  {' ' * place}^") from None
+        before = printable(self.text[:place])
+        raise ParameterError(f"{message}:", f"  {self.text}", f"  {' ' * len(before)}^") from None
 
     # ------------------------------------------------------------ text to tokens
 

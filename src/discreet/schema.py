@@ -52,7 +52,10 @@ def blank_schema(columns: Iterable[tuple[str, str]]) -> str:
 
 def _key(name: str) -> str:
     bare = name and all(c.isascii() and (c.isalnum() or c in "_-") for c in name)
-    return name if bare else json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if bare:
+        return name
+    quoted = json.dumps(name, ensure_ascii=False)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in quoted)
 
 
 def read_schema(path: str | Path) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from discreet.released import PrivateMoments
 from discreet.solve.equations import NormalEquations
 from discreet.solve.inclusion import inclusion
 from discreet.summary import number
+from discreet.text import printable
 from discreet.units import user_units
 
 Floats = NDArray[np.float64]
@@ -73,16 +74,17 @@ class Selection:
     def summary(self) -> str:
         """A table, the most probable variables first."""
         g = self.certificate.guarantee
-        width = max(len(name) for name in [*self.names, "variable"])
+        names = [printable(name) for name in self.names]
+        width = max(map(len, [*names, "variable"]))
         lines = [
-            f"Which variables explain {self.target}",
+            f"Which variables explain {printable(self.target)}",
             f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}",
             "",
             f"{'variable':<{width}}  probability      coef if in  verdict",
         ]
         for i in np.argsort(-self.probability, kind="stable"):
-            name, p, coef = self.names[i], self.probability[i], self.coef[i]
-            lines.append(f"{name:<{width}}  {p:>11.3f}  {number(coef):>14}  {self.verdict(name)}")
+            p, coef = self.probability[i], self.coef[i]
+            lines.append(f"{names[i]:<{width}}  {p:>11.3f}  {number(coef):>14}  {self.verdict(self.names[i])}")
         return "\n".join(lines)
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from discreet.errors import NotReleasedError
+from discreet.text import printable
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,10 @@ class Unavailable:
     reason: str
 
     def __str__(self) -> str:
-        return self.what
+        return printable(self.what)
 
     def __repr__(self) -> str:
-        return f"<{self.what}: {self.reason}>"
+        return f"<{self}: {printable(self.reason)}>"
 
     def __bool__(self) -> bool:
         return False

@@ -13,7 +13,8 @@ from discreet.domain import Categorical, Domain
 from discreet.glm.base import PerturbedModel
 from discreet.glm.outcome import Outcome, category, codes, declared_classes
 from discreet.linear.contract import Classifier
-from discreet.linear.inputs import check_pair, is_table, join
+from discreet.linear.inputs import as_outcome, as_weights, check_pair, is_table, join
+from discreet.sources.base import check_lengths
 
 Floats = NDArray[np.float64]
 
@@ -70,3 +71,22 @@ class PerturbedClassifier(Classifier, PerturbedModel):
         places = (eta > 0).astype(int) if eta.ndim == 1 else eta.argmax(axis=1)
         labels: NDArray[Any] = self.classes_[places]
         return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose class is predicted rightly.
+
+        It is computed from the rows that are given, without noise: on private rows it is **confidential**.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features.
+        y : array or series
+            The class of each row, one of the declared ones.
+        sample_weight : array, optional
+            Weights of the rows.
+        """
+        classes = self.classes_.tolist() if hasattr(self, "classes_") else ()
+        predicted, true = codes(self.predict(X), classes), codes(as_outcome(y), classes)
+        check_lengths([len(predicted), len(true)])
+        return float(np.average(predicted == true, weights=as_weights(sample_weight, len(true))))

@@ -73,8 +73,13 @@ def declared_classes(classes: Any, y: Any) -> tuple[Any, ...]:
         values = np.asarray(y)
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             raise DataError("y holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
-        check_classification_targets(values)
-        found = np.unique(values)
+        try:
+            check_classification_targets(values)
+            found = np.unique(values)
+        except (TypeError, ValueError):  # which may quote labels
+            raise DataError(
+                "Unknown label type: y must hold a few labels of one kind, all numbers or all text."
+            ) from None
         if len(found) < 2:
             raise DataError("y holds one class only: a classifier needs at least two.")
         return tuple(found.tolist())
@@ -95,8 +100,13 @@ def codes(y: Any, classes: Sequence[Any]) -> Floats:
     """Places of the labels among the classes; an undeclared one is an error that does not say which."""
     values = np.asarray(y)
     places = np.full(len(values), -1.0)
-    for k, label in enumerate(classes):
-        places[np.asarray(values == label, dtype=bool)] = k
+    try:
+        for k, label in enumerate(classes):
+            places[np.asarray(values == label, dtype=bool)] = k
+    except (TypeError, ValueError):
+        raise DataError(
+            "y holds missing values, or entries that are no labels. Fill them, or leave out those rows."
+        ) from None
     if (places < 0).any():
         raise DataError("y holds a label that is not among the declared classes. Remedy: declare it, or recode y.")
     return places

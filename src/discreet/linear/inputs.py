@@ -77,6 +77,29 @@ def as_outcome(y: Any) -> Any:
     return np.ravel(y)
 
 
+def as_numbers(y: Any) -> Floats:
+    """Outcomes to compare predictions with, in a column each."""
+    if y is None:
+        raise DataError("The target y is None: give the outcome of every row.")
+    columns = as_table(y).columns if is_arrow(y) else [y if is_frame(y) else as_column(y)]
+    numbers = np.hstack([as_matrix("y", column, column=True).astype(float) for column in columns])
+    check_finite("y", numbers)
+    return numbers
+
+
+def as_weights(sample_weight: Any, rows: int) -> Floats | None:
+    """Weights of the rows of a score, which is a matter of whoever computes it: no release depends on them."""
+    if sample_weight is None:
+        return None
+    weights = as_matrix("sample_weight", sample_weight, column=True).astype(float)
+    check_finite("sample_weight", weights)
+    if weights.shape != (rows, 1):
+        raise DataError("sample_weight must be one column of weights, one for each row of X.")
+    if not weights.sum() > 0:
+        raise DataError("The weights in sample_weight must have a sum above 0.")
+    return weights[:, 0]
+
+
 def refuse_weights(sample_weight: Any) -> None:
     """Refuse weights of rows."""
     if sample_weight is not None:

@@ -11,6 +11,7 @@ from discreet.planning.result import Plan
 from discreet.planning.simulate import Expected
 from discreet.registry import DEFAULT
 from discreet.summary import Summary, number
+from discreet.text import printable
 from discreet.unavailable import Unavailable
 from discreet.units import coefficient_unit
 
@@ -113,7 +114,7 @@ def advice(plan: Plan) -> list[str]:
         for name in skipped:
             reasons.setdefault(plan.left_out[name], []).append(name)
         lines.append("Left out: " + "; ".join(f"{', '.join(names)} ({why})" for why, names in reasons.items()) + ".")
-    return lines
+    return [printable(line) for line in lines]
 
 
 def _which(plan: Plan) -> str:

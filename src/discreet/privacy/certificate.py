@@ -14,6 +14,7 @@ from discreet.privacy.coefficients import CoefficientEvent, UnaccountedEvent
 from discreet.privacy.events import Block, BlockEvent, Event, GaussianEvent, event_from_dict
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sampled import PublicOutcomesEvent, SampledEvent
+from discreet.text import printable
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ class Certificate:
     def words(self) -> str:
         """The certificate in plain words, a statement a paragraph."""
         g = self.guarantee
-        return "\n".join([_PROMISE[g.status].format(g=g, factor=_factor(g.epsilon)), *self._facts(), _LIMITS])
+        facts = [_PROMISE[g.status].format(g=g, factor=_factor(g.epsilon)), *self._facts(), _LIMITS]
+        return "\n".join(map(printable, facts))
 
     def _facts(self) -> list[str]:
         facts = [_NEIGHBORS[self.guarantee.neighbors]]

@@ -13,6 +13,7 @@ from discreet.effects import brief, effects
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block, BlockEvent, Event
 from discreet.summary import number
+from discreet.text import printable
 from discreet.unavailable import Unavailable
 from discreet.units import column_of
 
@@ -227,7 +228,7 @@ def citation(results: Fitted, date: str | None) -> tuple[str, str]:
 
 
 def latex(text: str) -> str:
-    r"""Text that BibTeX and LaTeX take as it is.
+    r"""Text that BibTeX and LaTeX take as it is, in one line.
 
     Examples
     --------
@@ -235,4 +236,4 @@ def latex(text: str) -> str:
     '50 \\% of a\\_b \\& \\{c\\}'
     """
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    return "".join(special.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter) for letter in text)
+    return "".join(special.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter) for letter in printable(text))
