@@ -259,7 +259,8 @@ WIDE = Domain(KINDS, missing="drop")
 NAMES = ",".join(VALUES)
 GOOD_LINE = ",".join(values[0] for values in VALUES.values())
 ODD = [(i, value) for i, values in enumerate(VALUES.values()) for value in values]
-LINE = st.lists(st.sampled_from(ODD), min_size=1, max_size=2).map(lambda odd: changed(GOOD_LINE, odd))
+LAST = st.sampled_from(VALUES["u"]).map(lambda value: changed(GOOD_LINE, [(5, value)]))
+LINE = LAST | st.lists(st.sampled_from(ODD), min_size=1, max_size=2).map(lambda odd: changed(GOOD_LINE, odd))
 LINE |= st.text(st.sampled_from('x,"\n\r 1.5'))
 
 
