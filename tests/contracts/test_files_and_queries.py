@@ -1,9 +1,12 @@
 """CSV files, folders, lazy frames, relations and streams: what is peculiar to each of them."""
 
 import builtins
+import contextlib
 import gzip
 import math
+import os
 import re
+import socket
 
 import duckdb
 import numpy as np
@@ -17,10 +20,13 @@ from hypothesis import strategies as st
 from offers import BAD_ROW, NUMBERS, PEOPLE, SECRET_LEVEL, TABLES, Producer, csv, people, refused
 from tables import full_text
 
-from discreet import Domain, DPLinearRegression, Moments, formula
+from discreet import Domain, DPLinearRegression, Moments, PrivateMoments, formula
 from discreet.errors import DataError, FileFormatError, ParameterError
+from discreet.files import read_json
+from discreet.schema import read_schema
 from discreet.sources import open_source
 from discreet.sources.csv import is_strict
+from discreet.sources.paths import column_kinds
 
 AB = Domain({"a": (0, 10), "c": ["x", "y"]})
 TABLE = pa.table({"a": [1.5, 2.0], "c": ["x", "y"]})
@@ -385,6 +391,90 @@ def test_a_file_twice(write, tmp_path):
     path = write(SAME["plain"])
     for paths in ([path, path], [path, tmp_path], [path, tmp_path / ".." / tmp_path.name / "people.csv"]):
         assert "named twice" in refused(paths, AB)
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_a_file_under_two_names(link, write, tmp_path):
+    path, other = write(SAME["plain"]), tmp_path / "again.csv"
+    link(path, other)
+    for paths in (tmp_path, [path, other], [other, tmp_path]):
+        said = refused(paths, AB)
+        assert "named twice" in said
+        assert "again.csv" in said
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_a_copy_of_a_file(ending, write, tmp_path):
+    """Files of equal size are copies only if all of their bytes agree, those far from the beginning too."""
+    (tmp_path / "below").mkdir()
+    for i, last in enumerate(["x", "y"]):
+        table = pa.table({"a": np.tile([1.5, 2.0], 10_000), "c": ["x"] * 19_999 + [last]})
+        if ending == ".parquet":
+            pq.write_table(table, tmp_path / f"{i}.parquet", compression="none")
+        else:
+            write(table.to_pandas().to_csv(index=False), f"{i}{ending}")
+    first, second = (tmp_path / f"{i}{ending}" for i in (0, 1))
+    Moments.from_source(tmp_path, AB)
+    copy = tmp_path / "below" / f"copy{ending}"
+    copy.write_bytes(second.read_bytes())
+    for paths in (tmp_path, [copy, second], [first, second, copy]):
+        said = refused(paths, AB)
+        assert "would count twice" in said
+        assert copy.name in said
+        assert second.name in said
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_files_without_rows_are_alike_and_harmless(ending, write, tmp_path):
+    for i in range(3):
+        if ending == ".parquet":
+            pq.write_table(TABLE[:0], tmp_path / f"{i}.parquet")
+        else:
+            write("a,c\n\n", f"{i}{ending}")
+    pq.write_table(TABLE, tmp_path / "full.parquet") if ending == ".parquet" else write(SAME["plain"], f"full{ending}")
+    assert Moments.from_source(tmp_path, AB) == GOOD
+
+
+def special(path, kind):
+    """Put something at a path that is not an ordinary file."""
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with contextlib.chdir(path.parent), socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names on this system")
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket"])
+@pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.parquet"])
+def test_what_is_not_a_file_is_refused_before_it_is_opened(kind, name, write, tmp_path):
+    """Opening a pipe without a writer would wait for ever."""
+    path = tmp_path / name
+    special(path, kind)
+    for paths in (path, tmp_path, [path, write(SAME["plain"], "more.csv")]):
+        assert f"{name} is a pipe, a socket or a device" in refused(paths, AB, error=FileFormatError)
+    with pytest.raises(FileFormatError, match="a pipe, a socket or a device"):
+        column_kinds(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names on this system")
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder"])
+@pytest.mark.parametrize("name", ["any.toml", "any.json", "any.npz"])
+def test_other_files_are_ordinary_too(kind, name, tmp_path):
+    special(tmp_path / name, kind)
+    for read in (read_schema, read_json, Domain.from_file, PrivateMoments.load, Moments.load):
+        with pytest.raises(FileFormatError, match=f"{name} is a "):
+            read(tmp_path / name)
+
+
+def test_a_link_to_nothing(write, tmp_path):
+    write(SAME["plain"])
+    (tmp_path / "more.csv").symlink_to(tmp_path / "gone.csv")
+    assert "There is no file more.csv" in refused(tmp_path, AB)
 
 
 def test_nothing_there(tmp_path):
