@@ -14,7 +14,7 @@ from discreet import derived
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.encoding import Floats
 from discreet.errors import FileFormatError, ParameterError
-from discreet.files import atomic_write
+from discreet.files import atomic_write, refuse_special
 from discreet.progress import Progress, as_progress
 from discreet.sources import open_source
 from discreet.summing import LIMB, Ints, Layout, Sampler, Total, carry, sum_up, threads
@@ -156,6 +156,7 @@ class Moments:
     def load(cls, path: str | Path) -> Moments:
         """Load what `save` wrote."""
         name, versions = Path(path).name, (*derived.VERSIONS, _WITH_OUTCOMES)
+        refuse_special(path)
         with Path(path).open("rb") as file:
             if file.readline(1000) != (_NOTE + "\n").encode():
                 raise FileFormatError(f"{name} is not a moments file of discreet.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import DomainError, FileFormatError
-from discreet.files import read_json
+from discreet.files import read_json, refuse_special
 
 _HEAD = """\
 # What is publicly known about the columns of this table.
@@ -61,6 +61,7 @@ def _key(name: str) -> str:
 def read_schema(path: str | Path) -> dict[str, Any]:
     """Read a schema file into the mapping that `Domain.from_dict` takes."""
     path = Path(path)
+    refuse_special(path)
     if path.suffix.lower() == ".json":
         facts = read_json(path)
     else:
