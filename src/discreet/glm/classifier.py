@@ -13,7 +13,7 @@ from discreet.domain import Categorical, Domain
 from discreet.glm.base import PerturbedModel
 from discreet.glm.outcome import Outcome, category, codes, declared_classes
 from discreet.linear.contract import Classifier
-from discreet.linear.inputs import as_outcome, as_weights, check_pair, is_table, join
+from discreet.linear.inputs import as_outcome, as_weights, check_pair, is_table
 from discreet.sources.base import check_lengths
 
 Floats = NDArray[np.float64]
@@ -43,7 +43,7 @@ class PerturbedClassifier(Classifier, PerturbedModel):
             domain, target = self._declared(X, name, {})
             outcome = category(domain, target)
             if is_table(X):
-                return join(X, y, target), domain, outcome
+                return (X, y), domain, outcome
             classes = outcome.classes or ()
         else:
             classes = declared_classes(self.classes, y)
@@ -53,7 +53,7 @@ class PerturbedClassifier(Classifier, PerturbedModel):
             facts["columns"][target] = {"low": 0, "high": len(classes) - 1}
             domain = Domain.from_dict(facts)
         check_pair(X, y if is_table(X) else np.zeros(len(y)))
-        return join(X, codes(y, classes), target), domain, Outcome(target, target, tuple(classes))
+        return (X, codes(y, classes)), domain, Outcome(target, target, tuple(classes))
 
     def _set(self, *args: Any, **options: Any) -> None:
         super()._set(*args, **options)

@@ -10,7 +10,7 @@ from discreet.errors import ParameterError
 from discreet.glm.base import PerturbedModel
 from discreet.glm.outcome import Outcome
 from discreet.linear.contract import Regressor
-from discreet.linear.inputs import check_pair, join
+from discreet.linear.inputs import check_pair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -31,7 +31,7 @@ class PerturbedRegressor(Regressor, PerturbedModel):
         domain, target = self._declared(X, name, {"bounds_y": self.bounds_y})
         outcome = self._outcome(domain, target)
         check_pair(X, y)
-        return join(X, y, target), domain, outcome
+        return (X, y), domain, outcome
 
     def _set(self, *args: Any, **options: Any) -> None:
         super()._set(*args, **options)

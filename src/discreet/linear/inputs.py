@@ -19,8 +19,7 @@ from discreet.encoding import Encoder
 from discreet.errors import DataError, DomainError, ParameterError
 from discreet.formula import formula as read_formula
 from discreet.sources import as_column, as_table, is_arrow, open_source
-from discreet.sources.arrays import as_array, as_matrix
-from discreet.sources.arrow import with_outcome
+from discreet.sources.arrays import as_cells, as_matrix
 from discreet.sources.base import check_lengths
 from discreet.sources.frames import is_frame, is_series
 
@@ -65,7 +64,7 @@ def as_outcome(y: Any) -> Any:
     y = as_column(y)
     if is_series(y) or isinstance(y, (pa.Array, pa.ChunkedArray)):
         return y
-    y = as_array("y", y)
+    y = as_cells("y", y)
     if y.ndim not in (1, 2) or (y.ndim == 2 and y.shape[1] != 1):
         raise DataError("y must have one column. For several outcomes use DPLinearRegression or ReuseCov.")
     if y.ndim == 2:
@@ -74,7 +73,7 @@ def as_outcome(y: Any) -> Any:
             DataConversionWarning,
             stacklevel=3,
         )
-    return np.ravel(y)
+    return y.ravel()
 
 
 def as_numbers(y: Any) -> Floats:
@@ -189,11 +188,6 @@ def design_names(domain: Domain, features: Sequence[str]) -> tuple[str, ...]:
     if not design:
         raise ParameterError("A model needs at least one feature, or an intercept.")
     return design
-
-
-def join(X: Any, y: Any, target: str) -> Any:
-    """X with its outcome, as a source of rows."""
-    return with_outcome(X, y, target) if isinstance(X, pa.Table) else (X, y)
 
 
 def design_matrix(X: Any, domain: Domain) -> Floats:
