@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ def declared_classes(classes: Any, y: Any) -> tuple[Any, ...]:
 
 def _found_classes(labels: list[Any]) -> tuple[Any, ...]:
     """The labels that there are, in order."""
-    if any(is_missing(label) or label in (np.inf, -np.inf) for label in labels):
+    if any(is_missing(label) or (isinstance(label, Real) and abs(label) == np.inf) for label in labels):
         raise DataError("y holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
     try:
         check_classification_targets(np.asarray(labels))
