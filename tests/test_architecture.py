@@ -13,8 +13,8 @@ import discreet
 
 ROOT = Path(discreet.__file__).parent
 LEVELS = {
-    "base": r"errors|unavailable|grid|checks|laplace|losses|columns|arrow_columns|contrasts|derived|domain|encoding"
-    r"|formula|parsing|schema|sensitivity|split|files|progress|starting|digits|randomness|samplers|noise"
+    "base": r"errors|text|unavailable|grid|checks|laplace|losses|columns|arrow_columns|values|contrasts|derived|domain"
+    r"|encoding|formula|parsing|schema|sensitivity|split|files|progress|starting|digits|randomness|samplers|noise"
     r"|ball|issuing|later|blas|drawing|privacy(\..*)?|napp\.(asked|augmented|noise|regularizers)",
     "public": r"released|saved|equations|results|models|penalised|selection|design|inference|reading|summary|units"
     r"|solve(\..*)?|effects|plots(\..*)?|report(\..*)?|comparison|pairs|fitted|glm\.results|theory(\..*)?"

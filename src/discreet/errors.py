@@ -14,8 +14,13 @@
 
     DiscreetWarning (UserWarning)        a choice that is legal and probably not wanted
 
-No message quotes a data value, a row or an exact count.
+No message quotes a data value, a row or an exact count. What a message quotes of names, levels, files and arguments is
+escaped, so that it cannot do anything to whoever reads it.
 """
+
+from __future__ import annotations
+
+from discreet.core.text import printable
 
 MISSING = (
     "leave out those rows by missing='drop', in Domain or above [columns] in a schema, or fill them before the release"
@@ -23,7 +28,17 @@ MISSING = (
 """What to do about missing values."""
 
 
-class DiscreetError(Exception):
+class _Printable(Exception):  # noqa: N818
+    """What carries a message of one line, or of several; a line break inside of one is escaped."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__(*map(printable, lines))
+
+    def __str__(self) -> str:
+        return "\n".join(self.args)
+
+
+class DiscreetError(_Printable):
     """Base class of every exception of this package."""
 
 
@@ -54,11 +69,8 @@ class GuaranteeError(DiscreetError):
 class NotReleasedError(DiscreetError, KeyError):
     """A statistic was asked for that the release does not hold."""
 
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
 
-
-class DiscreetWarning(UserWarning):
+class DiscreetWarning(_Printable, UserWarning):
     """A choice that is legal and probably not wanted."""
 
 

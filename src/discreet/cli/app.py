@@ -149,7 +149,7 @@ def release(
         console.print_json({"release": str(path), "certificate": released.certificate.to_dict()})
         return
     console.certificate(released.certificate)
-    console.say(f"\nThe release is in {path}. Fit models to it with: discreet model {path} --target NAME")
+    console.say("", f"The release is in {path}. Fit models to it with: discreet model {path} --target NAME")
 
 
 @app.command(epilog="Example: discreet model people.release.json --target income --features age,sex")
@@ -221,7 +221,7 @@ def select(
     if json:
         console.print_json(selection.to_dict())
     else:
-        console.say(selection.summary())
+        console.say(*selection.summary().split("\n"))
 
 
 @app.command(epilog="Example: discreet check people.release.json")

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
+from discreet.core.text import printable
 from discreet.domain.columns import Categorical
 from discreet.domain.derived import MAX_POWER, features_for, uses
 from discreet.domain.domain import Domain
@@ -61,7 +62,8 @@ class Parser:
 
     def fail(self, place: int, message: str) -> NoReturn:
         """Refuse the formula and point at the place."""
-        raise ParameterError(f"{message}:\n  {self.text}\n  {' ' * place}^") from None
+        before = printable(self.text[:place])
+        raise ParameterError(f"{message}:", f"  {self.text}", f"  {' ' * len(before)}^") from None
 
     # ------------------------------------------------------------ text to tokens
 

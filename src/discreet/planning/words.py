@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from discreet.core.text import printable
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT, Numeric
 from discreet.domain.columns import from_days
@@ -113,7 +114,7 @@ def advice(plan: Plan) -> list[str]:
         for name in skipped:
             reasons.setdefault(plan.left_out[name], []).append(name)
         lines.append("Left out: " + "; ".join(f"{', '.join(names)} ({why})" for why, names in reasons.items()) + ".")
-    return lines
+    return [printable(line) for line in lines]
 
 
 def _which(plan: Plan) -> str:

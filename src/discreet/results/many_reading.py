@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.text import printable
 from discreet.core.unavailable import Unavailable
 from discreet.errors import DataError, ParameterError
 from discreet.results.summary import Summary, number
@@ -160,7 +161,7 @@ def draw_heatmap(fitted: ManyResults, values: str, ax: Any) -> Any:
     ax.figure.colorbar(image, ax=ax, label=titles[values])
     for names, place in ((fitted.names, ax.xaxis), (fitted.targets, ax.yaxis)):
         if len(names) <= LABELS:
-            place.set_ticks(range(len(names)), names)
+            place.set_ticks(range(len(names)), [printable(name) for name in names])
     ax.tick_params(axis="x", rotation=90)
     ax.set_xlabel("regressor")
     ax.set_ylabel("outcome")

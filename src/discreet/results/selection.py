@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.text import printable
 from discreet.domain import CONSTANT
 from discreet.privacy.certificate import Certificate
 from discreet.released.moments import PrivateMoments
@@ -73,16 +74,17 @@ class Selection:
     def summary(self) -> str:
         """A table, the most probable variables first."""
         g = self.certificate.guarantee
-        width = max(len(name) for name in [*self.names, "variable"])
+        names = [printable(name) for name in self.names]
+        width = max(map(len, [*names, "variable"]))
         lines = [
-            f"Which variables explain {self.target}",
+            f"Which variables explain {printable(self.target)}",
             f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}",
             "",
             f"{'variable':<{width}}  probability      coef if in  verdict",
         ]
         for i in np.argsort(-self.probability, kind="stable"):
-            name, p, coef = self.names[i], self.probability[i], self.coef[i]
-            lines.append(f"{name:<{width}}  {p:>11.3f}  {number(coef):>14}  {self.verdict(name)}")
+            p, coef = self.probability[i], self.coef[i]
+            lines.append(f"{names[i]:<{width}}  {p:>11.3f}  {number(coef):>14}  {self.verdict(self.names[i])}")
         return "\n".join(lines)
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.text import printable
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
 from discreet.privacy.certificate import Certificate
@@ -132,6 +133,7 @@ def _legend(figure: Any, axes: Any) -> None:
 
 def _label(name: str, words: str) -> str:
     """A name in one line or two, with the range where there is room."""
+    name = printable(name)
     if len(name) <= LINE:
         return f"{name} ({words})" if words and len(name) + len(words) < LINE else name
     name = short(name, 2 * LINE)
@@ -140,7 +142,7 @@ def _label(name: str, words: str) -> str:
 
 def _step(found: Effects) -> float:
     """Inches a row."""
-    long = any(len(name) > LINE for name in found.names)
+    long = any(len(printable(name)) > LINE for name in found.names)
     return 0.36 if len(found.names) <= 8 or long else 0.28 if len(found.names) <= 16 else 0.205
 
 

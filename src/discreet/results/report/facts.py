@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.core.text import printable
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.columns import Categorical, Column
@@ -227,7 +228,7 @@ def citation(results: Fitted, date: str | None) -> tuple[str, str]:
 
 
 def latex(text: str) -> str:
-    r"""Text that BibTeX and LaTeX take as it is.
+    r"""Text that BibTeX and LaTeX take as it is, in one line.
 
     Examples
     --------
@@ -235,4 +236,4 @@ def latex(text: str) -> str:
     '50 \\% of a\\_b \\& \\{c\\}'
     """
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    return "".join(special.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter) for letter in text)
+    return "".join(special.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter) for letter in printable(text))
