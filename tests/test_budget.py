@@ -9,12 +9,13 @@ import threading
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 
-from discreet import AdaSSP, Budget, BudgetError, Domain, DPLinearRegression, Moments, release
+from discreet import AdaSSP, Budget, BudgetError, Domain, DPLinearRegression, Moments, ReuseCov, release
 from discreet.errors import DataError, ParameterError
 from discreet.privacy import gdp
 
@@ -219,6 +220,87 @@ def test_relations_are_not_mixed():
         release(MOMENTS, epsilon=0.1, delta=1e-6, neighbors="replace-one")
     with Budget(1, 1e-6, neighbors="replace-one"):
         release(MOMENTS, epsilon=0.1, delta=1e-6, neighbors="replace-one")
+
+
+# ---------------------------------------------------------------- outcomes that are public
+
+OUTCOMES = pd.DataFrame({"u": X[:, 0], "v": -X[:, 1]})
+REPLACE = {"neighbors": "replace-one"}
+DECLARED = Domain.from_bounds(["a", "b"], ["u", "v"], bounds_X=(-1, 1), bounds_y=(-1, 1))
+WHOLE_ROWS = Moments.from_source((X, OUTCOMES.to_numpy()), DECLARED, targets=["u", "v"])
+
+
+def spend_public(outcomes=("u", "v"), epsilon=0.2, **options):
+    Y = OUTCOMES[list(outcomes)]
+    options = {"association": "projection"} | REPLACE | options
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    return model(epsilon, ReuseCov, **options).fit(frame, Y if len(outcomes) > 1 else Y[outcomes[0]])
+
+
+@pytest.mark.parametrize("outcomes", [("u", "v"), ("v",)])
+@pytest.mark.parametrize("options", [{}, {"subsample": 0.5}, {"published": "004"}])
+def test_a_budget_for_whole_rows_refuses_public_outcomes(outcomes, options, monkeypatch):
+    """A release that protects the features only is not added to those that protect whole rows."""
+    monkeypatch.setattr(sys.modules["discreet.gate.many"], "_noisy", lambda *_: pytest.fail("noise was drawn"))
+    for budget in (Budget(1, 1e-6, **REPLACE), Budget(9, 0.009, adding=True, **REPLACE)):
+        with budget, pytest.raises(BudgetError, match=r"'v' as public .* Nothing was released"):
+            spend_public(outcomes, **options)
+        assert budget.to_dict()["releases"] == []
+
+
+def test_one_of_several_budgets_may_refuse_public_outcomes():
+    with Budget(1, 1e-6, **REPLACE) as outer, Budget(1, 1e-6, public_outcomes=["u", "v"], **REPLACE) as inner:
+        with pytest.raises(BudgetError, match="as public"):
+            spend_public()
+        release(WHOLE_ROWS, epsilon=0.1, delta=1e-6, **REPLACE)
+    assert outer.mu_spent == inner.mu_spent > 0
+
+
+def test_a_budget_for_features_holds_both_and_says_so():
+    with Budget(1, 1e-6, public_outcomes=["u", "v"], **REPLACE) as budget:
+        mus = [spend_public(["v"]).certificate_.events[0].mu, spend_public().certificate_.events[0].mu]
+        mus += [release(WHOLE_ROWS, epsilon=0.2, delta=1e-6, **REPLACE).certificate.events[0].mu]
+        assert budget.mu_spent == gdp.compose(mus)
+    assert "not protecting 'u' and 'v'" in repr(budget)
+    account = budget.to_dict()
+    assert account["public_outcomes"] == ["u", "v"]
+    assert [one.get("public_outcomes") for one in account["releases"]] == [["v"], ["u", "v"], None]
+
+
+def test_every_public_outcome_must_be_named():
+    """What is public in one release is private in another: together they would protect nothing."""
+    with Budget(1, 1e-6, public_outcomes=["v"], **REPLACE) as budget:
+        spend_public(["v"])
+        with pytest.raises(BudgetError, match="takes 'u' as public"):
+            spend_public()
+        assert len(budget.to_dict()["releases"]) == 1
+
+
+def test_a_level_of_a_category_is_charged_as_its_column():
+    domain = Domain({"a": (-1, 1), "c": ["x", "y"]})
+    rows = pd.DataFrame({"a": X[:, 0], "c": np.where(X[:, 1] > 0, "x", "y")})
+    many = ReuseCov(epsilon=0.1, delta=1e-6, domain=domain, association="projection", **REPLACE)
+    with Budget(1, 1e-6, public_outcomes=["c"], **REPLACE) as budget:
+        many.fit_source(rows, ["c[y]"])
+    assert budget.to_dict()["releases"][0]["public_outcomes"] == ["c"]
+    with Budget(1, 1e-6, public_outcomes=["c[y]"], **REPLACE), pytest.raises(BudgetError, match="takes 'c' as"):
+        many.fit_source(rows, ["c[y]"])
+
+
+@pytest.mark.parametrize("given", ["u", 3, None, [1], {"public_outcomes": ["u"], "neighbors": "add-remove"}])
+def test_bad_public_outcomes_are_refused(given):
+    options = given if isinstance(given, dict) else {"public_outcomes": given} | REPLACE
+    with pytest.raises(ParameterError, match="public_outcomes"):
+        Budget(1, 1e-6, **options)
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"), [({"epsilon": 1}, "delta"), ({"delta": 1e-6}, "epsilon"), ({}, "epsilon")]
+)
+def test_what_is_missing_of_a_promise_is_named(given, missing):
+    with pytest.raises(ParameterError, match=f"{missing} is required") as caught:
+        Budget(**given)
+    assert "rows=" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

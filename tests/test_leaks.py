@@ -11,12 +11,20 @@ import pickletools
 import re
 import struct
 import warnings
+from decimal import Decimal
+from functools import cache
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from tables import full_text
 
 from discreet import (
@@ -32,15 +40,19 @@ from discreet import (
     DPPoissonRegression,
     Moments,
     ObjectivePerturbation,
+    OutputPerturbation,
     PrivateMoments,
     ReuseCov,
+    TrivialRegressor,
     compare,
     release,
 )
+from discreet.data.inputs import as_outcome
 from discreet.data.rows import Rows
 from discreet.errors import DataError, DiscreetError, DiscreetWarning
 from discreet.gate.posterior import Ridge
 from discreet.gate.randomness import OSEntropy, SeededEntropy
+from discreet.models.outcome import declared_classes
 from discreet.papers import registry
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.results import results
@@ -596,3 +608,200 @@ def test_a_ridge_fit_under_way_shows_nothing():
     private = Ridge(Moments.from_source(FRAME, DOMAIN), ("(intercept)", "age", "share"), "income", 2000.0)
     assert_clean(repr(private))
     assert repr(private) == "Ridge(3 coordinates, confidential)"
+
+
+# -------------------------------------------------------------------- scores, and all else that scikit-learn calls
+
+PLAIN = {"epsilon": 5, "delta": 1e-6, "bounds_X": (0, [90, 1]), "rows": 2000, "n_jobs": 1, "random_state": 0}
+FITTED = {
+    "linear": lambda: SSP(**PLAIN, bounds_y=(0, 200_000)).fit(NUMBERS, Y.to_numpy()),
+    "named": lambda: DPLinearRegression(epsilon=5, delta=1e-6, domain=DOMAIN, random_state=0).fit(X, Y),
+    "many": lambda: ReuseCov(epsilon=5, delta=1e-6, domain=DOMAIN, random_state=0).fit(
+        FRAME[["region", "age"]], FRAME[["share", "income"]]
+    ),
+    "trivial": lambda: TrivialRegressor(bounds_y=(0, 200_000)).fit(NUMBERS, Y),
+    "coefficients": lambda: OutputPerturbation(**PLAIN, bounds_y=(0, 200_000)).fit(NUMBERS, Y.to_numpy()),
+    "objective": lambda: ObjectivePerturbation(**PLAIN, bounds_y=(0, 200_000)).fit(NUMBERS, Y.to_numpy()),
+    "counts": lambda: DPPoissonRegression(**PLAIN, bounds_y=(0, 20)).fit(NUMBERS, np.arange(ROWS) % 7),
+    "classes": lambda: DPLogisticRegression(**PLAIN, classes=["no", "yes"]).fit(NUMBERS, LABELS),
+    "numbered classes": lambda: DPLinearSVC(**PLAIN, classes=[0, 1]).fit(NUMBERS, np.arange(ROWS) % 2),
+    "named classes": lambda: DPLogisticRegression(epsilon=5, delta=1e-6, domain=PERTURBED, random_state=0).fit(
+        WITH_MORE[["age", "share"]], WITH_MORE["bought"]
+    ),
+    "NAPP": lambda: NAPP(**PLAIN, bounds_y=(0, 200_000)).fit(NUMBERS, Y.to_numpy()),
+    "NAPP classes": lambda: NAPP(**PLAIN, loss="logistic", classes=["no", "yes"]).fit(NUMBERS, LABELS),
+}
+LABELS = np.where(np.arange(ROWS) % 2, "yes", "no")
+OBJECTS = [*Y[:-1].tolist(), object()]
+OUTCOMES = {
+    "words": np.where(np.arange(ROWS) == 17, WORD, LABELS),
+    "words in a series": pd.Series(np.where(np.arange(ROWS) == 17, WORD, LABELS)),
+    "a word among numbers": np.array([*Y[:-1], WORD], dtype=object),
+    "a word among numbers in a series": spoiled("income", WORD)["income"],
+    "a word in a list": [*Y[:-1].tolist(), WORD],
+    "numbers as text": Y.astype(str),
+    "numbers as text in an array": Y.astype(str).to_numpy(),
+    "text as categories": Y.astype(str).astype("category"),
+    "text of pandas": Y.astype("string"),
+    "text of arrow": pa.array(Y.astype(str)),
+    "text of polars": pl.Series("income", Y.astype(str).tolist()),
+    "text in a frame": Y.astype(str).to_frame(),
+    "text in a table": pa.table({"income": Y.astype(str)}),
+    "text in a frame of polars": pl.DataFrame({"income": Y.astype(str).tolist()}),
+    "bytes": Y.astype(str).to_numpy().astype("S"),
+    "continuous": Y,
+    "continuous in an array": Y.to_numpy(),
+    "missing": Y.where(SECRETS[2] != Y),
+    "missing in an array": Y.where(SECRETS[2] != Y).to_numpy(),
+    "NA": Y.astype("Float64").where(SECRETS[2] != Y),
+    "NA among objects": Y.astype(object).where(SECRETS[2] != Y, pd.NA),
+    "None among objects": [*Y[:-1].tolist(), None],
+    "infinite": Y.replace(SECRETS[2], math.inf).to_numpy(),
+    "objects": np.array(OBJECTS, dtype=object),
+    "dates": pd.to_datetime(Y.round(), unit="D"),
+    "dates in an array": pd.to_datetime(Y.round(), unit="D").to_numpy(),
+    "spans of time": pd.to_timedelta(Y.round(), unit="D"),
+    "complex": Y.to_numpy().astype(complex),
+    "huge": [*Y[:-1].astype(int).tolist(), 10**400],
+    "decimals": [*map(Decimal, Y[:-1].tolist()), Decimal("NaN")],
+    "ragged": ragged([[value] for value in Y]),
+    "arrays in cells": pd.Series([np.array([value, 1.0]) for value in Y]),
+    "lists in cells": pd.Series([[value] for value in Y]),
+    "dicts": [{"income": value} for value in Y],
+    "lists of arrow": pa.array([[value] for value in Y]),
+    "dictionary of arrow": pa.array(Y.astype(str)).dictionary_encode(),
+    "sparse": sparse.csr_array(Y.to_numpy()[:, None]),
+    "sparse of pandas": Y.astype(pd.SparseDtype("float", SECRETS[2])),
+    "masked": np.ma.masked_equal(Y.to_numpy(), SECRETS[2]),
+    "structured": np.array([(value, 1) for value in Y], dtype=[("a", float), ("b", int)]),
+    "short": Y[:-1],
+    "short text": LABELS[:-1],
+    "long": np.append(Y, SECRETS[0]),
+    "transposed": Y.to_numpy()[None],
+    "two columns": FRAME[["age", "income"]].to_numpy(),
+    "two columns, named": FRAME[["age", "income"]],
+    "two columns of text": FRAME[["age", "income"]].astype(str),
+    "two columns of a table": pa.Table.from_pandas(FRAME[["age", "region"]]),
+    "three dimensions": Y.to_numpy()[None, None],
+    "one number": SECRETS[0],
+    "one word": WORD,
+    "a mapping": {"income": Y.tolist()},
+    "a set": set(Y.tolist()),
+    "a generator": (value for value in Y),
+    "none": None,
+}
+"""An outcome in every odd container; for some models it is a good one, which is no harm here."""
+
+
+@cache
+def fitted(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return FITTED[kind]()
+
+
+def features_for(kind):
+    return {"named": X, "many": FRAME[["region", "age"]], "named classes": FRAME[["age", "share"]]}.get(kind, NUMBERS)
+
+
+def fails_cleanly(call):
+    """Make a call that may fail: what it says then is searched, with warnings; our own errors only."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            call()
+        except DiscreetError as error:
+            assert_clean(full_text(error), IN_WORDS)
+    for warning in caught:
+        assert_clean(str(warning.message), IN_WORDS)
+
+
+@pytest.mark.parametrize("case", OUTCOMES)
+@pytest.mark.parametrize("kind", FITTED)
+def test_scores_quote_nothing(kind, case, capfd):
+    fails_cleanly(lambda: fitted(kind).score(features_for(kind), OUTCOMES[case]))
+    fails_cleanly(lambda: fitted(kind).score(OUTCOMES[case], OUTCOMES[case]))
+    good = LABELS if "classes" in kind else Y
+    fails_cleanly(lambda: fitted(kind).score(features_for(kind), good, sample_weight=OUTCOMES[case]))
+    assert_clean("".join(capfd.readouterr()), IN_WORDS)
+
+
+@pytest.mark.parametrize("case", OUTCOMES)
+@pytest.mark.parametrize("kind", ["linear", "named", "many", "trivial", "classes", "named classes"])
+def test_fits_and_predictions_quote_nothing(kind, case, capfd):
+    model = clone(fitted(kind))
+    fails_cleanly(lambda: model.fit(features_for(kind), OUTCOMES[case]))
+    fails_cleanly(lambda: model.fit(OUTCOMES[case], Y))
+    if kind != "trivial" and OUTCOMES[case] is not None:
+        fails_cleanly(lambda: model.fit(features_for(kind), Y, OUTCOMES[case]))
+    names = ["predict", "predict_proba", "decision_function"]
+    for name in (name for name in names if hasattr(fitted(kind), name)):
+        fails_cleanly(lambda name=name: getattr(fitted(kind), name)(OUTCOMES[case]))
+    if kind != "trivial":
+        predict = getattr(fitted(kind).results_, "predict", None)
+        fails_cleanly(lambda: None if predict is None else predict(OUTCOMES[case]))
+    assert_clean("".join(capfd.readouterr()), IN_WORDS)
+
+
+@pytest.mark.parametrize("case", OUTCOMES)
+def test_labels_that_are_public_are_quoted_no_more(case):
+    fails_cleanly(lambda: declared_classes("public", as_outcome(OUTCOMES[case])))
+
+
+def test_scores_are_those_of_scikit_learn():
+    weights = np.random.default_rng(1).uniform(0, 2, ROWS)
+    for kind in ("linear", "named", "trivial", "coefficients", "objective", "counts", "NAPP"):
+        model, features = fitted(kind), features_for(kind)
+        for given in (Y, Y.to_numpy(), Y.tolist(), pa.array(Y), pl.Series("income", Y.tolist()), Y.to_frame()):
+            for w in (None, weights):
+                assert model.score(features, given, w) == r2_score(Y, model.predict(features), sample_weight=w)
+    both, model = FRAME[["share", "income"]], fitted("many")
+    for given in (both, both.to_numpy(), pa.Table.from_pandas(both), pl.from_pandas(both)):
+        wanted = r2_score(both, model.predict(features_for("many")))
+        assert model.score(features_for("many"), given) == pytest.approx(wanted, rel=1e-9)
+    for kind, labels in (("classes", LABELS), ("numbered classes", np.arange(ROWS) % 2), ("NAPP classes", LABELS)):
+        for given in (
+            labels,
+            labels.tolist(),
+            pd.Series(labels),
+            pd.Series(labels).astype("category"),
+            pa.array(labels),
+        ):
+            for w in (None, weights):
+                wanted = accuracy_score(labels, fitted(kind).predict(NUMBERS), sample_weight=w)
+                assert fitted(kind).score(NUMBERS, given, w) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", FITTED)
+def test_scores_of_a_model_that_is_not_fitted(kind):
+    with pytest.raises(NotFittedError):
+        clone(fitted(kind)).score(features_for(kind), Y)
+
+
+def test_bad_weights_of_a_score_are_refused():
+    for weights in (np.zeros(ROWS), np.ones(ROWS - 1), np.full(ROWS, np.nan), np.ones((ROWS, 2))):
+        for kind, good in (("linear", Y), ("classes", LABELS)):
+            with pytest.raises(DataError, match="sample_weight"):
+                fitted(kind).score(NUMBERS, good, weights)
+
+
+@pytest.mark.parametrize("case", ["a word among numbers", "numbers as text in an array", "missing in an array"])
+def test_searches_and_cross_validation_quote_nothing(case, capfd):
+    """What scikit-learn reports of fits and scores that failed holds whole tracebacks."""
+    model = SSP(**PLAIN, bounds_y=(0, 200_000))
+    for call in (
+        lambda: cross_val_score(model, NUMBERS, OUTCOMES[case], cv=KFold(2)),
+        lambda: GridSearchCV(model, {"ridge": [1.0, 2.0]}, cv=KFold(2), refit=False).fit(NUMBERS, OUTCOMES[case]),
+        lambda: cross_validate(fitted("trivial"), NUMBERS, OUTCOMES[case], cv=KFold(2), error_score="raise"),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            said = ""
+            try:
+                call()
+            except ValueError as error:
+                said = full_text(error)
+        said += "".join(str(warning.message) for warning in caught)
+        assert_clean(said, IN_WORDS)
+        assert "y must hold numbers" in said or "y holds missing" in said
+    assert_clean("".join(capfd.readouterr()), IN_WORDS)

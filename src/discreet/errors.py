@@ -1,4 +1,4 @@
-"""The exceptions that discreet raises.
+r"""The exceptions that discreet raises, and how what they quote is made printable.
 
 ::
 
@@ -14,8 +14,11 @@
 
     DiscreetWarning (UserWarning)        a choice that is legal and probably not wanted
 
-No message quotes a data value, a row or an exact count.
+No message quotes a data value, a row or an exact count. What a message quotes of names, levels, files and arguments is
+escaped, so that it cannot do anything to whoever reads it.
 """
+
+from __future__ import annotations
 
 MISSING = (
     "leave out those rows by missing='drop', in Domain or above [columns] in a schema, or fill them before the release"
@@ -23,7 +26,43 @@ MISSING = (
 """What to do about missing values."""
 
 
-class DiscreetError(Exception):
+def printable(text: str) -> str:
+    r"""Text for people's eyes, with everything escaped that is not meant to be seen, line breaks too.
+
+    Names, levels and units are public, and anybody may have chosen them: a file can hold any. What is escaped is what
+    Python's own `repr` escapes, by the Unicode categories behind `str.isprintable`:
+
+    * control characters (Cc), which move the cursor, clear the screen or break lines;
+    * format characters (Cf): marks, overrides and isolates that turn the direction of what follows, and characters of
+      no width, which make two names look alike. Joiners, which some scripts use inside words, are among them: a name
+      with one stays readable, and shows that there is one;
+    * lone surrogates (Cs), which no terminal or file can be sent, and characters for private use or not assigned (Co,
+      Cn), which look different, or like nothing, from one reader to the next;
+    * separators (Z) other than the space.
+
+    A backslash stays as it is, so text that was escaped is not changed when it is escaped again.
+
+    Examples
+    --------
+    >>> print(printable("income\x1b[2J"), printable("a\n\u202eb"), printable("Größe (m²)"))
+    income\x1b[2J a\n\u202eb Größe (m²)
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+class _Printable(Exception):  # noqa: N818
+    """What carries a message of one line, or of several; a line break inside of one is escaped."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__(*map(printable, lines))
+
+    def __str__(self) -> str:
+        return "\n".join(self.args)
+
+
+class DiscreetError(_Printable):
     """Base class of every exception of this package."""
 
 
@@ -54,11 +93,8 @@ class GuaranteeError(DiscreetError):
 class NotReleasedError(DiscreetError, KeyError):
     """A statistic was asked for that the release does not hold."""
 
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
 
-
-class DiscreetWarning(UserWarning):
+class DiscreetWarning(_Printable, UserWarning):
     """A choice that is legal and probably not wanted."""
 
 

@@ -1,8 +1,12 @@
 """CSV files, folders, lazy frames, relations and streams: what is peculiar to each of them."""
 
 import builtins
+import contextlib
 import gzip
 import math
+import os
+import re
+import socket
 
 import duckdb
 import numpy as np
@@ -11,11 +15,17 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
 from offers import BAD_ROW, NUMBERS, PEOPLE, SECRET_LEVEL, TABLES, Producer, csv, people, refused
 from tables import full_text
 
-from discreet import Domain, DPLinearRegression, Moments, formula
+from discreet import Domain, DPLinearRegression, Moments, PrivateMoments, formula
+from discreet.core.files import read_json
 from discreet.data.sources import open_source
+from discreet.data.sources.csv import is_strict
+from discreet.data.sources.paths import column_kinds
+from discreet.domain.schema import read_schema
 from discreet.errors import DataError, FileFormatError, ParameterError
 
 AB = Domain({"a": (0, 10), "c": ["x", "y"]})
@@ -110,8 +120,11 @@ SAME = {
     "byte order mark": b"\xef\xbb\xbfa,c\n1.5,x\n2,y\n",
     "tabs": "a\tc\n1.5\tx\n2\ty\n",
     "quoted": '"a","c"\n"1.5","x"\n"2","y"\n',
-    "other columns": 'u,c,v,a\n"un\nused, ""1""",x,2001-01-01,1.5\n,y,,2e0\n',
-    "a name with a line end": 'a,"u\nv",c\n1.5,1,x\n2,2,y\n',
+    "other columns": 'u,c,v,a\n"unused, ""1""",x,2001-01-01,1.5\n,y,,2e0\n',
+    "names with delimiters": '"u;;;",c,a\n1,x,1.5\n"",y,2\n',
+    "blank lines": "a,c\n\n1.5,x\n\r\n\n2,y\n\n",
+    "quotes at the end": 'u,a,c\n"""",1.5,"x"\n"""""",2,"y"',
+    "other columns are not text": b"a,c,u\n1.5,x,\xff\x00\n2,y,\xe4",
 }
 
 
@@ -191,6 +204,158 @@ def test_csv_columns(write):
     assert "stands twice" in refused(write("a;c;a\n1;x;2\n"), AB, column="a")
 
 
+# ---------------------------------------------------------------- a row of a CSV file is one line
+
+LOOSE = {
+    "left open": '1,x,"{}',
+    "left open in a declared column": '1,"x,{}',
+    "closed in the next line": '1,x,"{}\n2,y,{}"',
+    "a line break": '1,x,"{}\n"',
+    "a carriage return": '1,x,"{}\r"',
+    "a carriage return without quotes": "1,x,{}\r2,y,{}",
+    "inside bare text": '1,x,{} 5" wide',
+    "after bare text": '1,x,{}"',
+    "text after a quote": '1,x,"{}" wide',
+    "text before a quote": '1,x, "{}"',
+    "quotes that are not doubled": '1,x,"{} "so" {}"',
+    "one quote": '1,x,"',
+    "three quotes": '1,x,"""',
+}
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.csv.gz"])
+@pytest.mark.parametrize("loose", LOOSE.values(), ids=LOOSE.keys())
+def test_a_line_that_is_not_a_row_by_itself_is_refused(loose, name, write):
+    """The text stands in a column that nobody declared; the line is the last, the first, or among others."""
+    line = loose.replace("{}", SECRET_LEVEL) + "\n"
+    others = '1,x,\n2,y,"it is ""so"", or so"\n' * 250
+    for lines in (line, line[:-1], line + others, others + line, others + line + others):
+        said = refused(write("a,c,u\n" + lines, name), AB, error=FileFormatError)
+        assert name in said
+        assert "write the table as Parquet" in said
+
+
+@pytest.mark.parametrize("first", ['a,c,"u\nv"', 'a,c,"u', 'a,c,u"v', 'a,c,"u"v', "a,c,u\rv"])
+def test_names_are_one_line(first, write):
+    assert "one row" in refused(write(first + "\n1,x,\n" + '1,x,"\n' * 3), AB, error=FileFormatError)
+
+
+def test_a_file_of_carriage_returns_is_refused(write):
+    assert "one row" in refused(write("a,c\r1.5,x\r2,y\r"), AB, error=FileFormatError)
+
+
+@pytest.mark.parametrize("line", ["1,x", "1,x,u,u", "1;x;u", " ", ",,,"])
+def test_every_line_has_a_value_for_each_name(line, write):
+    text = "a,c,u\n" + "1,x,u\n" * 10 + line + "\n" + "1,x,u\n" * 10
+    assert "same columns" in refused(write(text), AB, error=FileFormatError)
+
+
+NUMBERS_AS_TEXT = ["1.5", "-2", "1e400", " 3", '"4"', "nan", "NA", "", '""', "inf", "x", "\ufeff1", '1"']
+DATES = ["2001-02-03", "1890-01-01", "2001-02-03 04:05", "2001-02-03T04:05:06Z", '"2001-02-03"', "NaN", "2001"]
+VALUES = {
+    "c": ["x", "y", "\ufeffx", '"y"', "NA", "", "z", '"x', '"x\ny"', '\ufeff"x"'],
+    "a": NUMBERS_AS_TEXT,
+    "d": DATES,
+    "g": ["0", "3", " 3", "03", "3.0", "null", '"0"'],
+    "b": ["true", "false", "1", "0", "TRUE", "", '"1"', "2"],
+    "u": ["u", "\ufeff", '"a, b"', '"a ""b"""', '""', '"', '5"', '"5" "', '"\n"', "\r", "\x00", "1,2"],
+}
+KINDS = {"a": (0, 10), "c": ["x", "y", "\ufeffx"], "d": ("1990-01-01", "2020-01-01"), "g": [0, 3], "b": bool}
+WIDE = Domain(KINDS, missing="drop")
+NAMES = ",".join(VALUES)
+GOOD_LINE = ",".join(values[0] for values in VALUES.values())
+ODD = [(i, value) for i, values in enumerate(VALUES.values()) for value in values]
+LAST = st.sampled_from(VALUES["u"]).map(lambda value: changed(GOOD_LINE, [(5, value)]))
+LINE = LAST | st.lists(st.sampled_from(ODD), min_size=1, max_size=2).map(lambda odd: changed(GOOD_LINE, odd))
+LINE |= st.text(st.sampled_from('x,"\n\r 1.5'))
+
+
+def changed(line, odd):
+    """A line with other values in some places."""
+    values = line.split(",")
+    for i, value in odd:
+        values[i] = value
+    return ",".join(values)
+
+
+def either(lines, end, path):
+    """The moments of a CSV file, or None where it is refused."""
+    path.write_bytes((NAMES + end + "".join(line + end for line in lines)).encode())
+    try:
+        return Moments.from_source(path, WIDE, n_jobs=1)
+    except (DataError, FileFormatError):
+        return None
+
+
+def rows(moments):
+    """How many rows were summed, times a constant."""
+    return moments.integers([0], [0])[0]
+
+
+@pytest.mark.parametrize("read", [8, 1 << 22])
+@settings(max_examples=60, deadline=None)
+@given(lines=st.lists(st.just(GOOD_LINE) | LINE, max_size=4), line=LINE, end=st.sampled_from(["\n", "\r\n", "\n\n"]))
+def test_a_line_adds_its_own_row_and_changes_no_other(read, lines, line, end, tmp_path_factory):
+    """moments(file and line) - moments(file) is the line's own z z', wherever it stands and however bytes are read."""
+    path = tmp_path_factory.getbasetemp() / "any.csv"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("discreet.data.sources.csv._READ", read)
+        alone = either([line], end, path)
+        others = [one for one in lines if either([one], end, path)]
+        rest = either(others, end, path)
+        assert rest is not None
+        for place in {0, len(others) // 2, len(others)}:
+            both = either([*others[:place], line, *others[place:]], end, path)
+            assert both == (None if alone is None else rest + alone)
+        one = either([GOOD_LINE], end, path)
+    if alone is not None:
+        assert rows(alone) <= rows(one) * (1 + line.count("\n"))
+        event("a row" if rows(alone) else "no row")
+
+
+@given(st.text(st.sampled_from('a,"\r\n'), max_size=12))
+def test_strict_lines_are_those_of_the_grammar(text):
+    """The check of whole blocks agrees with the grammar, spelled out for one line at a time."""
+    value = r'(?:"(?:[^"\r\n]|"")*"|[^",\r\n]*)'
+    row = re.compile(rf"{value}(?:,{value})*\r?")
+    by_line = all(row.fullmatch(line) for line in text.split("\n"))
+    assert is_strict(f"\n{text}\n".encode(), ",") == by_line
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.csv.gz"])
+def test_long_lines_are_read_and_those_too_long_refused(name, write, monkeypatch):
+    monkeypatch.setattr("discreet.data.sources.csv._READ", 1 << 10)
+    monkeypatch.setattr("discreet.data.sources.csv._LONGEST", 1 << 12)
+    for before in range(0, 3000, 97):
+        rows = "1,x,\n" * (before // 5) + "\n" * (before % 5)
+        expected = Moments.from_source(write("a,c,u\n" + rows + "1,x,\n", name), AB)
+        for end in ("\n", ""):
+            longest = "1,x," + "u" * ((1 << 12) - 4)
+            assert Moments.from_source(write("a,c,u\n" + rows + longest + end, name), AB) == expected
+            too_long = "a,c,u\n" + rows + longest + "u" + end
+            assert "Parquet" in refused(write(too_long, name), AB, error=FileFormatError)
+    assert "Parquet" in refused(write("a,c," + "u" * (1 << 12), name), AB, error=FileFormatError)
+
+
+def test_lines_longer_than_what_is_read_at_once(write):
+    expected = Moments.from_source(write("a,c,u\n1.5,x,\n2,y,\n"), AB)
+    assert Moments.from_source(write("a,c,u\n1.5,x," + "u" * (5 << 20) + "\n2,y,\n"), AB) == expected
+    refused(write("a,c,u\n1.5,x," + SECRET_LEVEL * (2 << 20) + "\n2,y,\n"), AB, error=FileFormatError)
+
+
+def test_each_file_of_a_list_is_read_by_itself(write):
+    paths = [write("a,c\n1.5,x\n", "one.csv"), write('u;c;a\n"a,c";y;2\n', "two.csv")]
+    assert Moments.from_source(paths, AB) == GOOD
+    assert Moments.from_source([*paths, write("c\ta\n", "three.csv")], AB) == GOOD
+
+
+def test_a_file_whose_names_change_after_it_was_opened_is_refused(write):
+    source = open_source(write("a,c\n1,x\n"), AB)
+    write("c,a\nx,1\n")
+    with pytest.raises(FileFormatError, match="has changed"):
+        list(source.parts(10))
+
+
 def test_a_file_without_names_tells_nothing(write):
     refused(write(f"918273,{SECRET_LEVEL}\n1.5,x\n"), AB, column="a")
 
@@ -226,6 +391,90 @@ def test_a_file_twice(write, tmp_path):
     path = write(SAME["plain"])
     for paths in ([path, path], [path, tmp_path], [path, tmp_path / ".." / tmp_path.name / "people.csv"]):
         assert "named twice" in refused(paths, AB)
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_a_file_under_two_names(link, write, tmp_path):
+    path, other = write(SAME["plain"]), tmp_path / "again.csv"
+    link(path, other)
+    for paths in (tmp_path, [path, other], [other, tmp_path]):
+        said = refused(paths, AB)
+        assert "named twice" in said
+        assert "again.csv" in said
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_a_copy_of_a_file(ending, write, tmp_path):
+    """Files of equal size are copies only if all of their bytes agree, those far from the beginning too."""
+    (tmp_path / "below").mkdir()
+    for i, last in enumerate(["x", "y"]):
+        table = pa.table({"a": np.tile([1.5, 2.0], 10_000), "c": ["x"] * 19_999 + [last]})
+        if ending == ".parquet":
+            pq.write_table(table, tmp_path / f"{i}.parquet", compression="none")
+        else:
+            write(table.to_pandas().to_csv(index=False), f"{i}{ending}")
+    first, second = (tmp_path / f"{i}{ending}" for i in (0, 1))
+    Moments.from_source(tmp_path, AB)
+    copy = tmp_path / "below" / f"copy{ending}"
+    copy.write_bytes(second.read_bytes())
+    for paths in (tmp_path, [copy, second], [first, second, copy]):
+        said = refused(paths, AB)
+        assert "would count twice" in said
+        assert copy.name in said
+        assert second.name in said
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_files_without_rows_are_alike_and_harmless(ending, write, tmp_path):
+    for i in range(3):
+        if ending == ".parquet":
+            pq.write_table(TABLE[:0], tmp_path / f"{i}.parquet")
+        else:
+            write("a,c\n\n", f"{i}{ending}")
+    pq.write_table(TABLE, tmp_path / "full.parquet") if ending == ".parquet" else write(SAME["plain"], f"full{ending}")
+    assert Moments.from_source(tmp_path, AB) == GOOD
+
+
+def special(path, kind):
+    """Put something at a path that is not an ordinary file."""
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with contextlib.chdir(path.parent), socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names on this system")
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket"])
+@pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.parquet"])
+def test_what_is_not_a_file_is_refused_before_it_is_opened(kind, name, write, tmp_path):
+    """Opening a pipe without a writer would wait for ever."""
+    path = tmp_path / name
+    special(path, kind)
+    for paths in (path, tmp_path, [path, write(SAME["plain"], "more.csv")]):
+        assert f"{name} is a pipe, a socket or a device" in refused(paths, AB, error=FileFormatError)
+    with pytest.raises(FileFormatError, match="a pipe, a socket or a device"):
+        column_kinds(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names on this system")
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder"])
+@pytest.mark.parametrize("name", ["any.toml", "any.json", "any.npz"])
+def test_other_files_are_ordinary_too(kind, name, tmp_path):
+    special(tmp_path / name, kind)
+    for read in (read_schema, read_json, Domain.from_file, PrivateMoments.load, Moments.load):
+        with pytest.raises(FileFormatError, match=f"{name} is a "):
+            read(tmp_path / name)
+
+
+def test_a_link_to_nothing(write, tmp_path):
+    write(SAME["plain"])
+    (tmp_path / "more.csv").symlink_to(tmp_path / "gone.csv")
+    assert "There is no file more.csv" in refused(tmp_path, AB)
 
 
 def test_nothing_there(tmp_path):

@@ -1,4 +1,4 @@
-"""Tables and words for the terminal."""
+"""Tables and words for the terminal. Whatever is printed is escaped here first, names and arguments included."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, printable
 
 if TYPE_CHECKING:
     from discreet.privacy.certificate import Certificate, Finding
@@ -48,14 +48,21 @@ def print_json(body: Any) -> None:
     sys.stdout.write(json.dumps(body, indent=2, allow_nan=False) + "\n")
 
 
-def say(text: str) -> None:
-    """Print a line as it is, for the terminal to wrap."""
-    out.print(text, markup=False, soft_wrap=True)
+def plain(text: str) -> Text:
+    """Text without markup, escaped."""
+    return Text(printable(text))
 
 
-def say_error(text: str) -> None:
-    """Print a line on standard error."""
-    err.print(text, markup=False, soft_wrap=True)
+def say(*lines: str) -> None:
+    """Print lines as they are, for the terminal to wrap."""
+    for line in lines:
+        out.print(plain(line), soft_wrap=True)
+
+
+def say_error(*lines: str) -> None:
+    """Print lines on standard error."""
+    for line in lines:
+        err.print(plain(line), soft_wrap=True)
 
 
 def progress(*, quiet: bool) -> bool:
@@ -74,9 +81,9 @@ def table(
     say(title)
     grid = Table(header_style="bold")
     for i, column in enumerate(columns):
-        grid.add_column(column, justify="right" if i in numeric else "left", overflow="fold", no_wrap=i in whole)
+        grid.add_column(plain(column), justify="right" if i in numeric else "left", overflow="fold", no_wrap=i in whole)
     for row in rows:
-        grid.add_row(*map(Text, row))
+        grid.add_row(*map(plain, row))
     out.print(grid)
 
 
@@ -85,18 +92,18 @@ def summary(read: Summary) -> None:
     say(read.title)
     facts = Table(box=None, show_header=False, pad_edge=False)
     for name, text in read.facts:
-        facts.add_row(Text(name), Text(text))
+        facts.add_row(plain(name), plain(text))
     out.print(facts)
     for places in _fitting(read):
         grid = Table(header_style="bold", box=rich.box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         for i in places:
             side: JustifyMethod = "right" if read.is_numeric(i) else "left"
-            grid.add_column(Text(read.columns[i]), justify=side, overflow="fold", width=_width(read, i))
+            grid.add_column(plain(read.columns[i]), justify=side, overflow="fold", width=_width(read, i))
         for row in read.rows:
-            grid.add_row(*(Text(row[i]) for i in places))
+            grid.add_row(*(plain(row[i]) for i in places))
         out.print(grid)
     for line in read.notes:
-        out.print(Text(line))
+        out.print(plain(line))
 
 
 def _width(read: Summary, i: int) -> int:
@@ -126,7 +133,7 @@ def say_public(path: Path, certified: Certificate, *, models: bool) -> None:
     advice = f"It is public: publish it{more}."
     if certified.guarantee.status == "claimed":
         advice = "Its promise is a paper's, and we do not vouch for it: read the certificate before you publish it."
-    say(f"\nThe release is in {path}. {advice}")
+    say("", f"The release is in {path}. {advice}")
 
 
 def say_where(report: Path | None) -> None:
@@ -154,8 +161,8 @@ def findings(found: Sequence[Finding]) -> None:
 def certificate(certified: Certificate) -> None:
     """Print a certificate in plain words."""
     out.print("\n[bold]Certificate[/bold]")
-    for statement in certified.words().splitlines():
-        out.print(Text(f"- {statement}"))
+    for statement in certified.words().split("\n"):
+        out.print(plain(f"- {statement}"))
 
 
 def guarded(command: Callable[[], Any]) -> int:
@@ -173,7 +180,7 @@ def guarded(command: Callable[[], Any]) -> int:
             return output_closed()
         except (Exception, KeyboardInterrupt) as error:
             if stopped or isinstance(error, (KeyboardInterrupt, typer.Abort)):
-                return _fail("Stopped. No file is half-written: each is complete or as it was.", 130)
+                return _fail("Stopped. No file is half-written: each is complete or as it was.", code=130)
             return _explain(error)
 
 
@@ -199,26 +206,34 @@ def _noting_ctrl_c() -> Iterator[list[int]]:
 
 def _explain(error: BaseException) -> int:
     if isinstance(error, DiscreetError):
-        return _fail(str(error), 2)
+        return _fail(*error.args, code=2)
     if isinstance(error, OSError):
-        return _fail(f"{error.strerror or 'The file cannot be used'}: {Path(str(error.filename or '')).name}", 2)
+        return _fail(f"{error.strerror or 'The file cannot be used'}: {Path(str(error.filename or '')).name}", code=2)
     if hasattr(error, "show") and hasattr(error, "exit_code"):
         with contextlib.suppress(BrokenPipeError, SystemExit):  # nobody reads it; its exit code is still told
-            error.show()
+            _show(error)
         return int(error.exit_code)
     if os.environ.get("DISCREET_DEBUG"):
         raise error
     return _fail(
         f"An internal error of kind {type(error).__name__}. Its details are hidden, for they may quote data; "
         "the curator can see them with DISCREET_DEBUG=1.",
-        2,
+        code=2,
     )
 
 
+def _show(error: Any) -> None:
+    """What the command line's own errors say: a line or more, which quote arguments."""
+    words = "\n".join(map(printable, error.format_message().split("\n")))
+    error.format_message = lambda: words
+    error.show()
+
+
 def _warn(message: Warning | str, *_: Any) -> None:
-    err.print(Text("Warning: ", "bold yellow") + Text(str(message)), soft_wrap=True)
+    err.print(Text("Warning: ", "bold yellow") + plain(str(message)), soft_wrap=True)
 
 
-def _fail(message: str, code: int) -> int:
-    err.print(Text("Error: ", "bold red") + Text(message), soft_wrap=True)
+def _fail(message: str, *more: str, code: int) -> int:
+    err.print(Text("Error: ", "bold red") + plain(message), soft_wrap=True)
+    say_error(*more)
     return code

@@ -80,7 +80,7 @@ def demo(
     cells = [number(plain[name]) for name in model.results_.params]
     console.summary(model.results_.summary().with_column("non-private", cells, at=2))
     console.certificate(model.certificate_)
-    console.say(f"\nThe table is in {data}, its schema in {schema}.")
+    console.say("", f"The table is in {data}, its schema in {schema}.")
     console.say(f"The release is in {release}. Check it with: discreet check {release}")
     console.say_where(report)
 

@@ -50,7 +50,7 @@ def pdp(
         console.print_json(facts | {"out": str(out), "picture": str(picture)})
         return
     _show(facts, found)
-    console.say(f"\nWritten, readable by you alone: {out}, {picture}. {NOTE}")
+    console.say("", f"Written, readable by you alone: {out}, {picture}. {NOTE}")
 
 
 def _agree(schema: Domain, certificate: Certificate) -> None:

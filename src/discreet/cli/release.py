@@ -67,4 +67,4 @@ def release(
         console.print_json({"release": str(path), "certificate": released.certificate.to_dict()})
         return
     console.certificate(released.certificate)
-    console.say(f"\nThe release is in {path}. Fit models to it with: discreet model {path} --target NAME")
+    console.say("", f"The release is in {path}. Fit models to it with: discreet model {path} --target NAME")

@@ -63,7 +63,7 @@ def reproduce(
 
 def _run(runner: Any, r: Any, size: str, folder: Path | None, out: Path, jobs: int, fresh: bool) -> None:
     if r.needs_data and folder is None:
-        console.err.print(f"Left out: {r.name} needs the studies' data. Name their folder: --data or DISCREET_DATA.")
+        console.say_error(f"Left out: {r.name} needs the studies' data. Name their folder: --data or DISCREET_DATA.")
         return
     runner.run(r, size, folder, out, jobs, fresh=fresh)
     for finding in r.judge(runner.stored(r.name, out)[0]):

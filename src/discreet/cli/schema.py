@@ -36,7 +36,7 @@ def schema_init(
     if any(kind == "any" for _, kind in columns):
         console.say("Names were taken from the first line of the CSV file, which must not be a person's.")
     for name in sorted({name for name, _ in columns} - {name for name, _ in known}):
-        console.err.print(f"Left out: column {name!r}, whose type cannot be used.", markup=False)
+        console.say_error(f"Left out: column {name!r}, whose type cannot be used.")
 
 
 @app.command("check", epilog="Example: discreet schema check people.toml people.parquet")

@@ -24,4 +24,4 @@ def select(
     if json:
         console.print_json(selection.to_dict())
     else:
-        console.say(selection.summary())
+        console.say(*selection.summary().split("\n"))

@@ -98,8 +98,16 @@ def _is_whole(body: dict[str, Any]) -> bool:
         return False
 
 
+def refuse_special(path: str | Path) -> None:
+    """Refuse a folder, a pipe, a socket or a device, before it is opened: that may never end."""
+    if Path(path).exists() and not Path(path).is_file():
+        what = "a folder" if Path(path).is_dir() else "a pipe, a socket or a device"
+        raise FileFormatError(f"{Path(path).name} is {what}. Save its content as a file, and name that one.")
+
+
 def read_json(path: str | Path) -> Any:
     """Read JSON text, with an error that names the file."""
+    refuse_special(path)
     try:
         return json.loads(Path(path).read_bytes(), object_pairs_hook=_once)
     except FileFormatError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from discreet.errors import NotReleasedError
+from discreet.errors import NotReleasedError, printable
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Unavailable:
     reason: str
 
     def __str__(self) -> str:
-        return self.what
+        return printable(self.what)
 
     def __repr__(self) -> str:
-        return f"<{self.what}: {self.reason}>"
+        return f"<{self}: {printable(self.reason)}>"
 
     def __bool__(self) -> bool:
         return False

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.data.sources import open_source
-from discreet.data.sources.arrays import as_array
+from discreet.data.sources import is_arrow, open_source
+from discreet.data.sources.arrays import as_matrix
 from discreet.data.sources.frames import is_frame
 from discreet.domain import Domain
 from discreet.domain.encoding import ONE, Encoder
@@ -72,9 +72,9 @@ def bin_of(z: NDArray[np.float64]) -> NDArray[np.intp]:
 
 def only(source: Any, domain: Domain, column: str) -> Any:
     """The part of a source that holds one column, where columns have no names."""
-    if isinstance(source, tuple) and not is_frame(source[0]) and column == list(domain.columns)[-1]:
-        y = as_array("y", source[1])
-        return y[:, None] if y.ndim == 1 else y
+    named = isinstance(source, tuple) and (is_frame(source[0]) or is_arrow(source[0]))
+    if isinstance(source, tuple) and not named and column == list(domain.columns)[-1]:
+        return as_matrix("y", source[1], column=True)
     if isinstance(source, np.ndarray) and source.ndim == 2:
         place = list(domain.columns).index(column)
         return source[:, place : place + 1]

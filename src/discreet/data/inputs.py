@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from discreet.data.sources import as_column, as_table, is_arrow, open_source
-from discreet.data.sources.arrays import as_array, as_matrix
-from discreet.data.sources.arrow import with_outcome
+from discreet.data.sources.arrays import as_cells, as_matrix
 from discreet.data.sources.base import check_lengths
 from discreet.data.sources.frames import is_frame, is_series
 from discreet.domain import Domain, derived
@@ -64,7 +63,7 @@ def as_outcome(y: Any) -> Any:
     y = as_column(y)
     if is_series(y) or isinstance(y, (pa.Array, pa.ChunkedArray)):
         return y
-    y = as_array("y", y)
+    y = as_cells("y", y)
     if y.ndim not in (1, 2) or (y.ndim == 2 and y.shape[1] != 1):
         raise DataError("y must have one column. For several outcomes use DPLinearRegression or ReuseCov.")
     if y.ndim == 2:
@@ -73,7 +72,30 @@ def as_outcome(y: Any) -> Any:
             DataConversionWarning,
             stacklevel=3,
         )
-    return np.ravel(y)
+    return y.ravel()
+
+
+def as_numbers(y: Any) -> Floats:
+    """Outcomes to compare predictions with, in a column each."""
+    if y is None:
+        raise DataError("The target y is None: give the outcome of every row.")
+    columns = as_table(y).columns if is_arrow(y) else [y if is_frame(y) else as_column(y)]
+    numbers = np.hstack([as_matrix("y", column, column=True).astype(float) for column in columns])
+    check_finite("y", numbers)
+    return numbers
+
+
+def as_weights(sample_weight: Any, rows: int) -> Floats | None:
+    """Weights of the rows of a score, which is a matter of whoever computes it: no release depends on them."""
+    if sample_weight is None:
+        return None
+    weights = as_matrix("sample_weight", sample_weight, column=True).astype(float)
+    check_finite("sample_weight", weights)
+    if weights.shape != (rows, 1):
+        raise DataError("sample_weight must be one column of weights, one for each row of X.")
+    if not weights.sum() > 0:
+        raise DataError("The weights in sample_weight must have a sum above 0.")
+    return weights[:, 0]
 
 
 def refuse_weights(sample_weight: Any) -> None:
@@ -165,11 +187,6 @@ def design_names(domain: Domain, features: Sequence[str]) -> tuple[str, ...]:
     if not design:
         raise ParameterError("A model needs at least one feature, or an intercept.")
     return design
-
-
-def join(X: Any, y: Any, target: str) -> Any:
-    """X with its outcome, as a source of rows."""
-    return with_outcome(X, y, target) if isinstance(X, pa.Table) else (X, y)
 
 
 def design_matrix(X: Any, domain: Domain) -> Floats:

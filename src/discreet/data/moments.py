@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.core.files import atomic_write
+from discreet.core.files import atomic_write, refuse_special
 from discreet.core.progress import Progress, as_progress
 from discreet.data.sources import open_source
 from discreet.data.summing import LIMB, Ints, Layout, Sampler, Total, carry, sum_up, threads
@@ -155,6 +155,7 @@ class Moments:
     def load(cls, path: str | Path) -> Moments:
         """Load what `save` wrote."""
         name, versions = Path(path).name, (*derived.VERSIONS, _WITH_OUTCOMES)
+        refuse_special(path)
         with Path(path).open("rb") as file:
             if file.readline(1000) != (_NOTE + "\n").encode():
                 raise FileFormatError(f"{name} is not a moments file of discreet.")

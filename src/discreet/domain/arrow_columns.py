@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,14 @@ from discreet.errors import MISSING, DataError
 
 Floats = NDArray[np.float64]
 
-_DAY = 86_400_000_000  # microseconds
+DAY = 86_400_000_000
+"""Microseconds of a day."""
+
+_TICKS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_WORDS = {4: np.int32, 8: np.int64, 16: np.int64, 32: np.int64}
+_EXACT = 1 << 53
+_EXACT_POWER = 22
+"""Whole numbers up to 2^53, and powers of ten up to this, are exact in float64, so their quotient is rounded once."""
 
 
 def kind(type_: pa.DataType) -> str:
@@ -47,27 +55,62 @@ def level_type(column: Categorical) -> pa.DataType:
 
 
 def numbers(array: pa.Array) -> Floats:
-    """Float64 values of a numeric or date column without nulls."""
+    """Float64 values of a numeric or date column without nulls; dates are counted in days."""
     if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
-        micro = array.cast(pa.timestamp("us", getattr(array.type, "tz", None)), safe=False).cast(pa.int64())
-        days: Floats = micro.to_numpy(zero_copy_only=False) / float(_DAY)
-        return days
+        return _days(array)
     if pa.types.is_decimal(array.type):
-        array = array.cast(pa.float64(), safe=False)
+        return decimals(array)
     values: Floats = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _days(array: pa.Array) -> Floats:
+    """Days since 1970 of moments, to the microsecond; what is finer is cut off towards the past."""
+    if pa.types.is_date32(array.type):
+        whole: Floats = array.cast(pa.int32()).to_numpy(zero_copy_only=False).astype(np.float64)
+        return whole
+    unit = "ms" if pa.types.is_date64(array.type) else array.type.unit
+    ticks = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    if unit == "ns":
+        ticks = ticks // 1000
+    elif unit != "us":
+        most = np.iinfo(np.int64).max // _TICKS[unit]
+        if len(ticks) and (ticks.min() < -most or ticks.max() > most):
+            raise OverflowError("a date too far away")
+        ticks = ticks * _TICKS[unit]
+    days: Floats = ticks / float(DAY)
+    return days
+
+
+def decimals(array: pa.Array) -> Floats:
+    """The nearest float64 of every decimal number of a column without nulls, whatever the scale of its type.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> decimals(pa.array([Decimal("0.10"), Decimal("-2.50")])).tolist()
+    [0.1, -2.5]
+    """
+    width, scale = array.type.byte_width, array.type.scale
+    words, end = max(1, width // 8), array.offset + len(array)
+    parts = np.frombuffer(array.buffers()[1] or b"", dtype=_WORDS[width], count=end * words).reshape(-1, words)
+    parts = parts[array.offset :]
+    low = parts[:, 0].astype(np.int64)
+    exact = (low >= -_EXACT) & (low <= _EXACT) & (parts[:, 1:] == (low >> 63)[:, None]).all(axis=1)
+    power = 10.0 ** min(abs(scale), _EXACT_POWER)
+    values: Floats = low * power if scale < 0 else low / power
+    rest = np.arange(len(array)) if abs(scale) > _EXACT_POWER else np.flatnonzero(~exact)
+    values[rest] = [float(value) for value in array.take(pa.array(rest)).to_pylist()]
     return values
 
 
 def codes(name: str, column: Categorical, array: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
     """Positions of the levels; an undeclared one is an error that names the column only."""
-    try:
-        if pa.types.is_dictionary(array.type):
-            found = _positions(array.dictionary, column).take(array.indices)
-        else:
-            found = _positions(array, column)
-    except pa.ArrowInvalid:  # a number that is not whole
-        found = None
-    if found is None or found.null_count:
+    if pa.types.is_dictionary(array.type):
+        found = _positions(array.dictionary, column).take(array.indices)
+    else:
+        found = _positions(array, column)
+    if found.null_count:
         raise DataError(
             f"Column {name!r} holds a category that is not declared. Remedy: add it to the levels in the schema, "
             f"from public knowledge, or recode it before the release.{_bounds_meant(column)}"
@@ -93,13 +136,22 @@ def read_column(array: pa.Array, name: str, column: Column) -> np.ndarray[Any, A
     array = plain(array, column)
     if array.null_count or (isinstance(column, Categorical) and _has_nan(array)):
         raise DataError(f"Column {name!r} has missing values. Remedy: {MISSING}.")
-    return numbers(array) if isinstance(column, Numeric) else codes(name, column, array)
+    if isinstance(column, Categorical):
+        return codes(name, column, array)
+    try:
+        return numbers(array)
+    except OverflowError:
+        raise DataError(
+            f"Column {name!r} holds dates that are too far away to be counted in microseconds. Remedy: mend them "
+            "before the release."
+        ) from None
 
 
 def plain(array: pa.Array, column: Column) -> pa.Array:
-    """A column; dictionary-encoded only where it is a category whose dictionary holds no null."""
-    if pa.types.is_dictionary(array.type) and (isinstance(column, Numeric) or array.dictionary.null_count):
-        array = array.dictionary_decode()
+    """A column; dictionary-encoded only where it is a category whose dictionary lacks no value."""
+    if pa.types.is_dictionary(array.type):
+        lacks = array.dictionary.null_count or _has_nan(array.dictionary)
+        array = array.dictionary_decode() if isinstance(column, Numeric) or lacks else array
     return array.cast(pa.string()) if pa.types.is_string_view(array.type) else array
 
 
@@ -108,5 +160,24 @@ def _has_nan(array: pa.Array) -> bool:
 
 
 def _positions(array: pa.Array, column: Categorical) -> pa.Array:
+    """Places among the levels, null for what is none of them; each entry is looked up by itself."""
     wide = level_type(column)
-    return pc.index_in(array.cast(wide), value_set=pa.array(column.levels, type=wide))
+    array = _whole(array) if pa.types.is_int64(wide) else array.cast(wide)
+    return pc.index_in(array, value_set=pa.array(column.levels, type=wide))
+
+
+def _whole(array: pa.Array) -> pa.Array:
+    """Whole numbers of 64 bits, exactly; null for numbers that are none."""
+    if pa.types.is_floating(array.type):
+        values = array.to_numpy(zero_copy_only=False).astype(np.float64)
+        whole = (np.rint(values) == values) & (np.abs(values) < 2.0**63)
+        return pa.array(np.where(whole, values, 0.0).astype(np.int64), mask=~whole)
+    if pa.types.is_uint64(array.type):
+        return pc.if_else(pc.less_equal(array, np.iinfo(np.int64).max), array, None).cast(pa.int64())
+    if pa.types.is_decimal(array.type):
+        return pa.array(map(_as_whole, array.to_pylist()), pa.int64())
+    return array.cast(pa.int64())
+
+
+def _as_whole(value: Decimal | None) -> int | None:
+    return int(value) if value is not None and value == int(value) and -(2**63) <= value < 2**63 else None

@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn
 from discreet.domain.columns import Categorical
 from discreet.domain.derived import MAX_POWER, features_for, uses
 from discreet.domain.domain import Domain
-from discreet.errors import DiscreetError, ParameterError
+from discreet.errors import DiscreetError, ParameterError, printable
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<name>[^\W\d]\w*(?:\.\w+)*)|`(?P<quoted>[^`]+)`|(?P<number>\d+)|(?P<sign>\*\*|[-~+:*^().]))"
@@ -61,7 +61,8 @@ class Parser:
 
     def fail(self, place: int, message: str) -> NoReturn:
         """Refuse the formula and point at the place."""
-        raise ParameterError(f"{message}:\n  {self.text}\n  {' ' * place}^") from None
+        before = printable(self.text[:place])
+        raise ParameterError(f"{message}:", f"  {self.text}", f"  {' ' * len(before)}^") from None
 
     # ------------------------------------------------------------ text to tokens
 

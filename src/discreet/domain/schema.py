@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from discreet.core.files import read_json
+from discreet.core.files import read_json, refuse_special
 from discreet.errors import DomainError, FileFormatError
 
 _HEAD = """\
@@ -52,12 +52,16 @@ def blank_schema(columns: Iterable[tuple[str, str]]) -> str:
 
 def _key(name: str) -> str:
     bare = name and all(c.isascii() and (c.isalnum() or c in "_-") for c in name)
-    return name if bare else json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if bare:
+        return name
+    quoted = json.dumps(name, ensure_ascii=False)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in quoted)
 
 
 def read_schema(path: str | Path) -> dict[str, Any]:
     """Read a schema file into the mapping that `Domain.from_dict` takes."""
     path = Path(path)
+    refuse_special(path)
     if path.suffix.lower() == ".json":
         facts = read_json(path)
     else:

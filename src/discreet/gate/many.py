@@ -154,7 +154,9 @@ def release_events(
     else:
         check_rows(exact.integers([0], [0])[0])
     mu = None if any(event.law is not None for event in events) else gdp.compose(event.mu for event in events)
-    release.charge(mu=mu, epsilon=certificate.epsilon)
+    public = [block for event in events if isinstance(event, PublicOutcomesEvent) for block in event.blocks]
+    columns = {exact.domain.entries[i].column for block in public for i in exact.domain.indices(block.columns)}
+    release.charge(mu=mu, epsilon=certificate.epsilon, public_outcomes=columns)
     values = tuple(
         tuple(_noisy(part, sd, source) for part, sd in zip(held, _sds(block), strict=True))
         for block, held in zip(blocks, parts, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,10 +39,13 @@ class Release:
             promise = replace(promise, status="simulation", reason=what)
         return cls(promise, method, checks.rows(rows), source)
 
-    def charge(self, mu: float | None = None, epsilon: float | None = None) -> None:
-        """Charge the budgets, before noise is drawn."""
+    def charge(
+        self, mu: float | None = None, epsilon: float | None = None, public_outcomes: Iterable[str] = ()
+    ) -> None:
+        """Charge the budgets, before noise is drawn; columns that are taken as public are part of the promise."""
         if type(self.source) is OSEntropy:
-            cost = Cost(self.promise.epsilon if epsilon is None else epsilon, self.promise.delta, mu)
+            epsilon = self.promise.epsilon if epsilon is None else epsilon
+            cost = Cost(epsilon, self.promise.delta, mu, frozenset(public_outcomes))
             charge(cost, self.promise.neighbors, self.method)
 
     def certify(self, domain: Domain, *events: Event, declared: Domain | None = None) -> Certificate:

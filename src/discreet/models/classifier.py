@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.data.inputs import check_pair, is_table, join
+from discreet.data.inputs import as_outcome, as_weights, check_pair, is_table
+from discreet.data.sources.base import check_lengths
 from discreet.domain import Categorical, Domain
 from discreet.models.contract import Classifier
 from discreet.models.outcome import Outcome, category, codes, declared_classes
@@ -42,7 +43,7 @@ class PerturbedClassifier(Classifier, PerturbedModel):
             domain, target = self._declared(X, name, {})
             outcome = category(domain, target)
             if is_table(X):
-                return join(X, y, target), domain, outcome
+                return (X, y), domain, outcome
             classes = outcome.classes or ()
         else:
             classes = declared_classes(self.classes, y)
@@ -52,7 +53,7 @@ class PerturbedClassifier(Classifier, PerturbedModel):
             facts["columns"][target] = {"low": 0, "high": len(classes) - 1}
             domain = Domain.from_dict(facts)
         check_pair(X, y if is_table(X) else np.zeros(len(y)))
-        return join(X, codes(y, classes), target), domain, Outcome(target, target, tuple(classes))
+        return (X, codes(y, classes)), domain, Outcome(target, target, tuple(classes))
 
     def _set(self, *args: Any, **options: Any) -> None:
         super()._set(*args, **options)
@@ -70,3 +71,22 @@ class PerturbedClassifier(Classifier, PerturbedModel):
         places = (eta > 0).astype(int) if eta.ndim == 1 else eta.argmax(axis=1)
         labels: NDArray[Any] = self.classes_[places]
         return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose class is predicted rightly.
+
+        It is computed from the rows that are given, without noise: on private rows it is **confidential**.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features.
+        y : array or series
+            The class of each row, one of the declared ones.
+        sample_weight : array, optional
+            Weights of the rows.
+        """
+        classes = self.classes_.tolist() if hasattr(self, "classes_") else ()
+        predicted, true = codes(self.predict(X), classes), codes(as_outcome(y), classes)
+        check_lengths([len(predicted), len(true)])
+        return float(np.average(predicted == true, weights=as_weights(sample_weight, len(true))))

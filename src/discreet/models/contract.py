@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.core import checks
-from discreet.data.inputs import as_features, design_matrix, is_table
+from discreet.data.inputs import as_features, as_numbers, as_weights, design_matrix, is_table
+from discreet.data.sources.base import check_lengths
 from discreet.domain import Domain
-from discreet.errors import DataError, ParameterError
+from discreet.errors import DataError, ParameterError, printable
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +34,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _poor_score(self) -> bool:
         epsilon = self.get_params(deep=False).get("epsilon")
         return not (checks.is_real(epsilon) and epsilon >= GOOD_SCORE)
+
+    def _html_repr(self) -> str:
+        """Scikit-learn's page, which lists the names of the coefficients as they are."""
+        return "\n".join(map(printable, super()._html_repr().split("\n")))
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
         """Names of the coefficients, in the order of `coef_`; a category has one for each level but the first.
@@ -91,6 +96,29 @@ class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
 
     many_outcomes: ClassVar[bool] = False
     """Whether y may have several columns."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of the predictions; of several outcomes, the mean of theirs.
+
+        It is computed from the rows that are given, without noise: on private rows it is **confidential**.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features.
+        y : array, series or table
+            The outcome, or the outcomes in the order of the predictions' columns.
+        sample_weight : array, optional
+            Weights of the rows.
+        """
+        from sklearn.metrics import r2_score  # slow to import
+
+        predicted, true = self.predict(X), as_numbers(y)
+        predicted = predicted[:, None] if predicted.ndim == 1 else predicted
+        check_lengths([len(predicted), len(true)])
+        if true.shape != predicted.shape:
+            raise DataError(f"y must have as many columns as there are predicted outcomes: {predicted.shape[1]}.")
+        return float(r2_score(true, predicted, sample_weight=as_weights(sample_weight, len(true))))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

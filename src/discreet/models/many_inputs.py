@@ -11,8 +11,7 @@ import pyarrow as pa
 from discreet.data.inputs import column_names, is_table, unnamed, with_intercept
 from discreet.data.moments import outcome_names
 from discreet.data.sources import as_table, is_arrow
-from discreet.data.sources.arrays import as_array, as_matrix
-from discreet.data.sources.arrow import with_outcome
+from discreet.data.sources.arrays import as_cells, as_matrix
 from discreet.data.sources.frames import is_frame, is_series
 from discreet.domain import Domain, derived
 from discreet.errors import DataError, DomainError, ParameterError
@@ -35,27 +34,19 @@ def as_outcomes(y: Any) -> Outcomes | None:
         return Outcomes(table, names, True) if len(names) > 1 else None
     if y is None or is_series(y) or isinstance(y, (pa.Array, pa.ChunkedArray)) or hasattr(y, "__arrow_c_stream__"):
         return None
-    array = as_array("y", y)
-    if array.ndim != 2 or array.shape[1] < 2:
+    cells = as_cells("y", y)
+    if cells.ndim != 2 or cells.shape[1] < 2:
         return None
-    matrix = as_matrix("y", array)
-    return Outcomes(matrix, [f"y{j}" for j in range(matrix.shape[1])], False)
+    return Outcomes(cells, [f"y{j}" for j in range(cells.shape[1])], False)
 
 
 def join_many(X: Any, outcomes: Outcomes) -> Any:
     """Features with their outcomes, as a source of rows."""
     Y, names = outcomes.values, outcomes.names
-    if isinstance(X, pa.Table):
-        columns = [Y[name] if is_table(Y) else Y[:, j] for j, name in enumerate(names)]
-        for name, column in zip(names, columns, strict=True):
-            X = with_outcome(X, column.to_numpy() if is_series(column) else column, name)
-        return X
-    if is_frame(X):
-        if isinstance(Y, pa.Table):
-            Y = {name: Y.column(name).to_numpy() for name in names}
-        return X, Y if is_frame(Y) else type(X)(Y, columns=names)
+    if is_table(X):
+        return X, Y if is_table(Y) else {name: Y[:, j] for j, name in enumerate(names)}
     if isinstance(Y, pa.Table):
-        return X, np.column_stack([Y.column(name).to_numpy() for name in names])
+        return X, np.hstack([as_matrix("y", column, column=True) for column in Y.columns])
     return X, as_matrix("y", Y)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from discreet.domain import Categorical, Domain, Numeric
+from discreet.domain.values import entries, is_missing
 from discreet.errors import DataError, ParameterError
 
 Floats = NDArray[np.float64]
@@ -70,14 +72,7 @@ def category(domain: Domain, target: str) -> Outcome:
 def declared_classes(classes: Any, y: Any) -> tuple[Any, ...]:
     """The classes of plain arrays: as declared, or the labels of y where those are declared to be public."""
     if isinstance(classes, str) and classes == PUBLIC:
-        values = np.asarray(y)
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            raise DataError("y holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
-        check_classification_targets(values)
-        found = np.unique(values)
-        if len(found) < 2:
-            raise DataError("y holds one class only: a classifier needs at least two.")
-        return tuple(found.tolist())
+        return _found_classes(entries(y))
     if classes is None:
         raise ParameterError(
             "Declare the classes of y: classes=[0, 1], or a domain whose outcome is a category. If the set of labels "
@@ -85,18 +80,51 @@ def declared_classes(classes: Any, y: Any) -> tuple[Any, ...]:
         )
     if isinstance(classes, str) or not isinstance(classes, (Sequence, np.ndarray)) or len(classes) < 2:
         raise ParameterError("classes must be a list of at least two labels, for example classes=[0, 1].")
-    listed = np.asarray(classes).tolist()
-    if len(set(listed)) < len(listed):
+    listed = [_label(label) for label in classes]
+    try:
+        twice = len(set(listed)) < len(listed)
+    except TypeError:
+        raise ParameterError("classes must be labels: numbers, text or truth values.") from None
+    if twice:
         raise ParameterError("A class is listed twice in classes.")
     return tuple(listed)
 
 
+def _found_classes(labels: list[Any]) -> tuple[Any, ...]:
+    """The labels that there are, in order."""
+    if any(is_missing(label) or (isinstance(label, Real) and abs(label) == np.inf) for label in labels):
+        raise DataError("y holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
+    try:
+        check_classification_targets(np.asarray(labels))
+        kinds = sorted({(type(label).__name__, label) for label in map(_label, labels)}, key=lambda pair: pair[0])
+        found = sorted({label: None for _, label in kinds})
+    except (TypeError, ValueError):  # which may quote labels
+        raise DataError("Unknown label type: y must hold a few labels of one kind, all numbers or all text.") from None
+    if len(found) < 2:
+        raise DataError("y holds one class only: a classifier needs at least two.")
+    return tuple(found)
+
+
+def _label(value: Any) -> Any:
+    """A label as the Python object that numpy's stands for."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def codes(y: Any, classes: Sequence[Any]) -> Floats:
-    """Places of the labels among the classes; an undeclared one is an error that does not say which."""
-    values = np.asarray(y)
-    places = np.full(len(values), -1.0)
-    for k, label in enumerate(classes):
-        places[np.asarray(values == label, dtype=bool)] = k
-    if (places < 0).any():
-        raise DataError("y holds a label that is not among the declared classes. Remedy: declare it, or recode y.")
-    return places
+    """Places of the labels among the classes, each found by its exact value and whatever the others are.
+
+    An undeclared label is an error that does not say which.
+
+    Examples
+    --------
+    >>> codes([2**53 + 1, 2.0**53], [2**53, 2**53 + 1]).tolist()
+    [1.0, 0.0]
+    """
+    known = {label: float(k) for k, label in enumerate(classes)}
+    try:
+        places = [known[label] for label in map(_label, entries(y))]
+    except (KeyError, TypeError):
+        raise DataError(
+            "y holds a label that is not among the declared classes. Remedy: declare it, or recode y."
+        ) from None
+    return np.array(places, dtype=np.float64)

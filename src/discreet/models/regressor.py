@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.data.inputs import check_pair, join
+from discreet.data.inputs import check_pair
 from discreet.domain import Domain, Numeric
 from discreet.errors import ParameterError
 from discreet.models.contract import Regressor
@@ -31,7 +31,7 @@ class PerturbedRegressor(Regressor, PerturbedModel):
         domain, target = self._declared(X, name, {"bounds_y": self.bounds_y})
         outcome = self._outcome(domain, target)
         check_pair(X, y)
-        return join(X, y, target), domain, outcome
+        return (X, y), domain, outcome
 
     def _set(self, *args: Any, **options: Any) -> None:
         super()._set(*args, **options)

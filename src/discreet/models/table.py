@@ -23,7 +23,6 @@ from discreet.data.inputs import (
     described_by,
     feature_names,
     is_table,
-    join,
     refuse_weights,
     with_intercept,
 )
@@ -108,7 +107,7 @@ class TableRegressor(Regressor, ABC):
         name = outcome_name(y)
         X, y = as_features(X), as_outcome(y)
         domain, features, target = self._describe(X, name or outcome_name(y))
-        return self._fit_rows(join(X, y, target), domain, Asked(target, features, promise, is_table(X)))
+        return self._fit_rows((X, y), domain, Asked(target, features, promise, is_table(X)))
 
     def fit_source(
         self, source: Any, target: str, features: Sequence[str] | None = None, *, progress: bool | Progress = False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT, Numeric
 from discreet.domain.columns import from_days
+from discreet.errors import printable
 from discreet.papers.registry import DEFAULT
 from discreet.planning.simulation import Expected
 from discreet.planning.wishes import Answer, Tighter
@@ -119,7 +120,7 @@ def advice(plan: Plan) -> list[str]:
         for name in skipped:
             reasons.setdefault(plan.left_out[name], []).append(name)
         lines.append("Left out: " + "; ".join(f"{', '.join(names)} ({why})" for why, names in reasons.items()) + ".")
-    return lines
+    return [printable(line) for line in lines]
 
 
 def _which(plan: Plan) -> str:

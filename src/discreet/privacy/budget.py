@@ -11,6 +11,7 @@ import math
 import multiprocessing
 import os
 import threading
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import TracebackType
@@ -18,7 +19,7 @@ from typing import Any, Self
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.errors import BudgetError
+from discreet.errors import BudgetError, ParameterError
 from discreet.privacy import gdp
 
 _active: list[Budget] = []
@@ -27,15 +28,19 @@ _lock = threading.RLock()
 
 @dataclass(frozen=True)
 class Cost:
-    """What one release is charged with: its promise, and its mu where it is Gaussian."""
+    """What one release is charged with: its promise, its mu if it is Gaussian, and the columns it takes as public."""
 
     epsilon: float
     delta: float
     mu: float | None = None
+    public_outcomes: frozenset[str] = frozenset()
 
-    def to_dict(self, *, adding: bool) -> dict[str, float]:
+    def to_dict(self, *, adding: bool) -> dict[str, Any]:
         """The part of it that counts."""
-        return {"epsilon": self.epsilon, "delta": self.delta} if adding or self.mu is None else {"mu": self.mu}
+        public = {"public_outcomes": sorted(self.public_outcomes)} if self.public_outcomes else {}
+        if adding or self.mu is None:
+            return {"epsilon": self.epsilon, "delta": self.delta} | public
+        return {"mu": self.mu} | public
 
 
 class Budget:
@@ -55,6 +60,10 @@ class Budget:
     adding : bool, optional
         True: add up the promises of all releases, Gaussian ones too. False: Gaussian releases only, exactly composed.
         By default the first release decides.
+    public_outcomes : sequence of str, optional
+        Columns that are declared **public**, with ``neighbors="replace-one"``. The promise is then about the other
+        columns of a row only, and releases that take these columns as public outcomes may stand beside ordinary ones.
+        By default the promise is about whole rows, and releases with public outcomes are refused.
 
     Examples
     --------
@@ -65,11 +74,27 @@ class Budget:
     """
 
     def __init__(
-        self, epsilon: float, delta: float, *, neighbors: Neighbors = "add-remove", adding: bool | None = None
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        neighbors: Neighbors = "add-remove",
+        adding: bool | None = None,
+        public_outcomes: Sequence[str] = (),
     ) -> None:
         self.epsilon = checks.epsilon(epsilon)
+        if delta is None:
+            raise ParameterError(
+                "delta is required: a budget is one (epsilon, delta) promise for all releases together. Choose it well "
+                "below one over the number of people, e.g. Budget(epsilon=1, delta=1e-6)."
+            )
         self.delta = checks.delta(delta)
         self.neighbors = checks.neighbors(neighbors)
+        self.public_outcomes = _columns(public_outcomes)
+        if self.public_outcomes and self.neighbors != "replace-one":
+            raise ParameterError(
+                'public_outcomes= needs neighbors="replace-one": no other release has public outcomes.'
+            )
         self._mu = gdp.mu(epsilon=self.epsilon, delta=self.delta)
         self.adding: bool | None = checks.choice("adding", adding, (None, True, False))
         self._spent: list[tuple[str, Cost]] = []
@@ -118,13 +143,15 @@ class Budget:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "neighbors": self.neighbors,
+            "public_outcomes": sorted(self.public_outcomes),
             "releases": [{"method": method} | cost.to_dict(adding=bool(self.adding)) for method, cost in self._spent],
             "epsilon_spent": self.epsilon_spent,
         }
 
     def __repr__(self) -> str:
         spent = f"spent {self.epsilon_spent:.4g} in {len(self._spent)} releases"
-        return f"Budget(epsilon={self.epsilon:g}, delta={self.delta:g}, {self.neighbors}; {spent})"
+        public = f", not protecting {_listed(self.public_outcomes)}" if self.public_outcomes else ""
+        return f"Budget(epsilon={self.epsilon:g}, delta={self.delta:g}, {self.neighbors}{public}; {spent})"
 
     def __reduce__(self) -> Any:
         raise TypeError("A Budget is not copied to other processes: each would spend it anew. Set one up in each.")
@@ -136,6 +163,13 @@ class Budget:
             raise BudgetError(
                 f"The budget is about {self.neighbors} neighbours and the release about {neighbors} ones: "
                 "their costs cannot be added. Use one relation for all."
+            )
+        if uncovered := cost.public_outcomes - self.public_outcomes:
+            raise BudgetError(
+                f"This release takes {_listed(uncovered)} as public and protects the others only, but the budget "
+                "protects these columns too: one figure for both would say too much. Remedy: a Budget of its "
+                "own for releases with public outcomes; or name them all in Budget(..., public_outcomes=[...]), "
+                "whose promise is then about the other columns only. Nothing was released."
             )
         adding = cost.mu is None if self.adding is None else self.adding
         if cost.mu is None and not adding:
@@ -177,6 +211,29 @@ def charge(cost: float | Cost, neighbors: Neighbors, method: str) -> None:
             if budget.adding is None:
                 budget.adding = cost.mu is None
             budget._spent.append((method, cost))
+
+
+def _columns(names: Any) -> frozenset[str]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ParameterError(f"public_outcomes must be a list of column names, got {names!r}.")
+    columns = list(names)
+    if not all(isinstance(name, str) for name in columns):
+        raise ParameterError(f"public_outcomes must be a list of column names, got {names!r}.")
+    return frozenset(columns)
+
+
+def _listed(columns: Collection[str]) -> str:
+    """Some columns by name, for a sentence.
+
+    Examples
+    --------
+    >>> _listed({"b", "a"}), _listed({"a", "b", "c", "d", "e"})
+    ("'a' and 'b'", "'a', 'b', 'c' and 2 more columns")
+    """
+    names = [repr(name) for name in sorted(columns)]
+    if len(names) > 4:
+        names[3:] = [f"{len(names) - 3} more columns"]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _is_worker() -> bool:

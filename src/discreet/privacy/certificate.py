@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.core import checks
 from discreet.domain import Domain
-from discreet.errors import DiscreetError, FileFormatError, GuaranteeError
+from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, printable
 from discreet.privacy import accounting, sensitivity
 from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
@@ -170,7 +170,8 @@ class Certificate:
     def words(self) -> str:
         """The certificate in plain words, a statement a paragraph."""
         g = self.guarantee
-        return "\n".join([_PROMISE[g.status].format(g=g, factor=_factor(g.epsilon)), *self._facts(), _LIMITS])
+        facts = [_PROMISE[g.status].format(g=g, factor=_factor(g.epsilon)), *self._facts(), _LIMITS]
+        return "\n".join(map(printable, facts))
 
     def _facts(self) -> list[str]:
         facts = [_NEIGHBORS[self.guarantee.neighbors]]

@@ -344,7 +344,7 @@ def _encoded(table: pa.Table, domain: Domain, names: Sequence[str]) -> Floats:
 def _matrix(X: Any, names: Sequence[str]) -> Floats:
     try:
         matrix = np.asarray(X, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError("X cannot be read as a matrix of numbers.") from None
     if matrix.ndim != 2 or matrix.shape[1] != len(names):
         raise DataError(f"X must be a matrix with {len(names)} columns: {', '.join(names)}.")

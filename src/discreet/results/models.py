@@ -12,7 +12,7 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.later import Later
 from discreet.domain import CONSTANT
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, printable
 from discreet.privacy.certificate import Certificate
 from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.moments import ReleasedMoments
@@ -280,16 +280,17 @@ class Selection:
 
     def summary(self) -> str:
         """A table, the most probable variables first."""
-        width = max(len(name) for name in [*self.names, "variable"])
+        names = [printable(name) for name in self.names]
+        width = max(map(len, [*names, "variable"]))
         lines = [
-            f"Which variables explain {self.target}",
+            f"Which variables explain {printable(self.target)}",
             promise(self.certificate.guarantee),
             "",
             f"{'variable':<{width}}  probability      coef if in  verdict",
         ]
         for i in np.argsort(-self.probability, kind="stable"):
-            name, p, coef = self.names[i], self.probability[i], self.coef[i]
-            lines.append(f"{name:<{width}}  {p:>11.3f}  {number(coef):>14}  {self.verdict(name)}")
+            p, coef = self.probability[i], self.coef[i]
+            lines.append(f"{names[i]:<{width}}  {p:>11.3f}  {number(coef):>14}  {self.verdict(self.names[i])}")
         return "\n".join(lines)
 
     def __str__(self) -> str:

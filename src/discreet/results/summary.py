@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.errors import DataError
+from discreet.errors import DataError, printable
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
 
@@ -20,6 +20,8 @@ SIMULATION = "SIMULATION: these numbers promise no privacy."
 @dataclass(frozen=True)
 class Summary:
     """A title, facts, one table and notes. `str` shows it as text, Jupyter as HTML; both hold the same words.
+
+    What is not meant to be seen is escaped once, here, so every way to show a summary is safe.
 
     Parameters
     ----------
@@ -55,6 +57,10 @@ class Summary:
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
     keys: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("title", "facts", "columns", "rows", "notes"):
+            object.__setattr__(self, name, _printable(getattr(self, name)))
 
     def with_fact(self, name: str, text: str) -> Summary:
         """The same with one more fact."""
@@ -133,6 +139,11 @@ class Summary:
 
         body = "".join(cells(row, "td") for row in self.rows)
         return f'<table class="values"><thead>{cells(self.columns, "th")}</thead><tbody>{body}</tbody></table>'
+
+
+def _printable(words: Any) -> Any:
+    """A text, or tuples of texts, escaped."""
+    return printable(words) if isinstance(words, str) else tuple(map(_printable, words))
 
 
 def _is_number(cell: str) -> bool:

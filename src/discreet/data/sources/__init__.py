@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from discreet.data.sources.arrays import ArraySource, as_array
+from discreet.data.sources.arrays import ArraySource, as_cells
 from discreet.data.sources.arrow import StreamSource, TableSource, is_stored, open_stream, with_outcome
 from discreet.data.sources.base import Source
 from discreet.data.sources.duckdb import RelationSource, is_relation
@@ -58,16 +59,35 @@ def as_table(value: Any) -> pa.Table:
 
 
 def _open_pair(X: Any, y: Any, domain: Domain) -> Source:
-    if is_arrow(X):
-        return TableSource(with_outcome(as_table(X), as_column(y), _outcome_name(y, domain)), domain)
-    if not is_frame(X):
+    if not is_arrow(X) and not is_frame(X):
         return ArraySource(X, y, domain)
+    outcomes = _outcomes(y, domain)
+    if is_frame(X):
+        columns = {str(name): X[name] for name in X.columns} | dict(outcomes)
+        return FrameSource(columns, [*X.columns, *(name for name, _ in outcomes)], domain)
+    table = as_table(X)
+    for name, values in outcomes:
+        if name in domain.inputs:
+            table = with_outcome(table, values, name, domain.inputs[name])
+    return TableSource(table, domain)
+
+
+def _outcomes(y: Any, domain: Domain) -> list[tuple[str, Any]]:
+    """The columns of y by name."""
+    if isinstance(y, Mapping):
+        return list(y.items())
     if is_frame(y):
-        outcomes, names = {str(name): y[name] for name in y.columns}, list(y.columns)
-    else:
-        names = [_outcome_name(y, domain)]
-        outcomes = {names[0]: y if is_series(y) else np.ravel(as_array("y", y))}
-    return FrameSource({str(name): X[name] for name in X.columns} | outcomes, [*X.columns, *names], domain)
+        return [(str(name), y.iloc[:, i]) for i, name in enumerate(y.columns)]
+    if is_arrow(y):
+        table = as_table(y)
+        return list(zip(table.column_names, table.columns, strict=True))
+    values = as_column(y)
+    if not is_series(values) and not isinstance(values, (pa.Array, pa.ChunkedArray)):
+        values = as_cells("y", values)
+        if values.ndim != 1 and values.size != len(values):
+            raise DataError("y must have one column, or columns with names: give a frame or a table.")
+        values = values.ravel()
+    return [(_outcome_name(y, domain), values)]
 
 
 def _outcome_name(y: Any, domain: Domain) -> str:

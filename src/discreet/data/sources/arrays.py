@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from scipy.sparse import issparse
 from discreet.data.sources.base import Source, check_lengths, spans
 from discreet.domain import Domain, Numeric
 from discreet.domain.encoding import Encoder, Floats
+from discreet.domain.values import FAILURES, floats
 from discreet.errors import DataError, DataTypeError
 
 
@@ -69,19 +71,19 @@ class ArraySource(Source):
         return rows
 
 
-def as_array(name: str, values: Any) -> np.ndarray[Any, Any]:
-    """An array of whatever was given; what a masked array hides is missing."""
+def as_cells(name: str, values: Any) -> np.ndarray[Any, Any]:
+    """An array whose entries are those given: one that has a type keeps it, the entries of lists stay objects."""
     if issparse(values):
         raise DataTypeError(
             f"{name} is sparse, and sparse data are not supported, for zeros do not stay zeros when columns are mapped "
             f"from their bounds. Give {name}.toarray()."
         )
+    if isinstance(values, np.ma.MaskedArray):
+        return values
     try:
-        if isinstance(values, np.ma.MaskedArray):
-            return np.asarray(np.ma.filled(values.astype(float), np.nan))
-        array = np.asarray(values)
-    except (TypeError, ValueError):
-        raise DataError(f"{name} cannot be read as an array of numbers.") from None
+        array = _listed(values) if isinstance(values, (list, tuple)) else np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"{name} cannot be read as an array: its rows must all have the same columns.") from None
     if array.ndim == 0 and array.dtype.kind in "OSU":
         raise DataTypeError(
             f"{name} must be an array or a table of rows, not {type(values).__name__}. Files, lazy frames and queries "
@@ -90,9 +92,40 @@ def as_array(name: str, values: Any) -> np.ndarray[Any, Any]:
     return array
 
 
+def _listed(values: list[Any] | tuple[Any, ...]) -> np.ndarray[Any, Any]:
+    """A list, or a list of rows, as an array of objects, for numpy would find one type for all of them."""
+    if not any(map(_is_row, set(map(type, values)))):
+        cells = np.empty(len(values), dtype=object)
+        cells[:] = values
+        return cells
+    rows = [list(row) for row in values]
+    flat = list(itertools.chain.from_iterable(rows))
+    if len(set(map(len, rows))) > 1 or any(map(_is_row, set(map(type, flat)))):
+        raise ValueError("not a matrix")
+    return _listed(flat).reshape(len(rows), -1)
+
+
+def _is_row(kind: type) -> bool:
+    return hasattr(kind, "__len__") and not issubclass(kind, (str, bytes))
+
+
+def _typed(values: Any) -> Any:
+    """A list as an array of numbers where numpy finds it to be one; anything else as it is.
+
+    Whatever type numpy finds, every number of the list becomes the float64 nearest to it in the end.
+    """
+    if not isinstance(values, (list, tuple)):
+        return values
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        return values
+    return array if array.dtype.kind in "iufb" else values
+
+
 def as_matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any, Any]:
     """Numbers in rows and columns; one dimension is taken for one column where `column` says so."""
-    array = as_array(name, values)
+    array = as_cells(name, _typed(values))
     if column and array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2:
@@ -111,16 +144,18 @@ def as_matrix(name: str, values: Any, *, column: bool = False) -> np.ndarray[Any
         )
     if array.dtype.kind not in "iufb":
         raise DataError(f"{name} must hold numbers; it holds {array.dtype.type.__name__}.")
+    if isinstance(array, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(array.astype(float), np.nan))
     return array
 
 
 def _numbers(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if isinstance(array, np.ma.MaskedArray):
+        array = array.filled(None)
     try:
-        if not any(isinstance(value, (str, bytes)) for value in array.flat):
-            return array.astype(float)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise DataTypeError(
-        f"{name} must hold numbers; some of its entries are not. "
-        "The argument must be free of strings and of other objects that are no numbers."
-    )
+        return floats(array.ravel().tolist()).reshape(array.shape)
+    except FAILURES:
+        raise DataTypeError(
+            f"{name} must hold numbers; some of its entries are not. "
+            "The argument must be free of strings and of other objects that are no numbers."
+        ) from None

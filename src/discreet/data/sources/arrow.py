@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from discreet.data.sources.base import Source, broken, check_lengths, check_names, hiding, spans
 from discreet.domain import Domain
 from discreet.domain.arrow_columns import check_type, plain, read_column
+from discreet.domain.columns import Column
 from discreet.domain.encoding import Encoder, Floats
+from discreet.domain.values import as_arrow
 from discreet.errors import DataError
 
 
@@ -108,16 +110,10 @@ def is_stored(source: Any) -> bool:
     return any(hasattr(source, name) for name in ("__len__", "num_rows", "shape")) and not hasattr(source, "__next__")
 
 
-def with_outcome(table: pa.Table, y: Any, name: str) -> pa.Table:
+def with_outcome(table: pa.Table, y: Any, name: str, column: Column) -> pa.Table:
     """A table with the outcome as one more column."""
-    try:
-        values = y if isinstance(y, (pa.Array, pa.ChunkedArray)) else pa.array(np.ravel(y), from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise DataError(
-            "y must hold numbers or the levels of one category; its entries are of several kinds."
-        ) from None
-    check_lengths([len(values), table.num_rows])
-    return table.append_column(name, values)
+    check_lengths([len(y), table.num_rows])
+    return table.append_column(name, as_arrow(y, name, column))
 
 
 def _without_missing(batch: pa.RecordBatch, domain: Domain) -> tuple[dict[str, pa.Array], pa.Array]:

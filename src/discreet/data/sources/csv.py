@@ -1,24 +1,34 @@
-"""CSV files, streamed; what a column holds is taken from the domain, never guessed from values."""
+"""CSV files, streamed; what a column holds is taken from the domain, never guessed from values.
+
+A row is one line, and every line is read by itself. So no line may reach into the next one: line ends inside quotes,
+quotes that are left open and quotes inside bare text are refused, in columns that nobody asked for too. The bytes that
+were checked are the bytes that are parsed.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import csv
-import gzip
-import itertools
+import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from discreet.data.sources.arrow import BatchSource
-from discreet.data.sources.base import check_names
+from discreet.data.sources.arrow import ArrowSource
+from discreet.data.sources.base import check_names, spans
 from discreet.domain import Domain
 from discreet.domain.arrow_columns import level_type
 from discreet.domain.columns import Categorical, Column, Numeric
 from discreet.errors import DataError, FileFormatError
+
+_READ = 1 << 22
+_LONGEST = 1 << 24
+"""The longest line, in bytes, its end not counted; not less than what is read at once."""
 
 
 class Header(NamedTuple):
@@ -28,7 +38,7 @@ class Header(NamedTuple):
     delimiter: str
 
 
-class CsvSource(BatchSource):
+class CsvSource(ArrowSource):
     """Rows of CSV files; every file must have the declared columns in its first line."""
 
     def __init__(self, files: Sequence[Path], domain: Domain) -> None:
@@ -37,16 +47,19 @@ class CsvSource(BatchSource):
         for found in self._headers.values():
             check_names(found.names, domain)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The declared columns of all files, one file after the other."""
+    def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
+        """The declared columns of some whole lines, one file after the other."""
         for file, found in self._headers.items():
-            try:
-                yield from self._open(file, found.delimiter)
-            except (pa.ArrowException, OSError) as error:
-                place = re.search(r"CSV column #(\d+)", str(error))
-                raise self._refusal(file, found.names[int(place[1])] if place else None) from None
+            for text in _texts(file, found):
+                yield self._batches(text, file, found, rows)
 
-    def _open(self, file: Path, delimiter: str) -> pa.RecordBatchReader:
+    def _batches(self, text: bytes, file: Path, found: Header, rows: int) -> Iterator[pa.RecordBatch]:
+        if not is_strict(text, found.delimiter):
+            raise _not_strict(file)
+        for batch in self._parsed(text, file, found).to_batches():
+            yield from (batch.slice(start, stop - start) for start, stop in spans(batch.num_rows, rows))
+
+    def _parsed(self, text: bytes, file: Path, found: Header) -> pa.Table:
         columns = self.domain.inputs
         levels = {level for column in columns.values() if isinstance(column, Categorical) for level in column.levels}
         convert = pa.csv.ConvertOptions(
@@ -55,8 +68,13 @@ class CsvSource(BatchSource):
             null_values=[text for text in pa.csv.ConvertOptions().null_values if text not in levels],
             strings_can_be_null=True,
         )
-        parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-        return pa.csv.open_csv(file, parse_options=parse, convert_options=convert)
+        read = pa.csv.ReadOptions(column_names=found.names, block_size=len(text) + 1)
+        parse = pa.csv.ParseOptions(delimiter=found.delimiter)
+        try:
+            return pa.csv.read_csv(pa.BufferReader(text), read, parse, convert)
+        except pa.ArrowException as error:
+            place = re.search(r"CSV column #(\d+)", str(error))
+            raise self._refusal(file, found.names[int(place[1])] if place else None) from None
 
     def _refusal(self, file: Path, name: str | None) -> Exception:
         column = self.domain.inputs.get(name or "")
@@ -71,17 +89,105 @@ class CsvSource(BatchSource):
 
 def header(file: Path) -> Header:
     """The names in the first line of a CSV file, separated by commas, semicolons or tabs; no other line is read."""
+    with _content(file) as content:
+        return _header(content, file)
+
+
+def is_strict(text: bytes, delimiter: str) -> bool:
+    r"""Whether each line can be read by itself: a value is bare and has no quotes, or it is in quotes as a whole.
+
+    Quotes inside quotes are doubled, so a quoted value is a row of pairs of quotes, each pair beginning where the one
+    before it ends. No line ends inside a pair, and a carriage return belongs to the end of a line.
+
+    Parameters
+    ----------
+    text : bytes
+        Lines, with a line end before the first and after the last.
+    delimiter : str
+        What stands between values.
+
+    Examples
+    --------
+    >>> is_strict(b'\n1,"so, ""so"" and so"\n2,""\n', ",")
+    True
+    >>> is_strict(b'\n1,"so\n2,so"\n', ","), is_strict(b'\n1,5" wide\n', ","), is_strict(b'\n1,"so" so\n', ",")
+    (False, False, False)
+    """
+    if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
+        return False
+    if b'"' not in text:
+        return True
+    values = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(values == ord('"'))
+    inside = np.searchsorted(quotes, np.flatnonzero(values == ord("\n"))) % 2
+    begin, end = np.zeros((2, 256), bool)
+    begin[[ord(delimiter), ord("\n"), ord('"')]] = True
+    end[[ord(delimiter), ord("\n"), ord('"'), ord("\r")]] = True
+    return not inside.any() and bool(begin[values[quotes[::2] - 1]].all() and end[values[quotes[1::2] + 1]].all())
+
+
+def _texts(file: Path, found: Header) -> Iterator[bytes]:
+    """Whole lines, some at a time, with a line end before the first (a blank line is no row) and after the last.
+
+    Because of the line end before it, Arrow takes no line for the beginning of a file, where it would leave out a byte
+    order mark.
+    """
+    with _content(file) as content:
+        if _header(content, file) != found:
+            raise FileFormatError(f"{file.name} has changed since it was opened.")
+        held = b"\n"
+        while piece := content.read(_READ):
+            cut = piece.rfind(b"\n") + 1
+            text, held = (held + piece[:cut], b"\n" + piece[cut:]) if cut else (b"", held + piece)
+            if max(text.find(b"\n", 1), len(held)) > _LONGEST + 1:
+                raise _too_long(file)
+            if text:
+                yield text
+        if len(held) > 1:
+            yield held + b"\n"
+
+
+@contextlib.contextmanager
+def _content(file: Path) -> Iterator[IO[bytes]]:
+    packing = "gzip" if file.name.lower().endswith(".gz") else None
     try:
-        with gzip.open(file) if file.name.lower().endswith(".gz") else file.open("rb") as content:
-            first = content.readline().decode("utf-8-sig")
-            delimiter = max(",;\t", key=first.count)
-            lines = itertools.chain([first], (line.decode() for line in content))
-            names = next(csv.reader(lines, delimiter=delimiter, strict=True), [])
-    except (csv.Error, UnicodeError, EOFError, OSError):
+        with io.BufferedReader(pa.input_stream(file, compression=packing)) as content:
+            yield content
+    except (OSError, pa.ArrowException):
+        raise FileFormatError(f"{file.name} is not a complete CSV file.") from None
+
+
+def _header(content: IO[bytes], file: Path) -> Header:
+    first = content.readline(_LONGEST + 2).removeprefix(b"\xef\xbb\xbf")
+    line = first.removesuffix(b"\n")
+    if len(line) > _LONGEST:
+        raise _too_long(file)
+    try:
+        text = line.decode().removesuffix("\r")
+        delimiter = max(",;\t", key=re.sub('"[^"]*"', "", text).count)
+        if not is_strict(b"\n" + line + b"\n", delimiter):
+            raise _not_strict(file)
+        names = next(csv.reader([text], delimiter=delimiter, strict=True), [])
+    except (csv.Error, UnicodeError):
         raise FileFormatError(f"{file.name} is not a complete CSV file.") from None
     if not any(names):
         raise FileFormatError(f"{file.name} has no first line with the names of its columns.")
     return Header(names, delimiter)
+
+
+def _not_strict(file: Path) -> FileFormatError:
+    return FileFormatError(
+        f"{file.name} has a line that cannot be read by itself, and one line must be one row: a quote is left open, "
+        "stands inside a value that is not quoted, or holds a line break. Remedy: write the table as Parquet, or "
+        "export it again, without line breaks in text and with quotes inside text doubled."
+    )
+
+
+def _too_long(file: Path) -> FileFormatError:
+    return FileFormatError(
+        f"{file.name} has a line of more than {_LONGEST >> 20} MiB. Remedy: write the table as Parquet, or without the "
+        "column that holds so much text."
+    )
 
 
 def _type(column: Column) -> pa.DataType:

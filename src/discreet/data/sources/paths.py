@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import itertools
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 
+from discreet.core.files import refuse_special
 from discreet.data.sources.base import Source
 from discreet.data.sources.csv import CsvSource, header
 from discreet.data.sources.parquet import ParquetSource, open_parquet
@@ -14,17 +17,18 @@ from discreet.errors import DataError
 
 _KINDS = {".parquet": ParquetSource, ".csv": CsvSource, ".csv.gz": CsvSource}
 _LISTED = "Parquet files end in .parquet, CSV files in .csv or .csv.gz."
+_ONE_ROW = "one row must be one person."
 
 
 def open_files(paths: Sequence[str | Path], domain: Domain) -> Source:
     """The rows of files and folders, all Parquet or all CSV."""
     files = [file for path in paths for file in data_files(path)]
-    if len({file.resolve() for file in files}) < len(files):
-        raise DataError("A file is named twice, so its rows would count twice: one row must be one person.")
     kinds = {_kind(file) for file in files}
     if len(kinds) > 1:
         raise DataError("Parquet and CSV files stand side by side; they may hold the same rows. Name one kind only.")
-    return kinds.pop()(files, domain)
+    reader = kinds.pop()
+    _refuse_copies(files, lambda file: _has_rows(reader([file], domain)))
+    return reader(files, domain)
 
 
 def data_files(path: str | Path) -> list[Path]:
@@ -32,13 +36,16 @@ def data_files(path: str | Path) -> list[Path]:
     path = Path(path)
     if path.is_dir():
         below = sorted(file for file in path.rglob("*") if not file.name.startswith("."))
-        files = [file for file in below if _ending(file) and file.is_file()]
+        files = [file for file in below if _ending(file) and not file.is_dir()]
         if not files:
             raise DataError(f"The folder {path.name} holds no .parquet, .csv or .csv.gz file.")
-        return files
-    if not path.exists():
-        raise DataError(f"There is no file {path.name}.")
-    return [path]
+    else:
+        files = [path]
+    for file in files:
+        if not file.exists():
+            raise DataError(f"There is no file {file.name}.")
+        refuse_special(file)
+    return files
 
 
 def is_data_file(path: Path) -> bool:
@@ -66,3 +73,53 @@ def _kind(file: Path) -> type[ParquetSource] | type[CsvSource]:
     if ending is None:
         raise DataError(f"Cannot tell what kind of file {file.name} is. {_LISTED}")
     return _KINDS[ending]  # type: ignore[return-value]
+
+
+def _refuse_copies(files: Sequence[Path], has_rows: Callable[[Path], bool]) -> None:
+    """Refuse a file that is named twice, by a link too, and files with the same bytes; contents as a last resort."""
+    for first, second, *_ in _alike([files], _identity):
+        also = "" if first.name == second.name else f", as {second.name} too"
+        raise DataError(f"{first.name} is named twice{also}, so its rows would count twice: {_ONE_ROW}")
+    groups = [files]
+    for same in (_size, _beginning, _bytes):
+        groups = _alike(groups, same)
+    for first, second, *_ in groups:
+        if has_rows(first):
+            raise DataError(
+                f"{first.name} and {second.name} are copies of each other, so their rows would count twice: "
+                f"{_ONE_ROW} Leave one of them out."
+            )
+
+
+def _alike(groups: Sequence[Sequence[Path]], same: Callable[[Path], Hashable]) -> list[Sequence[Path]]:
+    """Groups of several files that have something in common, inside the groups that are given."""
+    found: list[Sequence[Path]] = []
+    for group in groups:
+        parts: dict[Hashable, list[Path]] = {}
+        for file in group:
+            parts.setdefault(same(file), []).append(file)
+        found += [part for part in parts.values() if len(part) > 1]
+    return found
+
+
+def _identity(file: Path) -> Hashable:
+    facts = file.stat()
+    return (facts.st_dev, facts.st_ino) if facts.st_ino else file.resolve()  # some file systems number no files
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size
+
+
+def _beginning(file: Path) -> bytes:
+    with file.open("rb") as content:
+        return hashlib.sha256(content.read(1 << 16)).digest()
+
+
+def _bytes(file: Path) -> bytes:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").digest()
+
+
+def _has_rows(source: Source) -> bool:
+    return any(source.size(batch) for batch in itertools.chain.from_iterable(source.parts(1024)))

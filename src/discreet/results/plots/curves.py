@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.domain import CONSTANT
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, printable
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import together
@@ -77,7 +77,7 @@ def utility_plot(
                 ha="right", va="center", fontsize=8, bbox={"fc": "white", "ec": "none", "pad": 1.5}, zorder=5,
             )  # fmt: skip
         axes.set_xlabel("epsilon (the promise; smaller is stricter)")
-        axes.set_ylabel(label)
+        axes.set_ylabel(printable(label))
         legend(figure, axes)
     return figure  # type: ignore[no-any-return]
 

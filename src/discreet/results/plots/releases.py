@@ -14,6 +14,7 @@ from discreet.core.arrays import Floats
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Categorical, from_days
+from discreet.errors import printable
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.sensitivity import costs
@@ -248,6 +249,7 @@ def _legend(figure: Any, axes: Any) -> None:
 
 def _label(name: str, words: str) -> str:
     """A name in one line or two, with the range where there is room."""
+    name = printable(name)
     if len(name) <= _LINE:
         return f"{name} ({words})" if words and len(name) + len(words) < _LINE else name
     name = short(name, 2 * _LINE)
@@ -256,7 +258,7 @@ def _label(name: str, words: str) -> str:
 
 def _step(found: Effects) -> float:
     """Inches a row."""
-    long = any(len(name) > _LINE for name in found.names)
+    long = any(len(printable(name)) > _LINE for name in found.names)
     return 0.36 if len(found.names) <= 8 or long else 0.28 if len(found.names) <= 16 else 0.205
 
 
@@ -423,7 +425,7 @@ def heatmap(fitted: ManyResults, values: str, ax: Any) -> Any:
     ax.figure.colorbar(image, ax=ax, label=titles[values])
     for names, place in ((fitted.names, ax.xaxis), (fitted.targets, ax.yaxis)):
         if len(names) <= _LABELS:
-            place.set_ticks(range(len(names)), names)
+            place.set_ticks(range(len(names)), [printable(name) for name in names])
     ax.tick_params(axis="x", rotation=90)
     ax.set_xlabel("regressor")
     ax.set_ylabel("outcome")

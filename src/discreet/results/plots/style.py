@@ -9,6 +9,8 @@ import textwrap
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from discreet.errors import printable
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -133,17 +135,18 @@ def rows(axes: Any, labels: list[str], *, extra: float = 0.6) -> None:
 
 def note(figure: Any, text: str) -> None:
     """A line or two below the picture."""
-    figure.supxlabel("\n".join(textwrap.wrap(text, 115)), x=0.01, ha="left", fontsize=8, color=INK)
+    figure.supxlabel("\n".join(textwrap.wrap(printable(text), 115)), x=0.01, ha="left", fontsize=8, color=INK)
 
 
 def short(text: str, length: int = 34) -> str:
-    """A long name with its middle left out.
+    """A name for a picture: escaped, and where it is long with its middle left out.
 
     Examples
     --------
     >>> short("age"), short("a very long name that never ends[level 12]", 20)
     ('age', 'a very lon…level 12]')
     """
+    text = printable(text)
     tail = (length - 1) // 2
     return text if len(text) <= length else f"{text[: length - 1 - tail]}…{text[-tail:]}"
 
@@ -169,4 +172,4 @@ def svg(figure: Figure, name: str, words: str) -> str:
     text = text.replace("xlink:href", "href")
     text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
     text = re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
-    return text.replace("<svg", f'<svg role="img" aria-label="{escape(words)}"', 1).strip()
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(printable(words))}"', 1).strip()

@@ -10,6 +10,7 @@ import numpy as np
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.columns import Categorical, Column
+from discreet.errors import printable
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent, Event
@@ -231,7 +232,7 @@ def citation(results: Fitted, date: str | None) -> tuple[str, str]:
 
 
 def latex(text: str) -> str:
-    r"""Text that BibTeX and LaTeX take as it is.
+    r"""Text that BibTeX and LaTeX take as it is, in one line.
 
     Examples
     --------
@@ -239,4 +240,4 @@ def latex(text: str) -> str:
     '50 \\% of a\\_b \\& \\{c\\}'
     """
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    return "".join(special.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter) for letter in text)
+    return "".join(special.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter) for letter in printable(text))

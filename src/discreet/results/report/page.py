@@ -1,13 +1,26 @@
-"""The page around a report, and the few kinds of things it is made of. Text is escaped here, and nowhere else."""
+"""The page around a report, and the kinds of things it is made of. Text is escaped for HTML here, and nowhere else."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
+from html import escape as for_html
 from importlib.resources import files
+
+from discreet.errors import printable
 
 ALONE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """Browsers load nothing from elsewhere and run no script, whatever a name in the data tries."""
+
+
+def escape(text: str) -> str:
+    r"""Plain text as HTML, with what is not meant to be seen escaped first.
+
+    Examples
+    --------
+    >>> print(escape("a < b\x1b"))
+    a &lt; b\x1b
+    """
+    return for_html(printable(text))
 
 
 def page(title: str, heading: str, answer: str, banners: Sequence[str], parts: Iterable[str]) -> str:
@@ -41,8 +54,9 @@ def bullets(texts: Iterable[str]) -> str:
 
 
 def code(text: str) -> str:
-    """Something to type or to copy."""
-    return f"<pre>{escape(text)}</pre>"
+    """Something to type or to copy, in one line or several."""
+    lines = "\n".join(escape(line) for line in text.split("\n"))
+    return f"<pre>{lines}</pre>"
 
 
 def figure(picture: str, caption: str) -> str:
