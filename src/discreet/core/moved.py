@@ -54,4 +54,4 @@ class _Finder(MetaPathFinder, Loader):
 def lead() -> None:
     """Let the import system find the old names."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.append(_Finder())
+        sys.meta_path.insert(0, _Finder())
