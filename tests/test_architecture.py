@@ -139,7 +139,9 @@ def test_the_private_side_reaches_neither_noise_nor_releases(name):
 def test_the_closure_sees_what_it_must():
     """The tests above would be empty if imports inside functions, or second steps, went unseen."""
     assert "domain.schema" in imports("domain.domain")[0]
-    assert {"released.moments", "released.solve.equations", "core.files", "domain.columns"} <= closure("results.results")
+    assert {"released.moments", "released.solve.equations", "core.files", "domain.columns"} <= closure(
+        "results.results"
+    )
     assert {"data.moments", "data.sources.parquet", "gate.randomness", "released.moments"} <= closure("gate.moments")
 
 

@@ -35,7 +35,7 @@ from discreet.errors import (
     ParameterError,
 )
 from discreet.gate import objective
-from discreet.gate.randomness import NO_NOISE
+from discreet.gate.entropy import NO_NOISE
 from discreet.models.stages import TwoStages
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Point

@@ -48,8 +48,8 @@ from discreet.core.checks import neighbors as relation
 from discreet.data.moments import Moments
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.gate.moments import promised
 from discreet.gate.moments import release as release_moments
+from discreet.gate.session import promised
 from discreet.papers.registry import DEFAULT, METHODS, find
 from discreet.results.comparison import compare as compare_models
 from discreet.results.glm_results import GLMResults
