@@ -10,8 +10,9 @@ import numpy as np
 
 from benchmarks.common import options, report, seconds, version
 from discreet import Domain, Moments, release
-from discreet.gate import randomness
-from discreet.gate.randomness import OSEntropy, add_rounded_normal, rounded_normal
+from discreet.gate import noise as kernel
+from discreet.gate.entropy import OSEntropy
+from discreet.gate.noise import add_rounded_normal, rounded_normal
 
 INSTALL_OPENDP = 'OpenDP is not installed, so there is nothing to compare with: pip install "discreet[bench]"'
 EXPONENTS = (35, 44, 52)
@@ -19,7 +20,7 @@ EXPONENTS = (35, 44, 52)
 
 def straddles(call: Callable[[], object]) -> int:
     """How many values of one call take the slow path."""
-    with mock.patch.object(randomness, "_settle", wraps=randomness._settle) as settle:
+    with mock.patch.object(kernel, "_settle", wraps=kernel._settle) as settle:
         call()
     return settle.call_count
 

@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 
 from discreet import DiscreetWarning, Domain
 from discreet.data.public_outcomes import PublicOutcomes
-from discreet.gate.many import release_many
-from discreet.gate.moments import promised
+from discreet.gate.outcomes import OutcomesWant, release_outcomes
+from discreet.gate.session import Session, promised
 from discreet.papers.reuse_cov_baselines import independent_runs
 from discreet.papers.reuse_cov_wiring import projected, split_budget, with_squares
 from discreet.privacy.sensitivity import norm as norm_of
@@ -105,10 +105,8 @@ def shared(p: Problem, start: int, count: int, draw: int, products: int) -> Rows
         facts = _public(p, start, count) if public else None
         split = split_budget(domain, design, targets, promise, float(p.n) if public else None)
         seed = [draw, count, int(public)]
-        released = release_many(
-            p.moments, design, targets, split, promise, "study", p.n, np.random.default_rng(seed),
-            None if facts is None else facts.norm,
-        )  # fmt: skip
+        want = OutcomesWant(design, targets, split, None if facts is None else facts.norm)
+        released = release_outcomes(p.moments, want, Session(promise, "study", p.n, np.random.default_rng(seed)))
         raw = normal_equations(released, targets)
         e = raw if facts is None else projected(with_squares(raw, facts), facts, norm_of(design, domain))
         methods: dict[str, Solve] = {mechanism: "noise-aware", f"{mechanism}, ridge": "ridge"}

@@ -24,8 +24,8 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import truncnorm
 
+from discreet.gate.entropy import SeededEntropy
 from discreet.gate.napp import draw
-from discreet.gate.randomness import SeededEntropy
 from discreet.papers.napp.algorithm import Losses, Plan, Squares, recycle
 from discreet.papers.napp.augmented import Part
 from discreet.papers.napp.regularizers import Regularizer

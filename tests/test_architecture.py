@@ -30,7 +30,8 @@ LEVELS = {
     "planning": (*COMMON, *PUBLIC, *PRIVATE, "gate", "models", "papers"),
     "cli": (*COMMON, *PUBLIC, *PRIVATE, "gate", "models", "papers", "per_instance", "planning"),
 }
-NOISE = {"gate.digits", "gate.randomness", "gate.laplace", "gate.samplers", "gate.noise", "gate.ball", "gate.session"}
+DRAWING = {"gate.entropy", "gate.noise", "gate.ball"}
+"""Where random words come from, and what is made of them."""
 LINES, FUNCTION_LINES = 500, 60
 
 
@@ -140,13 +141,117 @@ def test_the_closure_sees_what_it_must():
     """The tests above would be empty if imports inside functions, or second steps, went unseen."""
     assert "domain.schema" in imports("domain.domain")[0]
     assert {"released.moments", "core.files", "domain.columns"} <= closure("results.results")
-    assert {"data.moments", "data.sources.parquet", "gate.randomness", "released.moments"} <= closure("gate.moments")
+    assert {"data.moments", "data.sources.parquet", "gate.entropy", "released.moments"} <= closure("gate.moments")
 
 
-def test_only_the_gate_sees_noise():
-    """Models may name where noise comes from (`NO_NOISE`), and nothing outside the gate draws any."""
-    seen = {name for name in INSIDE if folder(name) != "gate" and NOISE & imports(name)[0]}
-    assert seen == set()
+# -------------------------------------------------------------------- noise only from a charged session
+
+
+def imported_names(name):
+    """Pairs (module of ours, name) of all `from ... import ...`."""
+    for node, _ in statements(tree(name)):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("discreet."):
+            yield from ((node.module.removeprefix("discreet."), alias.name) for alias in node.names)
+
+
+def entropies(function):
+    """The parameters of a function that are annotated as an Entropy."""
+    given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return [a.arg for a in given if a.annotation is not None and ast.unparse(a.annotation) == "Entropy"]
+
+
+def drawers(name):
+    """Names of the functions, of the methods, and of the classes of a module that are given an Entropy."""
+    plain, methods = set(), set()
+    for node in tree(name).body:
+        if isinstance(node, ast.FunctionDef) and entropies(node):
+            plain.add(node.name)
+        for inner in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(inner, ast.FunctionDef) and entropies(inner):
+                (plain if inner.name == "__init__" else methods).add(
+                    node.name if inner.name == "__init__" else inner.name
+                )
+    return plain, methods
+
+
+GATE = [name for name in FILES if folder(name) == "gate" and name not in ("gate", "gate.entropy", "gate.session")]
+METHODS = set().union(*(drawers(name)[1] for name in GATE)) | {"words"}
+
+
+def draws(node, plain):
+    """The expression that a call takes its random words from, or None where it takes none."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "words":
+        return node.func.value
+    by_name = isinstance(node.func, ast.Name) and node.func.id in plain
+    by_method = isinstance(node.func, ast.Attribute) and node.func.attr in METHODS
+    return node.args[-1] if by_name or by_method else None
+
+
+def unpaid(node, plain, paid=frozenset(), held=False):
+    """Calls that draw from anything but an Entropy that is a parameter, or that a charge has just returned."""
+    if isinstance(node, ast.ClassDef):
+        held = any(isinstance(inner, ast.FunctionDef) and entropies(inner) for inner in node.body)
+    if isinstance(node, ast.FunctionDef):
+        paid = paid | set(entropies(node))
+        for inner in ast.walk(node):
+            called = inner.value.func if isinstance(inner, ast.Assign) and isinstance(inner.value, ast.Call) else None
+            if isinstance(called, ast.Attribute) and called.attr == "charge":
+                paid = paid | {target.id for target in inner.targets if isinstance(target, ast.Name)}
+    if isinstance(node, ast.Call) and (words := draws(node, plain)) is not None:
+        own = held and ast.unparse(words) == "self._source"
+        if not own and not (isinstance(words, ast.Name) and words.id in paid):
+            yield ast.unparse(node)
+    for child in ast.iter_child_nodes(node):
+        yield from unpaid(child, plain, paid, held)
+
+
+def test_nothing_outside_the_gate_draws():
+    """Others may name `NO_NOISE`, no source of random words and nothing that draws from one."""
+    for name in INSIDE:
+        if folder(name) == "gate":
+            continue
+        assert not DRAWING & {module for module, what in imported_names(name) if what != "NO_NOISE"}, name
+        for module, what in imported_names(name):
+            assert folder(module) != "gate" or what not in drawers(module)[0] | DRAWING, f"{name} imports {what}"
+            assert (module, what) not in {("gate", module.rpartition(".")[2]) for module in DRAWING}, name
+
+
+def test_only_a_session_makes_random_words():
+    for name in GATE:
+        makers = {what for module, what in imported_names(name) if module in ("gate.entropy", "gate")}
+        assert makers <= {"Entropy", "NO_NOISE", "GUARD", "Uniform", "Words", "precise"}, name
+        assert not {"os", "random", "secrets", "uuid"} & imports(name)[1], name
+        seen = {ast.unparse(node) for node in ast.walk(tree(name)) if isinstance(node, ast.Attribute)}
+        assert name == "gate.napp" or not any(text.startswith("np.random") for text in seen), name
+        states = [node for node in ast.walk(tree(name)) if isinstance(node, ast.Name) and node.id == "random_state"]
+        calls = [node for node in ast.walk(tree(name)) if isinstance(node, ast.Call)]
+        begun = [node for call in calls if ast.unparse(call.func) == "Session" for node in call.args]
+        assert all(state in begun for state in states), f"{name} uses a random_state"
+
+
+@pytest.mark.parametrize("name", GATE)
+def test_every_draw_is_from_a_parameter_or_from_a_charge(name):
+    for node in ast.walk(tree(name)):
+        if isinstance(node, ast.FunctionDef) and entropies(node):
+            assert node.args.args[-1].arg == entropies(node)[-1], f"{node.name}: the Entropy is the last argument"
+    given = {what for module, what in imported_names(name) if folder(module) == "gate" and what in drawers(module)[0]}
+    assert list(unpaid(tree(name), given | drawers(name)[0])) == []
+
+
+def test_draws_that_are_not_paid_are_seen():
+    """The test above would be empty if it missed what it is for."""
+    plain = {"add_normal"}
+    for code in (
+        "def f(session):\n    add_normal(0, 1, session.entropy)",
+        "def f(session):\n    add_normal(0, 1, entropy)\n",
+        "def f(x):\n    OSEntropy().words(3)",
+        "def f(source: Any):\n    source.words(3)",
+        "class A:\n    def f(self):\n        self._source.words(3)",
+        "def f(ridge, release):\n    ridge.draw(1, release.source)",
+    ):
+        assert len(list(unpaid(ast.parse(code), plain))) == 1, code
+    paid = "def f(session):\n    entropy = session.charge()\n    return [add_normal(0, 1, entropy) for _ in range(3)]"
+    assert not list(unpaid(ast.parse(paid), plain))
 
 
 OPTIONAL = {

@@ -11,7 +11,7 @@ from scipy import stats
 from discreet.errors import DataError
 from discreet.gate import ball as ball_module
 from discreet.gate.ball import Ball, Proposal
-from discreet.gate.randomness import NO_NOISE, SeededEntropy
+from discreet.gate.entropy import NO_NOISE, SeededEntropy
 
 
 def make(S, b, gamma=0.5, radius=1.0, penalty=None):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from discreet import SSP, Domain, DPLinearRegression, Moments, formula, release
 from discreet.cli import app
 from discreet.errors import DataError, DiscreetError, DomainError, NotReleasedError, ParameterError
-from discreet.gate.randomness import NO_NOISE
+from discreet.gate.entropy import NO_NOISE
 
 LEVELS = Domain({"a": (0, 1), "b": (0, 1), "c": ["u", "v"], "e": bool, "my col": (0, 1), "x.1": (0, 1), "y": (0, 1)})
 

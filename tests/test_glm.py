@@ -35,7 +35,7 @@ from discreet.errors import (
     ParameterError,
 )
 from discreet.gate import objective
-from discreet.gate.randomness import NO_NOISE
+from discreet.gate.entropy import NO_NOISE
 from discreet.models.stages import TwoStages
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Point
@@ -325,8 +325,8 @@ def test_the_budget_that_the_pilot_frees_is_recycled():
     plain = Calibration(Logistic(), ("x0", "x1"), 2.0**0.5, 1.0, 1e-6)
     plan = TwoStages.plan(plain, Wish("l2", None, 0.5), [lambda y: y])
     (reserved,) = plan.reserved
-    (same,) = plan.then()([np.array([3.0, 0.1])])
-    (freed,) = plan.then()([np.array([0.2, 0.1])])
+    (same,) = plan.stages().then([np.array([3.0, 0.1])])
+    (freed,) = plan.stages().then([np.array([0.2, 0.1])])
     assert same.event == reserved
     assert freed.penalty.quadratic.tolist() == [5 * reserved.modulus, 10 * reserved.modulus]
     assert freed.event.modulus == 5 * reserved.modulus

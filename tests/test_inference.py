@@ -15,7 +15,7 @@ from scipy import stats
 from discreet import AdaSSP, Domain, DPLinearRegression, Moments, Results, release
 from discreet.core.unavailable import Unavailable
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
-from discreet.gate.randomness import NO_NOISE
+from discreet.gate.entropy import NO_NOISE
 from discreet.released.solve.debiased import debiased, through_noise
 from discreet.released.units import user_units
 from discreet.results import inference

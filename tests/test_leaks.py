@@ -50,8 +50,8 @@ from discreet import (
 from discreet.data.inputs import as_outcome
 from discreet.data.rows import Rows
 from discreet.errors import DataError, DiscreetError, DiscreetWarning
+from discreet.gate.entropy import OSEntropy, SeededEntropy
 from discreet.gate.posterior import Ridge
-from discreet.gate.randomness import OSEntropy, SeededEntropy
 from discreet.models.outcome import declared_classes
 from discreet.papers import registry
 from discreet.papers.coefficients import CoefficientsRegressor
@@ -69,7 +69,7 @@ FEATURES = ["age", "share", "region"]
 def same_noise_every_time(monkeypatch):
     """Random digits spell any number once in a while: the noise here is real in kind, and the same in every run."""
     generator = np.random.default_rng(5)
-    monkeypatch.setattr("discreet.gate.randomness.os.urandom", generator.bytes)
+    monkeypatch.setattr("discreet.gate.entropy.os.urandom", generator.bytes)
 
 
 def table():

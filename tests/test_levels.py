@@ -12,7 +12,7 @@ from scipy import stats
 from discreet import Domain, DPLinearRegression, Moments, ReuseCov, release
 from discreet.domain import contrasts
 from discreet.domain.encoding import ONE, Encoder
-from discreet.gate.randomness import NO_NOISE
+from discreet.gate.entropy import NO_NOISE
 from discreet.released.solve.debiased import along_noise, debiased, resolvent, through_noise
 from discreet.released.solve.lasso import made_up_rows
 from discreet.released.solve.noise_aware import noise_aware, posterior

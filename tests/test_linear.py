@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from discreet import SSP, AdaSSP, ConstSSP, Domain, Moments, TrivialRegressor
 from discreet.errors import DataError, DiscreetWarning, DomainError, ParameterError
-from discreet.gate.randomness import NO_NOISE
+from discreet.gate.entropy import NO_NOISE
 
 EPSILON, DELTA, RHO = 1.0, 1e-6, 0.05
 LATTICE = 2.0**20

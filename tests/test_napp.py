@@ -22,8 +22,8 @@ from discreet import (
     ObjectivePerturbation,
 )
 from discreet.errors import DiscreetError, GuaranteeError, ParameterError
+from discreet.gate.entropy import NO_NOISE, SeededEntropy
 from discreet.gate.napp import draw
-from discreet.gate.randomness import NO_NOISE, SeededEntropy
 from discreet.papers.napp.algorithm import Losses, Plan, Squares, iterate
 from discreet.papers.napp.augmented import PLACES, DrawnRows, Limit, SquaredRows
 from discreet.papers.napp.regularizers import KNEE, Regularizer

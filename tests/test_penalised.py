@@ -11,7 +11,7 @@ from sklearn.linear_model import ElasticNet, Lasso, Ridge
 from discreet import DiscreetWarning, DPElasticNet, DPLasso, DPLinearRegression, DPRidge, PrivateMoments
 from discreet.cli import main
 from discreet.errors import ParameterError
-from discreet.gate.randomness import NO_NOISE
+from discreet.gate.entropy import NO_NOISE
 from discreet.released.solve.noise_aware import posterior
 from discreet.results.models import L1_RATIOS
 

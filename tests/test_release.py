@@ -10,8 +10,9 @@ from small_table import DOMAIN, people, people_moments
 
 from discreet import SSP, AdaSSP, ConstSSP, Domain, release
 from discreet.errors import DiscreetError, DiscreetWarning, GuaranteeError, NotReleasedError, ParameterError
+from discreet.gate.entropy import NO_NOISE
 from discreet.gate.moments import DEFAULT_SHARES, release_blocks
-from discreet.gate.randomness import NO_NOISE
+from discreet.gate.session import Session
 from discreet.privacy import gdp
 
 MOMENTS = people_moments()
@@ -157,8 +158,8 @@ def test_too_little_noise_is_never_released_as_verified():
     promise = public.certificate.guarantee
     for factor in (0.5, 1 - 1e-6):
         with pytest.raises(GuaranteeError, match="report"):
-            release_blocks(MOMENTS, [replace(block, sd=block.sd * factor)], promise, "moments", None, None)
-    assert release_blocks(MOMENTS, [block], promise, "moments", None, None).blocks == (block,)
+            release_blocks(MOMENTS, [replace(block, sd=block.sd * factor)], Session(promise, "moments", None, None))
+    assert release_blocks(MOMENTS, [block], Session(promise, "moments", None, None)).blocks == (block,)
 
 
 @pytest.mark.parametrize("rows", [1000, np.int64(1000)])

@@ -17,7 +17,7 @@ from small_table import DOMAIN, REGIONS, people, people_moments
 from discreet import AdaSSP, PrivateMoments, release
 from discreet.core.files import digest
 from discreet.errors import DataError, DomainError, FileFormatError, GuaranteeError, NotReleasedError, ParameterError
-from discreet.gate.randomness import NO_NOISE
+from discreet.gate.entropy import NO_NOISE
 from discreet.results.summary import number
 
 FRAME = people()

@@ -1,6 +1,7 @@
 """ReuseCov: every way in, every option's guarantee, and what it must refuse."""
 
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -21,9 +22,10 @@ from discreet import (
     release,
 )
 from discreet.data.public_outcomes import PublicOutcomes
+from discreet.data.unread import Unread
 from discreet.errors import BudgetError, DataError, DomainError, GuaranteeError, ParameterError
-from discreet.gate.many import draw_sample, release_many
-from discreet.gate.randomness import NO_NOISE
+from discreet.gate.entropy import NO_NOISE, entropy
+from discreet.gate.outcomes import Sampled
 from discreet.papers.reuse_cov_baselines import independent_runs
 from discreet.papers.reuse_cov_wiring import projected, with_squares
 from discreet.privacy import gdp
@@ -290,24 +292,22 @@ def test_seeds_are_simulations(options, tmp_path):
         fitted.results_.save(tmp_path / "m.json")
 
 
-def test_a_sample_is_good_for_one_release():
-    promise = model()._check()
+def sampled():
     domain = Domain.from_bounds(["a", "b", "c"], NAMES, bounds_X=(0, 1), bounds_y=(-1.5, 1.5))
-    sample = draw_sample((X, Y), domain, NAMES, 0.4, promise, None, 1, False)
-    shares = {"gram": 0.3, "cross": 0.6, "squares": 0.1}
-    given = ("(intercept)", "a", "b", "c"), tuple(NAMES), shares, promise, "test", None, None
-    release_many(sample, *given)
-    with pytest.raises(GuaranteeError, match="one release"):
-        release_many(sample, *given)
-    assert repr(sample).endswith("confidential))")
-    with pytest.raises(TypeError, match="secret"):
-        sample.__reduce__()
+    return Sampled(Unread((X, Y), domain, 1), NAMES, 0.4).checked("add-remove")
+
+
+def test_a_table_to_be_sampled_is_confidential():
+    found = sampled()
+    assert str(N) not in repr(found)
+    assert "confidential" in repr(found)
+    with pytest.raises(TypeError, match="confidential"):
+        pickle.dumps(found)
 
 
 def test_the_sample_changes_only_products_of_features():
-    promise = model()._check()
     domain = Domain.from_bounds(["a", "b", "c"], NAMES, bounds_X=(0, 1), bounds_y=(-1.5, 1.5))
-    sample = draw_sample((X, Y), domain, NAMES, 0.4, promise, 5, 1, False).moments
+    sample = sampled().draw("add-remove", entropy(5))
     whole = Moments.from_source((X, Y), domain, targets=NAMES)
     rows, columns = np.repeat(range(4), L), np.tile(range(4, 4 + L), 4)
     assert np.array_equal(sample.integers(rows, columns), whole.integers(rows, columns))

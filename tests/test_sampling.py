@@ -24,7 +24,7 @@ from discreet import (
 from discreet.core.unavailable import Unavailable
 from discreet.errors import DataError, FileFormatError, GuaranteeError, NotReleasedError, ParameterError
 from discreet.gate import descent
-from discreet.gate.randomness import NO_NOISE
+from discreet.gate.entropy import NO_NOISE
 from discreet.privacy.certificate import Certificate
 from discreet.results.glm_results import GLMResults
 from discreet.results.private_moments import load_certificate

@@ -35,7 +35,7 @@ from discreet import (
     TrivialRegressor,
 )
 from discreet.errors import DataError, DataTypeError, ParameterError
-from discreet.gate.randomness import NO_NOISE
+from discreet.gate.entropy import NO_NOISE
 from discreet.models.base import MomentsRegressor
 from discreet.papers import registry
 from discreet.papers.coefficients import CoefficientsRegressor

@@ -9,10 +9,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from discreet import Domain, DPLinearRegression
+from discreet import Domain, DPLinearRegression, Moments
 from discreet.data.histogram import Histogram, bin_of
 from discreet.domain.encoding import ONE
-from discreet.gate.moments import release_counts
+from discreet.gate.moments import Want, release_counted
+from discreet.gate.session import Session
 from discreet.models.dp_linear import SHARES, with_bounds
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import BINS, Block
@@ -133,11 +134,25 @@ TABLES = {
 }
 
 
+class Seen(Exception):  # noqa: N818
+    """Noisy counts, caught before the moments are released."""
+
+
+def caught(counts):
+    raise Seen(counts.floats())
+
+
 def released(domain, y, relation, seed):
     """Many draws of the noisy counts of one table."""
-    frame = pd.DataFrame({"x": np.zeros(len(y)), "y": y})
-    histogram, source = Histogram.from_source(frame, domain, "y"), np.random.default_rng(seed)
-    return np.array([release_counts(histogram, 0.5, PROMISE[relation], source).floats() for _ in range(RUNS)])
+    frame, source = pd.DataFrame({"x": np.zeros(len(y)), "y": y}), np.random.default_rng(seed)
+    histogram, moments = Histogram.from_source(frame, domain, "y"), Moments.from_source(frame, domain)
+    found = []
+    for _ in range(RUNS):
+        session = Session(PROMISE[relation], "test", None, source)
+        with pytest.raises(Seen) as seen:
+            release_counted(histogram, moments, [Want("squares", (), ("y",), 1.0)], 0.5, caught, session)
+        found.append(seen.value.args[0])
+    return np.array(found)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

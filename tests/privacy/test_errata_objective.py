@@ -7,8 +7,8 @@ import pytest
 from scipy.special import gamma, ndtr
 from scipy.stats import kstest
 
-from discreet.gate.laplace import spherical_laplace
-from discreet.gate.randomness import SeededEntropy
+from discreet.gate.entropy import SeededEntropy
+from discreet.gate.noise import spherical_laplace
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Logistic
 

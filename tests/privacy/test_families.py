@@ -27,8 +27,8 @@ from discreet.domain.encoding import ONE
 from discreet.errors import DataError, ParameterError
 from discreet.gate import descent
 from discreet.gate.batches import _chooser, _coins, block_coefficients, clipped_gradients
+from discreet.gate.entropy import SeededEntropy
 from discreet.gate.posterior import Ridge
-from discreet.gate.randomness import SeededEntropy
 from discreet.models.asked import Asked
 from discreet.privacy import gdp, ops, rounding
 from discreet.privacy.events.iterates import gradient_change, sampled_curve
@@ -237,7 +237,7 @@ def test_gradients_move_as_little_as_their_noise_assumes(name, X, y, x, target, 
 
 
 def test_descent_without_noise_finds_the_least_squares_coefficients():
-    from discreet.gate.randomness import NO_NOISE
+    from discreet.gate.entropy import NO_NOISE
 
     rng = np.random.default_rng(0)
     X = np.rint(rng.uniform(-0.5, 0.5, (ROWS, 3)) * ONE) / ONE

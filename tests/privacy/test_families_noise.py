@@ -9,8 +9,8 @@ import pytest
 from discreet import OPS, AdaOPS, Domain, Moments, NoisyGradientDescent, NoisySGD, OutputPerturbation
 from discreet.gate.batches import release_batches
 from discreet.gate.descent import release_descent
+from discreet.gate.entropy import entropy
 from discreet.gate.posterior import Ridge
-from discreet.gate.randomness import entropy
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (800, 2))

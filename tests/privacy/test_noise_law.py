@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.gate.randomness import OSEntropy, SeededEntropy, add_rounded_normal, rounded_normal
+from discreet.gate.entropy import OSEntropy, SeededEntropy
+from discreet.gate.noise import add_rounded_normal, rounded_normal
 
 COUNT = 1_000_000
 FIVE_SIGMA = 2 * stats.norm.sf(5)

@@ -28,8 +28,8 @@ from discreet.cli.arguments import (
 from discreet.core.checks import neighbors as relation
 from discreet.data.moments import Moments
 from discreet.domain import Domain
-from discreet.gate.moments import promised
 from discreet.gate.moments import release as release_moments
+from discreet.gate.session import promised
 
 EPILOG = "Example: discreet release people.parquet --schema people.toml --epsilon 1 --delta 1e-6"
 

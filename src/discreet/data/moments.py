@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -221,12 +221,11 @@ def summed(
     targets: Sequence[str] | None,
     n_jobs: int | None,
     progress: bool | Progress,
-    sampler: Callable[[int | None], Sampler] | None = None,
+    sampler: Sampler | None = None,
 ) -> Moments:
     """The moments of a source.
 
-    A sampler, made for the number of rows where the source knows it, restricts products within the features to sampled
-    rows.
+    A sampler restricts products within the features to sampled rows.
     """
     if not isinstance(domain, Domain):
         raise ParameterError(
@@ -237,6 +236,6 @@ def summed(
     jobs, what = threads(n_jobs), layout(domain, names)
     opened = open_source(source, domain)
     with as_progress(progress) as report:
-        totals = sum_up(opened, what, jobs, report, None if sampler is None else sampler(opened.total))
+        totals = sum_up(opened, what, jobs, report, sampler)
     parts = [Moments(domain, *total.limbs(), names) for total in totals]
     return sum(parts[1:], start=parts[0])

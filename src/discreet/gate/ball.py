@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from discreet.errors import DataError
-from discreet.gate.digits import GUARD, Uniform, precise
-from discreet.gate.randomness import NO_NOISE, Entropy, rounded_normal
+from discreet.gate.entropy import GUARD, NO_NOISE, Entropy, Uniform, precise
+from discreet.gate.noise import rounded_normal
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -104,7 +104,7 @@ class Proposal:
 
     Examples
     --------
-    >>> from discreet.gate.randomness import SeededEntropy
+    >>> from discreet.gate.entropy import SeededEntropy
     >>> S, b = np.array([[3 << 40]], dtype=object), np.array([9 << 40], dtype=object)
     >>> bool(abs(Proposal(Ball(S, b, 1.0, 1.0, 2.0)).draw(SeededEntropy(0))[0]) <= 2)
     True

@@ -1,4 +1,4 @@
-"""The sixth gate: methods that sample rows. It sees rows and randomness together; mathematics.md, 8.9 and 8.10.
+"""The gate of methods that draw rows at random: batches and blocks of them; proofs in mathematics.md, 8.9 and 8.10.
 
 Rows are lattice points, and so are iterates; what a row contributes depends on that row and the iterate alone, bit for
 bit, and contributions are added up as integers.
@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.progress import Progress
+from discreet.core.progress import as_progress
 from discreet.core.threads import one_thread
 from discreet.data.blocks import block_sums
 from discreet.data.rows import Rows
-from discreet.domain import Domain
+from discreet.data.unread import Unread
 from discreet.domain.encoding import ONE
-from discreet.gate.randomness import NO_NOISE, Entropy, OSEntropy, add_rounded_normal
-from discreet.gate.session import Release, check_rows
+from discreet.gate.entropy import NO_NOISE, Entropy
+from discreet.gate.noise import add_rounded_normal
+from discreet.gate.session import Session, check_rows
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent
 from discreet.privacy.points import kept
@@ -37,20 +38,20 @@ _RIDGE = 2.0**-20
 
 
 def release_batches(
-    rows: Rows, event: BatchesEvent, step: float, radius: float, release: Release
+    rows: Rows, event: BatchesEvent, step: float, radius: float, session: Session
 ) -> tuple[Certificate, Floats]:
     """Stochastic gradient descent; the last iterate."""
-    check_rows(rows.count, None)
-    release.certify(rows.domain, event)
-    release.charge()
+    check_rows(rows.count)
+    session.certify(rows.domain, event)
+    entropy = session.charge()
     theta, iterates = np.zeros(len(event.design)), []
     for _ in range(event.steps):
         iterates += theta.tolist()
-        total = _batch(rows, event, theta, release.source)
-        noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, GRADIENT_BITS + 20), release.source)
+        total = _batch(rows, event, theta, entropy)
+        noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, GRADIENT_BITS + 20), entropy)
         gradient = np.ldexp(noisy.astype(float), exponent - GRADIENT_BITS - 20)
         theta = kept(theta - step / event.rate * gradient, radius)
-    return release.certify(rows.domain, replace(event, iterates=tuple(iterates))), theta
+    return session.certify(rows.domain, replace(event, iterates=tuple(iterates))), theta
 
 
 def clipped_gradients(X: Floats, y: Floats, theta: Floats, clip: float) -> Ints:
@@ -73,12 +74,12 @@ def clipped_gradients(X: Floats, y: Floats, theta: Floats, clip: float) -> Ints:
     return rounded
 
 
-def _batch(rows: Rows, event: BatchesEvent, theta: Floats, source: Entropy) -> NDArray[Any]:
+def _batch(rows: Rows, event: BatchesEvent, theta: Floats, entropy: Entropy) -> NDArray[Any]:
     """The sum of the clipped gradients of a sample, in units of 2^-40: every row is in it with probability rate."""
     clip = event.clip - math.sqrt(len(event.design)) * 2.0 ** -(GRADIENT_BITS + 1)
 
     def work(X: Floats, y: Floats) -> Ints:
-        kept = _coins(len(X), event.rate, source)
+        kept = _coins(len(X), event.rate, entropy)
         total: Ints = clipped_gradients(X[kept], y[kept], theta, clip).sum(axis=0)
         return total
 
@@ -86,32 +87,34 @@ def _batch(rows: Rows, event: BatchesEvent, theta: Floats, source: Entropy) -> N
     return np.asarray(total * (1 << 20), dtype=object)
 
 
-def _coins(size: int, rate: float, source: Entropy) -> NDArray[np.bool_]:
+def _coins(size: int, rate: float, entropy: Entropy) -> NDArray[np.bool_]:
     """Independent coins that are heads with a probability of exactly `rate`, a multiple of 2^-32."""
-    if source is NO_NOISE or rate == 1:
+    if entropy is NO_NOISE or rate == 1:
         return np.ones(size, dtype=bool)
-    high: NDArray[np.uint64] = source.words(size) >> np.uint64(32)
+    high: NDArray[np.uint64] = entropy.words(size) >> np.uint64(32)
     return np.asarray(high < np.uint64(round(rate * 2**32)))
 
 
-def release_blocks_mean(
-    source: Any, domain: Domain, event: AggregateEvent, release: Release, n_jobs: int | None, progress: Progress
-) -> tuple[Certificate, Floats]:
+def release_aggregate(table: Unread, event: AggregateEvent, session: Session) -> tuple[Certificate, Floats]:
     """The mean of the clipped least-squares coefficients of disjoint blocks of rows.
 
     Threads draw blocks in any order, so simulations, which can be repeated, have one thread only.
     """
-    certificate = release.certify(domain, event)
-    jobs = n_jobs if type(release.source) is OSEntropy else 1
+    certificate = session.certify(table.domain, event)
+    table = table.checked()
+    check_rows(table.left)
+    jobs = 1 if session.simulation else table.n_jobs
     coordinates = (*event.design, event.target)
-    choose = _chooser(event.blocks, release.source)
-    sums = block_sums(source, domain, coordinates, event.blocks, choose, jobs, progress)
-    release.charge(mu=event.mu)
+    entropy = session.charge(mu=event.mu)
+    choose = _chooser(event.blocks, entropy)
+    with as_progress(table.progress) as report:
+        sums = block_sums(table.source, table.domain, coordinates, event.blocks, choose, jobs, report)
+        report(1.0)
     clip = event.radius - math.sqrt(len(event.design)) * 2.0 ** -(BLOCK_BITS + 1)
     with one_thread():  # so that equal moments give equal coefficients, bit for bit
         parts = block_coefficients(sums, clip)
     total = parts.sum(axis=0).astype(object) * (1 << 20)
-    noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, BLOCK_BITS + 20), release.source)
+    noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, BLOCK_BITS + 20), entropy)
     return certificate, np.ldexp(noisy.astype(float), exponent - BLOCK_BITS - 20) / event.blocks
 
 
@@ -130,15 +133,15 @@ def block_coefficients(S: NDArray[Any], clip: float) -> Ints:
     return rounded
 
 
-def _chooser(blocks: int, source: Entropy) -> Callable[[int], Ints]:
+def _chooser(blocks: int, entropy: Entropy) -> Callable[[int], Ints]:
     """Independent choices among so many blocks, each equally likely: words above the last multiple are redrawn."""
-    if source is NO_NOISE:
+    if entropy is NO_NOISE:
         return lambda size: np.arange(size) % blocks
     bits = 16 if blocks <= 1 << 12 else 32
     limit, kind = (2**bits // blocks) * blocks, np.dtype(f"u{bits // 8}")
 
     def pieces(size: int) -> NDArray[Any]:
-        return np.array(source.words(-(-size * bits // 64))).view(kind)[:size]
+        return np.array(entropy.words(-(-size * bits // 64))).view(kind)[:size]
 
     def choose(size: int) -> Ints:
         found = pieces(size)

@@ -1,4 +1,4 @@
-"""The fourth gate: gradient descent on exact moments; it sees them and noise together. Proofs: mathematics.md, 8.8."""
+"""The gate of gradient descent on exact moments; proofs in mathematics.md, 8.8."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from discreet.data.moments import Moments
 from discreet.domain import LATTICE_BITS
-from discreet.gate.randomness import Entropy, add_rounded_normal
-from discreet.gate.session import Release, check_rows
+from discreet.gate.entropy import Entropy
+from discreet.gate.noise import add_rounded_normal
+from discreet.gate.session import Session, check_rows
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coefficients import ROUND_UP
 from discreet.privacy.events.iterates import GradientEvent
@@ -22,18 +23,18 @@ Floats = NDArray[np.float64]
 
 
 def release_descent(
-    moments: Moments, event: GradientEvent, steps: int, step: float, radius: float, release: Release
+    moments: Moments, event: GradientEvent, steps: int, step: float, radius: float, session: Session
 ) -> tuple[Certificate, Floats]:
     """Descend with noise that costs the event's `step_mu` each time, and certify; the last iterate."""
     check_rows(moments.count)
-    release.charge(mu=math.sqrt(steps) * event.step_mu * (1 + 2.0**-30))
-    theta, done = descend(moments, event, steps, step, radius, release.source)
-    certificate = release.certify(moments.domain, done)
+    entropy = session.charge(mu=math.sqrt(steps) * event.step_mu * (1 + 2.0**-30))
+    theta, done = descend(moments, event, steps, step, radius, entropy)
+    certificate = session.certify(moments.domain, done)
     return certificate, theta
 
 
 def descend(
-    moments: Moments, event: GradientEvent, steps: int, step: float, radius: float, source: Entropy
+    moments: Moments, event: GradientEvent, steps: int, step: float, radius: float, entropy: Entropy
 ) -> tuple[Floats, GradientEvent]:
     """Noisy gradient descent from 0, exact: the last iterate, and the event with all those before.
 
@@ -49,7 +50,7 @@ def descend(
         point = theta.tolist()
         sd = event.sd_at(math.hypot(*point) * ROUND_UP)
         whole = np.ldexp(theta, POINT_BITS).astype(np.int64)
-        noisy, exponent = add_rounded_normal(_product(limbs, bits, whole) - v, math.ldexp(sd, units), source)
+        noisy, exponent = add_rounded_normal(_product(limbs, bits, whole) - v, math.ldexp(sd, units), entropy)
         points += point
         theta = kept(theta - step * np.ldexp(noisy.astype(float), exponent - units), radius)
     return theta, replace(event, iterates=tuple(points))

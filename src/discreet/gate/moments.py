@@ -1,13 +1,14 @@
-"""The gate: the only file that sees both exact moments and noise."""
+"""The gate of moments: X'X, X'y and y'y with noise, and counts of an outcome before them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
@@ -15,15 +16,16 @@ from discreet.data.histogram import Histogram
 from discreet.data.moments import Moments, outcome_names
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.errors import DataError, ParameterError
-from discreet.gate.randomness import Entropy, add_rounded_normal, entropy
-from discreet.gate.session import Release, check_rows
-from discreet.privacy import gdp, sensitivity
+from discreet.gate.entropy import Entropy
+from discreet.gate.noise import add_rounded_normal
+from discreet.gate.session import Session, check_rows, promised
+from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
-from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
 from discreet.released.grid import GridValues, grid_exponent
 from discreet.results.private_moments import PrivateMoments
 
+Integers = NDArray[Any]
 DEFAULT_SHARES = {"gram": 0.4, "cross": 0.55, "squares": 0.05}
 """How mu^2 is split between X'X, X'y and y'y when one outcome is named."""
 
@@ -87,61 +89,80 @@ def release(
         raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
     promise = promised(epsilon, delta, rows, neighbors)
     wants = _wants(moments.domain, (moments.targets or None) if targets is None else targets, shares, promise.neighbors)
-    return release_verified(moments, wants, promise, "moments", rows, random_state)
+    return release_wants(moments, wants, Session(promise, "moments", rows, random_state))
 
 
-def promised(epsilon: Any, delta: Any, rows: Any, neighbors: Any, *, pure: bool = False) -> Guarantee:
-    """Check the parameters of a promise; that of pure epsilon has delta = 0, which need not be given."""
-    rows = checks.rows(rows)
-    if pure and not (delta is None or (checks.is_real(delta) and delta == 0)):
-        raise ParameterError(f"delta={delta!r} is more than needed: this promise has delta = 0. Leave delta out.")
-    failure = 0.0 if pure else checks.delta(delta, rows)
-    return Guarantee(checks.epsilon(epsilon), failure, checks.neighbors(neighbors), "verified")
+def release_wants(moments: Moments, wants: Sequence[Want], session: Session) -> PrivateMoments:
+    """Release moments with the least noise that keeps the promise."""
+    return release_blocks(moments, calibrate(wants, moments.domain, session.promise.neighbors, session.mu), session)
+
+
+def release_blocks(moments: Moments, blocks: Sequence[Block], session: Session) -> PrivateMoments:
+    """Release moments with noise of the given sds."""
+    event = GaussianEvent(sensitivity.mu(blocks, moments.domain, session.promise.neighbors), tuple(blocks))
+    certificate = session.certify(moments.domain, event)
+    check_sds(blocks)
+    check_rows(moments.count)
+    exact = exact_blocks(moments, blocks)
+    entropy = session.charge(mu=event.mu, epsilon=certificate.epsilon)
+    return PrivateMoments(certificate, noisy_blocks(exact, blocks, entropy))
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Noisy counts of an outcome, released before the moments; `source` goes on with the same random words."""
+    """Noisy counts of an outcome."""
 
-    declared: Domain
     event: GaussianEvent
     values: GridValues
-    source: Entropy
 
-    def floats(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def floats(self) -> NDArray[np.float64]:
         """The noisy counts."""
         return self.values.floats()
 
 
-def release_counts(histogram: Histogram, share: float, promise: Guarantee, random_state: Any) -> Counts:
-    """Release a histogram with a share of mu^2; what is left goes to the moments, by `release_verified`."""
-    want = Want("counts", (), (histogram.column,), 1.0)
-    mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta) * math.sqrt(share)
-    (block,) = calibrate([want], histogram.domain, promise.neighbors, mu)
-    event = GaussianEvent(sensitivity.mu([block], histogram.domain, promise.neighbors), (block,))
-    _check_sds([block])
-    check_rows(histogram.integers().sum())
-    exact = histogram.integers() * (1 << (2 * LATTICE_BITS))
-    release = Release.begin(promise, "counts and moments", None, random_state)
-    release.charge(mu=gdp.mu(epsilon=promise.epsilon, delta=promise.delta))
-    return Counts(histogram.domain, event, _noisy(exact, _sds(block)[0], release.source), release.source)
-
-
-def release_verified(
+def release_counted(
+    histogram: Histogram,
     moments: Moments,
     wants: Sequence[Want],
-    promise: Guarantee,
-    method: str,
-    rows: int | None,
-    random_state: Any,
-    before: Counts | None = None,
+    share: float,
+    narrowed: Callable[[Counts], Moments],
+    session: Session,
 ) -> PrivateMoments:
-    """Calibrate noise exactly to what the promise leaves after earlier counts, and release."""
-    mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
-    if before is not None:
-        mu = math.sqrt((mu - before.event.mu) * (mu + before.event.mu)) * (1 - 2.0**-40)
-    blocks = calibrate(wants, moments.domain, promise.neighbors, mu)
-    return release_blocks(moments, blocks, promise, method, rows, random_state, before)
+    """Release counts of an outcome, and then moments for the bounds that these call for.
+
+    Parameters
+    ----------
+    histogram, moments : Histogram, Moments
+        The exact counts, and the exact moments for the bounds as declared.
+    wants : sequence of Want
+        What to release of the moments, with all of mu^2 that the counts leave.
+    share : float
+        The share of mu^2 for the counts.
+    narrowed : callable
+        The exact moments for the bounds that noisy counts call for.
+    session : Session
+        It is charged with both.
+    """
+    declared, neighbors = histogram.domain, session.promise.neighbors
+    (block,) = calibrate(
+        [Want("counts", (), (histogram.column,), 1.0)], declared, neighbors, session.mu * math.sqrt(share)
+    )
+    first = GaussianEvent(sensitivity.mu([block], declared, neighbors), (block,))
+    left = math.sqrt((session.mu - first.mu) * (session.mu + first.mu)) * (1 - 2.0**-40)
+    check_sds([block, *calibrate(wants, declared, neighbors, left)])
+    check_rows(histogram.integers().sum())
+    check_rows(moments.count)
+    exact = histogram.integers() * (1 << (2 * LATTICE_BITS))
+    entropy = session.charge(mu=session.mu)
+    (values,) = noisy_blocks([[exact]], [block], entropy)
+    moments = narrowed(Counts(first, *values))
+    blocks = calibrate(wants, moments.domain, neighbors, left)
+    second = GaussianEvent(sensitivity.mu(blocks, moments.domain, neighbors), tuple(blocks))
+    bounds = None if declared == moments.domain else declared
+    certificate = session.certify(moments.domain, first, second, declared=bounds)
+    check_sds(blocks)
+    check_rows(moments.count)
+    return PrivateMoments(certificate, (values, *noisy_blocks(exact_blocks(moments, blocks), blocks, entropy)))
 
 
 def calibrate(wants: Sequence[Want], domain: Domain, neighbors: Neighbors, mu: float) -> list[Block]:
@@ -156,35 +177,8 @@ def calibrate(wants: Sequence[Want], domain: Domain, neighbors: Neighbors, mu: f
     return [replace(block, sd=block.sd * excess) for block in blocks]
 
 
-def release_blocks(
-    moments: Moments,
-    blocks: Sequence[Block],
-    promise: Guarantee,
-    method: str,
-    rows: int | None,
-    random_state: Any,
-    before: Counts | None = None,
-) -> PrivateMoments:
-    """Draw noise of the given sds, once everything that can go wrong has been checked."""
-    source = entropy(random_state) if before is None else before.source
-    release = Release.go_on(promise, method, rows, source)
-    event = GaussianEvent(sensitivity.mu(blocks, moments.domain, promise.neighbors), tuple(blocks))
-    events = (event,) if before is None else (before.event, event)
-    declared = None if before is None or before.declared == moments.domain else before.declared
-    certificate = release.certify(moments.domain, *events, declared=declared)
-    _check_sds(blocks)
-    check_rows(moments.integers([0], [0])[0])
-    exact = [_exact(moments, block) for block in blocks]
-    if before is None:
-        release.charge(mu=event.mu, epsilon=certificate.epsilon)
-    values = tuple(
-        tuple(_noisy(part, sd, source) for part, sd in zip(parts, _sds(block), strict=True))
-        for block, parts in zip(blocks, exact, strict=True)
-    )
-    return PrivateMoments(certificate, values if before is None else ((before.values,), *values))
-
-
-def _check_sds(blocks: Sequence[Block]) -> None:
+def check_sds(blocks: Sequence[Block]) -> None:
+    """Refuse noise that is too small or too large to be added exactly."""
     try:
         for block in blocks:
             for sd in _sds(block):
@@ -196,8 +190,23 @@ def _check_sds(blocks: Sequence[Block]) -> None:
         ) from None
 
 
-def _noisy(part: np.ndarray[Any, Any], sd: float, source: Entropy) -> GridValues:
-    integers, exponent = add_rounded_normal(part, sd, source)
+def exact_blocks(moments: Moments, blocks: Sequence[Block]) -> list[list[Integers]]:
+    """The exact statistics that blocks are about."""
+    return [_exact(moments, block) for block in blocks]
+
+
+def noisy_blocks(
+    exact: Sequence[list[Integers]], blocks: Sequence[Block], entropy: Entropy
+) -> tuple[tuple[GridValues, ...], ...]:
+    """Exact statistics with the noise of their blocks."""
+    return tuple(
+        tuple(_noisy(part, sd, entropy) for part, sd in zip(parts, _sds(block), strict=True))
+        for block, parts in zip(blocks, exact, strict=True)
+    )
+
+
+def _noisy(part: Integers, sd: float, entropy: Entropy) -> GridValues:
+    integers, exponent = add_rounded_normal(part, sd, entropy)
     return GridValues(exponent, tuple(integers.tolist()))
 
 
@@ -206,7 +215,7 @@ def _sds(block: Block) -> list[float]:
     return [math.ldexp(sd, 2 * LATTICE_BITS) for sd in block.sds]
 
 
-def _exact(moments: Moments, block: Block) -> list[np.ndarray[Any, Any]]:
+def _exact(moments: Moments, block: Block) -> list[Integers]:
     """The exact statistic as integers: diagonal and upper triangle of a Gram matrix, all values of another."""
     X, Y = (np.array(moments.domain.indices(names), dtype=int) for names in (block.rows, block.columns))
     if block.statistic == "gram":

@@ -1,4 +1,4 @@
-"""The gate of NAPP-ERM as published (paper 002): it sees rows and noise together, and promises nothing of its own.
+"""The gate of NAPP-ERM as published (paper 002), which promises nothing of its own.
 
 The noise b is that of eqs. (4), (9) and (10): Gaussian or spherical Laplace, on all of space or above c <= 0. What is
 done with rows and noise, the paper's algorithms, comes from `discreet.papers.napp`. See errata E9 to E13.
@@ -16,13 +16,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, log_ndtr, ndtr, ndtri
 
 from discreet.data.rows import Rows
-from discreet.gate.laplace import spherical_laplace
-from discreet.gate.noise import normals
-from discreet.gate.randomness import NO_NOISE, Entropy, SeededEntropy
-from discreet.gate.session import Release
+from discreet.gate.entropy import NO_NOISE, Entropy
+from discreet.gate.noise import normals, spherical_laplace
+from discreet.gate.session import Session
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.napp import NappEvent, noise_scale
-from discreet.privacy.guarantee import Guarantee
 
 Floats = NDArray[np.float64]
 
@@ -66,40 +64,36 @@ def release_napp(
     algorithm: Callable[[Rows, Draws], F],
     event: NappEvent,
     retrieval: str | None,
-    promise: Guarantee,
-    method: str,
-    public_rows: int | None,
-    random_state: object,
+    session: Session,
 ) -> tuple[Certificate, F]:
     """Run algorithm 1, or 2 where `retrieval` says what becomes of retrieved budget, and certify its coefficients."""
-    release = Release.begin(promise, method, public_rows, random_state)
-    source = release.source
-    release.charge(epsilon=math.inf)
-    epsilon, delta = release.promise.epsilon, release.promise.delta
+    entropy = session.charge(epsilon=math.inf)
+    epsilon, delta = session.promise.epsilon, session.promise.delta
     truncation = 0.0 if event.selection == "VS+" else event.truncation
-    b = draw(len(rows.design), event.scale, event.noise, truncation, source)
+    b = draw(len(rows.design), event.scale, event.noise, truncation, entropy)
 
     def rescale(more: float) -> float:
         return noise_scale(event.gradient, event.share * epsilon + more, delta) / event.scale
 
     budget = 0.0 if retrieval is None else (1 - event.share) * epsilon
     rounds = event.rounds if retrieval == "recycle" else 0
-    found = algorithm(rows, Draws(b, generator(source), budget, rounds, rescale))
+    found = algorithm(rows, Draws(b, generator(entropy), budget, rounds, rescale))
     retrieved = found.retrieved[-1] if found.retrieved else 0.0
-    if retrieval == "return":
-        release = replace(release, promise=replace(release.promise, epsilon=epsilon - retrieved))
-    return release.certify(rows.domain, replace(event, retrieved=retrieved)), found
+    returned = retrieved if retrieval == "return" else 0.0
+    return session.certify(rows.domain, replace(event, retrieved=retrieved), returned=returned), found
 
 
 _GRID = 20_001
 
 
-def generator(source: Entropy) -> np.random.Generator:
-    """A fast generator for what needs no secrecy, started from a source of random words."""
-    return np.random.default_rng((SeededEntropy(0) if source is NO_NOISE else source).words(4))
+def generator(entropy: Entropy) -> np.random.Generator:
+    """A fast generator for what needs no secrecy, started from random words."""
+    if entropy is NO_NOISE:
+        return np.random.default_rng(np.random.default_rng(0).integers(0, 2**64, size=4, dtype=np.uint64))
+    return np.random.default_rng(entropy.words(4))
 
 
-def draw(d: int, scale: float, law: str, above: float | None, source: Entropy) -> Floats:
+def draw(d: int, scale: float, law: str, above: float | None, entropy: Entropy) -> Floats:
     """b, whose norm has shape d where it is spherical Laplace (E9); zeros without noise.
 
     Parameters
@@ -108,20 +102,21 @@ def draw(d: int, scale: float, law: str, above: float | None, source: Entropy) -
         The number of coordinates, and the noise's scale and law.
     above : float, optional
         c: all coordinates exceed it.
-    source : Entropy
+    entropy : Entropy
         Where random words come from.
 
     Examples
     --------
+    >>> from discreet.gate.entropy import SeededEntropy
     >>> bool((draw(50, 2.0, "laplace", -1.0, SeededEntropy(0)) > -1).all())
     True
     """
-    if source is NO_NOISE:
+    if entropy is NO_NOISE:
         return np.zeros(d)
     if above is None or above == 0:
-        b = scale * (normals(d, source) if law == "gaussian" else spherical_laplace(d, source)[0])
+        b = scale * (normals(d, entropy) if law == "gaussian" else spherical_laplace(d, entropy)[0])
         return b if above is None else np.abs(b)
-    c, rng = above / scale, generator(source)
+    c, rng = above / scale, generator(entropy)
     sd = 1.0 if law == "gaussian" else _mixing(d, c, rng)
     u = rng.random(d)
     least = ndtr(c / sd)

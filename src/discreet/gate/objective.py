@@ -1,4 +1,4 @@
-"""The second gate: minimisers of perturbed objectives. It sees rows and noise together; proofs in mathematics.md, 7.
+"""The gate of minimisers of perturbed objectives; proofs in mathematics.md, 7.
 
 The noise b is a real Gaussian (or spherical Laplace) vector, rounded. The solver stops where the gradient, with all
 that floating point and the rounding of b may have done to it, is within the event's tolerance; so the result lies
@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 
 from discreet.data.rows import Rows
 from discreet.errors import DataError, DiscreetError, GuaranteeError
-from discreet.gate.laplace import spherical_laplace
-from discreet.gate.noise import add_normal
-from discreet.gate.randomness import NO_NOISE, Entropy, rounded_normal
-from discreet.gate.session import Release
+from discreet.gate.entropy import NO_NOISE, Entropy
+from discreet.gate.noise import add_normal, rounded_normal, spherical_laplace
+from discreet.gate.session import Session
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.rounding import most_rows
 from discreet.released.solve.newton import Penalty, minimise
 
@@ -46,50 +44,52 @@ class Task:
     radius: float | None = None
 
 
-def release_minimisers(
-    rows: Rows,
-    tasks: Sequence[Task],
-    promise: Guarantee,
-    method: str,
-    public_rows: int | None,
-    random_state: object,
-    then: Callable[[list[Floats]], Sequence[Task]] | None = None,
-    reserved: Sequence[ObjectiveEvent] = (),
-) -> tuple[Certificate, list[Floats]]:
-    """Minimise perturbed objectives and certify the minimisers.
+@dataclass(frozen=True)
+class Stages:
+    """Objectives to minimise, and further ones that depend on their minimisers.
 
     Parameters
     ----------
-    rows, tasks : Rows, sequence of Task
-        The private rows, and what to minimise.
-    promise, method, public_rows, random_state
-        As for other releases.
-    then, reserved : callable, sequence of ObjectiveEvent
-        Further tasks that depend on the minimisers so far; each event must keep what that of `reserved` declares.
+    tasks : sequence of Task
+        What to minimise first.
+    reserved, then : sequence of ObjectiveEvent, callable
+        The events of further tasks, as declared beforehand; and these tasks, given the minimisers so far.
     """
-    release = Release.begin(promise, method, public_rows, random_state)
-    most = most_rows(release.rows)
+
+    tasks: Sequence[Task]
+    reserved: Sequence[ObjectiveEvent] = ()
+    then: Callable[[list[Floats]], Sequence[Task]] | None = None
+
+
+def release_minimisers(rows: Rows, stages: Stages, session: Session) -> tuple[Certificate, list[Floats]]:
+    """Minimise perturbed objectives and certify the minimisers."""
+    tasks, most = stages.tasks, most_rows(session.rows)
     if rows.count > most:
         raise DataError(_TOO_MANY)
-    certificate = release.certify(rows.domain, *(task.event for task in tasks), *reserved)
-    release.charge(epsilon=max(promise.epsilon, certificate.epsilon))
-    thetas = [_release(rows, task, most, release.source) for task in tasks]
-    if then is None:
+    _check_moduli(tasks)
+    certificate = session.certify(rows.domain, *(task.event for task in tasks), *stages.reserved)
+    entropy = session.charge(epsilon=max(session.promise.epsilon, certificate.epsilon))
+    thetas = [_minimiser(rows, task, most, entropy) for task in tasks]
+    if stages.then is None:
         return certificate, thetas
-    more = list(then(thetas))
-    if [task.event.declared for task in more] != [event.declared for event in reserved]:
+    more = list(stages.then(thetas))
+    if [task.event.declared for task in more] != [event.declared for event in stages.reserved]:
         raise GuaranteeError("A later stage is not the one that was declared. This is a defect of discreet.")
-    certificate = release.certify(rows.domain, *(task.event for task in [*tasks, *more]))
-    return certificate, thetas + [_release(rows, task, most, release.source) for task in more]
+    _check_moduli(more)
+    certificate = session.certify(rows.domain, *(task.event for task in [*tasks, *more]))
+    return certificate, thetas + [_minimiser(rows, task, most, entropy) for task in more]
 
 
-def _release(rows: Rows, task: Task, most: float, source: Entropy) -> Floats:
+def _check_moduli(tasks: Sequence[Task]) -> None:
+    if not all(task.event.modulus <= task.penalty.modulus for task in tasks):
+        raise GuaranteeError("The penalty is less convex than its event says. This is a defect of discreet.")
+
+
+def _minimiser(rows: Rows, task: Task, most: float, entropy: Entropy) -> Floats:
     """One minimiser with its noise; `most` is the number of rows that rounding errors are bounded for."""
     event, penalty = task.event, task.penalty
-    if not event.modulus <= penalty.modulus:
-        raise GuaranteeError("The penalty is less convex than its event says. This is a defect of discreet.")
     d = len(rows.design)
-    b, error = _noise(event, d, source)
+    b, error = _noise(event, d, entropy)
     error += _edge(task, most) + 2.0**-48 * (float(np.linalg.norm(b)) + event.tolerance)
     if not error <= event.tolerance / 8:
         raise DiscreetError("Rounding errors may exceed their bound, whatever the rows are. Nothing was released.")
@@ -102,11 +102,11 @@ def _release(rows: Rows, task: Task, most: float, source: Entropy) -> Floats:
 
         goal = event.tolerance / 4 if every == 1 else event.scale / 8
         theta = minimise(smooth, b, penalty, theta, goal, task.radius)[0]
-    released = _hidden(theta, event, source)
+    released = _hidden(theta, event, entropy)
     largest = event.largest(most, float(penalty.quadratic.max()))
     if not float(np.linalg.norm(released)) + _reach(event, d) <= largest:
         raise DataError(_TOO_LONG)
-    return _sparse(released, event, penalty) if source is not NO_NOISE else released
+    return _sparse(released, event, penalty) if entropy is not NO_NOISE else released
 
 
 def _edge(task: Task, most: float) -> float:
@@ -129,26 +129,26 @@ def _sparse(theta: Floats, event: ObjectiveEvent, penalty: Penalty) -> Floats:
     return np.where((penalty.l1 > 0) & (np.abs(theta) <= 8 * sd), 0.0, theta)
 
 
-def _noise(event: ObjectiveEvent, d: int, source: Entropy) -> tuple[Floats, float]:
+def _noise(event: ObjectiveEvent, d: int, entropy: Entropy) -> tuple[Floats, float]:
     """The noise of the objective, and a bound on the norm of its rounding error."""
-    if source is NO_NOISE:
+    if entropy is NO_NOISE:
         return np.zeros(d), 0.0
     if event.noise == "laplace":
-        b, error = spherical_laplace(d, source)
+        b, error = spherical_laplace(d, entropy)
         return event.scale * b, event.scale * error
-    z = np.ldexp(rounded_normal(np.zeros(d), 2.0**_GRID_BITS, source).astype(float), -_GRID_BITS)
+    z = np.ldexp(rounded_normal(np.zeros(d), 2.0**_GRID_BITS, entropy).astype(float), -_GRID_BITS)
     return event.scale * z, event.scale * math.sqrt(d) * 2.0**-_GRID_BITS
 
 
-def _hidden(theta: Floats, event: ObjectiveEvent, source: Entropy) -> Floats:
+def _hidden(theta: Floats, event: ObjectiveEvent, entropy: Entropy) -> Floats:
     """Theta with the noise that hides where the solver stopped, rounded to a grid of 2^-30 of that noise."""
     grid = math.ldexp(1.0, math.frexp(event.output)[1] - 31)
-    if source is NO_NOISE:
+    if entropy is NO_NOISE:
         return theta
     if event.noise == "laplace":
-        released: Floats = np.rint((theta + event.output * spherical_laplace(len(theta), source)[0]) / grid) * grid
+        released: Floats = np.rint((theta + event.output * spherical_laplace(len(theta), entropy)[0]) / grid) * grid
         return released
-    return add_normal(theta, event.output, source)
+    return add_normal(theta, event.output, entropy)
 
 
 _TOO_MANY = (

@@ -1,4 +1,4 @@
-"""The fifth gate: ridge coefficients with Gaussian noise of a public shape. Proofs in mathematics.md, 8.6 and 8.7."""
+"""The gate of ridge coefficients with Gaussian noise of a public shape; proofs in mathematics.md, 8.6 and 8.7."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from discreet.data.moments import Moments
 from discreet.domain import LATTICE_BITS
-from discreet.gate.noise import add_normal
+from discreet.gate.entropy import Entropy
+from discreet.gate.noise import add_normal, add_rounded_normal
 from discreet.gate.posterior import Ridge, Subject
-from discreet.gate.randomness import Entropy, add_rounded_normal
-from discreet.gate.session import Release
+from discreet.gate.session import Session
 from discreet.privacy import output_perturbation
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.staged import OutputEvent, norm_change, output_change, quantile
@@ -24,26 +24,26 @@ Floats = NDArray[np.float64]
 
 
 def release_shaped(
-    moments: Moments, subject: Subject, plan: OutputPlan, release: Release
+    moments: Moments, subject: Subject, plan: OutputPlan, session: Session
 ) -> tuple[Certificate, Floats]:
     """The least eigenvalue, X'X where the shape needs it, the norm of the coefficients, and the coefficients."""
-    ridge, source = Ridge(moments, subject.design, subject.target, subject.rows), release.source
-    release.charge()
+    ridge = Ridge(moments, subject.design, subject.target, subject.rows)
+    entropy = session.charge()
     B, d = plan.B, plan.d
-    eigenvalue = float(add_normal(ridge.least_eigenvalue(), plan.s1, source))
+    eigenvalue = float(add_normal(ridge.least_eigenvalue(), plan.s1, entropy))
     least = plan.least(eigenvalue)
     lambda_ = plan.penalty(least)
     h = lambda_ + least
     C = np.eye(d)
     if plan.gram_sd is not None:
-        S = _noisy_gram(moments, subject.design, plan.gram_sd, source) + (lambda_ + plan.tau) * np.eye(d)
+        S = _noisy_gram(moments, subject.design, plan.gram_sd, entropy) + (lambda_ + plan.tau) * np.eye(d)
         values, vectors = np.linalg.eigh(S)
         S = (vectors * np.maximum(values, h)) @ vectors.T  # where tau covers the noise, S is at least H
         C = output_perturbation.root(plan.shape, S, d)
     stretch = float(np.linalg.norm(C, 2)) * (1 + 2.0**-30)
     s = norm_change(d, B, lambda_, h, subject.rows)
     theta = ridge.coefficients(lambda_, B, h)
-    log_norm = float(add_normal(math.log(plan.Y + B * float(np.linalg.norm(theta))), s / plan.mu2, source))
+    log_norm = float(add_normal(math.log(plan.Y + B * float(np.linalg.norm(theta))), s / plan.mu2, entropy))
     facts: dict[str, Any] = {
         "eigenvalue": eigenvalue,
         "eigenvalue_sd": plan.s1,
@@ -63,18 +63,18 @@ def release_shaped(
     draft = OutputEvent(**subject.facts(), **facts, residual=R, gamma=1.0)
     gamma = (plan.mu_o / output_change(draft)) ** 2 * (1 - 2.0**-30)
     event = OutputEvent(**subject.facts(), **facts, residual=R, gamma=gamma)
-    certificate = release.certify(moments.domain, event)
-    noisy = add_normal(C @ theta, 1 / math.sqrt(gamma), source)
+    certificate = session.certify(moments.domain, event)
+    noisy = add_normal(C @ theta, 1 / math.sqrt(gamma), entropy)
     return certificate, np.asarray(np.linalg.solve(C, noisy), dtype=np.float64)
 
 
-def _noisy_gram(moments: Moments, design: tuple[str, ...], sd: float, source: Entropy) -> Floats:
+def _noisy_gram(moments: Moments, design: tuple[str, ...], sd: float, entropy: Entropy) -> Floats:
     """X'X with noise of this sd on the diagonal and sd/sqrt 2 off it, exact."""
     X = np.array(moments.domain.indices(design))
     i, j = np.triu_indices(len(X), k=1)
     N = np.zeros((len(X), len(X)))
     for at, scale in (((np.arange(len(X)),) * 2, sd), ((i, j), sd / math.sqrt(2))):
         exact = moments.integers(X[at[0]], X[at[1]])
-        noisy, exponent = add_rounded_normal(exact, math.ldexp(scale, 2 * LATTICE_BITS), source)
+        noisy, exponent = add_rounded_normal(exact, math.ldexp(scale, 2 * LATTICE_BITS), entropy)
         N[at] = np.ldexp(noisy.astype(float), exponent - 2 * LATTICE_BITS)
     return np.triu(N) + np.triu(N, 1).T

@@ -1,4 +1,4 @@
-"""The third gate: coefficients drawn from exact moments; it sees them and noise together. Proofs: mathematics.md, 8.
+"""The gate of posterior samples: coefficients drawn from exact moments; proofs in mathematics.md, 8.
 
 Ridge coefficients, norms, eigenvalues and draws are computed in floating point. Each is released with noise that hides
 the bound on its rounding error which its event lists; here that bound is checked.
@@ -19,9 +19,9 @@ from discreet.core.checks import Neighbors
 from discreet.data.moments import Moments
 from discreet.errors import DataError
 from discreet.gate.ball import Ball, Proposal
+from discreet.gate.entropy import Entropy
 from discreet.gate.noise import NORMAL_BITS, add_normal, normals
-from discreet.gate.randomness import Entropy
-from discreet.gate.session import Release, check_rows
+from discreet.gate.session import Session, check_rows
 from discreet.privacy import ada_ops, rounding
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coefficients import PrintedEvent
@@ -68,9 +68,9 @@ class Ridge:
         """theta_lambda, within `relative` of it."""
         return self._solve(lambda_, B, h, np.zeros(self.d), 1.0)[0]
 
-    def draw(self, lambda_: float, B: float, h: float, gamma: float, tolerance: float, source: Entropy) -> Floats:
+    def draw(self, lambda_: float, B: float, h: float, gamma: float, tolerance: float, entropy: Entropy) -> Floats:
         """Theta ~ N(theta_lambda, H^-1/gamma), within `tolerance` of a real draw; H has eigenvalues of at least h."""
-        theta, error = self._solve(lambda_, B, h, normals(self.d, source), gamma)
+        theta, error = self._solve(lambda_, B, h, normals(self.d, entropy), gamma)
         if not error <= tolerance:
             raise DataError(_ROUNDING)
         return theta
@@ -98,24 +98,24 @@ class Ridge:
         return theta, 1.5 * (solver / h + factor * spread)
 
 
-def release_posterior(moments: Moments, event: PosteriorEvent, release: Release) -> tuple[Certificate, Floats]:
+def release_posterior(moments: Moments, event: PosteriorEvent, session: Session) -> tuple[Certificate, Floats]:
     """One posterior sample with a penalty and a precision from public facts."""
     ridge = Ridge(moments, event.design, event.target, event.rows)
-    certificate = release.certify(moments.domain, event)
-    release.charge(epsilon=max(release.promise.epsilon, certificate.epsilon))
+    certificate = session.certify(moments.domain, event)
+    entropy = session.charge(epsilon=max(session.promise.epsilon, certificate.epsilon))
     facts = (event.penalty, event.norm, event.penalty, event.gamma, event.tolerance)
-    theta = ridge.draw(*facts, release.source)
-    return certificate, add_normal(theta, event.output, release.source)
+    theta = ridge.draw(*facts, entropy)
+    return certificate, add_normal(theta, event.output, entropy)
 
 
-def release_in_ball(moments: Moments, event: BallEvent, release: Release) -> tuple[Certificate, Floats]:
+def release_in_ball(moments: Moments, event: BallEvent, session: Session) -> tuple[Certificate, Floats]:
     """One posterior sample among the lattice points of a ball, exactly."""
     check_rows(moments.count)
-    certificate = release.certify(moments.domain, event)
+    certificate = session.certify(moments.domain, event)
     ball = Ball(*moments.equations(event.design, event.target), event.gamma, event.penalty, event.radius)
     ready = Proposal(ball)
-    release.charge()
-    return certificate, ready.draw(release.source)
+    entropy = session.charge()
+    return certificate, ready.draw(entropy)
 
 
 @dataclass(frozen=True)
@@ -135,20 +135,20 @@ class Subject:
 
 
 def release_adaptive(
-    moments: Moments, subject: Subject, plan: ada_ops.Plan, mu_out: float, release: Release
+    moments: Moments, subject: Subject, plan: ada_ops.Plan, mu_out: float, session: Session
 ) -> tuple[Certificate, Floats]:
     """AdaOPS: the least eigenvalue, the norm of the coefficients, a posterior sample; the noise of each declared."""
-    ridge, source = Ridge(moments, subject.design, subject.target, subject.rows), release.source
-    release.charge()
+    ridge = Ridge(moments, subject.design, subject.target, subject.rows)
+    entropy = session.charge()
     B, d = plan.B, plan.d
-    eigenvalue = float(add_normal(ridge.least_eigenvalue(), plan.s1, source))
+    eigenvalue = float(add_normal(ridge.least_eigenvalue(), plan.s1, entropy))
     chosen = ada_ops.penalty(plan, eigenvalue)
     s = norm_change(d, B, chosen.lambda_, chosen.h, subject.rows)
     chosen = replace(chosen, s=s, s2=s / plan.mu2 if plan.mu2 else 0.0)
     log_norm = None
     if plan.mu2:
         theta = ridge.coefficients(chosen.lambda_, B, chosen.h)
-        log_norm = float(add_normal(math.log(plan.Y + B * float(np.linalg.norm(theta))), chosen.s2, source))
+        log_norm = float(add_normal(math.log(plan.Y + B * float(np.linalg.norm(theta))), chosen.s2, entropy))
     R = ada_ops.residual_bound(plan, chosen, log_norm)
     gamma = ada_ops.precision(plan, chosen, R) * (1 - 2.0**-30)
     error = tolerance(d, trace_bound(d, B, chosen.lambda_, subject.rows), chosen.h, R / B, gamma)
@@ -168,9 +168,9 @@ def release_adaptive(
         tolerance=error,
         output=output,
     )
-    certificate = release.certify(moments.domain, event)
-    theta = ridge.draw(chosen.lambda_, B, chosen.h, gamma, error, source)
-    return certificate, add_normal(theta, output, source)
+    certificate = session.certify(moments.domain, event)
+    theta = ridge.draw(chosen.lambda_, B, chosen.h, gamma, error, entropy)
+    return certificate, add_normal(theta, output, entropy)
 
 
 @dataclass(frozen=True)
@@ -190,13 +190,13 @@ class Printed:
 
 
 def release_printed(
-    moments: Moments, subject: Subject, stages: Printed, release: Release
+    moments: Moments, subject: Subject, stages: Printed, session: Session
 ) -> tuple[Certificate, Floats]:
     """AdaOPS with a paper's constants: a draw in floating point, of which nothing is promised."""
-    ridge, source = Ridge(moments, subject.design, subject.target, subject.rows), release.source
-    release.charge(epsilon=math.inf)
+    ridge = Ridge(moments, subject.design, subject.target, subject.rows)
+    entropy = session.charge(epsilon=math.inf)
     extra = 1.0 if stages.code else 0.0
-    eigenvalue = float(add_normal(ridge.least_eigenvalue() + extra, stages.eigenvalue_sd, source))
+    eigenvalue = float(add_normal(ridge.least_eigenvalue() + extra, stages.eigenvalue_sd, entropy))
     lambda_, h = stages.penalty(eigenvalue)
     lambda_ += extra
     floor = max(lambda_ + max(ridge.least_eigenvalue(), 0.0), 1e-9)
@@ -204,16 +204,16 @@ def release_printed(
     if stages.norm_sd is not None:
         sd = stages.norm_sd(h)
         size = float(np.linalg.norm(ridge.coefficients(lambda_, subject.norm, floor)))
-        log_norm = float(add_normal(math.log(subject.outcome + subject.norm * size), sd, source))
+        log_norm = float(add_normal(math.log(subject.outcome + subject.norm * size), sd, entropy))
     gamma = stages.gamma(h, log_norm)
     facts = {name: value for name, value in subject.facts().items() if name != "rows"}
     event = PrintedEvent(**facts, eigenvalue_sd=stages.eigenvalue_sd, norm_sd=sd, penalty=lambda_, gamma=gamma)
-    certificate = release.certify(moments.domain, event)
+    certificate = session.certify(moments.domain, event)
     if stages.code:
         theta = ridge.coefficients(lambda_, subject.norm, floor)
         L = np.linalg.cholesky(ridge.S + lambda_ * np.eye(ridge.d))
-        return certificate, theta + np.linalg.solve(L, normals(ridge.d, source)) / math.sqrt(gamma)
-    return certificate, ridge.draw(lambda_, subject.norm, floor, gamma, math.inf, source)
+        return certificate, theta + np.linalg.solve(L, normals(ridge.d, entropy)) / math.sqrt(gamma)
+    return certificate, ridge.draw(lambda_, subject.norm, floor, gamma, math.inf, entropy)
 
 
 _ROUNDING = (

@@ -1,58 +1,107 @@
-"""What every release goes through: where noise comes from, budgets, and the checked certificate."""
+"""The way of every release: a promise, a session, the charge, noise, and a certificate that is checked.
+
+`Session.charge` registers the whole cost of a release with the budgets and returns the source of its random words.
+There is no other way to one, so that nothing can be drawn before it is paid for: no noise, no sample of rows, no choice
+of blocks. A gate, the function that makes one kind of release, takes the exact statistics, what to release of them and
+a session; it checks all that can fail, charges once, draws, and certifies.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from discreet import __version__
 from discreet.core import checks
 from discreet.domain import Domain
-from discreet.errors import DataError, GuaranteeError
-from discreet.gate.randomness import NO_NOISE, Entropy, OSEntropy, entropy
+from discreet.errors import DataError, GuaranteeError, ParameterError
+from discreet.gate import entropy
+from discreet.gate.entropy import NO_NOISE, Entropy
+from discreet.privacy import gdp
 from discreet.privacy.budget import Cost, charge
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.kinds import Event
 from discreet.privacy.guarantee import Guarantee
 
 
-@dataclass(frozen=True)
-class Release:
-    """One release under way: the promise, the source of noise, and what the certificate will say besides."""
+def promised(epsilon: Any, delta: Any, rows: Any, neighbors: Any, *, pure: bool = False) -> Guarantee:
+    """Check the parameters of a promise; that of pure epsilon has delta = 0, which need not be given."""
+    rows = checks.rows(rows)
+    if pure and not (delta is None or (checks.is_real(delta) and delta == 0)):
+        raise ParameterError(f"delta={delta!r} is more than needed: this promise has delta = 0. Leave delta out.")
+    failure = 0.0 if pure else checks.delta(delta, rows)
+    return Guarantee(checks.epsilon(epsilon), failure, checks.neighbors(neighbors), "verified")
 
-    promise: Guarantee
-    method: str
-    rows: int | None
-    source: Entropy
 
-    @classmethod
-    def begin(cls, promise: Guarantee, method: str, rows: Any, random_state: Any) -> Release:
-        """Find the source of noise."""
-        return cls.go_on(promise, method, rows, entropy(random_state))
+class Session:
+    """One release under way.
 
-    @classmethod
-    def go_on(cls, promise: Guarantee, method: str, rows: Any, source: Entropy) -> Release:
-        """Draw from a source; only the operating system's words are unknown to all, others make it a simulation."""
-        if type(source) is not OSEntropy:
-            what = "No noise was added." if source is NO_NOISE else "The noise came from a seed or from the caller."
+    Parameters
+    ----------
+    promise : Guarantee
+        What is promised; only the operating system's random words are unknown to all, others make it a simulation.
+    method : str
+        What the certificate and the budget call the release.
+    rows : int, optional
+        The public number of rows.
+    random_state : None
+        What random words are made of, once they are paid for; other than None for simulation only.
+
+    Examples
+    --------
+    >>> session = Session(promised(1, 1e-6, None, "add-remove"), "an example", None, 0)
+    >>> session.promise.status, session.charge(mu=0.1).words(2).shape
+    ('simulation', (2,))
+    """
+
+    def __init__(self, promise: Guarantee, method: str, rows: Any, random_state: Any) -> None:
+        entropy.check(random_state)
+        if not entropy.is_secret(random_state):
+            none = random_state is NO_NOISE
+            what = "No noise was added." if none else "The noise came from a seed or from the caller."
             promise = replace(promise, status="simulation", reason=what)
-        return cls(promise, method, checks.rows(rows), source)
+        self.promise, self.method, self.rows = promise, method, checks.rows(rows)
+        self.__random_state, self.__charged = random_state, False
+
+    def __repr__(self) -> str:
+        return f"Session({self.method!r}, {self.promise.status})"
+
+    @cached_property
+    def mu(self) -> float:
+        """What Gaussian releases may cost together."""
+        return gdp.mu(epsilon=self.promise.epsilon, delta=self.promise.delta)
+
+    @property
+    def simulation(self) -> bool:
+        """Whether random words can be repeated, so that nothing is promised and nothing is charged."""
+        return not entropy.is_secret(self.__random_state)
 
     def charge(
         self, mu: float | None = None, epsilon: float | None = None, public_outcomes: Iterable[str] = ()
-    ) -> None:
-        """Charge the budgets, before noise is drawn; columns that are taken as public are part of the promise."""
-        if type(self.source) is OSEntropy:
+    ) -> Entropy:
+        """Charge the budgets with the whole release, and only then hand out its random words; once.
+
+        Columns that are taken as public are part of the promise.
+        """
+        if self.__charged:
+            raise GuaranteeError("A session is charged once, for all that it draws. This is a defect of discreet.")
+        if not self.simulation:
             epsilon = self.promise.epsilon if epsilon is None else epsilon
             cost = Cost(epsilon, self.promise.delta, mu, frozenset(public_outcomes))
             charge(cost, self.promise.neighbors, self.method)
+        self.__charged = True
+        return entropy.entropy(self.__random_state)
 
-    def certify(self, domain: Domain, *events: Event, declared: Domain | None = None) -> Certificate:
-        """The certificate, checked."""
+    def certify(
+        self, domain: Domain, *events: Event, declared: Domain | None = None, returned: float = 0.0
+    ) -> Certificate:
+        """The certificate, checked; epsilon that was `returned` is not promised."""
+        promise = replace(self.promise, epsilon=self.promise.epsilon - returned) if returned else self.promise
         software = f"discreet {__version__}"
-        certificate = Certificate(self.promise, self.method, domain, events, self.rows, software, declared)
-        if self.promise.status == "verified" and not all(finding.ok for finding in certificate.check()):
+        certificate = Certificate(promise, self.method, domain, events, self.rows, software, declared)
+        if promise.status == "verified" and not all(finding.ok for finding in certificate.check()):
             raise GuaranteeError(
                 "The calibrated noise does not keep the promise. This is a defect of discreet: please report it."
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from discreet.data.moments import Moments
 from discreet.domain import Domain, derived
 from discreet.domain.contrasts import every_level
 from discreet.errors import ParameterError
-from discreet.gate.moments import Counts, Want, release_blocks, release_verified
+from discreet.gate.moments import Want, release_blocks, release_wants
 from discreet.models.asked import Asked
 from discreet.models.table import TableRegressor
 from discreet.privacy.events.gaussian import Block
@@ -90,24 +90,29 @@ class MomentsRegressor(MomentsEstimator):
 
     # ---------------------------------------------------------------- wiring
 
-    def _fit(self, moments: Moments, asked: Asked, before: Counts | None = None) -> Self:
-        domain, target, features, promise = moments.domain, asked.target, asked.features, asked.promise
-        design = design_names(domain, features)
-        outcome = domain.entries[domain.target(target)].name
-        name = type(self).__name__
-        published = getattr(self, "published", None)
-        if published is None:
-            rows = every_level(domain, features, design) if self.levels else design
-            wants = self._wants(rows, outcome)
-            released = release_verified(moments, wants, promise, name, self.rows, self.random_state, before)
+    def _fit(self, moments: Moments, asked: Asked) -> Self:
+        domain, promise = moments.domain, asked.promise
+        if getattr(self, "published", None) is None:
+            released = release_wants(moments, self._wanted(domain, asked), self._session(promise))
         else:
+            design = design_names(domain, asked.features)
+            outcome = domain.entries[domain.target(asked.target)].name
             R2 = domain.norm_squared(domain.indices(design))
             blocks, reason = self._published(design, outcome, R2, promise)
-            promise = replace(promise, status="claimed", reason=reason)
-            method = f"{name} as published in {published}"
-            released = release_blocks(moments, blocks, promise, method, self.rows, self.random_state)
-        fitted = self._results(released, released.equations(target, features), promise.delta)
-        self._set(released, fitted, features, asked.named)
+            released = release_blocks(moments, blocks, self._session(promise, reason))
+        return self._fit_released(released, asked)
+
+    def _wanted(self, domain: Domain, asked: Asked) -> list[Want]:
+        """What is released for a model."""
+        design = design_names(domain, asked.features)
+        rows = every_level(domain, asked.features, design) if self.levels else design
+        return self._wants(rows, domain.entries[domain.target(asked.target)].name)
+
+    def _fit_released(self, released: PrivateMoments, asked: Asked) -> Self:
+        """Fit the model to released values."""
+        e = released.equations(asked.target, asked.features)
+        fitted = self._results(released, e, asked.promise.delta)
+        self._set(released, fitted, asked.features, asked.named)
         return self
 
     def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Results:

@@ -17,7 +17,7 @@ from discreet.data.inputs import design_names
 from discreet.data.moments import Moments
 from discreet.domain import Domain, Numeric
 from discreet.errors import DiscreetWarning, DomainError
-from discreet.gate.moments import Counts, Want, release_counts
+from discreet.gate.moments import Counts, Want, release_counted
 from discreet.models.asked import Asked
 from discreet.models.base import MomentsRegressor
 from discreet.privacy import gdp
@@ -139,13 +139,17 @@ class DPLinearRegression(MomentsRegressor):
 
     def _fit_counted(self, histogram: Histogram, moments: Callable[[Domain], Moments], asked: Asked) -> Self:
         """Fit to the counts of an outcome, and to moments for the bounds that these call for."""
-        domain, target, promise = histogram.domain, histogram.column, asked.promise
+        domain, target, promise, loose = histogram.domain, histogram.column, asked.promise, False
         exact = moments(domain)  # before any noise is drawn, to find bad data
-        before = release_counts(histogram, SHARES["counts"], promise, self.random_state)
-        narrowed, loose = self._narrowed(domain, target, asked.features, promise, before)
-        if narrowed != domain:
-            exact = moments(narrowed)
-        self._fit(exact, asked, before)
+
+        def narrowed(counts: Counts) -> Moments:
+            nonlocal loose
+            bounds, loose = self._narrowed(domain, target, asked.features, promise, counts)
+            return exact if bounds == domain else moments(bounds)
+
+        wants = self._wanted(domain, asked)
+        given = histogram, exact, wants, SHARES["counts"], narrowed
+        self._fit_released(release_counted(*given, self._session(promise)), asked)
         if loose:  # said only now: it follows from the counts, so it is covered by the certificate that lists them
             warnings.warn(
                 f"The bounds of {target!r} are at least four times as wide as they need be. Noise was fitted to "
@@ -156,16 +160,16 @@ class DPLinearRegression(MomentsRegressor):
         return self
 
     def _narrowed(
-        self, domain: Domain, target: str, features: list[str], promise: Guarantee, before: Counts
+        self, domain: Domain, target: str, features: list[str], promise: Guarantee, counts: Counts
     ) -> tuple[Domain, bool]:
         """The domain with the outcome's bounds as narrow as they are worth, and whether they were far too wide."""
-        counts = before.floats()
-        n = float(self.rows) if self.rows is not None else max(float(counts.sum()), 1.0)
+        found = counts.floats()
+        n = float(self.rows) if self.rows is not None else max(float(found.sum()), 1.0)
         mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
         clipped = outcome.clipped_share(len(domain.design(features)), n, mu)
-        trusted = outcome.trusted(before.event.blocks[0].sd, n)
+        trusted = outcome.trusted(counts.event.blocks[0].sd, n)
         symmetric = not (domain.intercept and trusted)
-        low, high = outcome.narrow(outcome.shares(counts, n), clipped, symmetric=symmetric)
+        low, high = outcome.narrow(outcome.shares(found, n), clipped, symmetric=symmetric)
         narrowed = with_bounds(domain, target, low, high)
         return narrowed, trusted and narrowed != domain and high - low <= 0.5
 

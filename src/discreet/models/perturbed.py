@@ -34,8 +34,8 @@ from discreet.data.summing import threads
 from discreet.domain import CONSTANT, Domain, derived
 from discreet.domain.contrasts import every_level, lift
 from discreet.errors import DomainError, ParameterError
-from discreet.gate.moments import promised
-from discreet.gate.objective import Task, release_minimisers
+from discreet.gate.objective import Stages, Task, release_minimisers
+from discreet.gate.session import Session, promised
 from discreet.models.contract import Estimator
 from discreet.models.outcome import Outcome
 from discreet.models.parameters import COMMON, PENALTY
@@ -193,6 +193,9 @@ class PerturbedModel(Estimator, ABC):
         threads(self.n_jobs)
         return promise
 
+    def _session(self, promise: Guarantee) -> Session:
+        return Session(promise, self._method, self.rows, self.random_state)
+
     def _wish(self) -> Wish:
         return Wish(self.penalty, self.alpha, self.l1_ratio)
 
@@ -240,10 +243,8 @@ class PerturbedModel(Estimator, ABC):
         asked = (promise.epsilon, promise.delta, promise.neighbors, self.noise, self.rows)
         calibration = Calibration(loss, design, norm, *asked)
         plan = TwoStages.plan(calibration, self._wish(), outcome.labels(domain)) if self.adaptive else None
-        tasks = plan.pilot if plan else self._tasks(calibration, domain, outcome)
-        later = (plan.then(), plan.reserved) if plan else ()
-        facts = (promise, self._method, self.rows, self.random_state)
-        return release_minimisers(read(), tasks, *facts, *later)
+        stages = plan.stages() if plan else Stages(self._tasks(calibration, domain, outcome))
+        return release_minimisers(read(), stages, self._session(promise))
 
     def _set(
         self,

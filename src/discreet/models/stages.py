@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.domain import CONSTANT
-from discreet.gate.objective import Task
+from discreet.gate.objective import Stages, Task
 from discreet.models.outcome import Label
 from discreet.privacy.calibration import Calibration
 from discreet.privacy.events.objective import ObjectiveEvent
@@ -123,15 +123,15 @@ class TwoStages:
         """max(1, 1/|pilot_j|), at most 1,000."""
         return np.clip(1 / np.maximum(np.abs(pilot), 1 / LARGEST_WEIGHT), 1.0, LARGEST_WEIGHT)
 
-    def then(self) -> Callable[[list[Floats]], list[Task]]:
-        """The second stage, given the pilot."""
+    def stages(self) -> Stages:
+        """The pilot, and the second stage given the pilot."""
         second = self._second(self.calibration, len(self.labels))
         least = self.reserved[0].modulus
 
         def tasks(pilots: list[Floats]) -> list[Task]:
             return [self._task(second, least, label, pilot) for label, pilot in zip(self.labels, pilots, strict=True)]
 
-        return tasks
+        return Stages(self.pilot, self.reserved, tasks)
 
     def _task(self, second: Calibration, least: float, label: Label, pilot: Floats) -> Task:
         weights = self.weights(pilot)

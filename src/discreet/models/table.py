@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,7 +30,7 @@ from discreet.data.sources import outcome_name
 from discreet.data.summing import threads
 from discreet.domain import Domain
 from discreet.errors import DomainError, ParameterError
-from discreet.gate.moments import promised
+from discreet.gate.session import Session, promised
 from discreet.models.asked import Asked
 from discreet.models.contract import Regressor
 from discreet.privacy.guarantee import Guarantee
@@ -168,6 +168,14 @@ class TableRegressor(Regressor, ABC):
             if promise.neighbors != self.paper_neighbors:
                 raise ParameterError(f"published= follows papers that are about {self.paper_neighbors} neighbours.")
         return promise
+
+    def _session(self, promise: Guarantee, reason: str | None = None) -> Session:
+        """A release under way; with a reason why a paper's constants are only claimed to be private."""
+        method = type(self).__name__
+        if reason is not None:
+            promise = replace(promise, status="claimed", reason=reason)
+            method += f" as published in {getattr(self, 'published', '')}"
+        return Session(promise, method, self.rows, self.random_state)
 
     def _describe(self, X: Any, target: str | None) -> tuple[Domain, list[str], str]:
         if self.domain is None:

@@ -93,11 +93,11 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
         if self.published is None:
             plan = self._plan(subject, promise)
             mu_out = plan.mu * math.sqrt(0.98 * RESERVE / (1 - RESERVE))
-            certificate, theta = release_adaptive(moments, subject, plan, mu_out, self._release(promise))
+            certificate, theta = release_adaptive(moments, subject, plan, mu_out, self._session(promise))
         else:
             stages = self._printed(subject, promise)
             reason = E6 if self.published == "001" else E5
-            certificate, theta = release_printed(moments, subject, stages, self._release(promise, reason))
+            certificate, theta = release_printed(moments, subject, stages, self._session(promise, reason))
         self._set(certificate, theta, subject, asked)
         return self
 

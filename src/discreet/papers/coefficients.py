@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +14,6 @@ from discreet.data.inputs import design_names
 from discreet.domain import CONSTANT, Domain, Numeric, derived
 from discreet.errors import ParameterError
 from discreet.gate.posterior import Subject
-from discreet.gate.session import Release
 from discreet.models.asked import Asked
 from discreet.models.table import TableRegressor
 from discreet.privacy import sensitivity
@@ -68,14 +67,6 @@ class CoefficientsRegressor(TableRegressor):
                 f"Column {column!r} is a category; {type(self).__name__} needs a number as the outcome."
             )
         return column
-
-    def _release(self, promise: Guarantee, reason: str | None = None) -> Release:
-        """A release under way; with a reason why a paper's constants are only claimed to be private."""
-        method = type(self).__name__
-        if reason is not None:
-            promise = replace(promise, status="claimed", reason=reason)
-            method += f" as published in {getattr(self, 'published', '')}"
-        return Release.begin(promise, method, self.rows, self.random_state)
 
     def _set(self, certificate: Certificate, theta: Floats, subject: Subject, asked: Asked) -> None:
         domain, design, target, features = certificate.domain, subject.design, asked.target, asked.features

@@ -80,7 +80,7 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
         event = GradientEvent(**facts, step_mu=mu / math.sqrt(steps) * (1 - 2.0**-30))
         step = time * d / (rows * B**2) / steps
-        given = (steps, step, RADIUS * Y / B * math.sqrt(d), self._release(promise))
+        given = (steps, step, RADIUS * Y / B * math.sqrt(d), self._session(promise))
         certificate, theta = release_descent(moments, event, *given)
         self._set(certificate, theta, subject, asked)
         return self

@@ -94,7 +94,7 @@ class NoisySGD(CoefficientsRegressor):
         column = self._number(domain, asked.target)
         with as_progress(progress) as report:
             rows = Rows(source, domain, subject.design, column, n_jobs=self.n_jobs, progress=report)
-            given = (event, step, RADIUS * Y / B * d**0.5, self._release(promise))
+            given = (event, step, RADIUS * Y / B * d**0.5, self._session(promise))
             certificate, theta = release_batches(rows, *given)
             report(1.0)
         self._set(certificate, theta, subject, asked)

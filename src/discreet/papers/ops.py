@@ -9,8 +9,8 @@ from typing import ClassVar, Self
 from discreet.core import checks
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
-from discreet.gate.moments import promised
 from discreet.gate.posterior import Subject, release_in_ball, release_posterior
+from discreet.gate.session import promised
 from discreet.models.asked import Asked
 from discreet.models.base import MomentsEstimator
 from discreet.papers import published_ops
@@ -99,11 +99,11 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
 
     def _fit(self, moments: Moments, asked: Asked) -> Self:
         subject, promise = self._subject(moments.domain, asked), asked.promise
-        release = self._release(promise, None if self.published is None else E1)
+        session = self._session(promise, None if self.published is None else E1)
         if self.calibration == PURE:
-            certificate, theta = release_in_ball(moments, self._pure_event(subject, promise), release)
+            certificate, theta = release_in_ball(moments, self._pure_event(subject, promise), session)
         else:
-            certificate, theta = release_posterior(moments, self._event(subject, promise), release)
+            certificate, theta = release_posterior(moments, self._event(subject, promise), session)
         self._set(certificate, theta, subject, asked)
         return self
 

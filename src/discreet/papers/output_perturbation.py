@@ -63,6 +63,6 @@ class OutputPerturbation(CoefficientsRegressor, MomentsEstimator):
         d, B = len(subject.design), subject.norm
         facts = {"B": B, "Y": subject.outcome, "d": d, "rows": subject.rows or 0.0, "change": eigenvalue_change(d, B)}
         planned = plan(cast(Shape, self.shape), epsilon, delta, **facts)  # type: ignore[arg-type]
-        certificate, theta = release_shaped(moments, subject, planned, self._release(promise))
+        certificate, theta = release_shaped(moments, subject, planned, self._session(promise))
         self._set(certificate, theta, subject, asked)
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 from discreet.core import checks
@@ -12,10 +12,11 @@ from discreet.core.progress import Progress
 from discreet.data.inputs import as_features, declared_for, design_names, is_table, with_intercept
 from discreet.data.moments import Moments, outcome_names
 from discreet.data.public_outcomes import PublicOutcomes
+from discreet.data.unread import Unread
 from discreet.domain import Domain
 from discreet.domain.contrasts import every_level
 from discreet.errors import ParameterError
-from discreet.gate.many import Sample, draw_sample, release_events, release_many
+from discreet.gate.outcomes import OutcomesWant, Sampled, release_events, release_outcomes
 from discreet.models.asked import Asked
 from discreet.models.base import MomentsRegressor
 from discreet.models.many_inputs import as_outcomes, describe_many, features_of, join_many
@@ -182,7 +183,7 @@ class ReuseCov(MomentsRegressor):
         given = source, domain, [asked.target], asked.features, asked.promise
         return self._fit_outcomes(*given, named=asked.named, single=True, progress=progress)
 
-    def _fit(self, moments: Moments, asked: Asked, before: Any = None) -> Self:
+    def _fit(self, moments: Moments, asked: Asked) -> Self:
         given = moments, [asked.target], asked.features, asked.promise, None
         return self._finish(*given, named=asked.named, single=True)
 
@@ -205,17 +206,16 @@ class ReuseCov(MomentsRegressor):
         public = None
         if self.association == "projection":
             public = PublicOutcomes.from_source(source, domain, outcomes)
-        moments: Moments | Sample
+        moments: Moments | Sampled
         if self.subsample is None:
             moments = Moments.from_source(source, domain, targets=targets, n_jobs=self.n_jobs, progress=progress)
         else:
-            how = self.subsample, promise, self.random_state, self.n_jobs, progress
-            moments = draw_sample(source, domain, targets, *how)
+            moments = Sampled(Unread(source, domain, self.n_jobs, progress), targets, self.subsample)
         return self._finish(moments, targets, features, promise, public, named=named, single=single)
 
     def _finish(
         self,
-        moments: Moments | Sample,
+        moments: Moments | Sampled,
         targets: list[str],
         features: list[str],
         promise: Guarantee,
@@ -224,18 +224,16 @@ class ReuseCov(MomentsRegressor):
         named: bool,
         single: bool,
     ) -> Self:
-        domain = moments.moments.domain if isinstance(moments, Sample) else moments.domain
+        domain = moments.domain
         design, outcomes = design_names(domain, features), outcome_names(domain, targets)
         norm, n = (None, None) if public is None else (public.norm, float(public.n))
-        rest = self.rows, self.random_state
         if self.published is None:
             rows = design if public is not None else every_level(domain, features, design)
             split = split_budget(domain, rows, outcomes, promise, n, self.gram_share)
-            released = release_many(moments, rows, outcomes, split, promise, type(self).__name__, *rest, norm)
+            released = release_outcomes(moments, OutcomesWant(rows, outcomes, split, norm), self._session(promise))
         else:
             events, reason = printed_events(domain, design, outcomes, promise, self.subsample, norm)
-            promise = replace(promise, status="claimed", reason=reason)
-            released = release_events(moments, events, promise, f"ReuseCov as published in {self.published}", *rest)
+            released = release_events(moments, events, self._session(promise, reason))
         raw = normal_equations(released, targets, features)
         raw = raw if public is None else with_squares(raw, public)
         e = raw if public is None else projected(raw, public, sensitivity.norm(design, domain))

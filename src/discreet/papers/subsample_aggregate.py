@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from discreet.core import checks
-from discreet.core.progress import Progress, as_progress
+from discreet.core.progress import Progress
+from discreet.data.unread import Unread
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.gate.batches import release_blocks_mean
+from discreet.gate.batches import release_aggregate
 from discreet.models.asked import Asked
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
@@ -78,9 +79,7 @@ class SubsampleAggregate(CoefficientsRegressor):
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
         event = AggregateEvent(**facts, blocks=blocks, radius=radius, sd=sd)
         self._number(domain, asked.target)
-        with as_progress(progress) as report:
-            release = self._release(promise)
-            certificate, theta = release_blocks_mean(source, domain, event, release, self.n_jobs, report)
-            report(1.0)
+        table = Unread(source, domain, self.n_jobs, progress)
+        certificate, theta = release_aggregate(table, event, self._session(promise))
         self._set(certificate, theta, subject, asked)
         return self

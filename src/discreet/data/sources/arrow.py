@@ -96,6 +96,11 @@ class StreamSource(BatchSource):
         with hiding((pa.ArrowException, OSError), broken("stream of rows")):
             yield from self._reader
 
+    def table(self) -> pa.Table:
+        """The declared columns of all rows, in memory."""
+        with hiding((pa.ArrowException, OSError), broken("stream of rows")):
+            return self._reader.read_all().select(list(self.domain.inputs))
+
 
 def open_stream(source: Any) -> pa.RecordBatchReader:
     """Read anything that offers its rows as an Arrow stream."""

@@ -84,8 +84,7 @@ class NAPPModel(PerturbedModel):
         def algorithm(rows: Rows, draws: Draws) -> Recycled:
             return recycle(_data(rows, losses and losses[0], label), losses and losses[1], plan, draws)
 
-        facts = (promise, self._method, self.rows, self.random_state)
-        certificate, found = release_napp(read(), algorithm, event, retrieval, *facts)
+        certificate, found = release_napp(read(), algorithm, event, retrieval, self._session(promise))
         if self.asked.retrieval is not None:
             self.retrieved_ = found.retrieved
         if self.asked.keep_trace:

@@ -5,8 +5,7 @@ from fractions import Fraction
 import pytest
 from listed_words import Listed
 
-from discreet.gate.digits import GUARD, Uniform
-from discreet.gate.randomness import SeededEntropy
+from discreet.gate.entropy import GUARD, SeededEntropy, Uniform
 
 
 def at(number, error=0):

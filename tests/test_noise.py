@@ -14,18 +14,9 @@ from listed_words import Listed
 from scipy.special import ndtri
 
 from discreet.errors import ParameterError
-from discreet.gate import randomness
-from discreet.gate.randomness import (
-    NDTRI_ABSOLUTE,
-    NDTRI_RELATIVE,
-    NO_NOISE,
-    Entropy,
-    OSEntropy,
-    SeededEntropy,
-    add_rounded_normal,
-    entropy,
-    rounded_normal,
-)
+from discreet.gate import noise
+from discreet.gate.entropy import NO_NOISE, Entropy, OSEntropy, SeededEntropy, entropy
+from discreet.gate.noise import NDTRI_ABSOLUTE, NDTRI_RELATIVE, add_rounded_normal, rounded_normal
 from discreet.released.grid import grid_exponent
 
 TOP = 2**63
@@ -36,8 +27,8 @@ FULL = 2**64 - 1
 def settled_slowly(monkeypatch):
     """The list of guesses that went to the slow path."""
     calls = []
-    settle = randomness._settle
-    monkeypatch.setattr(randomness, "_settle", lambda value, guess: calls.append(guess) or settle(value, guess))
+    settle = noise._settle
+    monkeypatch.setattr(noise, "_settle", lambda value, guess: calls.append(guess) or settle(value, guess))
     return calls
 
 
@@ -191,14 +182,14 @@ def test_an_ndtri_that_uses_up_its_allowed_error_changes_nothing(direction, monk
         z = ndtri(p)
         return z + direction * (0.75 * NDTRI_RELATIVE * np.abs(z) + 0.95 * NDTRI_ABSOLUTE)
 
-    monkeypatch.setattr(randomness, "ndtri", poor)
+    monkeypatch.setattr(noise, "ndtri", poor)
     for words, offset, scale in edge_cases():
         assert one(words, offset, scale) == reference(words, offset, scale)
 
 
 def test_these_tests_notice_a_missing_error_bound(monkeypatch):
     for name in ("_SLOPE", "_FLOOR", "_UNRESOLVED"):
-        monkeypatch.setattr(randomness, name, 0.0)
+        monkeypatch.setattr(noise, name, 0.0)
     wrong = [
         one([word, more], offset, scale) != reference([word, more], offset, scale)
         for word, scale, offset in near_half_cases(30)
@@ -239,7 +230,7 @@ def test_shapes_and_scales_broadcast():
 def test_chunks_do_not_change_the_values(monkeypatch):
     offsets = np.random.default_rng(7).random(1000)
     whole = rounded_normal(offsets, 2.0**20, SeededEntropy(8))
-    monkeypatch.setattr(randomness, "_CHUNK", 7)
+    monkeypatch.setattr(noise, "_CHUNK", 7)
     assert (rounded_normal(offsets, 2.0**20, SeededEntropy(8)) == whole).all()
 
 
@@ -268,7 +259,8 @@ def test_slow_path_leaves_the_precision_of_mpmath_alone_and_works_in_threads():
 
 def test_mpmath_is_imported_only_by_the_slow_path():
     code = (
-        "import sys; from discreet.gate.randomness import *; rounded_normal([0.2], 1.0, SeededEntropy(0));"
+        "import sys; from discreet.gate.entropy import *; from discreet.gate.noise import *;"
+        "rounded_normal([0.2], 1.0, SeededEntropy(0));"
         "assert 'mpmath' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
