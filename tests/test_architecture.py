@@ -1,6 +1,7 @@
 """The house: a folder is a stage of the data's way, and a folder is a level; read off the imports in the source."""
 
 import ast
+import re
 import subprocess
 import sys
 from functools import cache
@@ -109,6 +110,12 @@ def test_every_folder_has_a_level_and_stands_below_what_it_imports():
     for name, above in LEVELS.items():
         places = list(LEVELS)
         assert all(places.index(other) < places.index(name) for other in above)
+
+
+def test_the_page_on_architecture_lists_the_folders_in_this_order():
+    page = (ROOT.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)(?:/|\.py)` \|", page, re.MULTILINE)
+    assert rows == list(LEVELS)
 
 
 @pytest.mark.parametrize("name", INSIDE)

@@ -17,7 +17,7 @@ from discreet import cli
 from discreet.errors import DiscreetWarning
 
 ROOT = Path(__file__).parent.parent
-FILES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FILES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 KINDS = {"python", "toml", "console", "bash", "text"}
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
