@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.rounding import ROOM, up
 from discreet.data.moments import Moments
 from discreet.domain import LATTICE_BITS
 from discreet.gate.randomness import Entropy, add_rounded_normal
 from discreet.gate.session import Release, check_rows
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.coefficients import ROUND_UP
 from discreet.privacy.events.iterates import GradientEvent
 from discreet.privacy.points import POINT_BITS, kept
 
@@ -26,7 +26,7 @@ def release_descent(
 ) -> tuple[Certificate, Floats]:
     """Descend with noise that costs the event's `step_mu` each time, and certify; the last iterate."""
     check_rows(moments.count)
-    release.charge(mu=math.sqrt(steps) * event.step_mu * (1 + 2.0**-30))
+    release.charge(mu=up(math.sqrt(steps) * event.step_mu, ROOM))
     theta, done = descend(moments, event, steps, step, radius, release.source)
     certificate = release.certify(moments.domain, done)
     return certificate, theta
@@ -47,7 +47,7 @@ def descend(
     points: list[float] = []
     for _ in range(steps):
         point = theta.tolist()
-        sd = event.sd_at(math.hypot(*point) * ROUND_UP)
+        sd = event.sd_at(up(math.hypot(*point)))
         whole = np.ldexp(theta, POINT_BITS).astype(np.int64)
         noisy, exponent = add_rounded_normal(_product(limbs, bits, whole) - v, math.ldexp(sd, units), source)
         points += point

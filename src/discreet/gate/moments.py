@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
+from discreet.core.rounding import down, up
 from discreet.data.histogram import Histogram
 from discreet.data.moments import Moments, outcome_names
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
@@ -139,7 +140,7 @@ def release_verified(
     """Calibrate noise exactly to what the promise leaves after earlier counts, and release."""
     mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
     if before is not None:
-        mu = math.sqrt((mu - before.event.mu) * (mu + before.event.mu)) * (1 - 2.0**-40)
+        mu = down(math.sqrt((mu - before.event.mu) * (mu + before.event.mu)))
     blocks = calibrate(wants, moments.domain, promise.neighbors, mu)
     return release_blocks(moments, blocks, promise, method, rows, random_state, before)
 
@@ -152,7 +153,7 @@ def calibrate(wants: Sequence[Want], domain: Domain, neighbors: Neighbors, mu: f
         unit = Block(want.statistic, want.rows, want.columns, 1.0)
         change = sensitivity.sensitivity(unit, domain, neighbors)
         blocks.append(replace(unit, sd=change / (mu * math.sqrt(want.share / total))))
-    excess = sensitivity.mu(blocks, domain, neighbors) / mu * (1 + 2.0**-40)
+    excess = up(sensitivity.mu(blocks, domain, neighbors) / mu)
     return [replace(block, sd=block.sd * excess) for block in blocks]
 
 

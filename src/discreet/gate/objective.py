@@ -110,11 +110,12 @@ def _release(rows: Rows, task: Task, most: float, source: Entropy) -> Floats:
 
 
 def _edge(task: Task, most: float) -> float:
-    """What a norm that is the radius up to a relative 2^-48 counts for in the gradient (mathematics.md, 7.7)."""
+    """What a norm that is the radius up to rounding errors counts for in the gradient (mathematics.md, 7.7)."""
     if task.radius is None:
         return 0.0
     steepest = most * task.event.smoothness + task.event.modulus
-    return 2.0**-48 * task.radius * math.sqrt(task.event.modulus * steepest)
+    relative = max(2.0**-48, (len(task.event.design) + 32) * 2.0**-54)
+    return relative * task.radius * math.sqrt(task.event.modulus * steepest)
 
 
 def _reach(event: ObjectiveEvent, d: int) -> float:

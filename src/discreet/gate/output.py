@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.rounding import ROOM, down, up
 from discreet.data.moments import Moments
 from discreet.domain import LATTICE_BITS
 from discreet.gate.noise import add_normal
@@ -40,7 +41,7 @@ def release_shaped(
         values, vectors = np.linalg.eigh(S)
         S = (vectors * np.maximum(values, h)) @ vectors.T  # where tau covers the noise, S is at least H
         C = output_perturbation.root(plan.shape, S, d)
-    stretch = float(np.linalg.norm(C, 2)) * (1 + 2.0**-30)
+    stretch = up(float(np.linalg.norm(C, 2)), ROOM)
     s = norm_change(d, B, lambda_, h, subject.rows)
     theta = ridge.coefficients(lambda_, B, h)
     log_norm = float(add_normal(math.log(plan.Y + B * float(np.linalg.norm(theta))), s / plan.mu2, source))
@@ -61,7 +62,7 @@ def release_shaped(
     cap = plan.Y + B * coefficient_bound(lambda_, plan.rows, plan.B, plan.Y, least)
     R = min(cap, math.exp(log_norm + s / plan.mu2 * quantile(plan.failure) + s))
     draft = OutputEvent(**subject.facts(), **facts, residual=R, gamma=1.0)
-    gamma = (plan.mu_o / output_change(draft)) ** 2 * (1 - 2.0**-30)
+    gamma = down((plan.mu_o / output_change(draft)) ** 2, ROOM)
     event = OutputEvent(**subject.facts(), **facts, residual=R, gamma=gamma)
     certificate = release.certify(moments.domain, event)
     noisy = add_normal(C @ theta, 1 / math.sqrt(gamma), source)

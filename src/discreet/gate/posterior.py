@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from discreet.core.checks import Neighbors
+from discreet.core.rounding import ROOM, down, up
 from discreet.data.moments import Moments
 from discreet.errors import DataError
 from discreet.gate.ball import Ball, Proposal
@@ -79,7 +80,7 @@ class Ridge:
         """H^-1 (b + L z/sqrt gamma), and a bound on its error (mathematics.md, 8.7)."""
         H, d = self.S + lambda_ * np.eye(self.d), self.d
         t = float(np.trace(H))
-        if not t <= trace_bound(d, B, lambda_, self.rows) * (1 + 2.0**-40):
+        if not t <= up(trace_bound(d, B, lambda_, self.rows)):
             raise DataError(_ROUNDING)
         try:
             L = np.tril(cho_factor(H, lower=True)[0])
@@ -150,9 +151,9 @@ def release_adaptive(
         theta = ridge.coefficients(chosen.lambda_, B, chosen.h)
         log_norm = float(add_normal(math.log(plan.Y + B * float(np.linalg.norm(theta))), chosen.s2, source))
     R = ada_ops.residual_bound(plan, chosen, log_norm)
-    gamma = ada_ops.precision(plan, chosen, R) * (1 - 2.0**-30)
+    gamma = down(ada_ops.precision(plan, chosen, R), ROOM)
     error = tolerance(d, trace_bound(d, B, chosen.lambda_, subject.rows), chosen.h, R / B, gamma)
-    output = 2 * error / mu_out * (1 + 2.0**-30)
+    output = up(2 * error / mu_out, ROOM)
     event = AdaptiveEvent(
         **subject.facts(),
         eigenvalue=eigenvalue,

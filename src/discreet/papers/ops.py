@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from discreet.core import checks
+from discreet.core.rounding import MANY, down, up
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
 from discreet.gate.moments import promised
@@ -17,7 +18,6 @@ from discreet.papers import published_ops
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp, ops_calibration
 from discreet.privacy.declared import add_remove
-from discreet.privacy.events.coefficients import ROUND_UP
 from discreet.privacy.events.posterior import SPARE_DELTA, SPARE_EPSILON, BallEvent, PosteriorEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.ops_calibration import Calibration, PublicFacts, coefficient_bound
@@ -32,7 +32,7 @@ CALIBRATIONS: dict[str, Callable[[PublicFacts], Calibration]] = {
 
 PURE = "pure"
 
-_MARGIN = 1 - 2.0**-20  # of gamma, so that the recomputed epsilon is below the promise in floating point too
+_MARGIN = 2.0**-20  # of gamma, so that the recomputed epsilon is below the promise in floating point too
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -112,7 +112,7 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
         radius = 1.0 if self.radius is None else float(self.radius)
         found = ops_calibration.pure(promise.epsilon, subject.norm, subject.outcome, radius, promise.neighbors)
-        gamma = found.gamma * _MARGIN
+        gamma = down(found.gamma, _MARGIN)
         return BallEvent(**facts, radius=radius, penalty=1 / (gamma * radius**2), gamma=gamma)
 
     def _event(self, subject: Subject, promise: Guarantee) -> PosteriorEvent:
@@ -121,23 +121,23 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         spare, hidden = epsilon * SPARE_EPSILON, delta * SPARE_DELTA
         B, Y, d, rows = subject.norm, subject.outcome, len(subject.design), int(subject.rows or 0)
         if self.published is None:
-            left = (epsilon - spare) * (2 - ROUND_UP), (delta - hidden) * (2 - ROUND_UP) ** 8
+            left = down(epsilon - spare), down(delta - hidden, 8 * MANY)
             found = CALIBRATIONS[self.calibration](
                 PublicFacts(epsilon=left[0], delta=left[1], B=B, Y=Y, n_max=rows, d=d)
             )
         else:
             printed = PublicFacts(epsilon=epsilon, delta=delta, B=B, Y=Y, n_max=rows, d=d)
             found = published_ops.ops(printed, self.calibration)
-        lambda_, gamma = found.lambda_, found.gamma * _MARGIN
+        lambda_, gamma = found.lambda_, down(found.gamma, _MARGIN)
         trace, size = trace_bound(d, B, lambda_, rows), coefficient_bound(lambda_, rows, B, Y)
-        error = tolerance(d, trace, lambda_, size, gamma) * ROUND_UP
+        error = up(tolerance(d, trace, lambda_, size, gamma))
         return PosteriorEvent(
             **subject.facts(),
             penalty=lambda_,
             gamma=gamma,
             spare=spare,
             tolerance=error,
-            output=2 * error / gdp.mu(spare, hidden) * ROUND_UP**4,
+            output=up(2 * error / gdp.mu(spare, hidden), 4 * MANY),
         )
 
 

@@ -11,13 +11,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.rounding import up
 from discreet.per_instance.exact import of_block
 from discreet.per_instance.parts import Facts, Part, own_curve, parts_of
 from discreet.per_instance.posterior_curve import PosteriorCurve
 from discreet.per_instance.quadratic_loss import ROUNDED
 from discreet.per_instance.stream import Rows
 from discreet.privacy import gdp
-from discreet.privacy.events.coefficients import ROUND_UP
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.posterior import BallEvent, PosteriorEvent
 from discreet.privacy.events.staged import (
@@ -71,7 +71,7 @@ def in_ball(event: BallEvent, facts: Facts) -> list[Part]:
         return own_curve(event, facts)
     X, y = facts.domain.indices(event.design), facts.domain.indices([event.target])[0]
     sizes = (event.outcome + event.norm * event.radius) * np.arange(1, LEVELS + 1) / LEVELS
-    laws: tuple[Law, ...] = (Point(0.0), *(Point(event.gamma * size**2 / 2 * ROUND_UP) for size in sizes.tolist()))
+    laws: tuple[Law, ...] = (Point(0.0), *(Point(up(event.gamma * size**2 / 2)) for size in sizes.tolist()))
 
     def level(rows: Rows) -> Floats:
         size = np.abs(rows.Z[:, y]) + np.sqrt(rows.norm2(X)) * event.radius

@@ -24,6 +24,7 @@ from scipy.special import ndtri
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
+from discreet.core.rounding import FEW, down, up
 from discreet.errors import ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.declared import add_remove
@@ -76,7 +77,7 @@ class Plan:
 
     def delta(self, epsilon: float) -> float:
         """The delta of the whole at any epsilon, add-remove."""
-        return min(1.0, (gdp.delta(self.mu, epsilon) + self.failure) * (1 + 2.0**-48))
+        return min(1.0, up(gdp.delta(self.mu, epsilon) + self.failure))
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ def residual_bound(plan: Plan, penalty: Penalty, log_norm: float | None = None) 
 def precision(plan: Plan, penalty: Penalty, residual: float) -> float:
     """Step 4: the largest gamma that keeps the declared promise."""
     rho = gaussian_residual_limit(plan.mu_o, plan.delta_o, penalty.leverage)
-    return (rho / residual) ** 2 * (1 - 2.0**-48)
+    return down((rho / residual) ** 2, FEW)
 
 
 def run(plan: Plan, lambda_min: float, norm: Callable[[float], float], z1: float, z2: float) -> Draw:
@@ -227,7 +228,7 @@ def _split(epsilon: float, delta: float, facts: dict[str, Any], reserve: float) 
     """The shares above; with kappa the norm's go to the draw."""
     norm_share, norm_failure = (NORM_SHARE, NORM_FAILURE) if facts["kappa"] is None else (0.0, 0.0)
     delta_a, delta_b, delta_o = (share * delta for share in (EIGENVALUE_FAILURE, norm_failure, DRAW_FAILURE))
-    mu = gdp.mu(epsilon, (delta - delta_a - delta_b - delta_o) * (1 - 2.0**-40)) * (1 - 2.0**-40)
+    mu = down(gdp.mu(epsilon, down(delta - delta_a - delta_b - delta_o)))
     mu *= math.sqrt(1 - reserve)
     mu_o = mu * math.sqrt(1 - EIGENVALUE_SHARE - norm_share)
     return Plan(
@@ -273,4 +274,4 @@ def _check_kappa(plan: Plan) -> None:
 
 
 def _quantile(p: float) -> float:
-    return -float(ndtri(p)) * (1 + 2.0**-40)
+    return up(-float(ndtri(p)))

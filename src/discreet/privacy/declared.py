@@ -9,10 +9,9 @@ import math
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
+from discreet.core.rounding import FEW, down, up
 from discreet.errors import ParameterError
 from discreet.privacy import gdp
-
-_UP = 1 + 2.0**-48
 
 
 def composed_delta(epsilon: float, epsilon_o: float, delta_o: float, mu: float) -> float:
@@ -38,8 +37,8 @@ def composed_delta(epsilon: float, epsilon_o: float, delta_o: float, mu: float) 
     """
     _check(epsilon, epsilon_o, delta_o)
     p = 1 / (1 + math.exp(-epsilon_o))
-    gauss = p * gdp.delta(mu, epsilon - epsilon_o) * _UP + (1 - p) * gdp.delta(mu, epsilon + epsilon_o) * _UP
-    return min(1.0, (delta_o + (1 - delta_o) * gauss) * _UP)
+    gauss = up(p * gdp.delta(mu, epsilon - epsilon_o) + (1 - p) * gdp.delta(mu, epsilon + epsilon_o))
+    return min(1.0, up(delta_o + (1 - delta_o) * gauss))
 
 
 def remaining_delta(epsilon: float, delta: float, epsilon_o: float, mu: float) -> float:
@@ -59,7 +58,7 @@ def remaining_delta(epsilon: float, delta: float, epsilon_o: float, mu: float) -
         raise ParameterError(
             "Nothing is left for the declared stage: the Gaussian part spends delta already. Lower mu or epsilon_o."
         )
-    return (delta - gauss) / (1 - gauss) * (1 - 2.0**-44) - delta * 2.0**-44
+    return down((delta - gauss) / (1 - gauss)) - delta * 2.0**-38
 
 
 def replace_one(epsilon: float, delta: float) -> tuple[float, float]:
@@ -75,7 +74,7 @@ def replace_one(epsilon: float, delta: float) -> tuple[float, float]:
     (0.5, 3.78e-07)
     """
     epsilon, delta = checks.positive("epsilon", epsilon), checks.fraction("delta", delta)
-    return epsilon / 2, delta / (1 + math.exp(epsilon / 2)) * (1 - 2.0**-50)
+    return epsilon / 2, down(delta / (1 + math.exp(epsilon / 2)), FEW / 4)
 
 
 def add_remove(epsilon: float, delta: float, neighbors: Neighbors) -> tuple[float, float]:

@@ -11,7 +11,8 @@ So {log p/q > epsilon} is {abs(w) > t}, t^2 = K + 2 epsilon, and {log q/p > epsi
 u^2 = K - 2 epsilon: both divergences are differences of normal probabilities. Where these nearly cancel they
 are computed as integrals of positive terms instead. Seen against arithmetic of 60 digits (tests), for leverage
 from 1e-12 to 1e3, gamma from 1e-8 to 1e8 and epsilon up to 1e5, values above 1e-300 have a relative error below
-1e-11 (1e-12 for most); the inverses allow for `MARGIN` and so end on the safe side.
+1e-11 (1e-12 for most); the inverses enlarge deltas by `core.rounding.CURVE`, which covers the rounding of m and
+rho too, and so end on the safe side.
 """
 
 from __future__ import annotations
@@ -22,12 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, log_ndtr
 
+from discreet.core.rounding import CURVE, up
 from discreet.errors import ParameterError
 
 Floats = NDArray[np.float64]
-
-MARGIN = 1e-9
-"""Computed deltas are enlarged by this share before they are compared with a promise."""
 
 _X, _W = np.polynomial.legendre.leggauss(20)
 _NODES, _WEIGHTS = (_X + 1) / 2, _W / 2
@@ -95,7 +94,7 @@ def epsilon(delta: ArrayLike, leverage: ArrayLike, residual: ArrayLike, gamma: A
 
     def safe(e: Floats) -> NDArray[np.bool_]:
         with np.errstate(under="ignore", over="ignore"):
-            return _upper(e, m, rho) * (1 + MARGIN) <= target
+            return up(_upper(e, m, rho), CURVE) <= target
 
     return _shaped(np.where(safe(np.zeros_like(m)), 0.0, least(safe, np.ones_like(m))))
 

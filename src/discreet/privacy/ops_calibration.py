@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
+from discreet.core.rounding import FEW, down
 from discreet.errors import ParameterError
 from discreet.privacy.declared import add_remove
 from discreet.privacy.ops_limits import GOLDEN, leverage_limit, residual_limit
@@ -125,7 +126,7 @@ def calibrate(facts: PublicFacts, lambda_: float) -> Calibration:
             f"lambda_={lambda_:g} is too small for this promise: even a flat draw (gamma near 0) tells too much. "
             f"Take it above {needed:.4g}."
         )
-    return Calibration(lambda_, float(np.min(rho / R)) ** 2 * (1 - 2.0**-40), top, float(R.max()))
+    return Calibration(lambda_, down(float(np.min(rho / R)) ** 2), top, float(R.max()))
 
 
 def diffuse(facts: PublicFacts) -> Calibration:
@@ -209,7 +210,7 @@ def pure(epsilon: float, B: float, Y: float, radius: float, neighbors: Neighbors
     """
     R = checks.positive("Y", Y) + checks.positive("B", B) * checks.positive("radius", radius)
     steps = 1 if checks.neighbors(neighbors) == "add-remove" else 2
-    return Calibration(0.0, 2 * checks.positive("epsilon", epsilon) / (steps * R**2) * (1 - 2.0**-48), math.inf, R)
+    return Calibration(0.0, down(2 * checks.positive("epsilon", epsilon) / (steps * R**2), FEW), math.inf, R)
 
 
 def spread(d: int) -> float:

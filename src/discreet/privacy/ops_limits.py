@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
 from discreet.core import checks
+from discreet.core.rounding import CURVE, down, up
 from discreet.errors import ParameterError
 from discreet.privacy import ops
 
@@ -44,7 +45,7 @@ def worst_delta(epsilon: float, leverage: ArrayLike, rho: ArrayLike) -> Floats:
     m = np.asarray(leverage, dtype=np.float64)
     if np.any(m > GOLDEN):
         raise ParameterError("The leverage must be at most (1 + sqrt 5)/2: beyond it the worst row is not the largest.")
-    return np.asarray(ops.delta(epsilon, m, rho, 1.0)) * (1 + ops.MARGIN)
+    return up(np.asarray(ops.delta(epsilon, m, rho, 1.0)), CURVE)
 
 
 def leverage_limit(epsilon: float, delta: float) -> float:
@@ -87,8 +88,8 @@ def gaussian_excess(mu: float, delta: float, leverage: float, rho: float) -> flo
     or where the tangents meet. Beyond the grid the curve itself must be below delta.
     """
     e = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, _GRID)]) * (mu * mu / 2 + 10 * mu)
-    curve = np.asarray(ops.delta(e, leverage, rho, 1.0)) * (1 + ops.MARGIN)
-    gauss = ops.gaussian_delta(e, mu)[0] * (1 - delta) * (1 - ops.MARGIN)
+    curve = up(np.asarray(ops.delta(e, leverage, rho, 1.0)), CURVE)
+    gauss = down(ops.gaussian_delta(e, mu)[0] * (1 - delta), CURVE)
     log_slope = log_ndtr(-e / mu - mu / 2)
     step = np.expm1(np.diff(e))  # in each interval k is taken in units of its value at the left end
     left, right = (-np.exp(log_slope[i] + e[:-1]) * (1 - delta) for i in (slice(None, -1), slice(1, None)))
@@ -98,7 +99,7 @@ def gaussian_excess(mu: float, delta: float, leverage: float, rho: float) -> flo
     chord = curve[:-1] + np.diff(curve) * (shift / step)
     tangents = np.maximum(gauss[:-1] + left * shift, gauss[1:] - right * (step - shift))
     excess = max(np.max(curve - gauss), np.max(chord - tangents), curve[-1])
-    return float(excess) - delta * (1 - ops.MARGIN)
+    return float(excess) - down(delta, CURVE)
 
 
 def gaussian_leverage_limit(mu: float, delta: float) -> float:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.rounding import FEW, down, up
 from discreet.errors import ParameterError
 
 Floats = NDArray[np.float64]
@@ -75,7 +76,7 @@ def sensitivity(shape: Shape, *, h: float, B: float, residual: float, tau: float
         change = math.sqrt(B**2 / (h + B**2) + 2 * tau * g**2)
     else:
         change = B + 2 * tau * g
-    return R * change * (1 + 2.0**-48)
+    return up(R * change, FEW)
 
 
 def precision(mu: float, change: float) -> float:
@@ -86,7 +87,7 @@ def precision(mu: float, change: float) -> float:
     >>> round(precision(mu=0.2, change=0.4), 9)
     0.25
     """
-    return (checks.positive("mu", mu) / checks.positive("change", change)) ** 2 * (1 - 2.0**-48)
+    return down((checks.positive("mu", mu) / checks.positive("change", change)) ** 2, FEW)
 
 
 def spectral_bound(d: int, sd: float, failure: float) -> float:

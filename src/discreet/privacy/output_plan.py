@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.core.rounding import ROOM, down, up
 from discreet.privacy import gdp
 from discreet.privacy.events.staged import quantile
 from discreet.privacy.ops_calibration import coefficient_bound
@@ -49,14 +50,14 @@ class OutputPlan:
     @property
     def gram_sd(self) -> float | None:
         """The noise on the diagonal of X'X."""
-        return self.B**2 / self.mu_gram * (1 + 2.0**-40) if self.mu_gram else None
+        return up(self.B**2 / self.mu_gram) if self.mu_gram else None
 
     @property
     def tau(self) -> float:
         """A bound on the spectral norm of the noise on X'X."""
         if self.gram_sd is None:
             return 0.0
-        return max(spectral_bound(self.d, self.gram_sd, self.failure) * (1 + 2.0**-40), self.B**2 / 2)
+        return max(up(spectral_bound(self.d, self.gram_sd, self.failure)), self.B**2 / 2)
 
     def least(self, eigenvalue: float) -> float:
         """lt: a lower bound on the least eigenvalue, from the released one."""
@@ -109,7 +110,7 @@ def plan(
     gram = 0.0 if shape == "isotropic" else GRAM_SHARE
     failure = FAILURE * delta
     failures = failure * (2 if shape == "isotropic" else 3)
-    mu = gdp.mu(epsilon, (delta - failures) * (1 - 2.0**-30)) * (1 - 2.0**-30)
+    mu = down(gdp.mu(epsilon, down(delta - failures, ROOM)), ROOM)
     left = 1 - EIGENVALUE_SHARE - NORM_SHARE - gram
     shares = {"mu1": EIGENVALUE_SHARE, "mu2": NORM_SHARE, "mu_gram": gram, "mu_o": left}
     mus = {name: mu * math.sqrt(share) for name, share in shares.items()}

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
+from discreet.core.rounding import down, up
 from discreet.privacy import gdp
-from discreet.privacy.events.coefficients import ROUND_UP, CoefficientEvent, grouped
+from discreet.privacy.events.coefficients import CoefficientEvent, grouped
 from discreet.privacy.laws import Alone, Law
 from discreet.privacy.points import pack, unpack
+
+ACCOUNTANT = 1e-6
+"""The relative error that dp-accounting is given; 1e-14 is added for what it cuts off (mathematics.md, 8.9)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +53,7 @@ class GradientEvent(DescentEvent):
         """Norms of the iterates, rounded up."""
         d = len(self.design)
         points = (self.iterates[at : at + d] for at in range(0, len(self.iterates), d))
-        return tuple(math.hypot(*theta) * ROUND_UP for theta in points)
+        return tuple(up(math.hypot(*theta)) for theta in points)
 
     @cached_property
     def sds(self) -> tuple[float, ...]:
@@ -58,13 +62,13 @@ class GradientEvent(DescentEvent):
 
     def sd_at(self, size: float) -> float:
         """Of the noise on the gradient at an iterate of this norm."""
-        return gradient_change(self, size) / self.step_mu * ROUND_UP
+        return up(gradient_change(self, size) / self.step_mu)
 
     @cached_property
     def mu(self) -> float:
         """Gaussian releases compose exactly, adapted to each other or not."""
         steps = zip(self.sizes, self.sds, strict=True)
-        return gdp.compose(gradient_change(self, size) / sd for size, sd in steps) * ROUND_UP
+        return up(gdp.compose(gradient_change(self, size) / sd for size, sd in steps))
 
     def keeps(self) -> bool:
         """Whether there is a step, and descent starts at 0."""
@@ -73,7 +77,7 @@ class GradientEvent(DescentEvent):
 
 def gradient_change(event: GradientEvent, size: float) -> float:
     """How far one row moves the gradient at an iterate of this norm: x (x'theta - y) is its own."""
-    once = event.norm * (event.outcome + event.norm * size) * ROUND_UP
+    once = up(event.norm * (event.outcome + event.norm * size))
     return 2 * once if event.neighbors == "replace-one" else once
 
 
@@ -95,7 +99,7 @@ class BatchesEvent(DescentEvent):
     @property
     def law(self) -> Law:
         """The curve by privacy loss distributions, pessimistic."""
-        curve = sampled_curve(self.sd / self.clip * (2 - ROUND_UP), self.rate, self.steps)
+        curve = sampled_curve(down(self.sd / self.clip), self.rate, self.steps)
         return Alone(grouped(curve) if self.neighbors == "replace-one" else curve)
 
     def keeps(self) -> bool:
@@ -119,7 +123,7 @@ def sampled_curve(multiplier: float, rate: float, steps: int) -> Any:
         sampling_prob=rate,
         value_discretization_interval=1e-3,
     ).self_compose(int(steps))
-    return lambda epsilon: 1.0 if epsilon < 0 else float(loss.get_delta_for_epsilon(epsilon)) * (1 + 1e-6) + 1e-14
+    return lambda epsilon: 1.0 if epsilon < 0 else up(float(loss.get_delta_for_epsilon(epsilon)), ACCOUNTANT) + 1e-14
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +141,7 @@ class AggregateEvent(CoefficientEvent):
     @property
     def mu(self) -> float:
         """One row is in one block, whose clipped coefficients move by at most the diameter of the ball."""
-        return 2 * self.radius * ROUND_UP / self.sd
+        return up(2 * self.radius) / self.sd
 
     def keeps(self) -> bool:
         """Whether there is a block."""

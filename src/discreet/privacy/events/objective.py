@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from discreet.core.checks import Neighbors, is_real
+from discreet.core.rounding import up
 from discreet.errors import FileFormatError
 from discreet.privacy.laws import Law, Point, Tail, together
 from discreet.privacy.losses import Loss, loss_from_dict
@@ -28,8 +29,6 @@ from discreet.privacy.rounding import gradient_error
 
 Floats = NDArray[np.float64]
 Noise = Literal["gaussian", "laplace"]
-
-_ROUND_UP = 1 + 2.0**-40
 
 
 @dataclass(frozen=True)
@@ -79,12 +78,12 @@ class ObjectiveEvent:
     @property
     def gradient(self) -> float:
         """L: the norm of one row's gradient is at most this."""
-        return self.norm * self.loss.slope * _ROUND_UP
+        return up(self.norm * self.loss.slope)
 
     @property
     def smoothness(self) -> float:
         """b: the largest eigenvalue of one row's Hessian is at most this."""
-        return self.norm**2 * self.loss.curvature * _ROUND_UP
+        return up(self.norm**2 * self.loss.curvature)
 
     @property
     def mu(self) -> float:
@@ -114,12 +113,12 @@ class ObjectiveEvent:
 
     @property
     def _output_cost(self) -> float:
-        return 2 * self.tolerance / self.modulus / self.output * _ROUND_UP
+        return up(2 * self.tolerance / self.modulus / self.output)
 
     @property
     def _own(self) -> Law:
         if self.noise == "laplace":
-            return Point((_pure(self) + self._output_cost) * _ROUND_UP)
+            return Point(up(_pure(self) + self._output_cost))
         return Tail(_tail(self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -171,8 +170,8 @@ class ObjectiveEvent:
 
 def _tail(event: ObjectiveEvent) -> Callable[[Floats], Floats]:
     """The bound on P(privacy loss > m), for Gaussian noise."""
-    J = math.log1p(event.smoothness / event.modulus) * _ROUND_UP
-    mu, span = event.gradient / event.scale, event.norm * event.loss.span / event.scale * _ROUND_UP
+    J = up(math.log1p(event.smoothness / event.modulus))
+    mu, span = event.gradient / event.scale, up(event.norm * event.loss.span / event.scale)
     replace, one_signed = event.neighbors == "replace-one", event.loss.one_signed
 
     def plain(m: Floats) -> Floats:

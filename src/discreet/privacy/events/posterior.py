@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from discreet.core.rounding import up
 from discreet.privacy import gdp
-from discreet.privacy.events.coefficients import ROUND_UP, CoefficientEvent, grouped
+from discreet.privacy.events.coefficients import CoefficientEvent, grouped
 from discreet.privacy.laws import Alone, Law, Point
 from discreet.privacy.ops_calibration import boxes, coefficient_bound
 from discreet.privacy.ops_limits import GOLDEN, worst_delta
@@ -46,10 +47,10 @@ class PosteriorEvent(CoefficientEvent):
     def _curve(self, epsilon: float) -> float:
         if epsilon < self.spare or self.norm**2 / self.penalty > GOLDEN:
             return 1.0
-        hidden = gdp.delta(2 * self.tolerance / self.output * ROUND_UP, self.spare)
+        hidden = gdp.delta(up(2 * self.tolerance / self.output), self.spare)
         m, R = boxes(self.penalty, self.rows, self.norm, self.outcome)
-        worst = worst_delta(epsilon - self.spare, m, R * self.gamma**0.5 * ROUND_UP)
-        return (float(worst.max()) + hidden) * ROUND_UP
+        worst = worst_delta(epsilon - self.spare, m, up(R * self.gamma**0.5))
+        return up(float(worst.max()) + hidden)
 
 
 def needed_tolerance(event: PosteriorEvent) -> float:
@@ -75,4 +76,4 @@ class BallEvent(CoefficientEvent):
     def law(self) -> Law:
         """A row moves the log density by at most c = gamma (Y + B radius)^2/2, and the constant by as much."""
         steps = 1 if self.neighbors == "add-remove" else 2
-        return Point(steps * self.gamma * (self.outcome + self.norm * self.radius) ** 2 / 2 * ROUND_UP)
+        return Point(up(steps * self.gamma * (self.outcome + self.norm * self.radius) ** 2 / 2))

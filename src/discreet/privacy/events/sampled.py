@@ -20,6 +20,7 @@ from typing import Any, get_args
 import numpy as np
 
 from discreet.core.checks import Neighbors, is_real
+from discreet.core.rounding import CURVE, down
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.laws import Floats, Profile, gaussian_curve, together
@@ -157,7 +158,7 @@ def largest_mu(rate: float, neighbors: Neighbors, epsilon: float, delta: float, 
     >>> round(largest_mu(0.1, "replace-one", 1.0, 1e-6, rest=0.1), 2)
     0.68
     """
-    below = epsilon * (1 - 1e-8)  # more than the error of a recomputed epsilon
+    below = down(epsilon, 10 * CURVE)  # more than the error of a recomputed epsilon
     return _largest(lambda mu: together([sampled(rate, mu, neighbors)], rest)(below) <= delta)
 
 

@@ -12,8 +12,9 @@ from typing import ClassVar
 
 from scipy.special import ndtri
 
+from discreet.core.rounding import MANY, ROOM, up
 from discreet.privacy import gdp, output_perturbation
-from discreet.privacy.events.coefficients import ROUND_UP, CoefficientEvent, grouped
+from discreet.privacy.events.coefficients import CoefficientEvent, grouped
 from discreet.privacy.laws import Alone, Failure, Law
 from discreet.privacy.ops_calibration import coefficient_bound
 from discreet.privacy.ops_limits import GOLDEN, gaussian_excess
@@ -62,7 +63,7 @@ class StagedEvent(CoefficientEvent):
     @property
     def law(self) -> Law:
         """The failures; under replace-one everything, through the table without the row."""
-        failure = math.fsum(self.failures) * ROUND_UP
+        failure = up(math.fsum(self.failures))
         if self.neighbors == "add-remove":
             return Failure(failure)
         return Alone(grouped(lambda epsilon: gdp.delta(self._mu, epsilon) + failure))
@@ -71,7 +72,7 @@ class StagedEvent(CoefficientEvent):
     def _mu(self) -> float:
         norm = 0.0 if self.norm_sd is None else log_norm_change(self) / self.norm_sd
         costs = [self.eigenvalue_change / self.eigenvalue_sd, norm, *self._own_costs()]
-        return gdp.compose(costs) * ROUND_UP
+        return up(gdp.compose(costs))
 
     def _own_costs(self) -> list[float]:
         raise NotImplementedError
@@ -94,8 +95,8 @@ class StagedEvent(CoefficientEvent):
         if self.log_norm is not None and self.norm_sd is not None:
             widening = self.norm_sd * quantile(self.failures[1]) + log_norm_change(self)
             released = math.exp(min(700.0, self.log_norm + widening))
-        bounded = self.residual * ROUND_UP >= min(public, released)
-        return bounded and self.eigenvalue_change * ROUND_UP >= eigenvalue_change(len(self.design), self.norm)
+        bounded = up(self.residual) >= min(public, released)
+        return bounded and up(self.eigenvalue_change) >= eigenvalue_change(len(self.design), self.norm)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,10 +118,10 @@ class AdaptiveEvent(StagedEvent):
         m, d = self.norm**2 / self.h, len(self.design)
         if m > GOLDEN:
             return False
-        rho = math.sqrt(self.gamma) * self.residual
+        rho = up(math.sqrt(self.gamma) * up(self.residual))  # `super().keeps` grants R a slack of its own
         error = tolerance(d, trace_bound(d, self.norm, self.penalty, self.rows), self.h, size(self), self.gamma)
         declared = gaussian_excess(self.draw, self.failures[2], m, rho) <= 0
-        return declared and error <= self.tolerance * ROUND_UP and super().keeps()
+        return declared and error <= up(self.tolerance) and super().keeps()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,13 +152,22 @@ class OutputEvent(StagedEvent):
         if self.gram_sd is None or not self.failures[2] or len(self.root) != len(self.design) ** 2:
             return False
         needed = output_perturbation.spectral_bound(len(self.design), self.gram_sd, self.failures[2])
-        return self.tau * ROUND_UP >= needed and super().keeps()
+        return up(self.tau) >= needed and super().keeps()
 
 
 def output_change(event: OutputEvent) -> float:
     """The largest change of C theta, C'C = A, with its rounding errors; `stretch` is the norm of C."""
     facts = {"h": event.h, "B": event.norm, "residual": event.residual, "tau": event.tau}
-    return output_perturbation.sensitivity(event.shape, **facts) * (1 + 2.0**-30) + output_rounding(event)
+    change = output_perturbation.sensitivity(event.shape, **facts)
+    return up(change, max(ROOM, _shape_error(event))) + output_rounding(event)
+
+
+def _shape_error(event: OutputEvent) -> float:
+    """A bound on how far the computed C changes a norm of A, relatively: mathematics.md, 8.7."""
+    if event.shape == "isotropic":
+        return 0.0
+    largest = event.stretch**2 if event.shape == "fisher" else event.stretch
+    return 8 * len(event.design) * 2.0**-52 * largest / event.h
 
 
 def output_rounding(event: OutputEvent) -> float:
@@ -181,7 +191,7 @@ def norm_change(d: int, B: float, penalty: float, h: float, rows: float | None) 
     >>> round(norm_change(d=3, B=1.0, penalty=50.0, h=100.0, rows=1000), 6)
     0.00995
     """
-    return math.log1p(B**2 / h) * ROUND_UP + 4 * relative(d, trace_bound(d, B, penalty, rows), h) + 2.0**-40
+    return up(math.log1p(B**2 / h)) + 4 * relative(d, trace_bound(d, B, penalty, rows), h) + MANY
 
 
 def eigenvalue_change(d: int, B: float) -> float:
@@ -192,7 +202,7 @@ def eigenvalue_change(d: int, B: float) -> float:
     >>> round(eigenvalue_change(d=10, B=1.0), 4)
     1.0001
     """
-    return B**2 * (1 + 2 * eigenvalue_error(d)) * ROUND_UP
+    return up(B**2 * (1 + 2 * eigenvalue_error(d)))
 
 
 def public_norm(event: StagedEvent) -> float:
@@ -208,4 +218,4 @@ def size(event: StagedEvent) -> float:
 
 def quantile(p: float) -> float:
     """Q with P(Z > q) = p, rounded up; infinite for 0."""
-    return math.inf if p <= 0 else -float(ndtri(p)) * (1 + 2.0**-40)
+    return math.inf if p <= 0 else up(-float(ndtri(p)))
