@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.rounding import CURVE, FEW, MANY, ROOM, down, up
-from discreet.privacy import ops_calibration, ops_limits
+from discreet.privacy import ops
+from discreet.privacy.events.output import root
 from discreet.privacy.events.staged import AdaptiveEvent, eigenvalue_change, quantile
-from discreet.privacy.output_perturbation import root
 
 U = Fraction(1, 2**53)
 SLACKS = [FEW / 4, FEW, MANY, 8 * MANY, ROOM, CURVE]
@@ -112,8 +112,8 @@ def adaptive(residual, gamma):
 
 def test_a_draw_is_checked_at_the_residual_that_the_check_grants():
     """R may be listed 2^-40 too small; the precision must then fit the larger R."""
-    R = 1 + ops_calibration.coefficient_bound(100.0, 1000.0, 1.0, 1.0)
-    gamma = (ops_limits.gaussian_residual_limit(0.2, 1e-7, 0.01) / R) ** 2
+    R = 1 + ops.coefficient_bound(100.0, 1000.0, 1.0, 1.0)
+    gamma = (ops.gaussian_residual_limit(0.2, 1e-7, 0.01) / R) ** 2
     assert adaptive(R, down(gamma, ROOM)).keeps()
     assert not adaptive(down(R, 2.0**-41), gamma * (1 + 2.0**-41)).keeps()
     assert not adaptive(down(R, 2.0**-39), down(gamma, ROOM)).keeps()

@@ -57,8 +57,8 @@ def up(x: float | Floats, slack: float = MANY) -> float | Floats:
     (True, True, 0.0)
     """
     if isinstance(x, np.ndarray):
-        moved = x * (1 + np.copysign(slack, x))
-        return np.where((x != 0) & (np.abs(x) < _LEAST), np.maximum(moved, np.nextafter(x, np.inf)), moved)
+        shifted: Floats = x * (1 + np.copysign(slack, x))
+        return np.where((x != 0) & (np.abs(x) < _LEAST), np.maximum(shifted, np.nextafter(x, np.inf)), shifted)
     moved = x * (1 + math.copysign(slack, x))
     return moved if x == 0 or not abs(x) < _LEAST else max(moved, math.nextafter(x, math.inf))
 

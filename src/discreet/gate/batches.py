@@ -24,8 +24,7 @@ from discreet.domain.encoding import ONE
 from discreet.gate.randomness import NO_NOISE, Entropy, OSEntropy, add_rounded_normal
 from discreet.gate.session import Release, check_rows
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent
-from discreet.privacy.points import kept
+from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, kept
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

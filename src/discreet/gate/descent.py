@@ -15,8 +15,7 @@ from discreet.domain import LATTICE_BITS
 from discreet.gate.randomness import Entropy, add_rounded_normal
 from discreet.gate.session import Release, check_rows
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.iterates import GradientEvent
-from discreet.privacy.points import POINT_BITS, kept
+from discreet.privacy.events.iterates import POINT_BITS, GradientEvent, kept
 
 Floats = NDArray[np.float64]
 

@@ -22,9 +22,8 @@ from discreet.gate.noise import add_normal
 from discreet.gate.randomness import NO_NOISE, Entropy, rounded_normal
 from discreet.gate.session import Release
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.events.objective import ObjectiveEvent, most_rows
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.rounding import most_rows
 from discreet.released.solve.newton import Penalty, minimise
 
 Floats = NDArray[np.float64]

@@ -15,11 +15,10 @@ from discreet.gate.noise import add_normal
 from discreet.gate.posterior import Ridge, Subject
 from discreet.gate.randomness import Entropy, add_rounded_normal
 from discreet.gate.session import Release
-from discreet.privacy import output_perturbation
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.staged import OutputEvent, norm_change, output_change, quantile
-from discreet.privacy.ops_calibration import coefficient_bound
-from discreet.privacy.output_plan import OutputPlan
+from discreet.privacy.events.output import OutputEvent, OutputPlan, output_change, root
+from discreet.privacy.events.staged import norm_change, quantile
+from discreet.privacy.ops import coefficient_bound
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +39,7 @@ def release_shaped(
         S = _noisy_gram(moments, subject.design, plan.gram_sd, source) + (lambda_ + plan.tau) * np.eye(d)
         values, vectors = np.linalg.eigh(S)
         S = (vectors * np.maximum(values, h)) @ vectors.T  # where tau covers the noise, S is at least H
-        C = output_perturbation.root(plan.shape, S, d)
+        C = root(plan.shape, S, d)
     stretch = up(float(np.linalg.norm(C, 2)), ROOM)
     s = norm_change(d, B, lambda_, h, subject.rows)
     theta = ridge.coefficients(lambda_, B, h)

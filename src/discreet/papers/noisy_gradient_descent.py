@@ -17,9 +17,8 @@ from discreet.models.asked import Asked
 from discreet.models.base import MomentsEstimator
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
-from discreet.privacy.events.iterates import GradientEvent
+from discreet.privacy.events.iterates import MAX_POINTS, GradientEvent
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.points import MAX_POINTS
 
 MAX_STEPS = 1000
 RADIUS = 16.0

@@ -16,9 +16,8 @@ from discreet.models.asked import Asked
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.papers.noisy_gradient_descent import RADIUS, best_time, check_steps
 from discreet.privacy import gdp
-from discreet.privacy.declared import add_remove
 from discreet.privacy.events.iterates import ACCOUNTANT, BatchesEvent, least_multiplier
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.guarantee import Guarantee, add_remove
 
 LEAST_DELTA = 1e-11
 """The accountant's own errors are of the order of 1e-14."""

@@ -16,7 +16,7 @@ from discreet.gate.objective import Task
 from discreet.models.outcome import Label, Outcome
 from discreet.models.regressor import PerturbedRegressor
 from discreet.models.stages import one_stage
-from discreet.privacy.calibration import Calibration
+from discreet.privacy.events.objective import Calibration
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss, Squared
 from discreet.released.solve.newton import Penalty

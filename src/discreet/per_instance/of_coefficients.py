@@ -19,17 +19,10 @@ from discreet.per_instance.quadratic_loss import ROUNDED
 from discreet.per_instance.stream import Rows
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.posterior import BallEvent, PosteriorEvent
-from discreet.privacy.events.staged import (
-    AdaptiveEvent,
-    OutputEvent,
-    StagedEvent,
-    log_norm_change,
-    output_change,
-    output_rounding,
-)
+from discreet.privacy.events.output import OutputEvent, output_change, output_rounding
+from discreet.privacy.events.posterior import BallEvent, PosteriorEvent, tolerance
+from discreet.privacy.events.staged import AdaptiveEvent, StagedEvent, log_norm_change
 from discreet.privacy.laws import Law, Point
-from discreet.privacy.rounding import tolerance
 
 Floats = NDArray[np.float64]
 

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.per_instance.curves import normal_points
 from discreet.per_instance.leverage import LeaveOneOut
-from discreet.privacy import ada_ops, ops
+from discreet.privacy import ops
+from discreet.privacy.events.staged import AdaptivePlan
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +47,7 @@ def two_sided(epsilon: ArrayLike, m: ArrayLike, r: ArrayLike, gamma: ArrayLike, 
     HS_e(P, Q) = 1 - e^e + e^e HS_-e(Q, P).
     """
     e = np.asarray(epsilon, dtype=np.float64)
-    ahead, back = (ops.delta_without, ops.delta_with) if without else (ops.delta_with, ops.delta_without)
+    ahead, back = (ops.delta, ops.delta_with) if without else (ops.delta_with, ops.delta)
     size = np.abs(e)
     below = -np.expm1(-size) + np.exp(-size) * np.asarray(back(size, m, r, gamma))
     return np.where(e >= 0, np.asarray(ahead(size, m, r, gamma)), below)
@@ -86,7 +87,7 @@ class AdaOpsCurve:
         good to three digits or so, not more.
     """
 
-    def __init__(self, plan: ada_ops.Plan, pair: Neighbour, *, panels: int = 4) -> None:
+    def __init__(self, plan: AdaptivePlan, pair: Neighbour, *, panels: int = 4) -> None:
         self._stages = [list(_stages(plan, pair, panels, without=without)) for without in (True, False)]
 
     def delta(self, epsilon: float) -> tuple[float, float]:
@@ -105,22 +106,22 @@ class AdaOpsCurve:
 
 
 def _stages(
-    plan: ada_ops.Plan, pair: Neighbour, panels: int, *, without: bool
+    plan: AdaptivePlan, pair: Neighbour, panels: int, *, without: bool
 ) -> Iterator[tuple[float, Floats, Floats, LeaveOneOut, Floats]]:
     """For each Z1: its weight; and for each Z2 a weight, the log-ratio so far, and gamma."""
     z, weights = normal_points(panels)
     first, second = (pair.least_without, pair.least_with) if without else (pair.least_with, pair.least_without)
     shift = (first - second) / plan.s1
     for z1, weight in zip(z, weights, strict=True):
-        penalty = ada_ops.penalty(plan, first + plan.s1 * z1)
+        penalty = plan.penalty(first + plan.s1 * z1)
         row = pair.rows(penalty.lambda_)
-        unit = ada_ops.precision(plan, penalty, 1.0)
+        unit = plan.precision(penalty, 1.0)
         ratio = np.atleast_1d(shift * z1 + shift**2 / 2)
         if not plan.mu2:
-            yield weight, np.ones(1), ratio, row, np.atleast_1d(unit / ada_ops.residual_bound(plan, penalty) ** 2)
+            yield weight, np.ones(1), ratio, row, np.atleast_1d(unit / plan.residual_bound(penalty) ** 2)
             continue
         logs = [math.log(plan.Y + plan.B * float(x[0])) for x in (row.coef_norm_without, row.coef_norm_with)]
         here, there = logs if without else logs[::-1]
-        bounds = np.array([ada_ops.residual_bound(plan, penalty, here + penalty.s2 * z2) for z2 in z])
+        bounds = np.array([plan.residual_bound(penalty, here + penalty.s2 * z2) for z2 in z])
         gap = (here - there) / penalty.s2
         yield weight, weights, ratio + gap * z + gap**2 / 2, row, unit / bounds**2

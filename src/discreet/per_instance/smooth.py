@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from discreet.core import checks
 from discreet.errors import ParameterError
 from discreet.per_instance import curves
+from discreet.privacy.events.output import SHAPES, Shape
 from discreet.privacy.losses import loss_from_dict
-from discreet.privacy.output_perturbation import SHAPES, Shape
 
 Floats = NDArray[np.float64]
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from discreet.privacy import gdp
-from discreet.privacy.events.kinds import Event
 from discreet.privacy.laws import Failure, Law, Point, together
+
+if TYPE_CHECKING:
+    from discreet.privacy.events.kinds import Event
 
 
 def mu(events: Iterable[Event]) -> float:

@@ -7,9 +7,8 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtri
 
 from discreet.errors import ParameterError
+from discreet.papers.ops import PublicFacts, balanced
 from discreet.planning.theory.inputs import Floats, fractions, positive
-from discreet.privacy import ops_calibration
-from discreet.privacy.ops_calibration import PublicFacts
 
 
 def posterior_distance(d: ArrayLike, gamma: ArrayLike, *, rho: ArrayLike = 0.05) -> Floats:
@@ -148,7 +147,7 @@ def ops_bound(
 
     def calibrated(n: float, d: float, epsilon: float, delta: float) -> tuple[float, float]:
         facts = PublicFacts(epsilon=float(epsilon), delta=float(delta), B=norm_x, Y=norm_y, n_max=int(n), d=int(d))
-        found = ops_calibration.balanced(facts)
+        found = balanced(facts)
         return found.lambda_, found.gamma
 
     given = *positive(n=n, d=d, epsilon=epsilon), *fractions(delta=delta)

@@ -1,24 +1,24 @@
-"""Events of coefficients whose noise follows from two earlier releases: ``docs/mathematics.md``, 8.5 to 8.7.
+"""Coefficients whose noise follows from two earlier releases, and AdaOPS: ``docs/mathematics.md``, 8.5 and 8.7.
 
 First the least eigenvalue l of X'X, then log(Y + B norm(theta)), with Gaussian noise each; then the coefficients:
-a posterior sample (AdaOPS), or the ridge coefficients with Gaussian noise (output perturbation).
+a posterior sample (AdaOPS, here), or the ridge coefficients with Gaussian noise (`events.output`).
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 from scipy.special import ndtri
 
-from discreet.core.rounding import MANY, ROOM, up
-from discreet.privacy import gdp, output_perturbation
+from discreet.core.rounding import MANY, up
+from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import CoefficientEvent, grouped
+from discreet.privacy.events.posterior import relative, tolerance, trace_bound
 from discreet.privacy.laws import Alone, Failure, Law
-from discreet.privacy.ops_calibration import coefficient_bound
-from discreet.privacy.ops_limits import GOLDEN, gaussian_excess
-from discreet.privacy.rounding import relative, tolerance, trace_bound
+from discreet.privacy.ops import GOLDEN, coefficient_bound, gaussian_excess
 from discreet.privacy.sensitivity import eigenvalue_error
 
 
@@ -90,7 +90,7 @@ class StagedEvent(CoefficientEvent):
 
     def keeps(self) -> bool:
         """Whether R and the eigenvalue's change are what they must be."""
-        public = self.outcome + self.norm * public_norm(self)
+        public = self.outcome + self.norm * _public_norm(self)
         released = math.inf
         if self.log_norm is not None and self.norm_sd is not None:
             widening = self.norm_sd * quantile(self.failures[1]) + log_norm_change(self)
@@ -124,57 +124,50 @@ class AdaptiveEvent(StagedEvent):
         return declared and error <= up(self.tolerance) and super().keeps()
 
 
+@dataclass(frozen=True)
+class Penalty:
+    """What follows from the released eigenvalue: public."""
+
+    lt: float
+    lambda_: float
+    h: float
+    leverage: float
+    s: float
+    s2: float
+
+
 @dataclass(frozen=True, kw_only=True)
-class OutputEvent(StagedEvent):
-    """Ridge coefficients with noise of covariance A^-1/gamma, A = I, S or S^2, S a release of H plus tau I.
+class AdaptivePlan(ABC):
+    """What AdaOPS fixes before the data are touched, for whoever runs its steps; they are in `papers.ada_ops`."""
 
-    `root` holds C, C'C = A, line by line, which was released; it is empty for A = I.
-    """
+    B: float
+    Y: float
+    d: int
+    n_max: float
+    mu1: float
+    mu2: float
+    mu_o: float
+    delta_a: float
+    delta_b: float
+    delta_o: float
+    eigenvalue_sensitivity: float
 
-    mechanism: ClassVar[str] = "output perturbation"
-    name: ClassVar[str] = "least eigenvalue of X'X, log norm of the coefficients, X'X, coefficients"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"shape": output_perturbation.SHAPES}
+    @property
+    def s1(self) -> float:
+        """Standard deviation of the noise on the least eigenvalue."""
+        return self.eigenvalue_sensitivity / self.mu1
 
-    shape: output_perturbation.Shape
-    gram_sd: float | None
-    tau: float
-    stretch: float
-    root: tuple[float, ...] = ()
+    @abstractmethod
+    def penalty(self, eigenvalue: float) -> Penalty:
+        """Lambda from the released least eigenvalue."""
 
-    def _own_costs(self) -> list[float]:
-        gram = 0.0 if self.gram_sd is None else self.norm**2 / self.gram_sd
-        return [gram, math.sqrt(self.gamma) * output_change(self)]
+    @abstractmethod
+    def residual_bound(self, penalty: Penalty, log_norm: float | None = None) -> float:
+        """A bound on every residual, from the released log(Y + B norm(theta)) or from public facts."""
 
-    def keeps(self) -> bool:
-        """Whether tau covers the noise on X'X, too."""
-        if self.shape == "isotropic":
-            return self.stretch >= 1 and super().keeps()
-        if self.gram_sd is None or not self.failures[2] or len(self.root) != len(self.design) ** 2:
-            return False
-        needed = output_perturbation.spectral_bound(len(self.design), self.gram_sd, self.failures[2])
-        return up(self.tau) >= needed and super().keeps()
-
-
-def output_change(event: OutputEvent) -> float:
-    """The largest change of C theta, C'C = A, with its rounding errors; `stretch` is the norm of C."""
-    facts = {"h": event.h, "B": event.norm, "residual": event.residual, "tau": event.tau}
-    change = output_perturbation.sensitivity(event.shape, **facts)
-    return up(change, max(ROOM, _shape_error(event))) + output_rounding(event)
-
-
-def _shape_error(event: OutputEvent) -> float:
-    """A bound on how far the computed C changes a norm of A, relatively: mathematics.md, 8.7."""
-    if event.shape == "isotropic":
-        return 0.0
-    largest = event.stretch**2 if event.shape == "fisher" else event.stretch
-    return 8 * len(event.design) * 2.0**-52 * largest / event.h
-
-
-def output_rounding(event: OutputEvent) -> float:
-    """How far rounding errors move C theta, at most, in the table and in its neighbour."""
-    d = len(event.design)
-    error = relative(d, trace_bound(d, event.norm, event.penalty, event.rows), event.h) * size(event)
-    return 2 * event.stretch * (error + 2.0**-50 * d * size(event))
+    @abstractmethod
+    def precision(self, penalty: Penalty, residual: float) -> float:
+        """The largest gamma that keeps the declared promise."""
 
 
 def log_norm_change(event: StagedEvent) -> float:
@@ -205,7 +198,7 @@ def eigenvalue_change(d: int, B: float) -> float:
     return up(B**2 * (1 + 2 * eigenvalue_error(d)))
 
 
-def public_norm(event: StagedEvent) -> float:
+def _public_norm(event: StagedEvent) -> float:
     """A bound on the norm of the coefficients by public facts and the released eigenvalue; infinite without rows."""
     rows = math.inf if event.rows is None else event.rows
     return coefficient_bound(event.penalty, rows, event.norm, event.outcome, event.least)
