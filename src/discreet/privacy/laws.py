@@ -18,13 +18,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
+from discreet.core.arrays import Floats
 from discreet.core.rounding import CURVE, up
 from discreet.privacy import gdp
-
-Floats = NDArray[np.float64]
 
 _CELLS = 8192
 _BEYOND = 1e-18

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 Noise = Literal["gaussian", "laplace"]
 
-OUTPUT_SHARE = 0.1
+_OUTPUT_SHARE = 0.1
 """The noise on the result has a tenth of the mu (a fiftieth of the epsilon) of that in the objective."""
 
-SIZE = 32.0
+_SIZE = 32.0
 """The tolerance covers rounding errors at coefficients of this norm at least, in units of the mapped columns."""
 
 _UNIT = 2.0**-53
@@ -258,9 +258,9 @@ class Calibration:
     def event(self, modulus: float, scale: float, declared: tuple[float, float] | None = None) -> ObjectiveEvent:
         """A perturbed minimiser with this noise, its tolerance and the noise on the result that hides it."""
         L = self.norm * self.loss.slope
-        needed = 1.6 * gradient_error(self.loss, len(self.design), self.norm, most_rows(self.rows), SIZE)
+        needed = 1.6 * gradient_error(self.loss, len(self.design), self.norm, most_rows(self.rows), _SIZE)
         tolerance = max(2.0**-24 * scale, needed, 2.0**-36 * modulus)
-        share = OUTPUT_SHARE if self.noise == "gaussian" else OUTPUT_SHARE / 5
+        share = _OUTPUT_SHARE if self.noise == "gaussian" else _OUTPUT_SHARE / 5
         output = 2 * tolerance / modulus / (share * L / scale)
         facts = (self.loss, self.design, self.norm, modulus, scale, tolerance, output, self.neighbors, self.noise)
         return ObjectiveEvent(*facts, declared)
