@@ -54,7 +54,7 @@ _GRID = np.geomspace(1.0 + 1e-3, 1e7, 600)
 
 @dataclass(frozen=True, kw_only=True)
 class PublicFacts:
-    """What the user declares: the promise, the bounds and the size."""
+    """What the user declares: the promise for add-remove neighbours, the bounds and the size."""
 
     epsilon: float
     delta: float
@@ -62,21 +62,14 @@ class PublicFacts:
     Y: float
     n_max: int
     d: int
-    neighbors: Neighbors = "add-remove"
 
     def __post_init__(self) -> None:
         checks.positive("epsilon", self.epsilon)
         checks.fraction("delta", self.delta)
         checks.positive("B", self.B)
         checks.positive("Y", self.Y)
-        checks.neighbors(self.neighbors)
         if self.n_max < 1 or self.d < 1:
             raise ParameterError("n_max, the declared number of rows, and d, the number of columns, start at 1.")
-
-    @property
-    def promise(self) -> tuple[float, float]:
-        """The add-remove promise to keep."""
-        return add_remove(self.epsilon, self.delta, self.neighbors)
 
 
 @dataclass(frozen=True)
@@ -104,9 +97,9 @@ def calibrate(facts: PublicFacts, lambda_: float) -> Calibration:
     m, R = boxes(lambda_, facts.n_max, facts.B, facts.Y)
     rho = np.zeros(1)
     if top <= GOLDEN:
-        rho = residual_limit(*facts.promise, m)
+        rho = residual_limit(facts.epsilon, facts.delta, m)
     if rho.min() <= 0:
-        needed = facts.B**2 / leverage_limit(*facts.promise)
+        needed = facts.B**2 / leverage_limit(facts.epsilon, facts.delta)
         raise ParameterError(
             f"lambda_={lambda_:g} is too small for this promise: even a flat draw (gamma near 0) tells too much. "
             f"Take it above {needed:.4g}."
@@ -124,7 +117,7 @@ def diffuse(facts: PublicFacts) -> Calibration:
     >>> round(diffuse(PublicFacts(epsilon=1, delta=1e-6, B=1, Y=1, n_max=1000, d=5)).lambda_, 1)
     18.4
     """
-    return calibrate(facts, 2 * facts.B**2 / leverage_limit(*facts.promise))
+    return calibrate(facts, 2 * facts.B**2 / leverage_limit(facts.epsilon, facts.delta))
 
 
 def concentrated(facts: PublicFacts, gamma: float | None = None) -> Calibration:
@@ -137,7 +130,7 @@ def concentrated(facts: PublicFacts, gamma: float | None = None) -> Calibration:
     (1.0, 92)
     """
     gamma = 1 / facts.Y**2 if gamma is None else checks.positive("gamma", gamma)
-    low = high = 1.001 * facts.B**2 / leverage_limit(*facts.promise)
+    low = high = 1.001 * facts.B**2 / leverage_limit(facts.epsilon, facts.delta)
     while calibrate(facts, high).gamma < gamma:
         low, high = high, high * 2
     while high > low * (1 + 1e-6):
@@ -205,9 +198,9 @@ def spread(d: int) -> float:
 
 def _minimised(facts: PublicFacts, bound: Callable[[Floats, Floats], Floats]) -> Calibration:
     """Calibrate at the point of a fine grid of lambdas above the least feasible one where the bound is least."""
-    least = facts.B**2 / leverage_limit(*facts.promise)
+    least = facts.B**2 / leverage_limit(facts.epsilon, facts.delta)
     lambdas = least * _GRID
-    rho = residual_limit(*facts.promise, facts.B**2 / lambdas)
+    rho = residual_limit(facts.epsilon, facts.delta, facts.B**2 / lambdas)
     useful = rho > 0
     values = bound(lambdas[useful], rho[useful])
     return calibrate(facts, float(lambdas[useful][np.argmin(values)]))
