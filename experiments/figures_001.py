@@ -24,8 +24,8 @@ from scipy.optimize import minimize, minimize_scalar
 from discreet.per_instance import curves
 from discreet.per_instance.leverage import Ridge
 from discreet.privacy import ops
-from discreet.privacy.ops_calibration import coefficient_bound
-from discreet.privacy.output_perturbation import shift_bound
+from discreet.privacy.events.output import shift_bound
+from discreet.privacy.ops import coefficient_bound
 from discreet.results.plots.style import BLUE, GREY, ORANGE, WIDTH, canvas, logarithmic
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.common import report
 
 from discreet.errors import ParameterError
-from discreet.privacy.calibration import Calibration
+from discreet.privacy.events.objective import Calibration
 from discreet.privacy.losses import Poisson
 from discreet.released.solve.newton import Penalty, minimise
 from experiments import study

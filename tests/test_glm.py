@@ -38,9 +38,9 @@ from discreet.gate import objective
 from discreet.gate.entropy import NO_NOISE
 from discreet.models.stages import TwoStages
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.events.objective import gradient_error
 from discreet.privacy.laws import Point
 from discreet.privacy.losses import Logistic
-from discreet.privacy.rounding import gradient_error
 from discreet.released.solve.newton import Penalty, minimise, subgradient
 from discreet.results.glm_results import GLMResults
 from discreet.results.private_moments import load_certificate
@@ -320,7 +320,7 @@ def test_the_budget_that_the_pilot_frees_is_recycled():
     from dataclasses import replace
 
     from discreet.models.stages import Wish
-    from discreet.privacy.calibration import Calibration
+    from discreet.privacy.events.objective import Calibration
 
     plain = Calibration(Logistic(), ("x0", "x1"), 2.0**0.5, 1.0, 1e-6)
     plan = TwoStages.plan(plain, Wish("l2", None, 0.5), [lambda y: y])

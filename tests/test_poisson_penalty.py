@@ -11,7 +11,7 @@ from experiments import poisson_penalty
 from discreet import DPPoissonRegression
 from discreet.models.stages import public_modulus
 from discreet.privacy import accounting
-from discreet.privacy.calibration import Calibration
+from discreet.privacy.events.objective import Calibration
 from discreet.privacy.losses import Logistic, Poisson, Squared
 
 RESULTS = Path(__file__).parents[1] / "experiments" / "results"

@@ -97,7 +97,7 @@ def test_a_dropped_row_may_be_replaced_by_one_that_counts(cls, options, neighbor
 def test_the_limit_can_be_reached():
     """A lonely row against all others reaches what OPS promises, within a few per cent: the test above could fail."""
     from discreet import OPS
-    from discreet.privacy.ops_calibration import boxes
+    from discreet.privacy.ops import boxes
 
     model = OPS(epsilon=1, delta=1e-5, bounds_X=(-1, 1), bounds_y=(-1, 1), fit_intercept=False, rows=1000)
     event = model.fit(np.ones((1000, 1)), np.ones(1000)).certificate_.events[0]

@@ -18,7 +18,7 @@ from discreet.per_instance.smooth import (
     shape_matrix,
 )
 from discreet.privacy import gdp
-from discreet.privacy.output_perturbation import SHAPES
+from discreet.privacy.events.output import SHAPES
 
 
 def table(name, n=40, d=3, seed=0):

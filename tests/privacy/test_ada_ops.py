@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments import uci
-from privacy_integrals import signed_delta
+from privacy_integrals import adapted, planned_delta, signed_delta
 from scipy.special import ndtr, ndtri
 
 from discreet.errors import ParameterError
-from discreet.papers import published_ops
-from discreet.privacy import ada_ops, ops
+from discreet.papers import ada_ops
+from discreet.privacy import ops
 
 FOLDER = uci.data_folder()
 
@@ -41,7 +41,7 @@ def whole_divergence(plan, X, y, x, target, epsilon, *, without, count=161):
     total = 0.0
     rhos = {}
     for z1, w1 in zip(z, weight, strict=True):
-        penalty = ada_ops.penalty(plan, least + plan.s1 * z1)
+        penalty = plan.penalty(least + plan.s1 * z1)
         if penalty.lt > smaller:  # the declared failure: as if all were told
             total += w1
             continue
@@ -49,17 +49,17 @@ def whole_divergence(plan, X, y, x, target, epsilon, *, without, count=161):
         thetas = [np.linalg.solve(G + ridge, v) for G, v in sums]
         a, b = (math.log(plan.Y + plan.B * float(np.linalg.norm(theta))) for theta in thetas[:2])
         if penalty.leverage not in rhos:
-            rhos[penalty.leverage] = ada_ops.precision(plan, penalty, 1.0)
+            rhos[penalty.leverage] = plan.precision(penalty, 1.0)
         rho = rhos[penalty.leverage]
         m = float(x @ np.linalg.solve(sums[2][0] + ridge, x))
         r = float(target - x @ thetas[2])
         loss1 = z1 * move1 + move1**2 / 2
         if plan.mu2:
-            R = np.array([ada_ops.residual_bound(plan, penalty, a + penalty.s2 * z2) for z2 in z])
+            R = np.array([plan.residual_bound(penalty, a + penalty.s2 * z2) for z2 in z])
             move2 = (a - b) / penalty.s2
             loss, w = loss1 + z * move2 + move2**2 / 2, weight
         else:
-            R, loss, w = np.array([ada_ops.residual_bound(plan, penalty)]), np.array([loss1]), np.ones(1)
+            R, loss, w = np.array([plan.residual_bound(penalty)]), np.array([loss1]), np.ones(1)
         total += w1 * float(w @ signed_delta(epsilon - loss, m, r, rho / R**2, without=without))
     return total
 
@@ -88,7 +88,7 @@ MANY = next(pair[1:] for pair in PAIRS if pair[0] == "many and opposite")
 def test_the_whole_algorithm_keeps_its_promise(name, X, y, x, target, epsilon, delta, kappa):
     d, n_max = X.shape[1], None if kappa is None and len(y) % 2 else 2000
     plan = ada_ops.plan(epsilon, delta, B=1.0, Y=1.0, d=d, n_max=n_max, kappa=kappa)
-    assert plan.delta(epsilon) <= delta
+    assert planned_delta(plan, epsilon) <= delta
     for without in (True, False):
         spent = whole_divergence(plan, X, y, x, target, epsilon, without=without, count=41)
         assert spent <= delta
@@ -119,9 +119,9 @@ def test_the_integral_is_exact_for_gaussians():
 def test_a_plan_spends_all_and_no_more(epsilon, delta, neighbors):
     plan = ada_ops.plan(epsilon, delta, B=2.0, Y=3.0, d=4, n_max=10**6, neighbors=neighbors)
     if neighbors == "add-remove":
-        assert 0.999 * delta <= plan.delta(epsilon) <= delta
+        assert 0.999 * delta <= planned_delta(plan, epsilon) <= delta
     else:
-        half = plan.delta(epsilon / 2)
+        half = planned_delta(plan, epsilon / 2)
         assert 0.999 * delta <= half * (1 + math.exp(epsilon / 2)) <= delta * (1 + 1e-12)
 
 
@@ -129,12 +129,12 @@ def test_a_plan_spends_all_and_no_more(epsilon, delta, neighbors):
 @pytest.mark.parametrize("kappa", [None, 3.0])
 def test_every_penalty_is_feasible(eigenvalue, kappa):
     plan = ada_ops.plan(1.0, 1e-6, B=1.0, Y=1.0, d=10, n_max=5000, kappa=kappa)
-    chosen = ada_ops.penalty(plan, eigenvalue)
+    chosen = plan.penalty(eigenvalue)
     assert chosen.lambda_ >= 0
     assert chosen.lt >= 0
     assert chosen.h == chosen.lambda_ + chosen.lt
     assert chosen.h >= plan.h_min
-    assert ada_ops.precision(plan, chosen, 1.0) > 0
+    assert plan.precision(chosen, 1.0) > 0
     if kappa:
         assert chosen.h >= 5000 / 30
 
@@ -150,10 +150,10 @@ def test_the_bounds_fail_as_rarely_as_declared():
         assert eigenvalue == smaller or rate >= plan.delta_a / 2  # no more than needed is taken off
         assert rate <= plan.delta_a + 4 * math.sqrt(plan.delta_a / len(z))
         assert plan.s1 == pytest.approx(1 / plan.mu1)
-        assert ada_ops.penalty(plan, eigenvalue + plan.s1).lt == pytest.approx(max(0, eigenvalue + plan.s1 - margin))
-    penalty = ada_ops.penalty(plan, 60.0)
+        assert plan.penalty(eigenvalue + plan.s1).lt == pytest.approx(max(0, eigenvalue + plan.s1 - margin))
+    penalty = plan.penalty(60.0)
     released = math.log(2.0) + penalty.s2 * z[:20_000]
-    bounds = np.array([ada_ops.residual_bound(plan, penalty, v) for v in released])
+    bounds = np.array([plan.residual_bound(penalty, v) for v in released])
     rate = np.mean(bounds < 2.0 * math.exp(penalty.s))  # a neighbour's Y + B norm may be larger by a factor of e^s
     assert abs(rate - plan.delta_b) <= 4 * math.sqrt(plan.delta_b / 20_000)
 
@@ -202,13 +202,15 @@ def errors(name, epsilons, count=3):
             if epsilon not in plans:
                 plans[epsilon] = ada_ops.plan(epsilon, delta, B=1.0, Y=1.0, d=d, n_max=len(t))
             for z1, z2 in rng.standard_normal((2, 2)):
-                drawn = ada_ops.run(
+                chosen, _, precision = adapted(
                     plans[epsilon], values[0], lambda v, b=b, w=values: np.linalg.norm(b / (w + v)), z1, z2
                 )
-                lt, lambda_ = published_ops.ada_ops_penalty(epsilon, delta, 1.0, d, values[0], z1)
-                norm = np.linalg.norm(b / (values + lambda_))
-                _, gamma = published_ops.ada_ops_gamma(epsilon, delta, 1.0, 1.0, lambda_ + lt, norm, z2)
-                for cell, (v, g) in enumerate(((drawn.penalty.lambda_, drawn.gamma), (lambda_, gamma))):
+                sd = math.sqrt(math.log(6 / delta)) / (epsilon / 4)
+                lt, lambda_ = ada_ops.printed_penalty(epsilon, delta, 1.0, d, values[0] + sd * z1)
+                h, norm = lambda_ + lt, np.linalg.norm(b / (values + lambda_))
+                released = (1 + norm) * math.exp(math.log1p(1 / h) * sd * z2) - 1
+                _, gamma = ada_ops.printed_gamma(epsilon, delta, 1.0, 1.0, h, released)
+                for cell, (v, g) in enumerate(((chosen.lambda_, precision), (lambda_, gamma))):
                     residual = u - A @ (b / (values + v))
                     found[epsilon][cell].append(np.mean(residual**2) + np.sum(A**2 / (values + v)) / g / len(u))
                 found[epsilon][2].append(np.mean(u**2))

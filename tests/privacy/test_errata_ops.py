@@ -4,14 +4,33 @@ from math import log, log1p, sqrt
 
 import numpy as np
 import pytest
+from privacy_integrals import adapted
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from discreet.papers import published_ops
-from discreet.privacy import ada_ops, gdp, ops, ops_limits
-from discreet.privacy.ops_calibration import PublicFacts, calibrate, coefficient_bound, residual_at
+from discreet.papers import ada_ops
+from discreet.papers.ops import PublicFacts, calibrate, printed, remark_11
+from discreet.privacy import gdp, ops
+from discreet.privacy.ops import coefficient_bound, residual_at
 
 DELTA = 1e-6
+
+
+def theorem_10(leverage, residual, gamma, delta):
+    """Epsilon of 000 (16), which is 001 (7), from leverage and residual without the row."""
+    m, r2, tail = leverage, residual**2, log(2 / delta)
+    return abs(-log1p(m) + gamma * m / (1 + m) * r2) / 2 + m / 2 * tail + sqrt(gamma * m * tail * r2)
+
+
+def theorem_10_in_data(leverage, residual, gamma, delta):
+    """Epsilon of 000 (17), which is 001 (8), from leverage and residual in the fit that holds the row."""
+    m, r2, tail = leverage, residual**2, log(2 / delta)
+    return abs(-log1p(-m) - gamma * m / (1 - m) * r2) / 2 + m / 2 * tail + sqrt(gamma * m * tail * r2)
+
+
+def out_of_data(leverage, residual):
+    """Leverage and residual without a row, from those in the fit that holds it."""
+    return leverage / (1 - leverage), residual / (1 - leverage)
 
 
 # E1: the tail exp(-t^2) for exp(-t^2/2)
@@ -21,7 +40,7 @@ DELTA = 1e-6
     ("m", "gamma", "r", "exact", "printed"), [(1e-3, 1000.0, 1.0, 4.896, 4.315), (1.0, 1.0, 1.0, 15.23, 11.16)]
 )
 def test_e1_the_printed_epsilon_is_too_small(m, gamma, r, exact, printed):
-    claim = published_ops.theorem_10(m, r, gamma, DELTA)
+    claim = theorem_10(m, r, gamma, DELTA)
     assert claim == pytest.approx(printed, abs=5e-3)
     assert ops.epsilon(DELTA, m, r, gamma) == pytest.approx(exact, abs=5e-3)
     assert ops.delta(claim, m, r, gamma) > 10 * DELTA
@@ -44,15 +63,15 @@ def test_e1_the_calibrations_of_appendix_f_are_private_by_slack_only(name):
     Whoever sharpens the bound on the residuals, and keeps remark 11, breaks the promise.
     """
     facts = PublicFacts(epsilon=1.0, delta=DELTA, B=1.0, Y=1.0, n_max=1000, d=5)
-    printed = published_ops.ops(facts, name)
-    assert published_ops.remark_11(facts, printed.lambda_, printed.gamma) == pytest.approx(1.0)
-    assert 1.07 < ops.epsilon(DELTA, printed.leverage, printed.residual, printed.gamma) < 1.1
-    m = printed.leverage * np.linspace(0.02, 1, 500)
-    R = residual_at(m, printed.lambda_, 1000, 1.0, 1.0)
-    assert 0.655 < ops.epsilon(DELTA, m, R, printed.gamma).max() < 0.745
-    verified = calibrate(facts, printed.lambda_)
+    said = printed(facts, name)
+    assert remark_11(facts, said.lambda_, said.gamma) == pytest.approx(1.0)
+    assert 1.07 < ops.epsilon(DELTA, said.leverage, said.residual, said.gamma) < 1.1
+    m = said.leverage * np.linspace(0.02, 1, 500)
+    R = residual_at(m, said.lambda_, 1000, 1.0, 1.0)
+    assert 0.655 < ops.epsilon(DELTA, m, R, said.gamma).max() < 0.745
+    verified = calibrate(facts, said.lambda_)
     assert 0.98 < ops.epsilon(DELTA, m, R, verified.gamma).max() <= 1
-    assert verified.gamma > 1.3 * printed.gamma
+    assert verified.gamma > 1.3 * said.gamma
 
 
 # E2: one tail for both directions
@@ -65,19 +84,19 @@ def test_e2_a_tail_under_one_law_says_nothing_of_the_other():
     assert low < 0
     tail = ndtr(-(up - 0.5) / sqrt(0.5)) + ndtr(-(up + 0.5) / sqrt(0.5))
     assert tail == pytest.approx(1e-6, rel=2e-3)
-    assert ops.delta_without(t, 1, 1, 1) == pytest.approx(1.2e-3, abs=5e-5)
+    assert ops.delta(t, 1, 1, 1) == pytest.approx(1.2e-3, abs=5e-5)
     assert ops.delta_with(t, 1, 1, 1) <= 1e-6  # the direction that the lemma does prove
     exact = ops.epsilon(DELTA, 1, 1, 1)
-    assert max(ops.delta_without(exact, 1, 1, 1), ops.delta_with(exact, 1, 1, 1)) <= DELTA
+    assert max(ops.delta(exact, 1, 1, 1), ops.delta_with(exact, 1, 1, 1)) <= DELTA
 
 
 def test_e2_the_in_data_form_is_false_even_with_the_right_tail():
     """With exp(-t^2/2), log(2/delta) becomes 2 log(2/delta), which is log(2/delta') for delta' = delta^2/2."""
-    mended = published_ops.theorem_10_in_data(0.5, 0.5, 1.0, DELTA**2 / 2)
+    mended = theorem_10_in_data(0.5, 0.5, 1.0, DELTA**2 / 2)
     assert mended == pytest.approx(9.38, abs=5e-3)
-    assert ops.epsilon(DELTA, *ops.out_of_data(0.5, 0.5), 1.0) == pytest.approx(15.23, abs=5e-3)
-    outside = published_ops.theorem_10(1.0, 1.0, 1.0, DELTA)
-    assert published_ops.theorem_10_in_data(0.5, 0.5, 1.0, DELTA) < outside - 4  # said to be equal
+    assert ops.epsilon(DELTA, *out_of_data(0.5, 0.5), 1.0) == pytest.approx(15.23, abs=5e-3)
+    outside = theorem_10(1.0, 1.0, 1.0, DELTA)
+    assert theorem_10_in_data(0.5, 0.5, 1.0, DELTA) < outside - 4  # said to be equal
 
 
 # E5: AdaOPS of 000
@@ -89,25 +108,25 @@ def test_e5_the_bounds_fail_117_times_as_often_as_said():
     assert rate == pytest.approx(3.9e-5, rel=0.01)
     assert rate / (DELTA / 3) == pytest.approx(117, abs=1)
     plan = ada_ops.plan(1.0, DELTA, B=1.0, Y=1.0, d=10)
-    margin = 1000.0 - ada_ops.penalty(plan, 1000.0).lt  # what is taken off before lt is used
+    margin = 1000.0 - plan.penalty(1000.0).lt  # what is taken off before lt is used
     assert norm.sf((margin - 1.0) / plan.s1) <= plan.delta_a < DELTA / 3  # of the larger of two data sets
 
 
 def test_e5_the_draw_costs_more_than_half():
     """lambda_min = 0, d = 10: rule (7) gives h, and the draw is claimed (eps/2, delta/3)-private at abs(r) = L/B."""
-    released, lambda_ = published_ops.ada_ops_penalty(1.0, DELTA, 1.0, 10, 0.0, 0.0)
+    released, lambda_ = ada_ops.printed_penalty(1.0, DELTA, 1.0, 10, 0.0)
     h = released + lambda_
-    L, gamma = published_ops.ada_ops_gamma(1.0, DELTA, 1.0, 1.0, h, 0.3, 0.0)
+    L, gamma = ada_ops.printed_gamma(1.0, DELTA, 1.0, 1.0, h, 0.3)
     assert ops.epsilon(DELTA / 3, 1 / h, L, gamma) == pytest.approx(0.505, abs=5e-4)  # with the plus sign in (8)
     logs = log(6 / DELTA)
     a = (1 / logs) * ((1 + logs) / logs) / 2  # (8) as printed: a product
     tilde = (sqrt(1 + 2 * a) - 1) / (2 * a)
     assert ops.epsilon(DELTA / 3, 1 / h, tilde * sqrt(h / logs), 1.0) == pytest.approx(0.604, abs=5e-4)
     plan = ada_ops.plan(1.0, DELTA, B=1.0, Y=1.0, d=10)
-    drawn = ada_ops.run(plan, 0.0, lambda lambda_: 0.3, 0.0, 0.0)
+    chosen, R, precision = adapted(plan, 0.0, lambda lambda_: 0.3, 0.0, 0.0)
     for epsilon in np.linspace(0, 2, 41):
         declared = plan.delta_o + gdp.delta(plan.mu_o, epsilon)
-        assert ops.delta(epsilon, drawn.penalty.leverage, drawn.residual, drawn.gamma) <= declared
+        assert ops.delta(epsilon, chosen.leverage, R, precision) <= declared
 
 
 def test_e5_the_least_lambda_is_infeasible():
@@ -115,9 +134,9 @@ def test_e5_the_least_lambda_is_infeasible():
     permitted = (1 + log(6 / DELTA)) / 2
     assert permitted == pytest.approx(8.3, abs=0.01)
     assert ops.delta(0.5, 1 / permitted, 0.0, 1.0) > 100 * DELTA / 3
-    assert 1 / ops_limits.leverage_limit(0.5, DELTA / 3) == pytest.approx(19.2, abs=0.05)
+    assert 1 / ops.leverage_limit(0.5, DELTA / 3) == pytest.approx(19.2, abs=0.05)
     plan = ada_ops.plan(1.0, DELTA, B=1.0, Y=1.0, d=10)
-    assert all(ada_ops.penalty(plan, eigenvalue).h > plan.h_min for eigenvalue in (-1e3, 0.0, 100.0, 200.0, 1e4))
+    assert all(plan.penalty(eigenvalue).h > plan.h_min for eigenvalue in (-1e3, 0.0, 100.0, 200.0, 1e4))
 
 
 def test_e5_the_noise_on_the_eigenvalue_lacks_b_squared():
@@ -134,12 +153,12 @@ def test_e5_the_noise_on_the_eigenvalue_lacks_b_squared():
 @pytest.mark.parametrize(("n", "exact"), [(400, 0.680), (1000, 0.666), (100_000, 0.657)])
 def test_e6_the_draw_costs_more_than_half(n, exact):
     """kappa d = 1: leverage 1/n, and abs(r) <= 1 + sqrt(2 kappa d), of which (15) keeps sqrt(2 kappa d)."""
-    _, gamma = published_ops.kappa_ada_ops(1.0, DELTA, n, 1, 1.0, 0.0, 0.0)
+    _, gamma = ada_ops.printed_kappa(1.0, DELTA, n, 1, 1.0, 0.0)
     assert ops.epsilon(DELTA / 2, 1 / n, 1 + sqrt(2), gamma) == pytest.approx(exact, abs=5e-4)
     plan = ada_ops.plan(1.0, DELTA, B=1.0, Y=1.0, d=1, n_max=n, kappa=1.0)
-    penalty = ada_ops.penalty(plan, 0.0)
-    R = ada_ops.residual_bound(plan, penalty)
-    verified = ada_ops.precision(plan, penalty, R)
+    penalty = plan.penalty(0.0)
+    R = plan.residual_bound(penalty)
+    verified = plan.precision(penalty, R)
     assert ops.delta(0.5, penalty.leverage, R, verified) <= plan.delta_o + gdp.delta(plan.mu_o, 0.5)
 
 
@@ -161,11 +180,11 @@ def test_e6_the_bound_fails_97_times_as_often_as_said():
 
 def test_e6_min_would_never_regularise():
     """min{0, ...} is never above 0, so a singular X keeps no eigenvalue above 0; max reaches n/(kappa d)."""
-    lambda_, _ = published_ops.kappa_ada_ops(1.0, DELTA, 1000, 1, 1.0, eigenvalue=0.0, z=0.0)
+    lambda_, _ = ada_ops.printed_kappa(1.0, DELTA, 1000, 1, 1.0, eigenvalue=0.0)
     assert lambda_ > 1000
     assert min(0.0, lambda_) == 0.0
     plan = ada_ops.plan(1.0, DELTA, B=1.0, Y=1.0, d=1, n_max=1000, kappa=1.0)
-    assert ada_ops.penalty(plan, 0.0).h == 1000
+    assert plan.penalty(0.0).h == 1000
 
 
 # E7: the Gaussian mechanism of 001
@@ -214,9 +233,9 @@ def test_e8_the_worst_case_form_fails_too():
     X, y = np.full(n, 1e-3), np.ones(n)
     H = X @ X + lambda_
     assert ops.epsilon(DELTA, 1 / H, -1 - X @ y / H, gamma) == pytest.approx(0.491, abs=5e-4)
-    assert 1 / ops_limits.leverage_limit(claim, DELTA) > lambda_  # no gamma at all would do there
+    assert 1 / ops.leverage_limit(claim, DELTA) > lambda_  # no gamma at all would do there
     facts = PublicFacts(epsilon=claim, delta=DELTA, B=1.0, Y=1.0, n_max=n, d=1)
-    verified = calibrate(facts, 2 / ops_limits.leverage_limit(claim, DELTA))
+    verified = calibrate(facts, 2 / ops.leverage_limit(claim, DELTA))
     H = X @ X + verified.lambda_
     assert ops.epsilon(DELTA, 1 / H, -1 - X @ y / H, verified.gamma) <= claim
 

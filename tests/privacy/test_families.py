@@ -30,11 +30,10 @@ from discreet.gate.batches import _chooser, _coins, block_coefficients, clipped_
 from discreet.gate.entropy import SeededEntropy
 from discreet.gate.posterior import Ridge
 from discreet.models.asked import Asked
-from discreet.privacy import gdp, ops, rounding
+from discreet.privacy import gdp, ops
 from discreet.privacy.events.iterates import gradient_change, sampled_curve
-from discreet.privacy.events.staged import output_change
-from discreet.privacy.output_perturbation import root
-from discreet.privacy.rounding import relative, tolerance, trace_bound
+from discreet.privacy.events.output import output_change, root
+from discreet.privacy.events.posterior import relative, tolerance, trace_bound
 
 ROWS = 400
 
@@ -117,8 +116,6 @@ def integral(plan, mu_out, X, y, x, target, epsilon, *, without, count=41):
     """The divergence of the whole, over both Gaussian releases and the noise that hides rounding errors."""
     from privacy_integrals import signed_delta
 
-    from discreet.privacy import ada_ops
-
     edges = np.linspace(-8, 8, count + 1)
     z, weight = (edges[:-1] + edges[1:]) / 2, np.diff(ndtr(edges))
     nodes, weights = np.polynomial.hermite_e.hermegauss(5)
@@ -129,7 +126,7 @@ def integral(plan, mu_out, X, y, x, target, epsilon, *, without, count=41):
     move1, total = (least[0] - least[1]) / plan.s1, 0.0
     smaller = float(np.linalg.eigvalsh(X.T @ X)[0])
     for z1, w1 in zip(z, weight, strict=True):
-        chosen = ada_ops.penalty(plan, least[0] + plan.s1 * z1)
+        chosen = plan.penalty(least[0] + plan.s1 * z1)
         if chosen.lt > smaller:
             total += w1
             continue
@@ -137,10 +134,10 @@ def integral(plan, mu_out, X, y, x, target, epsilon, *, without, count=41):
         a, b = (math.log(plan.Y + plan.B * float(np.linalg.norm(v))) for v in (a, b))
         H, theta = ridge(X, y, chosen.lambda_)
         m, r = float(x @ np.linalg.solve(H, x)), float(target - x @ theta)
-        R = np.array([ada_ops.residual_bound(plan, chosen, a + chosen.s2 * z2) for z2 in z])
+        R = np.array([plan.residual_bound(chosen, a + chosen.s2 * z2) for z2 in z])
         move2 = (a - b) / chosen.s2
         loss = z1 * move1 + move1**2 / 2 + z * move2 + move2**2 / 2
-        gamma = ada_ops.precision(plan, chosen, 1.0) / R**2
+        gamma = plan.precision(chosen, 1.0) / R**2
         for extra, share in zip(hidden, hidden_weight, strict=True):
             total += w1 * share * float(weight @ signed_delta(epsilon - loss - extra, m, r, gamma, without=without))
     return total
@@ -187,7 +184,7 @@ def test_given_what_was_released_before_the_coefficients_keep_their_share(name, 
         used.append(root(*args))
         return used[-1]
 
-    monkeypatch.setattr("discreet.gate.output.output_perturbation.root", record)
+    monkeypatch.setattr("discreet.gate.output.root", record)
     X1, y1 = np.vstack([X, x]), np.append(y, target)
     for seed, (A, b) in enumerate([(X, y), (X1, y1)] * 4):
         (event,) = fitted(OutputPerturbation, A, b, shape=shape, random_state=seed).certificate_.events
@@ -397,7 +394,8 @@ def test_a_draw_has_the_covariance_it_should():
 
 
 def test_a_table_without_declared_rows_is_refused_by_its_rows_and_not_by_what_they_hold(monkeypatch):
-    monkeypatch.setattr(rounding, "ROWS", 40)
+    monkeypatch.setattr("discreet.gate.posterior.ROWS", 40)
+    monkeypatch.setattr("discreet.privacy.events.posterior.ROWS", 40)
     for value in (2.0**-10, 1.0):
         fitted(AdaOPS, np.full((40, 1), value), np.ones(40), rows=None)
         with pytest.raises(DataError, match="rows="):

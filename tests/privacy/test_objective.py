@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from discreet.privacy import accounting, gdp
-from discreet.privacy.calibration import least_scale
 from discreet.privacy.events.kinds import event_from_dict
-from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.events.objective import ObjectiveEvent, _least_scale
 from discreet.privacy.laws import Point, Tail, together
 from discreet.privacy.losses import Logistic, Poisson, QuadraticHinge, SmoothHinge, Squared
 
@@ -272,10 +271,10 @@ def test_the_least_scale_keeps_the_promise_and_no_less_does():
     def holds(scale):
         return accounting.delta([event(SmoothHinge(0.2), 40.0, scale, "replace-one")], 1.0) <= 1e-6
 
-    scale = least_scale(holds, 1.0)
+    scale = _least_scale(holds, 1.0)
     assert holds(scale)
     assert not holds(scale * (1 - 1e-5))
-    assert least_scale(lambda s: False, 1.0) is None
+    assert _least_scale(lambda s: False, 1.0) is None
 
 
 # -------------------------------------------------------------------- files and slopes

@@ -12,7 +12,7 @@ from discreet import NoisyGradientDescent, NoisySGD
 from discreet.errors import FileFormatError
 from discreet.per_instance import losses
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.points import MAX_POINTS, kept, pack, unpack
+from discreet.privacy.events.iterates import MAX_POINTS, kept, pack, unpack
 from discreet.results.glm_results import GLMResults
 from discreet.results.private_moments import load_certificate
 

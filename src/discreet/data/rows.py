@@ -90,7 +90,7 @@ class Rows:
 
         Slopes are split into a multiple of 2^-13 of the largest and a rest. Products of the first part with lattice
         points add up exactly inside a block, those of the rest with an error 2^-14 times as large as usual; blocks
-        are added up without error. `privacy.rounding.gradient_error` bounds what is left.
+        are added up without error. `privacy.events.objective.gradient_error` bounds what is left.
         """
         unit = math.ldexp(1.0, math.frexp(loss.slope)[1] - _SPLIT_BITS)
 

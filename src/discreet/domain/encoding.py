@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.rounding import ROOM, down
 from discreet.domain import derived
 from discreet.domain.columns import Column
 from discreet.domain.domain import LATTICE_BITS, Domain, Numeric
@@ -121,7 +122,7 @@ class Encoder:
 
     def _shorten(self, A: Floats) -> None:
         ball = self._ball
-        far = np.flatnonzero(_row_squares(A[:, ball]) > ONE**2 * (1 - 2.0**-30))
+        far = np.flatnonzero(_row_squares(A[:, ball]) > down(ONE**2, ROOM))
         if len(far) == len(A):
             A[:, ball] = _onto_ball(A[:, ball])
         elif len(far):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.progress import as_progress
+from discreet.core.rounding import down
 from discreet.core.threads import one_thread
 from discreet.data.blocks import block_sums
 from discreet.data.rows import Rows
@@ -24,8 +25,7 @@ from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import add_rounded_normal
 from discreet.gate.session import Session, check_rows
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent
-from discreet.privacy.points import kept
+from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, kept
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -69,7 +69,7 @@ def clipped_gradients(X: Floats, y: Floats, theta: Floats, clip: float) -> Ints:
     slope = X @ theta - y
     norm = np.sqrt(np.rint(X * ONE).astype(np.int64).__pow__(2).sum(axis=1).astype(float)) / ONE
     size = np.abs(slope) * norm
-    slope = slope * np.minimum(1.0, clip * (1 - 2.0**-40) / np.maximum(size, 1e-300))
+    slope = slope * np.minimum(1.0, down(clip) / np.maximum(size, 1e-300))
     rounded: Ints = np.rint(np.ldexp(X * slope[:, None], GRADIENT_BITS)).astype(np.int64)
     return rounded
 
@@ -128,7 +128,7 @@ def block_coefficients(S: NDArray[Any], clip: float) -> Ints:
     ridge = _RIDGE * np.maximum(np.trace(G[:, :d, :d], axis1=1, axis2=2), 1.0)
     theta = np.linalg.solve(G[:, :d, :d] + ridge[:, None, None] * np.eye(d), G[:, :d, d:])[:, :, 0]
     norm = np.sqrt(np.sum(theta**2, axis=1, keepdims=True))
-    theta = theta * np.minimum(1.0, clip * (1 - 2.0**-40) / np.maximum(norm, 1e-300))
+    theta = theta * np.minimum(1.0, down(clip) / np.maximum(norm, 1e-300))
     rounded: Ints = np.rint(np.ldexp(theta, BLOCK_BITS)).astype(np.int64)
     return rounded
 

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.rounding import ROOM, up
 from discreet.data.moments import Moments
 from discreet.domain import LATTICE_BITS
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import add_rounded_normal
 from discreet.gate.session import Session, check_rows
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.coefficients import ROUND_UP
-from discreet.privacy.events.iterates import GradientEvent
-from discreet.privacy.points import POINT_BITS, kept
+from discreet.privacy.events.iterates import POINT_BITS, GradientEvent, kept
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +26,7 @@ def release_descent(
 ) -> tuple[Certificate, Floats]:
     """Descend with noise that costs the event's `step_mu` each time, and certify; the last iterate."""
     check_rows(moments.count)
-    entropy = session.charge(mu=math.sqrt(steps) * event.step_mu * (1 + 2.0**-30))
+    entropy = session.charge(mu=up(math.sqrt(steps) * event.step_mu, ROOM))
     theta, done = descend(moments, event, steps, step, radius, entropy)
     certificate = session.certify(moments.domain, done)
     return certificate, theta
@@ -48,7 +47,7 @@ def descend(
     points: list[float] = []
     for _ in range(steps):
         point = theta.tolist()
-        sd = event.sd_at(math.hypot(*point) * ROUND_UP)
+        sd = event.sd_at(up(math.hypot(*point)))
         whole = np.ldexp(theta, POINT_BITS).astype(np.int64)
         noisy, exponent = add_rounded_normal(_product(limbs, bits, whole) - v, math.ldexp(sd, units), entropy)
         points += point

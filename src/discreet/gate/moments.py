@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
+from discreet.core.rounding import down, up
 from discreet.data.histogram import Histogram
 from discreet.data.moments import Moments, outcome_names
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
@@ -148,7 +149,7 @@ def release_counted(
         [Want("counts", (), (histogram.column,), 1.0)], declared, neighbors, session.mu * math.sqrt(share)
     )
     first = GaussianEvent(sensitivity.mu([block], declared, neighbors), (block,))
-    left = math.sqrt((session.mu - first.mu) * (session.mu + first.mu)) * (1 - 2.0**-40)
+    left = down(math.sqrt((session.mu - first.mu) * (session.mu + first.mu)))
     check_sds([block, *calibrate(wants, declared, neighbors, left)])
     check_rows(histogram.integers().sum())
     check_rows(moments.count)
@@ -173,7 +174,7 @@ def calibrate(wants: Sequence[Want], domain: Domain, neighbors: Neighbors, mu: f
         unit = Block(want.statistic, want.rows, want.columns, 1.0)
         change = sensitivity.sensitivity(unit, domain, neighbors)
         blocks.append(replace(unit, sd=change / (mu * math.sqrt(want.share / total))))
-    excess = sensitivity.mu(blocks, domain, neighbors) / mu * (1 + 2.0**-40)
+    excess = up(sensitivity.mu(blocks, domain, neighbors) / mu)
     return [replace(block, sd=block.sd * excess) for block in blocks]
 
 

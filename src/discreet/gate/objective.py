@@ -21,8 +21,7 @@ from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import add_normal, rounded_normal, spherical_laplace
 from discreet.gate.session import Session
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.privacy.rounding import most_rows
+from discreet.privacy.events.objective import ObjectiveEvent, most_rows
 from discreet.released.solve.newton import Penalty, minimise
 
 Floats = NDArray[np.float64]
@@ -110,11 +109,12 @@ def _minimiser(rows: Rows, task: Task, most: float, entropy: Entropy) -> Floats:
 
 
 def _edge(task: Task, most: float) -> float:
-    """What a norm that is the radius up to a relative 2^-48 counts for in the gradient (mathematics.md, 7.7)."""
+    """What a norm that is the radius up to rounding errors counts for in the gradient (mathematics.md, 7.7)."""
     if task.radius is None:
         return 0.0
     steepest = most * task.event.smoothness + task.event.modulus
-    return 2.0**-48 * task.radius * math.sqrt(task.event.modulus * steepest)
+    relative = max(2.0**-48, (len(task.event.design) + 32) * 2.0**-54)
+    return relative * task.radius * math.sqrt(task.event.modulus * steepest)
 
 
 def _reach(event: ObjectiveEvent, d: int) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.checks import Neighbors
+from discreet.core.rounding import up
 from discreet.data.moments import Moments, summed
 from discreet.data.unread import Unread
 from discreet.domain import Domain
@@ -146,7 +147,7 @@ def calibrate_public(wants: Sequence[Want], domain: Domain, mu: float, norm: flo
         change = sensitivity.sensitivity(unit, domain, "replace-one") if alone else 0.0
         change = change or sensitivity.public_mu([unit], domain, norm)
         blocks.append(replace(unit, sd=change / (mu * math.sqrt(want.share / total))))
-    excess = sensitivity.public_mu(blocks, domain, norm) / mu * (1 + 2.0**-40)
+    excess = up(sensitivity.public_mu(blocks, domain, norm) / mu)
     return [replace(block, sd=block.sd * excess) for block in blocks]
 
 

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.rounding import ROOM, down, up
 from discreet.data.moments import Moments
 from discreet.domain import LATTICE_BITS
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import add_normal, add_rounded_normal
 from discreet.gate.posterior import Ridge, Subject
 from discreet.gate.session import Session
-from discreet.privacy import output_perturbation
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.staged import OutputEvent, norm_change, output_change, quantile
-from discreet.privacy.ops_calibration import coefficient_bound
-from discreet.privacy.output_plan import OutputPlan
+from discreet.privacy.events.output import OutputEvent, OutputPlan, output_change, root
+from discreet.privacy.events.staged import norm_change, quantile
+from discreet.privacy.ops import coefficient_bound
 
 Floats = NDArray[np.float64]
 
@@ -39,8 +39,8 @@ def release_shaped(
         S = _noisy_gram(moments, subject.design, plan.gram_sd, entropy) + (lambda_ + plan.tau) * np.eye(d)
         values, vectors = np.linalg.eigh(S)
         S = (vectors * np.maximum(values, h)) @ vectors.T  # where tau covers the noise, S is at least H
-        C = output_perturbation.root(plan.shape, S, d)
-    stretch = float(np.linalg.norm(C, 2)) * (1 + 2.0**-30)
+        C = root(plan.shape, S, d)
+    stretch = up(float(np.linalg.norm(C, 2)), ROOM)
     s = norm_change(d, B, lambda_, h, subject.rows)
     theta = ridge.coefficients(lambda_, B, h)
     log_norm = float(add_normal(math.log(plan.Y + B * float(np.linalg.norm(theta))), s / plan.mu2, entropy))
@@ -61,7 +61,7 @@ def release_shaped(
     cap = plan.Y + B * coefficient_bound(lambda_, plan.rows, plan.B, plan.Y, least)
     R = min(cap, math.exp(log_norm + s / plan.mu2 * quantile(plan.failure) + s))
     draft = OutputEvent(**subject.facts(), **facts, residual=R, gamma=1.0)
-    gamma = (plan.mu_o / output_change(draft)) ** 2 * (1 - 2.0**-30)
+    gamma = down((plan.mu_o / output_change(draft)) ** 2, ROOM)
     event = OutputEvent(**subject.facts(), **facts, residual=R, gamma=gamma)
     certificate = session.certify(moments.domain, event)
     noisy = add_normal(C @ theta, 1 / math.sqrt(gamma), entropy)

@@ -16,18 +16,17 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from discreet.core.checks import Neighbors
+from discreet.core.rounding import ROOM, down, up
 from discreet.data.moments import Moments
 from discreet.errors import DataError
 from discreet.gate.ball import Ball, Proposal
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import NORMAL_BITS, add_normal, normals
 from discreet.gate.session import Session, check_rows
-from discreet.privacy import ada_ops, rounding
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coefficients import PrintedEvent
-from discreet.privacy.events.posterior import BallEvent, PosteriorEvent
-from discreet.privacy.events.staged import AdaptiveEvent, norm_change
-from discreet.privacy.rounding import relative, tolerance, trace_bound
+from discreet.privacy.events.posterior import ROWS, BallEvent, PosteriorEvent, relative, tolerance, trace_bound
+from discreet.privacy.events.staged import AdaptiveEvent, AdaptivePlan, norm_change
 from discreet.privacy.sensitivity import MAX_ROWS
 
 Floats = NDArray[np.float64]
@@ -52,7 +51,7 @@ class Ridge:
         self.moments, self.rows, self.d = moments, rows, len(design)
         self.places = [*moments.domain.indices(design), *moments.domain.indices([target])]
         check_rows(moments.count, rows)
-        if moments.count > min(MAX_ROWS, rounding.ROWS if rows is None else math.inf):
+        if moments.count > min(MAX_ROWS, ROWS if rows is None else math.inf):
             raise DataError(_ROUNDING)
         S = moments.floats(self.places)
         self.S, self.b = S[:-1, :-1], S[:-1, -1]
@@ -79,7 +78,7 @@ class Ridge:
         """H^-1 (b + L z/sqrt gamma), and a bound on its error (mathematics.md, 8.7)."""
         H, d = self.S + lambda_ * np.eye(self.d), self.d
         t = float(np.trace(H))
-        if not t <= trace_bound(d, B, lambda_, self.rows) * (1 + 2.0**-40):
+        if not t <= up(trace_bound(d, B, lambda_, self.rows)):
             raise DataError(_ROUNDING)
         try:
             L = np.tril(cho_factor(H, lower=True)[0])
@@ -135,24 +134,24 @@ class Subject:
 
 
 def release_adaptive(
-    moments: Moments, subject: Subject, plan: ada_ops.Plan, mu_out: float, session: Session
+    moments: Moments, subject: Subject, plan: AdaptivePlan, mu_out: float, session: Session
 ) -> tuple[Certificate, Floats]:
     """AdaOPS: the least eigenvalue, the norm of the coefficients, a posterior sample; the noise of each declared."""
     ridge = Ridge(moments, subject.design, subject.target, subject.rows)
     entropy = session.charge()
     B, d = plan.B, plan.d
     eigenvalue = float(add_normal(ridge.least_eigenvalue(), plan.s1, entropy))
-    chosen = ada_ops.penalty(plan, eigenvalue)
+    chosen = plan.penalty(eigenvalue)
     s = norm_change(d, B, chosen.lambda_, chosen.h, subject.rows)
     chosen = replace(chosen, s=s, s2=s / plan.mu2 if plan.mu2 else 0.0)
     log_norm = None
     if plan.mu2:
         theta = ridge.coefficients(chosen.lambda_, B, chosen.h)
         log_norm = float(add_normal(math.log(plan.Y + B * float(np.linalg.norm(theta))), chosen.s2, entropy))
-    R = ada_ops.residual_bound(plan, chosen, log_norm)
-    gamma = ada_ops.precision(plan, chosen, R) * (1 - 2.0**-30)
+    R = plan.residual_bound(chosen, log_norm)
+    gamma = down(plan.precision(chosen, R), ROOM)
     error = tolerance(d, trace_bound(d, B, chosen.lambda_, subject.rows), chosen.h, R / B, gamma)
-    output = 2 * error / mu_out * (1 + 2.0**-30)
+    output = up(2 * error / mu_out, ROOM)
     event = AdaptiveEvent(
         **subject.facts(),
         eigenvalue=eigenvalue,

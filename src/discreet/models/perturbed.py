@@ -41,9 +41,8 @@ from discreet.models.outcome import Outcome
 from discreet.models.parameters import COMMON, PENALTY
 from discreet.models.stages import TwoStages, Wish, one_stage
 from discreet.privacy import sensitivity
-from discreet.privacy.calibration import Calibration
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.objective import Noise
+from discreet.privacy.events.objective import Calibration, Noise
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss
 from discreet.released.units import in_user_units

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from discreet.domain import CONSTANT
 from discreet.gate.objective import Stages, Task
 from discreet.models.outcome import Label
-from discreet.privacy.calibration import Calibration
-from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.events.objective import Calibration, ObjectiveEvent
 from discreet.released.solve.newton import Penalty
 
 Floats = NDArray[np.float64]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.core.later import Later
 from discreet.core.unavailable import Unavailable
 from discreet.data.inputs import design_names
@@ -22,8 +22,6 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.released.units import column_of, in_user_units
 from discreet.results.glm_results import GLMResults
 from discreet.results.results import Results
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

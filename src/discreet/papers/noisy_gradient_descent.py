@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from discreet.core import checks
+from discreet.core.rounding import ROOM, down
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
 from discreet.gate.descent import release_descent
@@ -16,9 +17,8 @@ from discreet.models.asked import Asked
 from discreet.models.base import MomentsEstimator
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
-from discreet.privacy.events.iterates import GradientEvent
+from discreet.privacy.events.iterates import MAX_POINTS, GradientEvent
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.points import MAX_POINTS
 
 MAX_STEPS = 1000
 RADIUS = 16.0
@@ -73,12 +73,12 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
     def _fit(self, moments: Moments, asked: Asked) -> Self:
         subject, promise = self._subject(moments.domain, asked), asked.promise
         d, B, Y, rows = len(subject.design), subject.norm, subject.outcome, float(self.rows or 0)
-        mu = gdp.mu(promise.epsilon, promise.delta) * (1 - 2.0**-30)
+        mu = down(gdp.mu(promise.epsilon, promise.delta), ROOM)
         change = 2.0 if promise.neighbors == "replace-one" else 1.0
         time = self.time or best_time(mu / change, d, B, Y, rows)
         steps = self.steps or min(MAX_STEPS, max(4, math.ceil(time * d)))
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
-        event = GradientEvent(**facts, step_mu=mu / math.sqrt(steps) * (1 - 2.0**-30))
+        event = GradientEvent(**facts, step_mu=down(mu / math.sqrt(steps), ROOM))
         step = time * d / (rows * B**2) / steps
         given = (steps, step, RADIUS * Y / B * math.sqrt(d), self._session(promise))
         certificate, theta = release_descent(moments, event, *given)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from discreet.core import checks
 from discreet.core.progress import Progress, as_progress
+from discreet.core.rounding import CURVE, ROOM, down, up
 from discreet.data.rows import Rows
 from discreet.domain import Domain
 from discreet.errors import ParameterError
@@ -15,9 +16,8 @@ from discreet.models.asked import Asked
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.papers.noisy_gradient_descent import RADIUS, best_time, check_steps
 from discreet.privacy import gdp
-from discreet.privacy.declared import add_remove
-from discreet.privacy.events.iterates import BatchesEvent, least_multiplier
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.events.iterates import ACCOUNTANT, BatchesEvent, least_multiplier
+from discreet.privacy.guarantee import Guarantee, add_remove
 
 LEAST_DELTA = 1e-11
 """The accountant's own errors are of the order of 1e-14."""
@@ -85,8 +85,8 @@ class NoisySGD(CoefficientsRegressor):
         epsilon, delta = add_remove(promise.epsilon, promise.delta, promise.neighbors)
         rate = round(self.rate * 2**32) / 2**32
         clip = self.clip or B * Y
-        bound = (clip + d**0.5 * 2.0**-21) * (1 + 2.0**-40)
-        sd = least_multiplier(epsilon * (1 - 1e-7), delta * (1 - 1e-6), rate, self.steps) * bound * (1 + 2.0**-30)
+        bound = up(clip + d**0.5 * 2.0**-21)
+        sd = up(least_multiplier(down(epsilon, 100 * CURVE), down(delta, ACCOUNTANT), rate, self.steps) * bound, ROOM)
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
         event = BatchesEvent(**facts, rate=rate, steps=self.steps, clip=bound, sd=sd)
         time = best_time(gdp.mu(promise.epsilon, promise.delta), d, B, Y, size)

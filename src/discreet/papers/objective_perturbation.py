@@ -7,22 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.gate.objective import Task
 from discreet.models.outcome import Label, Outcome
 from discreet.models.regressor import PerturbedRegressor
 from discreet.models.stages import one_stage
-from discreet.privacy.calibration import Calibration
+from discreet.privacy.events.objective import Calibration
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss, Squared
 from discreet.released.solve.newton import Penalty
 from discreet.results.glm_results import Link
-
-Floats = NDArray[np.float64]
 
 _REASON = (
     "paper 000 names no constants; these are the ones of the theorem that it cites (Kifer, Smith, Thakurta 2012), "

@@ -1,21 +1,98 @@
-"""OutputPerturbation: ridge coefficients with Gaussian noise of one of three shapes (001 section 4)."""
+"""OutputPerturbation: ridge coefficients with Gaussian noise of one of three shapes (001 section 4).
+
+    1  l  = lambda_min(X'X) + s1 Z1, and lt below lambda_min, as in `ada_ops`
+    2  lambda from lt and public facts; h = lambda + lt
+    3  S  = X'X + lambda I + tau I, with noise that tau covers, but for the isotropic shape
+    4  D  = log(Y + B norm(theta_lambda)) + s2 Z2, and R, a bound on every residual, from it
+    5  theta_lambda + N(0, A^-1/gamma), A = I, S or S^2, gamma = (mu_o/Delta)^2
+
+with Delta(h, R, tau) the largest change of theta_lambda in the norm of A. Proof and Delta: `privacy.events.output` and
+``docs/mathematics.md``, 8.6. `gate.output` runs the steps.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Self, cast
 
+import numpy as np
+
 from discreet.core import checks
+from discreet.core.rounding import ROOM, down
 from discreet.data.moments import Moments
 from discreet.gate.output import release_shaped
 from discreet.models.asked import Asked
 from discreet.models.base import MomentsEstimator
 from discreet.papers.coefficients import CoefficientsRegressor
-from discreet.privacy.declared import add_remove
-from discreet.privacy.events.staged import eigenvalue_change
-from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.output_perturbation import SHAPES, Shape
-from discreet.privacy.output_plan import plan
+from discreet.privacy import gdp
+from discreet.privacy.events.output import POWERS, SHAPES, OutputPlan, Shape, sensitivity
+from discreet.privacy.events.staged import eigenvalue_change, quantile
+from discreet.privacy.guarantee import Guarantee, add_remove
+from discreet.privacy.ops import coefficient_bound
+
+EIGENVALUE_SHARE, NORM_SHARE, GRAM_SHARE = 0.05, 0.15, 0.2
+"""Shares of mu^2; the noise on the coefficients has the rest."""
+
+FAILURE = 0.05
+"""Share of delta for each of the bounds on the eigenvalue, on the norm and on the noise of X'X."""
+
+_GRID = np.geomspace(1e-2, 1e7, 361)
+
+
+class Plan(OutputPlan):
+    """The plan, and how lambda is chosen."""
+
+    def penalty(self, lt: float) -> float:
+        """Of a public grid, the lambda with the least bound on the error of predictions: noise and bias.
+
+        With v = rows B^2/d and Delta the sensitivity, the noise adds tr(X'X A^-1) Delta^2/mu^2, the trace being at
+        most rows B^2, d v/(v + lambda) or d v/(v + lambda)^2; the bias is about lambda (Y/B)^2 v/(v + lambda).
+        """
+        best, found = math.inf, 0.0
+        v = self.rows * self.B**2 / self.d
+        for lambda_ in (self.B**2 * _GRID).tolist():
+            h = lambda_ + lt
+            cap = self.Y + self.B * coefficient_bound(lambda_, self.rows, self.B, self.Y, lt)
+            widening = math.log1p(self.B**2 / h) * (quantile(self.failure) / self.mu2 + 1)
+            R = min(cap, 2 * self.Y * math.exp(min(widening, 50.0)))
+            delta = sensitivity(self.shape, h=h, B=self.B, residual=R, tau=self.tau)
+            power = POWERS[self.shape]
+            noise = self.d * v / (v + lambda_) ** power * (delta / self.mu_o) ** 2
+            bound = noise + lambda_ * (self.Y / self.B) ** 2 * v / (v + lambda_)
+            if bound < best:
+                best, found = bound, lambda_
+        return found
+
+
+def plan(shape: Shape, epsilon: float, delta: float, *, B: float, Y: float, d: int, rows: float, change: float) -> Plan:
+    """Divide an add-remove promise, from public facts.
+
+    Parameters
+    ----------
+    shape : {"isotropic", "fisher", "democratic"}
+        Of the noise.
+    epsilon, delta : float
+        The promise.
+    B, Y, d, rows : float
+        Bounds on norm(x) and abs(y), the number of columns, the largest number of rows.
+    change : float
+        How far one row moves the computed least eigenvalue.
+
+    Examples
+    --------
+    >>> p = plan("isotropic", 1.0, 1e-6, B=1.0, Y=1.0, d=5, rows=1000, change=1.0)
+    >>> p.gram_sd is None, round(p.mu_o, 3)
+    (True, 0.211)
+    """
+    gram = 0.0 if shape == "isotropic" else GRAM_SHARE
+    failure = FAILURE * delta
+    failures = failure * (2 if shape == "isotropic" else 3)
+    mu = down(gdp.mu(epsilon, down(delta - failures, ROOM)), ROOM)
+    left = 1 - EIGENVALUE_SHARE - NORM_SHARE - gram
+    shares = {"mu1": EIGENVALUE_SHARE, "mu2": NORM_SHARE, "mu_gram": gram, "mu_o": left}
+    mus = {name: mu * math.sqrt(share) for name, share in shares.items()}
+    return Plan(shape=shape, B=B, Y=Y, d=d, rows=rows, change=change, failure=failure, **mus)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from discreet.core import checks
 from discreet.core.progress import Progress
+from discreet.core.rounding import ROOM, up
 from discreet.data.unread import Unread
 from discreet.domain import Domain
 from discreet.errors import ParameterError
@@ -74,8 +75,8 @@ class SubsampleAggregate(CoefficientsRegressor):
         d = len(subject.design)
         rows = self.rows or 0
         blocks = self.blocks or min(USUAL_BLOCKS, max(1, rows // (ROWS_PER_COEFFICIENT * d)))
-        radius = (self.radius + d**0.5 * 2.0**-25) * (1 + 2.0**-40)
-        sd = 2 * radius / gdp.mu(promise.epsilon, promise.delta) * (1 + 2.0**-30)
+        radius = up(self.radius + d**0.5 * 2.0**-25)
+        sd = up(2 * radius / gdp.mu(promise.epsilon, promise.delta), ROOM)
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
         event = AggregateEvent(**facts, blocks=blocks, radius=radius, sd=sd)
         self._number(domain, asked.target)

@@ -23,8 +23,8 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
 from discreet.per_instance import curves
+from discreet.privacy.events.output import SHAPES, Shape
 from discreet.privacy.losses import loss_from_dict
-from discreet.privacy.output_perturbation import SHAPES, Shape
 
 _T, _W = np.polynomial.legendre.leggauss(32)
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from discreet.privacy import gdp
-from discreet.privacy.events.kinds import Event
 from discreet.privacy.laws import Failure, Law, Point, together
+
+if TYPE_CHECKING:
+    from discreet.privacy.events.kinds import Event
 
 
 def mu(events: Iterable[Event]) -> float:
@@ -38,10 +42,10 @@ def epsilon(events: Iterable[Event], delta: float, first: float = 1.0) -> float:
     (1 + e^(epsilon/2)) times another, may grow again beyond a promise that it keeps; no search may pass that by.
     """
     events = list(events)
-    failure = math.fsum(law.probability for law in laws(events) if isinstance(law, Failure))
+    failure = sum(Fraction(law.probability) for law in laws(events) if isinstance(law, Failure))
     others = [law for law in laws(events) if not isinstance(law, Failure)]
     if failure:
-        delta = (delta - failure) * (1 - 2.0**-44) - delta * 2.0**-44
+        delta = math.nextafter(float(Fraction(delta) - failure), -math.inf)
         if delta <= 0:
             return math.inf
     if not others:

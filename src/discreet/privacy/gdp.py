@@ -60,7 +60,7 @@ def delta(mu: float, epsilon: float) -> float:
         ctx = _context(192 - math.frexp(epsilon)[1])
         shrink = ctx.exp(epsilon)
         value = (1 - shrink + shrink * value) * (1 + ctx.ldexp(1, -172))
-    return min(1.0, _up(value))
+    return min(1.0, _above(value))
 
 
 def epsilon(mu: float, delta: float) -> float:
@@ -84,7 +84,7 @@ def epsilon(mu: float, delta: float) -> float:
 
     def newton(epsilon: float) -> tuple[Any, float]:
         value, _, second, ctx = _curve(mu, epsilon)
-        return value, _up(epsilon - ctx.ln(delta / value) * value / second)
+        return value, _above(epsilon - ctx.ln(delta / value) * value / second)
 
     return _settle(max(0.0, mu * (mu / 2 - float(ndtri(delta)))), delta, newton)
 
@@ -112,7 +112,7 @@ def _mu(epsilon: float, delta: float) -> float:
     def newton(mu: float) -> tuple[Any, float]:
         value, a, _, ctx = _curve(mu, epsilon)
         slope = mu * ctx.exp(-a * a / 2) / ctx.sqrt(2 * ctx.pi) / value
-        return value, _down(mu * ctx.exp(ctx.ln(delta / value) / slope))
+        return value, _below(mu * ctx.exp(ctx.ln(delta / value) / slope))
 
     q = -float(ndtri(delta))
     root = math.sqrt(q * q + 2 * epsilon)
@@ -176,13 +176,13 @@ def _settle(x: float, delta: float, newton: Callable[[float], tuple[Any, float]]
             x = proposal
 
 
-def _up(value: Any) -> float:
+def _above(value: Any) -> float:
     nearest = float(value)
     return nearest if nearest >= value else math.nextafter(nearest, math.inf)
 
 
-def _down(value: Any) -> float:
-    return -_up(-value)
+def _below(value: Any) -> float:
+    return -_above(-value)
 
 
 def _finite(name: str, value: Any) -> float:

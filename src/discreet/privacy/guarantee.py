@@ -1,11 +1,17 @@
-"""A promise of privacy, and whether we stand behind it."""
+"""A promise of privacy, whether we stand behind it, and what it says of add-remove neighbours.
+
+Proof for replace-one neighbours: ``docs/mathematics.md``, 8.3.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from discreet.core import checks
 from discreet.core.checks import Neighbors, is_real
+from discreet.core.rounding import FEW, down
 from discreet.errors import FileFormatError
 
 Status = Literal["verified", "claimed", "simulation"]
@@ -52,3 +58,23 @@ class Guarantee:
         if not (numbers and known and guarantee.epsilon >= 0 and 0 <= guarantee.delta < 1):
             raise FileFormatError("The guarantee is of an unknown kind.")
         return guarantee
+
+
+def add_remove(epsilon: float, delta: float, neighbors: Neighbors) -> tuple[float, float]:
+    """The add-remove promise that keeps one of either relation.
+
+    For replace-one it is (epsilon/2, delta/(1 + e^(epsilon/2))): replacing a row is removing it and adding another,
+    P(S) <= e^(e/2) P0(S) + d <= e^(e/2) (e^(e/2) P'(S) + d) + d.
+
+    Examples
+    --------
+    >>> add_remove(1.0, 1e-6, "add-remove")
+    (1.0, 1e-06)
+    >>> epsilon, delta = add_remove(1.0, 1e-6, "replace-one")
+    >>> epsilon, round(delta, 9)
+    (0.5, 3.78e-07)
+    """
+    if neighbors == "add-remove":
+        return epsilon, delta
+    epsilon, delta = checks.positive("epsilon", epsilon), checks.fraction("delta", delta)
+    return epsilon / 2, down(delta / (1 + math.exp(epsilon / 2)), FEW / 4)

@@ -18,14 +18,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
+from discreet.core.arrays import Floats
+from discreet.core.rounding import CURVE, up
 from discreet.privacy import gdp
 
-Floats = NDArray[np.float64]
-
-_UP = 1 + 1e-9
 _CELLS = 8192
 _BEYOND = 1e-18
 """Losses of a smaller probability than this are put at infinity."""
@@ -50,7 +48,7 @@ class Tail:
         x = 60 * np.linspace(0, 1, 40_001) ** 3
         p = self.probability(epsilon + x)
         weights = -np.exp(-x[:-1]) * np.expm1(x[:-1] - x[1:])
-        return min(1.0, float(p[:-1] @ weights + p[-1] * math.exp(-x[-1])) * _UP)
+        return min(1.0, up(float(p[:-1] @ weights + p[-1] * math.exp(-x[-1])), CURVE))
 
     def span(self) -> float:
         """A loss that is exceeded with a probability below `_BEYOND`."""
@@ -85,7 +83,7 @@ class Point:
             return self.failure
         p = 1 / (1 + math.exp(-self.epsilon))
         above = p * -math.expm1(epsilon - self.epsilon) + (1 - p) * max(0.0, -math.expm1(epsilon + self.epsilon))
-        return min(1.0, (self.failure + (1 - self.failure) * above) * _UP)
+        return min(1.0, up(self.failure + (1 - self.failure) * above, CURVE))
 
     def span(self) -> float:
         """The largest loss that is not a failure."""
@@ -118,7 +116,7 @@ class Profile:
 
     def delta(self, epsilon: float) -> float:
         """The worse direction."""
-        return min(1.0, max(float(way(np.array([epsilon]))[0]) for way in self.ways) * _UP)
+        return min(1.0, up(max(float(way(np.array([epsilon]))[0]) for way in self.ways), CURVE))
 
     def way(self, i: int) -> Callable[[Floats], Floats]:
         """The curve of a direction; one that is the same in both stands for both."""
@@ -175,7 +173,7 @@ class _Cells:
     def delta(self, epsilon: float, step: float) -> float:
         losses = step * (self.start + np.arange(len(self.masses)))
         above = -np.expm1(np.minimum(epsilon - losses, 0.0))
-        return min(1.0, (float(self.masses @ above) + self.infinite) * _UP)
+        return min(1.0, up(float(self.masses @ above) + self.infinite, CURVE))
 
 
 def together(laws: Sequence[Law], mu: float) -> Callable[[float], float]:
@@ -184,7 +182,7 @@ def together(laws: Sequence[Law], mu: float) -> Callable[[float], float]:
     laws = [law for law in laws if not isinstance(law, Failure)]
     if failure:
         rest = together(laws, mu)
-        return lambda epsilon: min(1.0, (failure + rest(epsilon)) * (1 + 2.0**-48))
+        return lambda epsilon: min(1.0, up(failure + rest(epsilon)))
     if not laws:
         return lambda epsilon: gdp.delta(mu, epsilon)
     if len(laws) == 1 and mu == 0:
@@ -224,7 +222,7 @@ def _with_profiles(
     losses: Floats = np.asarray(step * (total.start + np.arange(len(total.masses))), dtype=np.float64)
 
     def curve(epsilon: float) -> float:
-        return min(1.0, (float(np.dot(total.masses, first(epsilon - losses))) + total.infinite) * _UP)
+        return min(1.0, up(float(np.dot(total.masses, first(epsilon - losses))) + total.infinite, CURVE))
 
     return curve
 

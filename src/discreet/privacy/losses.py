@@ -14,13 +14,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.errors import FileFormatError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

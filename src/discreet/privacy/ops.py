@@ -1,4 +1,6 @@
-r"""The exact privacy curve of one posterior sample (OPS): proofs in ``docs/mathematics.md``, section 8.
+r"""One posterior sample (OPS): its exact privacy curve, and how far leverage and residual may go under a promise.
+
+Proofs are in ``docs/mathematics.md``, sections 8.1 to 8.4.
 
 The draw is theta ~ N(theta_hat, H^-1/gamma), H = X'X + lambda I. For a row (x, y) outside the data let
 m = x'H^-1 x be its leverage and r = y - x'theta_hat its residual. All that tells the two data sets apart is
@@ -11,23 +13,40 @@ So {log p/q > epsilon} is {abs(w) > t}, t^2 = K + 2 epsilon, and {log q/p > epsi
 u^2 = K - 2 epsilon: both divergences are differences of normal probabilities. Where these nearly cancel they
 are computed as integrals of positive terms instead. Seen against arithmetic of 60 digits (tests), for leverage
 from 1e-12 to 1e3, gamma from 1e-8 to 1e8 and epsilon up to 1e5, values above 1e-300 have a relative error below
-1e-11 (1e-12 for most); the inverses allow for `MARGIN` and so end on the safe side.
+1e-11 (1e-12 for most); the inverses enlarge deltas by `core.rounding.CURVE`, which covers the rounding of m and
+rho too, and so end on the safe side.
+
+The curve grows with rho always, and with m as long as m <= (1 + sqrt 5)/2 (`GOLDEN`). So a promise that holds at the
+corner (M, rho) holds for every row of leverage at most M and scaled residual at most rho, and gamma = (rho/R)^2 keeps
+it for every residual up to R. Two kinds of promise: (epsilon, delta); and mu-GDP up to delta, which says that for
+**every** epsilon >= 0
+
+    delta(epsilon) <= delta + (1 - delta) D(mu, epsilon),      D the Gaussian curve.
+
+The second composes with Gaussian releases as one more of them, plus delta once.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import erfcx, log_ndtr
 
+from discreet.core import checks
+from discreet.core.arrays import Bools, Floats
+from discreet.core.rounding import CURVE, down, up
 from discreet.errors import ParameterError
 
-Floats = NDArray[np.float64]
+GOLDEN = (1 + math.sqrt(5)) / 2
+"""The curve grows with the leverage up to here; so h = B^2/m must be at least 0.618 B^2."""
 
-MARGIN = 1e-9
-"""Computed deltas are enlarged by this share before they are compared with a promise."""
+_STEPS = 48  # of bisection
+_GRID = 384  # epsilons at which a GDP promise is compared; between them convexity bounds the difference
+_BOXES = 48
 
 _X, _W = np.polynomial.legendre.leggauss(20)
 _NODES, _WEIGHTS = (_X + 1) / 2, _W / 2
@@ -35,9 +54,10 @@ _PANELS = 12
 
 
 def delta(epsilon: ArrayLike, leverage: ArrayLike, residual: ArrayLike, gamma: ArrayLike) -> Any:
-    """The smallest delta for which adding or removing the row is (epsilon, delta)-private: `delta_without`.
+    """The smallest delta for which adding or removing the row is (epsilon, delta)-private.
 
-    That direction is never below `delta_with` (section 8.2), so it is the maximum of the two.
+    Sup over events of P(event) - e^epsilon Q(event), P the draw without the row and Q with it; this direction is never
+    below `delta_with` (section 8.2).
 
     Parameters
     ----------
@@ -62,11 +82,6 @@ def delta(epsilon: ArrayLike, leverage: ArrayLike, residual: ArrayLike, gamma: A
     >>> delta(epsilon=[0, 1], leverage=1e-12, residual=1, gamma=1e8).round(6)
     array([0.003989, 0.      ])
     """
-    return delta_without(epsilon, leverage, residual, gamma)
-
-
-def delta_without(epsilon: ArrayLike, leverage: ArrayLike, residual: ArrayLike, gamma: ArrayLike) -> Any:
-    """Sup over events of P(event) - e^epsilon Q(event), P the draw without the row and Q with it."""
     e, m, rho = _arguments(epsilon, leverage, residual, gamma)
     with np.errstate(under="ignore", over="ignore"):
         return _shaped(_upper(e, m, rho))
@@ -93,11 +108,11 @@ def epsilon(delta: ArrayLike, leverage: ArrayLike, residual: ArrayLike, gamma: A
     if np.any((target <= 0) | (target >= 1)):
         raise ParameterError("delta must lie strictly between 0 and 1.")
 
-    def safe(e: Floats) -> NDArray[np.bool_]:
+    def safe(e: Floats) -> Bools:
         with np.errstate(under="ignore", over="ignore"):
-            return _upper(e, m, rho) * (1 + MARGIN) <= target
+            return up(_upper(e, m, rho), CURVE) <= target
 
-    return _shaped(np.where(safe(np.zeros_like(m)), 0.0, least(safe, np.ones_like(m))))
+    return _shaped(np.where(safe(np.zeros_like(m)), 0.0, _least(safe, np.ones_like(m))))
 
 
 def gaussian_delta(epsilon: ArrayLike, mu: Any) -> tuple[Floats, Floats]:
@@ -115,21 +130,147 @@ def gaussian_delta(epsilon: ArrayLike, mu: Any) -> tuple[Floats, Floats]:
         return _tail(a, gap, e, np.zeros_like(e)), -np.exp(log_ndtr(-a - gap))
 
 
-def out_of_data(leverage: ArrayLike, residual: ArrayLike) -> tuple[Any, Any]:
-    """Leverage and residual without a row, from its leverage m' and residual r' in the fit that holds it.
+def worst_delta(epsilon: float, leverage: ArrayLike, rho: ArrayLike) -> Floats:
+    """The delta of any row with at most this leverage and scaled residual rho = sqrt(gamma) R, enlarged by the margin.
 
     Examples
     --------
-    >>> out_of_data(0.5, 0.5)
-    (1.0, 1.0)
+    >>> print(worst_delta(1.0, 0.05, 1.0).round(7))
+    5.07e-05
     """
-    inside, r = (np.asarray(a, dtype=np.float64) for a in (leverage, residual))
-    if not np.all((inside > 0) & (inside < 1)):
-        raise ParameterError("The leverage of a row in the data lies strictly between 0 and 1.")
-    return _shaped(inside / (1 - inside)), _shaped(r / (1 - inside))
+    m = np.asarray(leverage, dtype=np.float64)
+    if np.any(m > GOLDEN):
+        raise ParameterError("The leverage must be at most (1 + sqrt 5)/2: beyond it the worst row is not the largest.")
+    return up(np.asarray(delta(epsilon, m, rho, 1.0)), CURVE)
 
 
-def least(safe: Any, start: Floats) -> Floats:
+def leverage_limit(epsilon: float, delta: float) -> float:
+    """The largest leverage, at most `GOLDEN`, for which a row with residual 0 keeps the promise.
+
+    Below h = B^2 / this, no gamma will do, for the draw's covariance alone gives the row away.
+
+    Examples
+    --------
+    >>> round(1 / leverage_limit(epsilon=0.5, delta=1e-6 / 3), 1)
+    19.2
+    """
+    epsilon, delta = checks.positive("epsilon", epsilon), checks.fraction("delta", delta)
+    return _largest(lambda m: float(worst_delta(epsilon, m, 0.0)) <= delta, GOLDEN)
+
+
+def residual_limit(epsilon: float, delta: float, leverage: ArrayLike) -> Floats:
+    """The largest rho = sqrt(gamma) R for which the promise holds up to this leverage; 0 where none does.
+
+    Examples
+    --------
+    >>> print(residual_limit(epsilon=1, delta=1e-6, leverage=[0.01, 0.001, 0.2]).round(3))
+    [2.173 7.424 0.   ]
+    """
+    epsilon, delta = checks.positive("epsilon", epsilon), checks.fraction("delta", delta)
+    m = np.asarray(leverage, dtype=np.float64)
+    low, high = np.zeros_like(m), (epsilon + 10 * math.sqrt(epsilon) + 10) / np.sqrt(m)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        good = worst_delta(epsilon, m, middle) <= delta
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return np.where(worst_delta(epsilon, m, low) <= delta, low, 0.0)
+
+
+def gaussian_excess(mu: float, delta: float, leverage: float, rho: float) -> float:
+    """Bound on the largest excess, over epsilon >= 0, of the curve over delta + (1 - delta) D(mu, epsilon).
+
+    As functions of k = e^epsilon both curves are convex. Between two points of the grid the first lies below its
+    chord and D above both tangents, so the excess is at most that of chord over tangents, whose maximum is at an end
+    or where the tangents meet. Beyond the grid the curve itself must be below delta.
+    """
+    e = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, _GRID)]) * (mu * mu / 2 + 10 * mu)
+    curve = up(_curve(e, leverage, rho), CURVE)
+    gauss = down(gaussian_delta(e, mu)[0] * (1 - delta), CURVE)
+    log_slope = log_ndtr(-e / mu - mu / 2)
+    step = np.expm1(np.diff(e))  # in each interval k is taken in units of its value at the left end
+    left, right = (-np.exp(log_slope[i] + e[:-1]) * (1 - delta) for i in (slice(None, -1), slice(1, None)))
+    gap = right - left
+    fall = gauss[:-1] - gauss[1:] + right * step
+    shift = np.clip(np.divide(fall, gap, out=np.zeros_like(gap), where=gap > 0), 0.0, step)  # where the tangents meet
+    chord = curve[:-1] + np.diff(curve) * (shift / step)
+    tangents = np.maximum(gauss[:-1] + left * shift, gauss[1:] - right * (step - shift))
+    excess = max(np.max(curve - gauss), np.max(chord - tangents), curve[-1])
+    return float(excess) - down(delta, CURVE)
+
+
+def gaussian_leverage_limit(mu: float, delta: float) -> float:
+    """The largest leverage, at most `GOLDEN`, for which a row with residual 0 is mu-GDP up to delta.
+
+    Examples
+    --------
+    >>> round(1 / gaussian_leverage_limit(mu=0.2, delta=1e-7), 1)
+    11.4
+    """
+    mu, delta = checks.positive("mu", mu), checks.fraction("delta", delta)
+    return _largest(lambda m: gaussian_excess(mu, delta, m, 0.0) <= 0, GOLDEN)
+
+
+def gaussian_residual_limit(mu: float, delta: float, leverage: float) -> float:
+    """The largest rho = sqrt(gamma) R for which the draw is mu-GDP up to delta, up to this leverage; or 0.
+
+    Examples
+    --------
+    >>> rho = gaussian_residual_limit(mu=0.2, delta=1e-7, leverage=0.001)
+    >>> round(rho * 0.001**0.5, 3)  # nearly mu
+    0.198
+    """
+    mu, delta = checks.positive("mu", mu), checks.fraction("delta", delta)
+    if not 0 < leverage <= GOLDEN:
+        raise ParameterError("The leverage must lie above 0 and be at most (1 + sqrt 5)/2.")
+    top = 2 * mu / math.sqrt(leverage)
+    return _largest(lambda rho: gaussian_excess(mu, delta, leverage, rho) <= 0, top)
+
+
+def _largest(holds: Callable[[float], bool], top: float) -> float:
+    """The largest number up to `top` at which a condition holds that fails from some point on, or 0."""
+    if holds(top):
+        return top
+    low, high = 0.0, top
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def coefficient_bound(lambda_: float, n_max: float, B: float, Y: float, least: float = 0.0) -> float:
+    """The largest norm of ridge coefficients: at most n_max rows, eigenvalues of X'X at least `least`.
+
+    sqrt(n) Y times the largest sigma/(sigma^2 + lambda) over sigma^2 from `least` to n B^2. Attained.
+
+    Examples
+    --------
+    >>> coefficient_bound(lambda_=4.0, n_max=100, B=1.0, Y=1.0)
+    2.5
+    """
+    if n_max == math.inf:
+        return math.inf
+    top = math.sqrt(n_max) * B
+    sigma = min(max(math.sqrt(lambda_), math.sqrt(least)), max(top, math.sqrt(least)))
+    return math.sqrt(n_max) * Y * sigma / (sigma**2 + lambda_)
+
+
+def residual_at(m: Floats, lambda_: float, n_max: float, B: float, Y: float) -> Floats:
+    """R(m): the largest residual of a row outside the data whose leverage is m <= B^2/lambda. Attained."""
+    reach: Floats = Y * (1 + np.sqrt(n_max * m * np.maximum(1 - lambda_ * m / B**2, 0.0)))
+    return reach
+
+
+def boxes(lambda_: float, n_max: float, B: float, Y: float) -> tuple[Floats, Floats]:
+    """Leverages and residuals that between them cover every row, for tables of at most n_max rows.
+
+    R(m) grows up to m = B^2/(2 lambda) and falls after it, so only the second half matters. It is cut into boxes,
+    each held to its largest leverage and its largest residual.
+    """
+    edges = B**2 / lambda_ * np.linspace(0.5, 1.0, _BOXES + 1)
+    return edges[1:], residual_at(edges[:-1], lambda_, n_max, B, Y)
+
+
+def _least(safe: Any, start: Floats) -> Floats:
     """The least positive numbers at which a monotone condition holds, from the safe side, to 1e-12 relative."""
     low, high = start.copy(), start.copy()
     for _ in range(1100):
@@ -151,6 +292,10 @@ def least(safe: Any, start: Floats) -> Floats:
         if np.all(high <= low * (1 + 1e-13)):
             break
     return high
+
+
+def _curve(epsilon: Floats, leverage: float, rho: float) -> Floats:
+    return np.asarray(delta(epsilon, leverage, rho, 1.0))
 
 
 def _arguments(first: ArrayLike, leverage: ArrayLike, residual: ArrayLike, gamma: ArrayLike) -> tuple[Floats, ...]:

@@ -10,13 +10,12 @@ import math
 from collections.abc import Sequence
 
 from discreet.core.checks import Neighbors
+from discreet.core.rounding import FEW, up
 from discreet.domain import Categorical, Domain, Numeric
 from discreet.privacy.events.gaussian import Block
 
 MAX_ROWS = 1 << 32
 """Tables larger than this are refused where a floating-point eigenvalue is released."""
-
-_ROUND_UP = 1 + 2.0**-48
 
 
 def sensitivity(block: Block, domain: Domain, neighbors: Neighbors = "add-remove") -> float:
@@ -44,7 +43,7 @@ def sensitivity(block: Block, domain: Domain, neighbors: Neighbors = "add-remove
         change = math.sqrt(2) if replace else 1.0
     else:
         change = R2 * (1 + 2 * eigenvalue_error(len(block.rows)))
-    return change * _ROUND_UP
+    return up(change, FEW)
 
 
 def costs(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> list[tuple[tuple[Block, ...], float]]:
@@ -60,7 +59,7 @@ def costs(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> list
 
 def mu(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> float:
     """The mu of blocks released together with independent noise, rounded up."""
-    return math.sqrt(math.fsum(cost for _, cost in costs(blocks, domain, neighbors))) * _ROUND_UP
+    return up(math.sqrt(math.fsum(cost for _, cost in costs(blocks, domain, neighbors))), FEW)
 
 
 def pairs(blocks: Sequence[Block]) -> list[tuple[int, int]]:
@@ -89,7 +88,7 @@ def _joint(gram: Block, cross: Block, domain: Domain) -> float:
     R2, T2 = _norm_squared(gram.rows, domain), _norm_squared(cross.columns, domain)
     a, b = 2 * (R2 / gram.sd) ** 2, 2 * R2 * T2 / cross.sd**2
     c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, domain) / R2))
-    return (a * (1 - c**2) + b * (1 + c)) * _ROUND_UP
+    return up(a * (1 - c**2) + b * (1 + c), FEW)
 
 
 def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
@@ -111,7 +110,7 @@ def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
     if gram is not None:
         c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, domain) / R2))
         worst = min(worst, a * (1 - c**2) + b * (1 + c))
-    return math.sqrt(worst) * _ROUND_UP
+    return up(math.sqrt(worst), FEW)
 
 
 def _least_product(names: Sequence[str], domain: Domain) -> float:
@@ -125,7 +124,7 @@ def _least_product(names: Sequence[str], domain: Domain) -> float:
 
 def norm(names: Sequence[str], domain: Domain) -> float:
     """Bound on the Euclidean norm of some coordinates of a row, rounded up."""
-    return math.sqrt(_norm_squared(names, domain)) * _ROUND_UP
+    return up(math.sqrt(_norm_squared(names, domain)), FEW)
 
 
 def _norm_squared(names: Sequence[str], domain: Domain) -> float:

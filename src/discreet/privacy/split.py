@@ -22,7 +22,7 @@ from discreet.core.checks import Neighbors
 EXPLAINED = 1 / 16
 """The assumed share of the largest possible y'y that a model explains; it gives |w|, and so the split."""
 
-SQUARES = 0.05
+_SQUARES = 0.05
 """The share of mu^2 for y'y, which standard errors need."""
 
 
@@ -103,4 +103,4 @@ class Sizes:
 def shares_of(sizes: Sizes) -> dict[str, float]:
     """How mu^2 is split between X'X, X'Y and y'y where outcomes are private."""
     g = sizes.gram_share()
-    return {"gram": (1 - SQUARES) * g, "cross": (1 - SQUARES) * (1 - g), "squares": SQUARES}
+    return {"gram": (1 - _SQUARES) * g, "cross": (1 - _SQUARES) * (1 - g), "squares": _SQUARES}

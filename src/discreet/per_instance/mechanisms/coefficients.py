@@ -32,26 +32,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, ndtr
 
 from discreet.core.arrays import Floats
+from discreet.core.rounding import FEW, down, up
 from discreet.per_instance.curves import normal_points
 from discreet.per_instance.leverage import LeaveOneOut
 from discreet.per_instance.mechanisms.gaussian import of_block
 from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of
 from discreet.per_instance.quadratic import ROUNDED, Quadratic, line, nearly_linear
 from discreet.per_instance.stream import Rows
-from discreet.privacy import ada_ops, gdp, ops
-from discreet.privacy.events.coefficients import ROUND_UP
+from discreet.privacy import gdp, ops
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.posterior import BallEvent, PosteriorEvent
-from discreet.privacy.events.staged import (
-    AdaptiveEvent,
-    OutputEvent,
-    StagedEvent,
-    log_norm_change,
-    output_change,
-    output_rounding,
-)
+from discreet.privacy.events.output import OutputEvent, output_change, output_rounding
+from discreet.privacy.events.posterior import BallEvent, PosteriorEvent, tolerance
+from discreet.privacy.events.staged import AdaptiveEvent, AdaptivePlan, StagedEvent, log_norm_change
 from discreet.privacy.laws import Law, Point, gaussian_curve
-from discreet.privacy.rounding import tolerance
 
 _GIVEN = "for the penalty and the noise that followed from what was released before"
 _LEVELS = 256  # to which sizes of rows are rounded up, where a part has no curve
@@ -95,11 +88,11 @@ def _in_ball(event: BallEvent, facts: Facts) -> list[Part]:
         return own_curve(event, facts)
     X, y = facts.domain.indices(event.design), facts.domain.indices([event.target])[0]
     sizes = (event.outcome + event.norm * event.radius) * np.arange(1, _LEVELS + 1) / _LEVELS
-    laws: tuple[Law, ...] = (Point(0.0), *(Point(event.gamma * size**2 / 2 * ROUND_UP) for size in sizes.tolist()))
+    laws: tuple[Law, ...] = (Point(0.0), *(Point(up(event.gamma * size**2 / 2)) for size in sizes.tolist()))
 
     def level(rows: Rows) -> Floats:
         size = np.abs(rows.Z[:, y]) + np.sqrt(rows.norm2(X)) * event.radius
-        places = np.searchsorted(sizes, size * (1 - 2.0**-44)) + 1.0
+        places = np.searchsorted(sizes, down(size, FEW)) + 1.0
         return np.where(size > 0, np.minimum(places, _LEVELS), 0.0)
 
     note = "a bound from the norm of the row: the sum over the ball has no closed form"
@@ -295,7 +288,7 @@ def _hs(epsilon: ArrayLike, m: ArrayLike, r: ArrayLike, gamma: ArrayLike, *, wit
     HS_e(P, Q) = 1 - e^e + e^e HS_-e(Q, P).
     """
     e = np.asarray(epsilon, dtype=np.float64)
-    ahead, back = (ops.delta_without, ops.delta_with) if without else (ops.delta_with, ops.delta_without)
+    ahead, back = (ops.delta, ops.delta_with) if without else (ops.delta_with, ops.delta)
     size = np.abs(e)
     below = -np.expm1(-size) + np.exp(-size) * np.asarray(back(size, m, r, gamma))
     return np.where(e >= 0, np.asarray(ahead(size, m, r, gamma)), below)
@@ -335,7 +328,7 @@ class AdaOpsCurve:
         good to three digits or so, not more.
     """
 
-    def __init__(self, plan: ada_ops.Plan, pair: Neighbour, *, panels: int = 4) -> None:
+    def __init__(self, plan: AdaptivePlan, pair: Neighbour, *, panels: int = 4) -> None:
         self._stages = [list(_drawn(plan, pair, panels, without=without)) for without in (True, False)]
 
     def delta(self, epsilon: float) -> tuple[float, float]:
@@ -354,22 +347,22 @@ class AdaOpsCurve:
 
 
 def _drawn(
-    plan: ada_ops.Plan, pair: Neighbour, panels: int, *, without: bool
+    plan: AdaptivePlan, pair: Neighbour, panels: int, *, without: bool
 ) -> Iterator[tuple[float, Floats, Floats, LeaveOneOut, Floats]]:
     """For each Z1: its weight; and for each Z2 a weight, the log-ratio so far, and gamma."""
     z, weights = normal_points(panels)
     first, second = (pair.least_without, pair.least_with) if without else (pair.least_with, pair.least_without)
     shift = (first - second) / plan.s1
     for z1, weight in zip(z, weights, strict=True):
-        penalty = ada_ops.penalty(plan, first + plan.s1 * z1)
+        penalty = plan.penalty(first + plan.s1 * z1)
         row = pair.rows(penalty.lambda_)
-        unit = ada_ops.precision(plan, penalty, 1.0)
+        unit = plan.precision(penalty, 1.0)
         ratio = np.atleast_1d(shift * z1 + shift**2 / 2)
         if not plan.mu2:
-            yield weight, np.ones(1), ratio, row, np.atleast_1d(unit / ada_ops.residual_bound(plan, penalty) ** 2)
+            yield weight, np.ones(1), ratio, row, np.atleast_1d(unit / plan.residual_bound(penalty) ** 2)
             continue
         logs = [math.log(plan.Y + plan.B * float(x[0])) for x in (row.coef_norm_without, row.coef_norm_with)]
         here, there = logs if without else logs[::-1]
-        bounds = np.array([ada_ops.residual_bound(plan, penalty, here + penalty.s2 * z2) for z2 in z])
+        bounds = np.array([plan.residual_bound(penalty, here + penalty.s2 * z2) for z2 in z])
         gap = (here - there) / penalty.s2
         yield weight, weights, ratio + gap * z + gap**2 / 2, row, unit / bounds**2

@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.core.rounding import down, up
 from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of, span
 from discreet.per_instance.stream import Rows
 from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, GradientEvent, sampled_curve
@@ -79,12 +80,12 @@ def _batches(event: BatchesEvent, facts: Facts) -> list[Part]:
     V = np.column_stack([np.reshape(event.iterates, (-1, d)), np.ones(steps)])
     clips = event.clip * np.arange(1, _LEVELS + 1) / _LEVELS
     laws: tuple[Law, ...] = (Point(0.0), *(_law(event, float(clip)) for clip in clips[:-1]), event.law)
-    rounding = math.sqrt(d) * 2.0**-21 * (1 + 2.0**-40)
+    rounding = up(math.sqrt(d) * 2.0**-21)
 
     def level(rows: Rows) -> Floats:
         z = _signed(rows.Z, event, facts)
         largest = np.abs(z @ V.T).max(axis=1) * np.sqrt(np.einsum("ij,ij->i", z[:, :d], z[:, :d]))
-        places = np.searchsorted(clips, largest * (1 + 2.0**-40) + rounding) + 1.0
+        places = np.searchsorted(clips, up(largest) + rounding) + 1.0
         return np.where(largest > 0, np.minimum(places, _LEVELS), 0.0)
 
     note = "a bound from the row's largest gradient, as if it were known which other rows were drawn"
@@ -93,7 +94,7 @@ def _batches(event: BatchesEvent, facts: Facts) -> list[Part]:
 
 def _law(event: BatchesEvent, clip: float) -> Law:
     """Computed only where a row needs it."""
-    return Alone(lambda epsilon: sampled_curve(event.sd / clip * (1 - 2.0**-40), event.rate, event.steps)(epsilon))
+    return Alone(lambda epsilon: sampled_curve(down(event.sd / clip), event.rate, event.steps)(epsilon))
 
 
 @parts_of(AggregateEvent)

@@ -44,6 +44,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
+from discreet.core.rounding import down
 from discreet.data.histogram import bin_of
 from discreet.domain import Domain
 from discreet.per_instance.eigenvalue import Spectrum
@@ -280,7 +281,7 @@ class SampledCurve:
         """Laws at a few mu, evenly on a log scale over three powers of two up to the top; and the place of each row."""
         mus = top * 2.0 ** (3 * (np.arange(1, _LEVELS + 1) - _LEVELS) / _LEVELS)
         laws: tuple[Law, ...] = (Point(0.0), *(sampled(self.rate, float(one), self.neighbors) for one in mus))
-        return laws, np.where(mu > 0, np.minimum(np.searchsorted(mus, mu * (1 - 2.0**-40)) + 1.0, _LEVELS), 0.0)
+        return laws, np.where(mu > 0, np.minimum(np.searchsorted(mus, down(mu)) + 1.0, _LEVELS), 0.0)
 
 
 def _discrete(mu: Floats) -> tuple[Floats, Floats, Floats]:

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
 from discreet.core.arrays import Floats
+from discreet.core.rounding import MANY, down
 from discreet.per_instance.leverage import LeaveOneOut
 from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of, span
 from discreet.per_instance.quadratic import ROUNDED, Quadratic, nearly_linear, plane
@@ -86,7 +87,7 @@ def _by_norm(event: ObjectiveEvent, facts: Facts, note: str) -> Part:
     laws: tuple[Law, ...] = (Point(0.0), *(replace(event, norm=float(norm)).law for norm in norms))
 
     def level(rows: Rows) -> Floats:
-        places = np.searchsorted(norms, np.sqrt(rows.norm2(X)) * (1 - 2.0**-40)) + 1.0
+        places = np.searchsorted(norms, down(np.sqrt(rows.norm2(X)), MANY / 16)) + 1.0
         return np.where(rows.norm2(X) > 0, np.minimum(places, _LEVELS), 0.0)
 
     return Part(event.name, level, note=note, laws=laws)

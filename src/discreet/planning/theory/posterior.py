@@ -8,9 +8,8 @@ from scipy.special import chdtri
 
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
+from discreet.papers.ops import PublicFacts, balanced
 from discreet.planning.theory.inputs import fractions, positive
-from discreet.privacy import ops_calibration
-from discreet.privacy.ops_calibration import PublicFacts
 
 
 def posterior_distance(d: ArrayLike, gamma: ArrayLike, *, rho: ArrayLike = 0.05) -> Floats:
@@ -149,7 +148,7 @@ def ops_bound(
 
     def calibrated(n: float, d: float, epsilon: float, delta: float) -> tuple[float, float]:
         facts = PublicFacts(epsilon=float(epsilon), delta=float(delta), B=norm_x, Y=norm_y, n_max=int(n), d=int(d))
-        found = ops_calibration.balanced(facts)
+        found = balanced(facts)
         return found.lambda_, found.gamma
 
     given = *positive(n=n, d=d, epsilon=epsilon), *fractions(delta=delta)

@@ -12,10 +12,9 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, get_args
 
 from discreet.core.checks import Neighbors, is_real
+from discreet.core.rounding import up
 from discreet.errors import FileFormatError
 from discreet.privacy.laws import Alone, Law
-
-ROUND_UP = 1 + 2.0**-40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,4 +123,4 @@ def grouped(curve: Callable[[float], float]) -> Callable[[float], float]:
     >>> round(grouped(lambda epsilon: 1e-6)(0.0), 12)
     2e-06
     """
-    return lambda epsilon: (1 + math.exp(epsilon / 2)) * curve(epsilon / 2) * ROUND_UP if epsilon < 1000 else 1.0
+    return lambda epsilon: up((1 + math.exp(epsilon / 2)) * curve(epsilon / 2)) if epsilon < 1000 else 1.0

@@ -1,23 +1,40 @@
-"""Events of gradient descent, of sampled batches and of aggregated blocks: ``docs/mathematics.md``, 8.8 to 8.10."""
+"""Events of gradient descent, of sampled batches and of aggregated blocks: ``docs/mathematics.md``, 8.8 to 8.10.
+
+Iterates are points of the lattice 2^-16, so that their gradients are exact; files keep them in one text.
+"""
 
 from __future__ import annotations
 
+import base64
 import math
+import zlib
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.core.rounding import down, up
+from discreet.errors import FileFormatError
 from discreet.privacy import gdp
-from discreet.privacy.events.coefficients import ROUND_UP, CoefficientEvent, grouped
+from discreet.privacy.events.coefficients import CoefficientEvent, grouped
 from discreet.privacy.laws import Alone, Law
-from discreet.privacy.points import pack, unpack
+
+POINT_BITS = 16
+"""Iterates are multiples of 2^-16."""
+
+MAX_POINTS = 10_000
+
+ACCOUNTANT = 1e-6
+"""The relative error that dp-accounting is given; 1e-14 is added for what it cuts off (mathematics.md, 8.9)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescentEvent(CoefficientEvent):
     """Gradients with Gaussian noise, at public points.
 
-    `iterates` holds these, one after the other: what a row lost depends on them. In files they are one text (`points`).
+    `iterates` holds these, one after the other: what a row lost depends on them. In files they are one text (`pack`).
     """
 
     exact: ClassVar[bool] = True
@@ -49,7 +66,7 @@ class GradientEvent(DescentEvent):
         """Norms of the iterates, rounded up."""
         d = len(self.design)
         points = (self.iterates[at : at + d] for at in range(0, len(self.iterates), d))
-        return tuple(math.hypot(*theta) * ROUND_UP for theta in points)
+        return tuple(up(math.hypot(*theta)) for theta in points)
 
     @cached_property
     def sds(self) -> tuple[float, ...]:
@@ -58,13 +75,13 @@ class GradientEvent(DescentEvent):
 
     def sd_at(self, size: float) -> float:
         """Of the noise on the gradient at an iterate of this norm."""
-        return gradient_change(self, size) / self.step_mu * ROUND_UP
+        return up(gradient_change(self, size) / self.step_mu)
 
     @cached_property
     def mu(self) -> float:
         """Gaussian releases compose exactly, adapted to each other or not."""
         steps = zip(self.sizes, self.sds, strict=True)
-        return gdp.compose(gradient_change(self, size) / sd for size, sd in steps) * ROUND_UP
+        return up(gdp.compose(gradient_change(self, size) / sd for size, sd in steps))
 
     def keeps(self) -> bool:
         """Whether there is a step, and descent starts at 0."""
@@ -73,7 +90,7 @@ class GradientEvent(DescentEvent):
 
 def gradient_change(event: GradientEvent, size: float) -> float:
     """How far one row moves the gradient at an iterate of this norm: x (x'theta - y) is its own."""
-    once = event.norm * (event.outcome + event.norm * size) * ROUND_UP
+    once = up(event.norm * (event.outcome + event.norm * size))
     return 2 * once if event.neighbors == "replace-one" else once
 
 
@@ -95,7 +112,7 @@ class BatchesEvent(DescentEvent):
     @property
     def law(self) -> Law:
         """The curve by privacy loss distributions, pessimistic."""
-        curve = sampled_curve(self.sd / self.clip * (2 - ROUND_UP), self.rate, self.steps)
+        curve = sampled_curve(down(self.sd / self.clip), self.rate, self.steps)
         return Alone(grouped(curve) if self.neighbors == "replace-one" else curve)
 
     def keeps(self) -> bool:
@@ -119,7 +136,7 @@ def sampled_curve(multiplier: float, rate: float, steps: int) -> Any:
         sampling_prob=rate,
         value_discretization_interval=1e-3,
     ).self_compose(int(steps))
-    return lambda epsilon: 1.0 if epsilon < 0 else float(loss.get_delta_for_epsilon(epsilon)) * (1 + 1e-6) + 1e-14
+    return lambda epsilon: 1.0 if epsilon < 0 else up(float(loss.get_delta_for_epsilon(epsilon)), ACCOUNTANT) + 1e-14
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +154,7 @@ class AggregateEvent(CoefficientEvent):
     @property
     def mu(self) -> float:
         """One row is in one block, whose clipped coefficients move by at most the diameter of the ball."""
-        return 2 * self.radius * ROUND_UP / self.sd
+        return up(2 * self.radius) / self.sd
 
     def keeps(self) -> bool:
         """Whether there is a block."""
@@ -159,3 +176,45 @@ def least_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> f
         middle = math.sqrt(low * high)
         low, high = (low, middle) if sampled_curve(middle, rate, steps)(epsilon) <= delta else (middle, high)
     return high
+
+
+def kept(theta: Floats, radius: float) -> Floats:
+    """The lattice point near theta, or near its projection onto a ball.
+
+    Examples
+    --------
+    >>> kept(np.array([3.0, 4.0]), 1.0) * 2**16
+    array([39322., 52429.])
+    """
+    inside = theta * min(1.0, radius / max(float(np.linalg.norm(theta)), 1e-300))
+    rounded: Floats = np.ldexp(np.rint(np.ldexp(inside, POINT_BITS)), -POINT_BITS)
+    return rounded
+
+
+def pack(points: tuple[float, ...], width: int) -> str:
+    """Points of so many coordinates, one after the other, as text: base64 of zlib of 32-bit integers.
+
+    The integers are the first point and the steps from each point to the next, in units of 2^-16, little-endian.
+
+    Examples
+    --------
+    >>> unpack(pack((0.0, 0.0, 0.5, -0.25), 2), 2)
+    [0.0, 0.0, 0.5, -0.25]
+    """
+    whole = np.ldexp(np.reshape(points, (-1, width)), POINT_BITS)
+    steps = np.diff(whole, axis=0, prepend=0.0)
+    return base64.b64encode(zlib.compress(steps.astype("<i4").tobytes(), 9)).decode("ascii")
+
+
+def unpack(text: str, width: int) -> list[float]:
+    """The points that `pack` made a text of."""
+    try:
+        unpacker, size = zlib.decompressobj(), 4 * max(width, 1)
+        steps = unpacker.decompress(base64.b64decode(text, validate=True), size * MAX_POINTS)
+        if not unpacker.eof or unpacker.unused_data or len(steps) % size:
+            raise ValueError
+    except (TypeError, ValueError, zlib.error):
+        raise FileFormatError("An event of the release lists iterates that are damaged.") from None
+    whole = np.cumsum(np.frombuffer(steps, dtype="<i4").reshape(-1, size // 4).astype(np.int64), axis=0)
+    points: list[float] = np.ldexp(whole.astype(float), -POINT_BITS).ravel().tolist()
+    return points

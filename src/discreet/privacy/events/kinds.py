@@ -10,9 +10,10 @@ from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, GradientEvent
 from discreet.privacy.events.napp import NappEvent
 from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.events.output import OutputEvent
 from discreet.privacy.events.posterior import BallEvent, PosteriorEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
-from discreet.privacy.events.staged import AdaptiveEvent, OutputEvent
+from discreet.privacy.events.staged import AdaptiveEvent
 
 BlockEvent = GaussianEvent | SampledEvent | PublicOutcomesEvent
 """Events that released statistics with noise on them."""

@@ -12,24 +12,33 @@ of size `output` on top, which hides that difference: it is at most tolerance/la
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors, is_real
-from discreet.errors import FileFormatError
+from discreet.core.rounding import up
+from discreet.errors import FileFormatError, ParameterError
+from discreet.privacy import accounting
 from discreet.privacy.laws import Law, Point, Tail, together
 from discreet.privacy.losses import Loss, loss_from_dict
-from discreet.privacy.rounding import gradient_error
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from discreet.privacy.events.kinds import Event
+
 Noise = Literal["gaussian", "laplace"]
 
-_ROUND_UP = 1 + 2.0**-40
+_OUTPUT_SHARE = 0.1
+"""The noise on the result has a tenth of the mu (a fiftieth of the epsilon) of that in the objective."""
+
+_SIZE = 32.0
+"""The tolerance covers rounding errors at coefficients of this norm at least, in units of the mapped columns."""
+
+_UNIT = 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -79,12 +88,12 @@ class ObjectiveEvent:
     @property
     def gradient(self) -> float:
         """L: the norm of one row's gradient is at most this."""
-        return self.norm * self.loss.slope * _ROUND_UP
+        return up(self.norm * self.loss.slope)
 
     @property
     def smoothness(self) -> float:
         """b: the largest eigenvalue of one row's Hessian is at most this."""
-        return self.norm**2 * self.loss.curvature * _ROUND_UP
+        return up(self.norm**2 * self.loss.curvature)
 
     @property
     def mu(self) -> float:
@@ -114,12 +123,12 @@ class ObjectiveEvent:
 
     @property
     def _output_cost(self) -> float:
-        return 2 * self.tolerance / self.modulus / self.output * _ROUND_UP
+        return up(2 * self.tolerance / self.modulus / self.output)
 
     @property
     def _own(self) -> Law:
         if self.noise == "laplace":
-            return Point((_pure(self) + self._output_cost) * _ROUND_UP)
+            return Point(up(_pure(self) + self._output_cost))
         return Tail(_tail(self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -171,8 +180,8 @@ class ObjectiveEvent:
 
 def _tail(event: ObjectiveEvent) -> Callable[[Floats], Floats]:
     """The bound on P(privacy loss > m), for Gaussian noise."""
-    J = math.log1p(event.smoothness / event.modulus) * _ROUND_UP
-    mu, span = event.gradient / event.scale, event.norm * event.loss.span / event.scale * _ROUND_UP
+    J = up(math.log1p(event.smoothness / event.modulus))
+    mu, span = event.gradient / event.scale, up(event.norm * event.loss.span / event.scale)
     replace, one_signed = event.neighbors == "replace-one", event.loss.one_signed
 
     def plain(m: Floats) -> Floats:
@@ -221,3 +230,113 @@ def _pure(event: ObjectiveEvent) -> float:
     if not event.loss.bell:
         return other + E + J
     return other + (E if c <= E else min((c + E) ** 2 / (4 * c), E + J))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The public facts that noise is fitted to.
+
+    Parameters
+    ----------
+    loss, design, norm : Loss, tuple of str, float
+        The loss, the regressors, and the bound on their norm in a row.
+    epsilon, delta, neighbors, noise : float, float, str, str
+        The promise, and the law of the noise.
+    rows : int, optional
+        The declared number of rows: solvers of larger tables need a larger tolerance.
+    """
+
+    loss: Loss
+    design: tuple[str, ...]
+    norm: float
+    epsilon: float
+    delta: float
+    neighbors: Neighbors = "add-remove"
+    noise: Noise = "gaussian"
+    rows: int | None = None
+
+    def event(self, modulus: float, scale: float, declared: tuple[float, float] | None = None) -> ObjectiveEvent:
+        """A perturbed minimiser with this noise, its tolerance and the noise on the result that hides it."""
+        L = self.norm * self.loss.slope
+        needed = 1.6 * gradient_error(self.loss, len(self.design), self.norm, most_rows(self.rows), _SIZE)
+        tolerance = max(2.0**-24 * scale, needed, 2.0**-36 * modulus)
+        share = _OUTPUT_SHARE if self.noise == "gaussian" else _OUTPUT_SHARE / 5
+        output = 2 * tolerance / modulus / (share * L / scale)
+        facts = (self.loss, self.design, self.norm, modulus, scale, tolerance, output, self.neighbors, self.noise)
+        return ObjectiveEvent(*facts, declared)
+
+    def calibrate(self, modulus: float, count: int = 1, others: Sequence[Event] = ()) -> ObjectiveEvent:
+        """The event with the least noise of which `count` keep the promise together, beside others."""
+
+        def holds(scale: float) -> bool:
+            events = [*others, *[self.event(modulus, scale)] * count]
+            if self.noise == "laplace":  # pure, whatever delta is
+                return accounting.epsilon(events, self.delta) <= self.epsilon
+            return accounting.delta(events, self.epsilon) <= self.delta
+
+        scale = _least_scale(holds, self.norm * self.loss.slope / self.epsilon)
+        if scale is None:
+            raise ParameterError(
+                f"No noise keeps epsilon = {self.epsilon:g} with a penalty of {modulus:g}: its quadratic part must be "
+                f"larger. Leave alpha=None to have it chosen, or choose {2 * self.least_modulus(count):.3g} or more."
+            )
+        return self.event(modulus, scale)
+
+    def stage(self, modulus: float) -> ObjectiveEvent:
+        """The event with the least noise that keeps this promise on its own, declared beforehand."""
+        return replace(self.calibrate(modulus), declared=(self.epsilon, self.delta))
+
+    def least_modulus(self, count: int = 1) -> float:
+        """The modulus from which the penalty costs little privacy: all of it for noise, hardly any for curvature.
+
+        Where curvature vanishes at the largest slopes nothing is lost from 4b/epsilon on (mathematics.md, 7.3), for
+        add-remove neighbours; elsewhere J = log(1 + b/lambda) is to be at most the loss's share of epsilon: a tenth,
+        and a quarter for Poisson regression (docs/glm.md).
+        """
+        b, each = self.norm**2 * self.loss.curvature, self.epsilon / math.sqrt(count)
+        free = self.loss.bell and self.neighbors == "add-remove"
+        return 4 * b / each if free else b / math.expm1(each * self.loss.share)
+
+
+def _least_scale(holds: Callable[[float], bool], start: float) -> float | None:
+    """The least scale, up to a relative 1e-6, that keeps a promise; None where none up to 2^20 starts does."""
+    low, high = start / 2, start
+    while holds(low):
+        low, high = low / 2, low
+        if high < start * 2.0**-60:
+            return high
+    while not holds(high):
+        low, high = high, high * 2
+        if high > start * 2.0**20:
+            return None
+    while high / low > 1 + 1e-6:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def most_rows(rows: float | None) -> float:
+    """The largest table that a perturbed objective is promised for: twice a rounded number of rows, or 2^20.
+
+    Examples
+    --------
+    >>> most_rows(1000)
+    2000
+    """
+    return 2 * rows if rows else 1 << 20
+
+
+def gradient_error(loss: Loss, d: int, B: float, rows: float, size: float) -> float:
+    """The error of the norm of a computed sum of so many gradients, at a theta of this norm.
+
+    A row's eta errs by at most (d + 1) u |x| |theta|, its slope by the curvature times that and a few units in the last
+    place; the split of `rows.Rows.sums` adds 8,192 u 2^-13 of the largest slope, twice. Twice their sum is taken.
+
+    Examples
+    --------
+    >>> from discreet.privacy.losses import Logistic
+    >>> gradient_error(Logistic(), d=10, B=3.0, rows=1e6, size=10.0) < 1e-6
+    True
+    """
+    eta = (d + 2) * _UNIT * B * size
+    return 2 * rows * B * (loss.curvature * eta + (16 + 2) * _UNIT * loss.slope)

@@ -1,23 +1,31 @@
 """The event of one posterior sample that is calibrated from public facts (OPS): ``docs/mathematics.md``, 8.3 and 8.7.
 
-The computed draw errs by at most `tolerance`; noise of sd `output` on top of it hides that. It costs (`spare`, delta')
-by the Gaussian curve of mu = 2 tolerance/output, and this is added to the exact curve of the draw.
+H = X'X + lambda I has d columns, eigenvalues of at least h, and a trace of at most t. In double precision, with
+Cholesky's factor, the computed coefficients err by at most `relative` times their norm, the computed draw by at most
+`tolerance`. Noise of sd `output` on top of the draw hides that. It costs (`spare`, delta') by the Gaussian curve of
+mu = 2 tolerance/output, and this is added to the exact curve of the draw.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from discreet.core.rounding import up
 from discreet.privacy import gdp
-from discreet.privacy.events.coefficients import ROUND_UP, CoefficientEvent, grouped
+from discreet.privacy.events.coefficients import CoefficientEvent, grouped
 from discreet.privacy.laws import Alone, Law, Point
-from discreet.privacy.ops_calibration import boxes, coefficient_bound
-from discreet.privacy.ops_limits import GOLDEN, worst_delta
-from discreet.privacy.rounding import tolerance, trace_bound
+from discreet.privacy.ops import GOLDEN, boxes, coefficient_bound, worst_delta
 
 SPARE_EPSILON, SPARE_DELTA = 1 / 512, 1 / 1024
 """The shares of epsilon and delta that hide rounding errors."""
+
+ROWS = 1 << 24
+"""The trace is bounded by that of a table of this size where no number of rows is declared."""
+
+_Z_EXCESS = 12.0
+"""The norm of d standard normals exceeds sqrt(d) + 12 with a probability below 1e-31."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,18 +49,18 @@ class PosteriorEvent(CoefficientEvent):
 
     def keeps(self) -> bool:
         """Whether rounding errors are within the tolerance."""
-        return needed_tolerance(self) <= self.tolerance
+        return _needed_tolerance(self) <= self.tolerance
 
     def _curve(self, epsilon: float) -> float:
         if epsilon < self.spare or self.norm**2 / self.penalty > GOLDEN:
             return 1.0
-        hidden = gdp.delta(2 * self.tolerance / self.output * ROUND_UP, self.spare)
+        hidden = gdp.delta(up(2 * self.tolerance / self.output), self.spare)
         m, R = boxes(self.penalty, self.rows, self.norm, self.outcome)
-        worst = worst_delta(epsilon - self.spare, m, R * self.gamma**0.5 * ROUND_UP)
-        return (float(worst.max()) + hidden) * ROUND_UP
+        worst = worst_delta(epsilon - self.spare, m, up(R * self.gamma**0.5))
+        return up(float(worst.max()) + hidden)
 
 
-def needed_tolerance(event: PosteriorEvent) -> float:
+def _needed_tolerance(event: PosteriorEvent) -> float:
     """A bound on the rounding error of the draw, from public facts."""
     d, h = len(event.design), event.penalty
     size = coefficient_bound(h, event.rows, event.norm, event.outcome)
@@ -75,4 +83,39 @@ class BallEvent(CoefficientEvent):
     def law(self) -> Law:
         """A row moves the log density by at most c = gamma (Y + B radius)^2/2, and the constant by as much."""
         steps = 1 if self.neighbors == "add-remove" else 2
-        return Point(steps * self.gamma * (self.outcome + self.norm * self.radius) ** 2 / 2 * ROUND_UP)
+        return Point(up(steps * self.gamma * (self.outcome + self.norm * self.radius) ** 2 / 2))
+
+
+def trace_bound(d: int, B: float, lambda_: float, rows: float | None) -> float:
+    """t: the largest trace of H for at most this many rows.
+
+    Examples
+    --------
+    >>> trace_bound(d=2, B=1.0, lambda_=5.0, rows=100)
+    110.0
+    """
+    return (rows or ROWS) * B**2 + d * lambda_
+
+
+def relative(d: int, trace: float, h: float) -> float:
+    """The error of computed ridge coefficients, relative to their norm.
+
+    Examples
+    --------
+    >>> relative(d=10, trace=1e6, h=100.0) < 1e-8
+    True
+    """
+    return 2.0**-46 * (d + 8) * trace / h
+
+
+def tolerance(d: int, trace: float, h: float, size: float, gamma: float) -> float:
+    """The error of a computed draw, for ridge coefficients of at most this norm.
+
+    Examples
+    --------
+    >>> tolerance(d=10, trace=1e6, h=100.0, size=1.0, gamma=1.0) < 1e-7
+    True
+    """
+    spread = 1 / math.sqrt(gamma * h)
+    draw = (math.sqrt(d) + _Z_EXCESS) * spread
+    return relative(d, trace, h) * (size + draw) + math.sqrt(d) * 2.0**-39 * spread

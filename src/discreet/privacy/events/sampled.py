@@ -19,12 +19,14 @@ from typing import Any, get_args
 
 import numpy as np
 
+from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors, is_real
+from discreet.core.rounding import CURVE, down
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.laws import Floats, Profile, gaussian_curve, together
+from discreet.privacy.laws import Profile, gaussian_curve, together
 
-LARGEST_MU = 1e3
+_LARGEST_MU = 1e3
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class SampledEvent:
         """Rebuild an event from `to_dict`."""
         rate, full_mu = facts["rate"], facts["full_mu"]
         known = is_real(rate) and is_real(full_mu) and facts["neighbors"] in get_args(Neighbors)
-        if not known or not 0 < rate < 1 or not 0 < full_mu <= LARGEST_MU:
+        if not known or not 0 < rate < 1 or not 0 < full_mu <= _LARGEST_MU:
             raise FileFormatError("A sampled statistic of the release is of an unknown kind.")
         blocks = tuple(Block.from_dict(block) for block in facts["blocks"])
         return cls(float(rate), float(full_mu), blocks, facts["neighbors"])
@@ -112,7 +114,7 @@ class PublicOutcomesEvent:
     def from_dict(cls, facts: dict[str, Any]) -> PublicOutcomesEvent:
         """Rebuild an event from `to_dict`."""
         mu, norm = facts["mu"], facts["norm"]
-        if not (is_real(mu) and is_real(norm) and 0 < mu <= LARGEST_MU and 0 < norm < math.inf):
+        if not (is_real(mu) and is_real(norm) and 0 < mu <= _LARGEST_MU and 0 < norm < math.inf):
             raise FileFormatError("A statistic with public outcomes is of an unknown kind.")
         return cls(float(mu), float(norm), tuple(Block.from_dict(block) for block in facts["blocks"]))
 
@@ -157,7 +159,7 @@ def largest_mu(rate: float, neighbors: Neighbors, epsilon: float, delta: float, 
     >>> round(largest_mu(0.1, "replace-one", 1.0, 1e-6, rest=0.1), 2)
     0.68
     """
-    below = epsilon * (1 - 1e-8)  # more than the error of a recomputed epsilon
+    below = down(epsilon, 10 * CURVE)  # more than the error of a recomputed epsilon
     return _largest(lambda mu: together([sampled(rate, mu, neighbors)], rest)(below) <= delta)
 
 
@@ -166,7 +168,7 @@ def _largest(keeps: Callable[[float], bool]) -> float:
     low, high = 1e-6, 1e-5
     if not keeps(low):
         raise ParameterError("The promise leaves nothing for X'X. Choose a larger epsilon or another split.")
-    while keeps(high) and high < LARGEST_MU:
+    while keeps(high) and high < _LARGEST_MU:
         low, high = high, 2 * high
     while high / low > 1 + 1e-9:
         middle = math.sqrt(low * high)

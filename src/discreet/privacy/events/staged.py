@@ -1,23 +1,24 @@
-"""Events of coefficients whose noise follows from two earlier releases: ``docs/mathematics.md``, 8.5 to 8.7.
+"""Coefficients whose noise follows from two earlier releases, and AdaOPS: ``docs/mathematics.md``, 8.5 and 8.7.
 
 First the least eigenvalue l of X'X, then log(Y + B norm(theta)), with Gaussian noise each; then the coefficients:
-a posterior sample (AdaOPS), or the ridge coefficients with Gaussian noise (output perturbation).
+a posterior sample (AdaOPS, here), or the ridge coefficients with Gaussian noise (`events.output`).
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 from scipy.special import ndtri
 
-from discreet.privacy import gdp, output_perturbation
-from discreet.privacy.events.coefficients import ROUND_UP, CoefficientEvent, grouped
+from discreet.core.rounding import MANY, up
+from discreet.privacy import gdp
+from discreet.privacy.events.coefficients import CoefficientEvent, grouped
+from discreet.privacy.events.posterior import relative, tolerance, trace_bound
 from discreet.privacy.laws import Alone, Failure, Law
-from discreet.privacy.ops_calibration import coefficient_bound
-from discreet.privacy.ops_limits import GOLDEN, gaussian_excess
-from discreet.privacy.rounding import relative, tolerance, trace_bound
+from discreet.privacy.ops import GOLDEN, coefficient_bound, gaussian_excess
 from discreet.privacy.sensitivity import eigenvalue_error
 
 
@@ -62,7 +63,7 @@ class StagedEvent(CoefficientEvent):
     @property
     def law(self) -> Law:
         """The failures; under replace-one everything, through the table without the row."""
-        failure = math.fsum(self.failures) * ROUND_UP
+        failure = up(math.fsum(self.failures))
         if self.neighbors == "add-remove":
             return Failure(failure)
         return Alone(grouped(lambda epsilon: gdp.delta(self._mu, epsilon) + failure))
@@ -71,7 +72,7 @@ class StagedEvent(CoefficientEvent):
     def _mu(self) -> float:
         norm = 0.0 if self.norm_sd is None else log_norm_change(self) / self.norm_sd
         costs = [self.eigenvalue_change / self.eigenvalue_sd, norm, *self._own_costs()]
-        return gdp.compose(costs) * ROUND_UP
+        return up(gdp.compose(costs))
 
     def _own_costs(self) -> list[float]:
         raise NotImplementedError
@@ -89,13 +90,13 @@ class StagedEvent(CoefficientEvent):
 
     def keeps(self) -> bool:
         """Whether R and the eigenvalue's change are what they must be."""
-        public = self.outcome + self.norm * public_norm(self)
+        public = self.outcome + self.norm * _public_norm(self)
         released = math.inf
         if self.log_norm is not None and self.norm_sd is not None:
             widening = self.norm_sd * quantile(self.failures[1]) + log_norm_change(self)
             released = math.exp(min(700.0, self.log_norm + widening))
-        bounded = self.residual * ROUND_UP >= min(public, released)
-        return bounded and self.eigenvalue_change * ROUND_UP >= eigenvalue_change(len(self.design), self.norm)
+        bounded = up(self.residual) >= min(public, released)
+        return bounded and up(self.eigenvalue_change) >= eigenvalue_change(len(self.design), self.norm)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,54 +118,56 @@ class AdaptiveEvent(StagedEvent):
         m, d = self.norm**2 / self.h, len(self.design)
         if m > GOLDEN:
             return False
-        rho = math.sqrt(self.gamma) * self.residual
+        rho = up(math.sqrt(self.gamma) * up(self.residual))  # `super().keeps` grants R a slack of its own
         error = tolerance(d, trace_bound(d, self.norm, self.penalty, self.rows), self.h, size(self), self.gamma)
         declared = gaussian_excess(self.draw, self.failures[2], m, rho) <= 0
-        return declared and error <= self.tolerance * ROUND_UP and super().keeps()
+        return declared and error <= up(self.tolerance) and super().keeps()
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """What follows from the released eigenvalue: public."""
+
+    lt: float
+    lambda_: float
+    h: float
+    leverage: float
+    s: float
+    s2: float
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputEvent(StagedEvent):
-    """Ridge coefficients with noise of covariance A^-1/gamma, A = I, S or S^2, S a release of H plus tau I.
+class AdaptivePlan(ABC):
+    """What AdaOPS fixes before the data are touched, for whoever runs its steps; they are in `papers.ada_ops`."""
 
-    `root` holds C, C'C = A, line by line, which was released; it is empty for A = I.
-    """
+    B: float
+    Y: float
+    d: int
+    n_max: float
+    mu1: float
+    mu2: float
+    mu_o: float
+    delta_a: float
+    delta_b: float
+    delta_o: float
+    eigenvalue_sensitivity: float
 
-    mechanism: ClassVar[str] = "output perturbation"
-    name: ClassVar[str] = "least eigenvalue of X'X, log norm of the coefficients, X'X, coefficients"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"shape": output_perturbation.SHAPES}
+    @property
+    def s1(self) -> float:
+        """Standard deviation of the noise on the least eigenvalue."""
+        return self.eigenvalue_sensitivity / self.mu1
 
-    shape: output_perturbation.Shape
-    gram_sd: float | None
-    tau: float
-    stretch: float
-    root: tuple[float, ...] = ()
+    @abstractmethod
+    def penalty(self, eigenvalue: float) -> Penalty:
+        """Lambda from the released least eigenvalue."""
 
-    def _own_costs(self) -> list[float]:
-        gram = 0.0 if self.gram_sd is None else self.norm**2 / self.gram_sd
-        return [gram, math.sqrt(self.gamma) * output_change(self)]
+    @abstractmethod
+    def residual_bound(self, penalty: Penalty, log_norm: float | None = None) -> float:
+        """A bound on every residual, from the released log(Y + B norm(theta)) or from public facts."""
 
-    def keeps(self) -> bool:
-        """Whether tau covers the noise on X'X, too."""
-        if self.shape == "isotropic":
-            return self.stretch >= 1 and super().keeps()
-        if self.gram_sd is None or not self.failures[2] or len(self.root) != len(self.design) ** 2:
-            return False
-        needed = output_perturbation.spectral_bound(len(self.design), self.gram_sd, self.failures[2])
-        return self.tau * ROUND_UP >= needed and super().keeps()
-
-
-def output_change(event: OutputEvent) -> float:
-    """The largest change of C theta, C'C = A, with its rounding errors; `stretch` is the norm of C."""
-    facts = {"h": event.h, "B": event.norm, "residual": event.residual, "tau": event.tau}
-    return output_perturbation.sensitivity(event.shape, **facts) * (1 + 2.0**-30) + output_rounding(event)
-
-
-def output_rounding(event: OutputEvent) -> float:
-    """How far rounding errors move C theta, at most, in the table and in its neighbour."""
-    d = len(event.design)
-    error = relative(d, trace_bound(d, event.norm, event.penalty, event.rows), event.h) * size(event)
-    return 2 * event.stretch * (error + 2.0**-50 * d * size(event))
+    @abstractmethod
+    def precision(self, penalty: Penalty, residual: float) -> float:
+        """The largest gamma that keeps the declared promise."""
 
 
 def log_norm_change(event: StagedEvent) -> float:
@@ -181,7 +184,7 @@ def norm_change(d: int, B: float, penalty: float, h: float, rows: float | None) 
     >>> round(norm_change(d=3, B=1.0, penalty=50.0, h=100.0, rows=1000), 6)
     0.00995
     """
-    return math.log1p(B**2 / h) * ROUND_UP + 4 * relative(d, trace_bound(d, B, penalty, rows), h) + 2.0**-40
+    return up(math.log1p(B**2 / h)) + 4 * relative(d, trace_bound(d, B, penalty, rows), h) + MANY
 
 
 def eigenvalue_change(d: int, B: float) -> float:
@@ -192,10 +195,10 @@ def eigenvalue_change(d: int, B: float) -> float:
     >>> round(eigenvalue_change(d=10, B=1.0), 4)
     1.0001
     """
-    return B**2 * (1 + 2 * eigenvalue_error(d)) * ROUND_UP
+    return up(B**2 * (1 + 2 * eigenvalue_error(d)))
 
 
-def public_norm(event: StagedEvent) -> float:
+def _public_norm(event: StagedEvent) -> float:
     """A bound on the norm of the coefficients by public facts and the released eigenvalue; infinite without rows."""
     rows = math.inf if event.rows is None else event.rows
     return coefficient_bound(event.penalty, rows, event.norm, event.outcome, event.least)
@@ -208,4 +211,4 @@ def size(event: StagedEvent) -> float:
 
 def quantile(p: float) -> float:
     """Q with P(Z > q) = p, rounded up; infinite for 0."""
-    return math.inf if p <= 0 else -float(ndtri(p)) * (1 + 2.0**-40)
+    return math.inf if p <= 0 else up(-float(ndtri(p)))

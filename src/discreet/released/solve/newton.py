@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from discreet.core.arrays import Floats
+from discreet.core.rounding import FEW, down
 from discreet.errors import DiscreetError
 
 Smooth = Callable[[Floats], tuple[float, Floats, Floats]]
@@ -78,7 +79,7 @@ def _on_sphere(
     for _ in range(_STEPS):
         norm = float(np.linalg.norm(theta))
         low, high = (nu, high) if norm > radius else (low, nu)
-        rounded = theta * (radius / norm * (1 - 2.0**-50))
+        rounded = theta * (down(radius / norm, FEW / 4))
         g = smooth(rounded)[1] + b + (penalty.quadratic + nu) * rounded
         residual = subgradient(g, rounded, penalty.l1)
         if residual <= tolerance:

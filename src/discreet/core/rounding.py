@@ -1,0 +1,78 @@
+"""Rounding to the safe side: bounds on what a computed number stands for.
+
+Let x be computed from exact doubles by at most k roundings, each of a relative error of at most u = 2^-53, without
+cancellation: products, quotients, roots, and sums of terms of one sign, none of them below 2^-960 or infinite. The true
+value t then has x (1 - u)^k <= t <= x (1 + u)^k, and
+
+    down(x, slack) <= t <= up(x, slack)      as long as k <= 2^53 slack - 2,
+
+because `up` and `down` themselves round once. So `FEW` covers 30 roundings, `MANY` 8,190 and `ROOM` eight million. An
+elementary function of the C library counts as two, one of SciPy (ndtri, ndtr) as 64; an argument's error counts as
+often as the function's elasticity. Where terms cancel, the caller says why the slack covers what is lost.
+
+Zeros and infinities are taken to be exact. Below 2^-960 nothing is claimed but that numbers move by a double at least.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import overload
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+
+FEW = 2.0**-48
+"""For formulas of a line or two, such as sensitivities, from which noise is computed."""
+
+MANY = 2.0**-40
+"""For anything else: sums over columns, powers, quantiles. The default."""
+
+ROOM = 2.0**-30
+"""For calibrations: far more than the slacks with which a certificate recomputes what they chose, so that it agrees."""
+
+CURVE = 1e-9
+"""For privacy curves by special functions, quadrature and sums in double precision, which are good to 1e-11 (tests)."""
+
+_LEAST = 2.0**-960
+
+
+@overload
+def up(x: float, slack: float = MANY) -> float: ...
+@overload
+def up(x: Floats, slack: float = MANY) -> Floats: ...
+def up(x: float | Floats, slack: float = MANY) -> float | Floats:
+    """An upper bound on what x stands for, whatever its sign.
+
+    Parameters
+    ----------
+    x : float or array
+        A computed number, or several.
+    slack : float
+        Relative; see above for how many roundings it covers.
+
+    Examples
+    --------
+    >>> up(1.0) - 1 == MANY, up(-1.0) + 1 == MANY, up(0.0)
+    (True, True, 0.0)
+    """
+    if isinstance(x, np.ndarray):
+        shifted: Floats = x * (1 + np.copysign(slack, x))
+        return np.where((x != 0) & (np.abs(x) < _LEAST), np.maximum(shifted, np.nextafter(x, np.inf)), shifted)
+    moved = x * (1 + math.copysign(slack, x))
+    return moved if x == 0 or not abs(x) < _LEAST else max(moved, math.nextafter(x, math.inf))
+
+
+@overload
+def down(x: float, slack: float = MANY) -> float: ...
+@overload
+def down(x: Floats, slack: float = MANY) -> Floats: ...
+def down(x: float | Floats, slack: float = MANY) -> float | Floats:
+    """A lower bound on what x stands for, whatever its sign.
+
+    Examples
+    --------
+    >>> 1 - down(1.0, FEW) == FEW, down(-1.0) == -up(1.0)
+    (True, True)
+    """
+    return -up(-x, slack)
