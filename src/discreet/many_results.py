@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from discreet import checks, derived
 from discreet.design import design_matrix
 from discreet.domain import CONSTANT
-from discreet.errors import FileFormatError, GuaranteeError
-from discreet.files import read_document, write_document
+from discreet.errors import GuaranteeError
+from discreet.files import load_document, number, numbers, text, texts, write_document
 from discreet.later import Later
 from discreet.many_inference import ManyInference
 from discreet.privacy.certificate import Certificate
 from discreet.summary import Summary
 from discreet.unavailable import Unavailable
-from discreet.units import coefficient_unit
+from discreet.units import coefficient_unit, regressors
 
 Floats = NDArray[np.float64]
 
@@ -202,20 +202,19 @@ class ManyResults:
     @classmethod
     def load(cls, path: str | Path) -> ManyResults:
         """Load what `save` wrote."""
-        body = read_document(path, "many results", derived.VERSIONS)
-        certificate = Certificate.from_dict(body.get("certificate", {}))
-        try:
-            targets, names = tuple(map(str, body["targets"])), tuple(map(str, body["names"]))
-            coef, intercept = np.array(body["coef"], dtype=float), np.array(body["intercept"], dtype=float)
-            if coef.shape != (len(targets), len(names)) or intercept.shape != (len(targets),):
-                raise ValueError("coefficients do not fit their names")
-            facts, size = body["inference"], (len(targets), len(names) + 1)
-            known = "estimate" in facts
-            found = ManyInference.from_dict(facts, *size) if known else Unavailable.from_dict(facts)
-            rest = str(body["model"]), certificate, float(body["rows"])
-            return cls(targets, names, coef, intercept, *rest, Later.of(found), Later.of(str(body["release"])))
-        except (KeyError, TypeError, ValueError):
-            raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
+        return load_document(path, "many results", derived.VERSIONS, cls._from_document)
+
+    @classmethod
+    def _from_document(cls, body: dict[str, Any]) -> ManyResults:
+        certificate, targets = Certificate.from_dict(body["certificate"]), texts(body["targets"])
+        names = regressors(certificate.domain, texts(body["names"]), targets)
+        coef = numbers(body["coef"], (len(targets), len(names)))
+        facts, size = body["inference"], (len(targets), len(names) + 1)
+        known = "estimate" in facts
+        found = ManyInference.from_dict(facts, *size) if known else Unavailable.from_dict(facts)
+        rest = text(body["model"]), certificate, number(body["rows"])
+        facts = numbers(body["intercept"], (len(targets),)), *rest, Later.of(found), Later.of(text(body["release"]))
+        return cls(targets, names, coef, *facts)
 
     def __str__(self) -> str:
         return str(self.summary())
