@@ -22,13 +22,12 @@ LARGE_DELTA = 0.01
 
 def is_real(value: Any) -> TypeGuard[float]:
     """Whether a value is a real number that a float can hold, and not a boolean."""
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, bool):
         return False
     try:
-        float(value)
+        return isinstance(value, Real) and isinstance(float(value), float)
     except OverflowError:
         return False
-    return True
 
 
 def shown(value: Any) -> str:
@@ -86,7 +85,7 @@ def rows(value: Any) -> int | None:
     """The declared, public number of rows, or None."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value <= LARGEST_ROWS:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= LARGEST_ROWS:
         raise ParameterError(
             f"rows must be a whole number from 1 to 2^53, got {shown(value)}. It is the public, rounded size of the "
             "table that you declare; it is never read from the data."

@@ -14,7 +14,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, NoReturn, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ KINDS = {
     "results": "a fitted model",
     "many results": "several fitted models",
     "plan": "a plan",
+    "signature": "a signature",
 }
 """What documents hold, by the kind that they say they are."""
 
@@ -113,7 +114,8 @@ def reading(path: str | Path, *, kept: tuple[type[DiscreetError], ...] = ()) -> 
 
 def read_document(path: str | Path, kind: str, versions: tuple[int, ...]) -> dict[str, Any]:
     """Read a JSON document of a given kind and check its version and its digest."""
-    body, name = read_json(path), Path(path).name
+    name = Path(path).name
+    body: dict[str, Any] = read_json(path)
     found = kind_of(body)
     if found != kind:
         told = f" It holds {KINDS[found]}." if found in KINDS else ""
@@ -141,16 +143,16 @@ def kind_of(body: Any) -> str | None:
 def _is_whole(body: dict[str, Any]) -> bool:
     try:
         return bool(body.get("sha256") == digest(body))
-    except (ValueError, RecursionError):  # 1e999, which is read as infinity and cannot be written
+    except (ValueError, RecursionError):  # NaN and infinity, which JSON does not have
         return False
 
 
 def read_json(path: str | Path) -> Any:
-    """Read JSON text, with an error that names the file; numbers are finite, and no entry stands twice."""
+    """Read JSON text, with an error that names the file; no entry stands twice, and whole numbers fit a float."""
     content = Path(path).read_bytes()
     with reading(path):
         try:
-            return json.loads(content, object_pairs_hook=_once, parse_int=_integer, parse_constant=_refuse_constant)
+            return json.loads(content, object_pairs_hook=_once, parse_int=_integer)
         except FileFormatError:
             raise
         except RecursionError:
@@ -173,10 +175,6 @@ def _integer(text: str) -> int:
     if len(text) > DIGITS:
         raise FileFormatError(f"it holds a number of more than {DIGITS} digits, which nothing here can have.")
     return int(text)
-
-
-def _refuse_constant(_: str) -> NoReturn:
-    raise FileFormatError("it holds a number that is not finite, which JSON does not have.")
 
 
 # ---------------------------------------------------------------- parts of a document

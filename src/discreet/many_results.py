@@ -193,11 +193,14 @@ class ManyResults:
         """Save the models and their certificate as JSON with a SHA-256 digest, which finds damage, not forgery."""
         if self.certificate.simulation:
             raise GuaranteeError("These models come from a simulation, which promises no privacy: they are not saved.")
+        write_document(path, self._document())
+
+    def _document(self) -> dict[str, Any]:
         version = derived.format_version(self.certificate.domain)
         body = {"kind": "many results", "format_version": version, "certificate": self.certificate.to_dict()}
         facts = {"targets": list(self.targets), "names": list(self.names), "model": self.model, "rows": self.rows}
         numbers = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist(), "release": self.release}
-        write_document(path, body | facts | numbers | {"inference": self.inference.to_dict()})
+        return body | facts | numbers | {"inference": self.inference.to_dict()}
 
     @classmethod
     def load(cls, path: str | Path) -> ManyResults:

@@ -163,11 +163,14 @@ class Results(Fitted):
         """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery."""
         if self.certificate.simulation:
             raise GuaranteeError("This model comes from a simulation, which promises no privacy: it is not saved.")
+        write_document(path, self._document())
+
+    def _document(self) -> dict[str, Any]:
         version = format_version(self.certificate.domain)
         body = {"kind": "results", "format_version": version, "certificate": self.certificate.to_dict()}
         facts = {"target": self.target, "model": self.model, "names": list(self.names)}
         numbers = {"coef": self.coef.tolist(), "intercept": self.intercept, "rows": self.rows, "release": self.release}
-        write_document(path, body | facts | numbers | {"inference": self.inference.to_dict()})
+        return body | facts | numbers | {"inference": self.inference.to_dict()}
 
     @classmethod
     def load(cls, path: str | Path) -> Results:

@@ -199,5 +199,6 @@ def _are_classes(classes: tuple[Any, ...] | None, count: int, link: str) -> bool
     """Whether classes are different scalars, as many as there are linear predictors; or two, or none, for one."""
     if classes is None:
         return count == 1 and link in ("log", "identity")
-    plain = all(isinstance(label, str | int | float) for label in classes) and len(set(map(str, classes))) == len(classes)
-    return plain and link in ("logit", "sign") and (count == 1 if len(classes) == 2 else count == len(classes) > 2)
+    plain = all(isinstance(label, str | int | float) for label in classes)
+    different = plain and len(set(map(str, classes))) == len(classes)
+    return different and link in ("logit", "sign") and (count == 1 if len(classes) == 2 else count == len(classes) > 2)
