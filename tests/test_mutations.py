@@ -163,7 +163,8 @@ def mutated(body, rng):
         elif kind == 3 and isinstance(parent, dict):
             parent[rng.choice(["x", "", "age", "\x00"])] = parent.pop(key)
         elif kind == 4 and isinstance(parent[key], int | float):
-            parent[key] = parent[key] * rng.choice([-1, 0, 1e-300, 1e-9, 1 + 1e-9, 2, 1e9, 1e150])
+            scaled = min(max(parent[key], -1e308), 1e308) * rng.choice([-1, 0, 1e-300, 1e-9, 1 + 1e-9, 2, 1e9, 1e150])
+            parent[key] = min(max(scaled, -1e308), 1e308)
         else:
             parent[key] = copy.deepcopy(rng.choice(VALUES))
     return body
