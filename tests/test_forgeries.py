@@ -10,12 +10,14 @@ from small_table import DOMAIN, people
 from discreet import (
     AdaOPS,
     AdaSSP,
+    Domain,
     DPLinearRegression,
     DPLogisticRegression,
     DPPoissonRegression,
     NoisySGD,
     OutputPerturbation,
     ReuseCov,
+    formula,
 )
 from discreet.files import digest
 from discreet.privacy.steps import STEPS, complete
@@ -92,6 +94,27 @@ def test_every_honest_file_passes(estimator, options, tmp_path):
     for name in files:
         wrong = {finding.what for finding in check_saved(load_saved(tmp_path / name)) if not finding.ok}
         assert wrong <= ({"epsilon of all events"} if "published" in options else set())
+
+
+OUTCOMES = {"DPLogisticRegression": "rich", "DPLinearSVC": "rich", "DPPoissonRegression": "hours"}
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_honest_files_with_categories_and_products_pass(method, intercept, tmp_path):
+    target = OUTCOMES.get(method.name, "income")
+    features = [name for name in ("age", "region", "hours") if name != target]
+    asked = formula(f"{target} ~ {' + '.join(features)} + age:{features[-1]}", Domain(DOMAIN.columns | {"rich": bool}))
+    given = {"epsilon": 5.0, "delta": 1e-6, "rows": 500, "n_jobs": 1, "fit_intercept": intercept}
+    frame = people(500)
+    frame["hours"], frame["rich"] = frame["hours"].round(), frame["income"] > 70_000
+    domain = Domain(asked.domain.columns, intercept=intercept)
+    model = method.estimator(**given, domain=domain).fit_source(frame, target, asked.features)
+    model.release_.save(tmp_path / "release.json")
+    assert all(finding.ok for finding in check_saved(load_saved(tmp_path / "release.json")))
+    if model.results_ is not model.release_:
+        model.results_.save(tmp_path / "results.json")
+        assert all(finding.ok for finding in check_saved(load_saved(tmp_path / "results.json")))
 
 
 def test_the_table_knows_every_method():

@@ -73,9 +73,13 @@ def _differs(saved: GLMResults | Results | ManyResults, event: Event, targets: t
     """How released coefficients differ from those that an event lists, if they do."""
     domain = saved.certificate.domain
     names = {*saved.names, CONSTANT} if domain.intercept else {*saved.names}
-    if isinstance(event, BlockEvent) or set(event.design) != names:
+    columns = {domain.entries[i].column for i in domain.indices(names)}  # of categories, a design may hold every level
+    listed = () if isinstance(event, BlockEvent) else event.design
+    if not names <= set(listed) or {domain.entries[i].column for i in domain.indices(listed)} != columns:
         return "the file holds coefficients of other regressors than the certificate lists"
-    if event.target is not None and [column_of(domain, event.target)] != [column_of(domain, t) for t in targets]:
+    if isinstance(event, BlockEvent) or event.target is None:
+        return None
+    if [column_of(domain, event.target)] != [column_of(domain, t) for t in targets]:
         return "the file holds coefficients for another outcome than the certificate lists"
     return None
 
