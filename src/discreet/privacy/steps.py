@@ -38,7 +38,7 @@ STEPS: dict[str, tuple[str, ...]] = {
     "DPLogisticRegression": _OBJECTIVES,
     "DPPoissonRegression": _OBJECTIVES,
     "DPLinearSVC": _OBJECTIVES,
-    "ObjectivePerturbation": _OBJECTIVES[:1],
+    "ObjectivePerturbation": _OBJECTIVES,
     "NAPP with a fixed penalty": _OBJECTIVES[:1],
     "AdaOPS": ("adaptive posterior sampling",),
     "OPS": _POSTERIOR,
@@ -68,6 +68,8 @@ that hold several stages in one (adaptive posterior sampling, output perturbatio
 
 PUBLISHED = " as published"
 
+_ANY = tuple(dict.fromkeys(steps for lists in STEPS.values() for steps in lists if steps))
+
 
 def listed(events: Sequence[Event]) -> str:
     """The events of a certificate, in the words of `STEPS`.
@@ -95,8 +97,8 @@ def _words(event: Event) -> str:
     return event.mechanism
 
 
-def complete(method: str) -> tuple[str, ...] | None:
-    """The lists of events that a method may have; None for a method that is not known.
+def complete(method: str) -> tuple[str, ...]:
+    """The lists of events that a method may have; for an unknown one, as subclasses have, those of any method.
 
     Examples
     --------
@@ -104,16 +106,15 @@ def complete(method: str) -> tuple[str, ...] | None:
     ('eigenvalue, gram, cross',)
     """
     name, published, _ = method.partition(f"{PUBLISHED} in ")
-    return STEPS.get(name + PUBLISHED if published else name)
+    return STEPS.get(name + PUBLISHED if published else name, _ANY)
 
 
 def incomplete(method: str, events: Sequence[Event], status: str) -> str | None:
     """What is wrong with the list of events of a method, if anything is."""
     known, found = complete(method), listed(events)
-    if known is None:
-        return f"{method} is no method of discreet, so nobody can tell what it released"
     if found not in known:
-        return f"{method} releases {' | '.join(known)}; the certificate lists {found or 'nothing'}"
+        releases = "no method of discreet releases that alone" if known is _ANY else f"it releases {' | '.join(known)}"
+        return f"{method}: {releases}; the certificate lists {found or 'nothing'}"
     if PUBLISHED in method and status == "verified":
         return "constants that a paper prints are never verified"
     return None
