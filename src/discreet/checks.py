@@ -87,8 +87,8 @@ def rows(value: Any) -> int | None:
         return None
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= LARGEST_ROWS:
         raise ParameterError(
-            f"rows must be a whole number from 1 to 2^53, got {shown(value)}. It is the public, rounded size of the "
-            "table that you declare; it is never read from the data."
+            f"rows must be a whole number of at least 1 and at most 2^53, got {shown(value)}. It is the "
+            "public, rounded size of the table that you declare; it is never read from the data."
         )
     return int(value)
 

@@ -54,7 +54,7 @@ class Numeric:
             raise DomainError(f"Column {name!r}: a bound is NaN. {_HOW}")
         if self.unit is not None and not isinstance(self.unit, str):
             raise DomainError(f"Column {name!r}: the unit must be text.")
-        if self.date and not all(_is_day(bound) for bound in (self.low, self.high)):
+        if self.date and not all(math.isinf(bound) or _is_day(bound) for bound in (self.low, self.high)):
             raise DomainError(f"Column {name!r}: a date must lie in the years 1 to 9999. {_HOW}")
         if (self.date or not in_ball) and (math.isinf(self.low) or math.isinf(self.high)):
             raise DomainError(f"Column {name!r}: a bound is infinite, so no noise could hide one person. {_HOW}")
@@ -156,7 +156,7 @@ def to_days(value: Any) -> float:
 
 def _is_day(days: float) -> bool:
     """Whether a number of days since 1970-01-01 is a date in the years 1 to 9999."""
-    return math.isfinite(days) and -719_162 <= days < 2_932_897
+    return -719_162 <= days < 2_932_897
 
 
 def from_days(days: float) -> str:

@@ -153,7 +153,7 @@ def threads(n_jobs: int | None) -> int:
         return cores
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or not 1 <= n_jobs <= MOST_THREADS:
         raise ParameterError(
-            f"n_jobs must be a whole number from 1 to {MOST_THREADS:,}, or None for all cores; got "
+            f"n_jobs must be a whole number of at least 1 and at most {MOST_THREADS:,}, or None for all cores; got "
             f"{checks.shown(n_jobs)}."
         )
     return n_jobs
