@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from discreet import __version__, commands_pdp, commands_plan, commands_reproduce, commands_schema, console
+from discreet import (
+    __version__,
+    commands_check,
+    commands_pdp,
+    commands_plan,
+    commands_reproduce,
+    commands_schema,
+    console,
+)
 from discreet.arguments import (
     Data,
     Delta,
@@ -53,7 +60,6 @@ from discreet.registry import DEFAULT, METHODS, find
 from discreet.release import promised
 from discreet.release import release as release_moments
 from discreet.released import PrivateMoments
-from discreet.saved import load_certificate
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -223,27 +229,6 @@ def select(
         console.say(*selection.summary().split("\n"))
 
 
-@app.command(epilog="Example: discreet check people.release.json")
-def check(release: ReleaseFile, json: Json = False) -> None:
-    """Recompute the privacy loss of a release from its noise and compare it with the promise.
-
-    Exit code 0: it adds up. 1: it does not. 2: the file cannot be read.
-    """
-    certificate = load_certificate(release)
-    found = certificate.check()
-    if json:
-        facts = [{"what": f.what, "ok": f.ok, "detail": f.detail} for f in found]
-        promise = certificate.guarantee.to_dict()
-        ok = all(f.ok for f in found)
-        epsilon = certificate.epsilon if math.isfinite(certificate.epsilon) else None
-        console.print_json({"ok": ok, "guarantee": promise, "epsilon": epsilon, "findings": facts})
-    else:
-        console.findings(found)
-        console.certificate(certificate)
-    if not all(f.ok for f in found):
-        raise typer.Exit(1)
-
-
 @app.command(epilog="Example: discreet methods --json")
 def methods(json: Json = False) -> None:
     """List the methods and the status of their guarantees."""
@@ -268,6 +253,8 @@ def demo(
     run(folder)
 
 
+app.command(epilog=commands_check.EPILOG)(commands_check.check)
+app.command(epilog=commands_check.SIGN_EPILOG)(commands_check.sign)
 app.command(epilog=commands_plan.EPILOG)(commands_plan.plan)
 app.command(epilog=commands_pdp.EPILOG)(commands_pdp.pdp)
 app.command(epilog=commands_reproduce.EPILOG)(commands_reproduce.reproduce)

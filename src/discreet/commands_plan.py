@@ -26,7 +26,7 @@ from discreet.arguments import (
 from discreet.domain import Domain
 from discreet.drawing import style
 from discreet.errors import ParameterError
-from discreet.files import atomic_write
+from discreet.files import atomic_write, write_document
 from discreet.planning import Plan
 from discreet.planning import plan as make_plan
 
@@ -105,8 +105,7 @@ def plan(
 
 def _write(found: Plan, saved: Path | None, drawn: Path | None) -> None:
     if saved is not None:
-        with atomic_write(saved) as file:
-            file.write(found.to_json().encode() + b"\n")
+        write_document(saved, found.to_dict() | {"format_version": 1})
     if drawn is not None:
         with atomic_write(drawn) as file, style():
             found.plot().savefig(file, format=drawn.suffix[1:].lower(), dpi=200)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import ParameterError
-from discreet.files import read_document, read_json
+from discreet.files import kind_of, load_document, read_json
 from discreet.histogram import only
 from discreet.moments import Moments
 from discreet.per_instance.mechanisms import needs_moments, parts
@@ -109,10 +109,9 @@ def certificate_of(release: Any) -> Certificate:
     if isinstance(release, Certificate):
         found = release
     elif isinstance(release, (str, Path)):
-        body = read_json(release)
-        kind = body.get("kind") if isinstance(body, dict) else None
+        kind = kind_of(read_json(release))
         kind = kind if kind in ("model", "results", "many results") else "release"
-        found = Certificate.from_dict(read_document(release, kind, VERSIONS).get("certificate", {}))
+        found = load_document(release, kind, VERSIONS, lambda body: Certificate.from_dict(body["certificate"]))
     else:
         found = getattr(release, "certificate", None) or getattr(release, "certificate_", None)  # type: ignore[assignment]
     if not isinstance(found, Certificate):
