@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet import __version__
-from discreet.cli import console, pdp, plan, reproduce, schema
+from discreet.cli import check, console, pdp, plan, reproduce, schema
 from discreet.cli.arguments import (
     Data,
     Delta,
@@ -54,7 +53,6 @@ from discreet.papers.registry import DEFAULT, METHODS, find
 from discreet.released.moments import PrivateMoments
 from discreet.results.comparison import compare as compare_models
 from discreet.results.glm_results import GLMResults
-from discreet.results.saved import load_certificate
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -224,27 +222,6 @@ def select(
         console.say(*selection.summary().split("\n"))
 
 
-@app.command(epilog="Example: discreet check people.release.json")
-def check(release: ReleaseFile, json: Json = False) -> None:
-    """Recompute the privacy loss of a release from its noise and compare it with the promise.
-
-    Exit code 0: it adds up. 1: it does not. 2: the file cannot be read.
-    """
-    certificate = load_certificate(release)
-    found = certificate.check()
-    if json:
-        facts = [{"what": f.what, "ok": f.ok, "detail": f.detail} for f in found]
-        promise = certificate.guarantee.to_dict()
-        ok = all(f.ok for f in found)
-        epsilon = certificate.epsilon if math.isfinite(certificate.epsilon) else None
-        console.print_json({"ok": ok, "guarantee": promise, "epsilon": epsilon, "findings": facts})
-    else:
-        console.findings(found)
-        console.certificate(certificate)
-    if not all(f.ok for f in found):
-        raise typer.Exit(1)
-
-
 @app.command(epilog="Example: discreet methods --json")
 def methods(json: Json = False) -> None:
     """List the methods and the status of their guarantees."""
@@ -269,6 +246,8 @@ def demo(
     run(folder)
 
 
+app.command(epilog=check.EPILOG)(check.check)
+app.command(epilog=check.SIGN_EPILOG)(check.sign)
 app.command(epilog=plan.EPILOG)(plan.plan)
 app.command(epilog=pdp.EPILOG)(pdp.pdp)
 app.command(epilog=reproduce.EPILOG)(reproduce.reproduce)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from discreet.core.text import printable
-from discreet.errors import NotReleasedError
+from discreet.errors import FileFormatError, NotReleasedError
 
 
 @dataclass(frozen=True)
@@ -67,4 +67,6 @@ class Unavailable:
     def from_dict(cls, facts: dict[str, str]) -> Unavailable:
         """Rebuild from `to_dict`."""
         ((what, reason),) = facts.items()
+        if what not in ("not released", "not available") or not isinstance(reason, str):
+            raise FileFormatError("What is said to be missing is of an unknown kind.")
         return cls(what, reason)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.files import read_document, read_json
+from discreet.core.files import kind_of, load_document, read_json
 from discreet.core.progress import Progress, as_progress
 from discreet.data.histogram import only
 from discreet.data.moments import Moments
@@ -109,10 +109,9 @@ def certificate_of(release: Any) -> Certificate:
     if isinstance(release, Certificate):
         found = release
     elif isinstance(release, (str, Path)):
-        body = read_json(release)
-        kind = body.get("kind") if isinstance(body, dict) else None
+        kind = kind_of(read_json(release))
         kind = kind if kind in ("model", "results", "many results") else "release"
-        found = Certificate.from_dict(read_document(release, kind, VERSIONS).get("certificate", {}))
+        found = load_document(release, kind, VERSIONS, lambda body: Certificate.from_dict(body["certificate"]))
     else:
         found = getattr(release, "certificate", None) or getattr(release, "certificate_", None)  # type: ignore[assignment]
     if not isinstance(found, Certificate):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.files import digest, read_document, write_document
+from discreet.core.files import digest, load_document, write_document
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric, derived
 from discreet.domain.formula import released as released_formula
-from discreet.errors import FileFormatError, NotReleasedError, ParameterError
+from discreet.errors import NotReleasedError, ParameterError
 from discreet.gate.randomness import grid_exponent
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events import Block, BlockEvent
@@ -175,17 +175,14 @@ class PrivateMoments:
     @classmethod
     def load(cls, path: str | Path) -> PrivateMoments:
         """Load a release that `save` wrote, after checking that it is whole."""
-        body = read_document(path, "release", derived.VERSIONS)
-        certificate = Certificate.from_dict(body.get("certificate", {}))
-        try:
-            parts = [
-                [GridValues(int(p["exponent"]), tuple(map(int, p["integers"]))) for p in ps] for ps in body["values"]
-            ]
-            released = cls(certificate, tuple(map(tuple, parts)))
-            _ = released.arrays
-            released._check_grids()
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise FileFormatError(f"{Path(path).name} is damaged: its values do not fit its certificate.") from None
+        return load_document(path, "release", derived.VERSIONS, cls._from_document)
+
+    @classmethod
+    def _from_document(cls, body: dict[str, Any]) -> PrivateMoments:
+        parts = [[GridValues.from_dict(part) for part in parts] for parts in body["values"]]
+        released = cls(Certificate.from_dict(body["certificate"]), tuple(map(tuple, parts)))
+        _ = released.arrays
+        released._check_grids()
         return released
 
     @cached_property
@@ -198,10 +195,7 @@ class PrivateMoments:
             "kind": "release",
             "format_version": derived.format_version(self.domain),
             "certificate": self.certificate.to_dict(),
-            "values": [
-                [{"exponent": p.exponent, "integers": [str(q) for q in p.integers]} for p in parts]
-                for parts in self.values
-            ],
+            "values": [[part.to_dict() for part in parts] for parts in self.values],
         }
 
     def __repr__(self) -> str:

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.core.unavailable import Unavailable
+from discreet.errors import FileFormatError
 from discreet.released.moments import PrivateMoments
 from discreet.released.solve.debiased import resolvent, through_noise
 from discreet.released.solve.equations import ManyEquations
 from discreet.released.units import column_of, user_units
-from discreet.results.inference import NO_SQUARES, SAMPLED, _plain, _read
+from discreet.results.inference import NO_SQUARES, SAMPLED, _plain, read_part
 
 Floats = NDArray[np.float64]
 
@@ -81,12 +82,15 @@ class ManyInference:
     @classmethod
     def from_dict(cls, facts: dict[str, Any], outcomes: int, size: int) -> ManyInference:
         """Rebuild from `to_dict`, for some outcomes with an intercept and size - 1 coefficients each."""
-        found = {field.name: _read(facts[field.name]) for field in fields(cls)}
-        shapes = {"estimate": (outcomes, size), "std_err": (outcomes, size), "privacy_noise": (outcomes, size)}
-        for name, shape in (shapes | {"sigma": (outcomes,)}).items():
-            if not isinstance(found[name], Unavailable) and np.shape(found[name]) != shape:
-                raise ValueError(f"{name} has another size")
-        return cls(**found)
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("estimate", "std_err", "privacy_noise"), (outcomes, size))
+        shapes["sigma"] = (outcomes,)
+        missing = ("std_err", "sigma")
+        read = [read_part(facts, f.name, shapes.get(f.name), missing=f.name in missing) for f in fields(cls)]
+        found = cls(*read)
+        errors = [part for part in (found.std_err, found.privacy_noise) if not isinstance(part, Unavailable)]
+        if any(part.min(initial=0.0) < 0 for part in errors) or found.df <= 0:
+            raise FileFormatError("it is damaged: standard errors do not fit together.")
+        return found
 
 
 def infer_many(released: PrivateMoments, e: ManyEquations) -> ManyInference | Unavailable:

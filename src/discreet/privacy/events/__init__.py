@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from discreet.core.checks import shown
+from discreet.core.files import number, texts
 from discreet.errors import FileFormatError
 from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import CoefficientEvent, PrintedEvent
@@ -96,13 +98,13 @@ class Block:
     def from_dict(cls, facts: dict[str, Any]) -> Block:
         """Rebuild a block from `to_dict`."""
         statistic, layout = facts["statistic"], facts["layout"]
-        rows, columns = tuple(facts["rows"]), tuple(facts["columns"])
-        known = statistic in get_args(Statistic) and layout in get_args(Layout) and facts["sd"] > 0
+        rows, columns, sd = texts(facts["rows"]), texts(facts["columns"]), number(facts["sd"])
+        known = statistic in get_args(Statistic) and layout in get_args(Layout) and sd > 0
         needed = (statistic in ("squares", "counts") or rows) and (statistic in ("gram", "eigenvalue") or columns)
         twice = len(set(rows)) < len(rows) or len(set(columns)) < len(columns)
         if not known or not needed or twice:
             raise FileFormatError("A block of the release is of an unknown kind.")
-        return cls(statistic, rows, columns, float(facts["sd"]), layout)
+        return cls(statistic, rows, columns, sd, layout)
 
 
 @dataclass(frozen=True)
@@ -122,9 +124,10 @@ class GaussianEvent:
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> GaussianEvent:
         """Rebuild an event from `to_dict`."""
-        if not 0 < facts["mu"] <= gdp.LIMIT:
+        mu = number(facts["mu"])
+        if not 0 < mu <= gdp.LIMIT:
             raise FileFormatError("An event of the release lists a mu that no Gaussian noise has.")
-        return cls(float(facts["mu"]), tuple(Block.from_dict(block) for block in facts["blocks"]))
+        return cls(mu, tuple(Block.from_dict(block) for block in facts["blocks"]))
 
 
 BlockEvent = GaussianEvent | SampledEvent | PublicOutcomesEvent
@@ -155,6 +158,6 @@ _MECHANISMS: dict[str, type[Event]] = {
 def event_from_dict(facts: dict[str, Any]) -> Event:
     """Rebuild an event of any kind from its `to_dict`."""
     mechanism = facts.get("mechanism")
-    if mechanism not in _MECHANISMS:
-        raise FileFormatError(f"Unknown mechanism {mechanism!r}; a newer discreet may know it.")
+    if not isinstance(mechanism, str) or mechanism not in _MECHANISMS:
+        raise FileFormatError(f"Unknown mechanism {shown(mechanism)}; a newer discreet may know it.")
     return _MECHANISMS[mechanism].from_dict(facts)

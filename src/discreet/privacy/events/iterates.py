@@ -10,7 +10,10 @@ from typing import Any, ClassVar, Self
 from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import ROUND_UP, CoefficientEvent, grouped
 from discreet.privacy.laws import Alone, Law
-from discreet.privacy.points import pack, unpack
+from discreet.privacy.points import MAX_POINTS, pack, unpack
+
+_MULTIPLIERS, _LEAST_RATE = (0.04, 1e6), 2.0**-21
+"""What curves are computed for; more noise counts as the most of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,12 +98,20 @@ class BatchesEvent(DescentEvent):
     @property
     def law(self) -> Law:
         """The curve by privacy loss distributions, pessimistic."""
-        curve = sampled_curve(self.sd / self.clip * (2 - ROUND_UP), self.rate, self.steps)
+        multiplier = self.sd / self.clip * (2 - ROUND_UP)
+        if not self._is_accounted(multiplier):
+            return Alone(lambda epsilon: 1.0)
+        curve = sampled_curve(min(multiplier, _MULTIPLIERS[1]), self.rate, self.steps)
         return Alone(grouped(curve) if self.neighbors == "replace-one" else curve)
 
     def keeps(self) -> bool:
-        """Whether the rate is one."""
-        return self.rate <= 1 and self.steps == int(self.steps)
+        """Whether the rate is one, and there is an iterate for each step."""
+        return self.rate <= 1 and len(self.iterates) == self.steps * len(self.design)
+
+    def _is_accounted(self, multiplier: float) -> bool:
+        """Whether the accountant can tell the curve: for others it would need more memory than there is."""
+        whole = self.steps == int(self.steps) and self.steps <= MAX_POINTS
+        return whole and _MULTIPLIERS[0] <= multiplier and _LEAST_RATE <= self.rate <= 1
 
 
 @lru_cache(maxsize=64)

@@ -87,7 +87,9 @@ class StagedEvent(CoefficientEvent):
         return self.penalty + self.least
 
     def keeps(self) -> bool:
-        """Whether R and the eigenvalue's change are what they must be."""
+        """Whether R and the eigenvalue's change are what they must be, and each release is listed with its noise."""
+        if (self.log_norm is None) != (self.norm_sd is None) or len(self.failures) != 3:
+            return False
         public = self.outcome + self.norm * public_norm(self)
         released = math.inf
         if self.log_norm is not None and self.norm_sd is not None:
@@ -145,8 +147,10 @@ class OutputEvent(StagedEvent):
 
     def keeps(self) -> bool:
         """Whether tau covers the noise on X'X, too."""
+        if self.log_norm is None:
+            return False
         if self.shape == "isotropic":
-            return self.stretch >= 1 and super().keeps()
+            return self.stretch >= 1 and self.gram_sd is None and not self.root and super().keeps()
         if self.gram_sd is None or not self.failures[2] or len(self.root) != len(self.design) ** 2:
             return False
         needed = output_perturbation.spectral_bound(len(self.design), self.gram_sd, self.failures[2])
