@@ -43,8 +43,8 @@ from discreet.privacy.laws import Point
 from discreet.privacy.losses import Logistic
 from discreet.released.solve.newton import Penalty, minimise, subgradient
 from discreet.results.glm_results import GLMResults
-from discreet.results.private_moments import load_certificate
 from discreet.results.report import report
+from discreet.results.saved import load_certificate
 from discreet.results.summary import number
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")

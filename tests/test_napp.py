@@ -29,8 +29,8 @@ from discreet.papers.napp.augmented import PLACES, DrawnRows, Limit, SquaredRows
 from discreet.papers.napp.regularizers import KNEE, Regularizer
 from discreet.privacy.losses import Logistic, Poisson, QuadraticHinge
 from discreet.released.solve.newton import Penalty, minimise
-from discreet.results.private_moments import load_certificate
 from discreet.results.report import report
+from discreet.results.saved import load_certificate
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 

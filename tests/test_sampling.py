@@ -27,7 +27,7 @@ from discreet.gate import descent
 from discreet.gate.entropy import NO_NOISE
 from discreet.privacy.certificate import Certificate
 from discreet.results.glm_results import GLMResults
-from discreet.results.private_moments import load_certificate
+from discreet.results.saved import load_certificate
 
 ROWS = 1200
 RNG = np.random.default_rng(0)

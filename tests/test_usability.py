@@ -61,6 +61,7 @@ COMMANDS = [
     "demo",
     "schema init",
     "schema check",
+    "sign",
 ]
 
 

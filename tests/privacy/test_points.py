@@ -14,7 +14,7 @@ from discreet.per_instance import losses
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.iterates import MAX_POINTS, kept, pack, unpack
 from discreet.results.glm_results import GLMResults
-from discreet.results.private_moments import load_certificate
+from discreet.results.saved import load_certificate
 
 FACTS = {"epsilon": 1.0, "delta": 1e-6, "bounds_X": (-1, 1), "bounds_y": (-1, 1)}
 

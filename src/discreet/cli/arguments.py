@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.core.files import read_json
+from discreet.core.files import kind_of, read_json
 from discreet.data.sources.paths import is_data_file
 from discreet.domain import Domain
 from discreet.domain.formula import Model, formula
@@ -71,11 +71,20 @@ def method_settings(given: list[str] | None, estimator: type) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals or name not in own:
             raise ParameterError(f"--set {text}: give NAME=VALUE with a NAME among {', '.join(sorted(own)) or 'none'}.")
-        try:
-            found[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            found[name] = value
+        found[name] = _value(name, value)
     return found
+
+
+def _value(name: str, text: str) -> Any:
+    """A number, a truth value, None or a list as Python writes it; anything else as text."""
+    if len(text) > LONGEST:
+        raise ParameterError(f"--set {name}: its value is longer than {LONGEST:,} characters.")
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    except (RecursionError, MemoryError):
+        raise ParameterError(f"--set {name}: its value is nested too deeply.") from None
 
 
 COMMON = {
@@ -83,6 +92,10 @@ COMMON = {
     "published", "n_jobs", "random_state", "classes",
 }  # fmt: skip
 """Parameters that have options of their own, or that files have no use for."""
+
+
+LONGEST = 4000
+"""Characters of a value on the command line."""
 
 
 def stem(data: Path) -> str:
@@ -188,8 +201,7 @@ def open_models(
     paths: tuple[Path, Path], target: str | None, features: str | None, text: str | None, model: str
 ) -> list[Results]:
     """Models from files: saved ones as they are; to releases the same model is fitted."""
-    bodies = [read_json(path) for path in paths]
-    saved = [isinstance(body, dict) and body.get("kind") == "results" for body in bodies]
+    saved = [kind_of(read_json(path)) == "results" for path in paths]
     if all(saved) and (target or features or text or model != "noise-aware"):
         raise ParameterError("These are saved models, which are compared as they are: leave out the other options.")
     return [

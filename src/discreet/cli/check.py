@@ -1,33 +1,51 @@
-"""`discreet check`: whether a release keeps what it promises."""
+"""`discreet check`: whether a file keeps what it promises, and who signed it."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from discreet.cli import console
 from discreet.cli.arguments import Json, ReleaseFile
-from discreet.results.private_moments import load_certificate
+from discreet.core import signing
+from discreet.privacy.certificate import Finding
+from discreet.results.saved import check_saved, load_saved
 
-EPILOG = "Example: discreet check people.release.json"
+EPILOG = "Example: discreet check people.release.json --key custodian.public.pem"
+
+PublicKey = Annotated[
+    Path | None, typer.Option("--key", help="Public key, in PEM, of whoever must have signed the file.")
+]
 
 
-def check(release: ReleaseFile, json: Json = False) -> None:
+def check(release: ReleaseFile, key: PublicKey = None, json: Json = False) -> None:
     """Recompute the privacy loss of a release from its noise and compare it with the promise.
 
-    Exit code 0: it adds up. 1: it does not. 2: the file cannot be read.
+    With --key, the file must also be signed by that key. Exit code 0: it adds up. 1: it does not, or is not signed by
+    the key. 2: the file or the key cannot be read.
     """
-    certificate = load_certificate(release)
-    found = certificate.check()
+    saved = load_saved(release)
+    certificate, signed = saved.certificate, signing.verify(release, key)
+    found = check_saved(saved) + _findings(signed, asked=key is not None)
+    ok = all(finding.ok for finding in found)
     if json:
         facts = [{"what": f.what, "ok": f.ok, "detail": f.detail} for f in found]
-        promise = certificate.guarantee.to_dict()
-        ok = all(f.ok for f in found)
         epsilon = certificate.epsilon if math.isfinite(certificate.epsilon) else None
-        console.print_json({"ok": ok, "guarantee": promise, "epsilon": epsilon, "findings": facts})
+        told = {"ok": ok, "guarantee": certificate.guarantee.to_dict(), "epsilon": epsilon, "findings": facts}
+        console.print_json(told | {"signature": vars(signed)})
     else:
         console.findings(found)
+        console.say(signed.words)
         console.certificate(certificate)
-    if not all(f.ok for f in found):
+    if not ok:
         raise typer.Exit(1)
+
+
+def _findings(verdict: signing.Verdict, *, asked: bool) -> list[Finding]:
+    """A signature may not be forged; where a key was given, it must be there, and by that key."""
+    if not asked and verdict.status != "forged":
+        return []
+    return [Finding("signature", verdict.status == "verified", verdict.words)]

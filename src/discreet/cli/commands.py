@@ -20,6 +20,7 @@ COMMANDS = {
     "compare": "Put two models side by side: free, without the data. To releases the same model is fitted first.",
     "select": "Tell which variables belong to a model, and how sure that is: free, without the data.",
     "check": "Recompute the privacy loss of a release from its noise and compare it with the promise.",
+    "sign": "Sign a file, so that others can tell who made it and that nobody changed it: `discreet check FILE --key`.",
     "methods": "List the methods and the status of their guarantees.",
     "demo": "Make up a table of 100,000 people and fit income privately, beside the non-private fit.",
     "plan": "Tell how good models will be before any budget is spent: from public facts, without the data.",

@@ -23,7 +23,7 @@ from discreet.cli.arguments import (
     split,
 )
 from discreet.core import checks
-from discreet.core.files import atomic_write
+from discreet.core.files import atomic_write, write_document
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.planning import Plan
@@ -105,8 +105,7 @@ def plan(
 
 def _write(found: Plan, saved: Path | None, drawn: Path | None) -> None:
     if saved is not None:
-        with atomic_write(saved) as file:
-            file.write(found.to_json().encode() + b"\n")
+        write_document(saved, found.to_dict() | {"format_version": 1})
     if drawn is not None:
         with atomic_write(drawn) as file, style():
             found.plot().savefig(file, format=drawn.suffix[1:].lower(), dpi=200)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, TypeGuard
@@ -12,13 +13,38 @@ from discreet.errors import DiscreetWarning, ParameterError
 
 Neighbors = Literal["add-remove", "replace-one"]
 
+LARGEST_ROWS = 2**53
+"""No table has more rows; up to it every number of rows is one in floating point."""
+
 LARGE_DELTA = 0.01
 """Above it a table of a hundred people would lose one of them, so it is probably not wanted for any."""
 
 
 def is_real(value: Any) -> TypeGuard[float]:
-    """Whether a value is a real number and not a boolean."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Whether a value is a real number that a float can hold, and not a boolean."""
+    if isinstance(value, bool):
+        return False
+    try:
+        return isinstance(value, Real) and isinstance(float(value), float)
+    except OverflowError:
+        return False
+
+
+def shown(value: Any) -> str:
+    """A value as an error quotes it: short, whatever it is.
+
+    Examples
+    --------
+    >>> shown(0.5), shown(10**5000)
+    ('0.5', 'a whole number of more than 300 digits')
+    """
+    if isinstance(value, int) and abs(value) >= 10**300:
+        return "a whole number of more than 300 digits"
+    try:
+        text = repr(value)
+    except Exception:  # of a user's own type, or of a list of such numbers
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 200 else text[:200] + "..."
 
 
 def positive(name: str, value: Any) -> float:
@@ -30,14 +56,14 @@ def positive(name: str, value: Any) -> float:
     0.5
     """
     if not is_real(value) or not math.isfinite(value) or value <= 0:
-        raise ParameterError(f"{name} must be a finite number above 0, got {value!r}.")
+        raise ParameterError(f"{name} must be a finite number above 0, got {shown(value)}.")
     return float(value)
 
 
 def fraction(name: str, value: Any) -> float:
     """A real number strictly between zero and one."""
     if not is_real(value) or not 0 < value < 1:
-        raise ParameterError(f"{name} must lie strictly between 0 and 1, got {value!r}.")
+        raise ParameterError(f"{name} must lie strictly between 0 and 1, got {shown(value)}.")
     return float(value)
 
 
@@ -45,7 +71,7 @@ def choice(name: str, value: Any, options: tuple[Any, ...]) -> Any:
     """One of the listed options."""
     if not any(value is option or value == option for option in options):
         listed = ", ".join(repr(option) for option in options)
-        raise ParameterError(f"{name} must be one of {listed}; got {value!r}.")
+        raise ParameterError(f"{name} must be one of {listed}; got {shown(value)}.")
     return value
 
 
@@ -59,10 +85,10 @@ def rows(value: Any) -> int | None:
     """The declared, public number of rows, or None."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= LARGEST_ROWS:
         raise ParameterError(
-            f"rows must be a whole number of at least 1, got {value!r}. It is the public, rounded size of the "
-            "table that you declare; it is never read from the data."
+            f"rows must be a whole number of at least 1 and at most 2^53, got {shown(value)}. It is the "
+            "public, rounded size of the table that you declare; it is never read from the data."
         )
     return int(value)
 
@@ -75,7 +101,7 @@ def epsilon(value: Any) -> float:
             "Values from 0.1 (strong) to 1 (usual) are common, e.g. epsilon=1."
         )
     if not is_real(value) or not math.isfinite(value) or value <= 0:
-        raise ParameterError(f"epsilon must be a finite number above 0, got {value!r}. Try epsilon=1.")
+        raise ParameterError(f"epsilon must be a finite number above 0, got {shown(value)}. Try epsilon=1.")
     if value > 10:
         warnings.warn(
             f"epsilon={value:g} promises little: an outcome may become e^{value:g} times as likely because of one "
@@ -98,7 +124,7 @@ def delta(value: Any, rows: int | None = None) -> float:
             raise ParameterError("delta is required when rows=1, for 1/rows^2 would be 1. Try delta=1e-6.")
         value = 1.0 / rows**2
     if not is_real(value) or not 0 < value < 1:
-        raise ParameterError(f"delta must lie strictly between 0 and 1, got {value!r}. Try delta=1e-6.")
+        raise ParameterError(f"delta must lie strictly between 0 and 1, got {shown(value)}. Try delta=1e-6.")
     if value > (LARGE_DELTA if rows is None else 1 / rows):
         above = f"{LARGE_DELTA:g}" if rows is None else "1/rows"
         warnings.warn(
@@ -118,4 +144,7 @@ def repeated(names: Sequence[str]) -> str | None:
     >>> repeated(["a", "b", "a"])
     'a'
     """
-    return next(name for name in names if names.count(name) > 1) if len(set(names)) < len(names) else None
+    if len(set(names)) == len(names):
+        return None
+    counts = Counter(names)
+    return next(name for name in names if counts[name] > 1)

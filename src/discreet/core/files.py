@@ -1,17 +1,29 @@
-"""Writing files so that nothing is ever half-written, and reading them with clear errors."""
+"""Writing files so that nothing is ever half-written, and reading them with clear errors.
+
+Every saved document goes through here: its kind, its version, its digest, its numbers, and an error that names the file
+for whatever else may be wrong inside.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
+import math
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
-from discreet.errors import FileFormatError
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core import checks
+from discreet.errors import DiscreetError, FileFormatError
+
+T = TypeVar("T")
+Floats = NDArray[np.float64]
 
 KINDS = {
     "release": "a release",
@@ -19,8 +31,12 @@ KINDS = {
     "results": "a fitted model",
     "many results": "several fitted models",
     "plan": "a plan",
+    "signature": "a signature",
 }
 """What documents hold, by the kind that they say they are."""
+
+DIGITS = 300
+"""Whole numbers of more digits are refused: no float holds them, and Python may refuse to read them."""
 
 
 @contextlib.contextmanager
@@ -71,30 +87,63 @@ def write_document(path: str | Path, body: dict[str, Any]) -> None:
         file.write(json.dumps(body, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n")
 
 
+def load_document(path: str | Path, kind: str, versions: tuple[int, ...], build: Callable[[dict[str, Any]], T]) -> T:
+    """What a document holds: read, checked, and built from its body; whatever is wrong is told with the file's name."""
+    body = read_document(path, kind, versions)
+    with reading(path):
+        return build(body)
+
+
+@contextlib.contextmanager
+def reading(path: str | Path, *, kept: tuple[type[DiscreetError], ...] = ()) -> Iterator[None]:
+    """Turn whatever malformed content leads to into a `FileFormatError` that names the file.
+
+    Content that passes for well-formed may fail in any way once objects are built from it, so any exception counts, but
+    for those in `kept`, which people can act on.
+    """
+    name = Path(path).name
+    try:
+        yield
+    except kept:
+        raise
+    except FileFormatError as error:
+        raise FileFormatError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
+    except Exception:
+        raise FileFormatError(f"{name} is damaged: its parts do not fit together.") from None
+
+
 def read_document(path: str | Path, kind: str, versions: tuple[int, ...]) -> dict[str, Any]:
-    """Read a JSON document of a given kind and check its digest."""
-    body = read_json(path)
-    if not isinstance(body, dict) or body.get("kind") != kind:
-        held = KINDS.get(str(body.get("kind"))) if isinstance(body, dict) else None
-        told = f" It holds {held}." if held else ""
-        raise FileFormatError(f"{Path(path).name} is not a {kind} file of discreet.{told}")
-    if body.get("format_version") not in versions:
+    """Read a JSON document of a given kind and check its version and its digest."""
+    name = Path(path).name
+    body: dict[str, Any] = read_json(path)
+    found = kind_of(body)
+    if found != kind:
+        told = f" It holds {KINDS[found]}." if found in KINDS else ""
+        raise FileFormatError(f"{name} is not a {kind} file of discreet.{told}")
+    version = body.get("format_version")
+    if type(version) is not int or version not in versions:
         raise FileFormatError(
-            f"{Path(path).name} has format_version {body.get('format_version')!r}; this version of discreet reads "
+            f"{name} has format_version {checks.shown(version)}; this version of discreet reads "
             f"{', '.join(map(str, versions))}. A newer discreet can read it."
         )
     if not _is_whole(body):
         raise FileFormatError(
-            f"{Path(path).name} was damaged or edited: its SHA-256 does not match its content. "
+            f"{name} was damaged or edited: its SHA-256 does not match its content. "
             "Ask whoever made it for a fresh copy."
         )
     return body
 
 
+def kind_of(body: Any) -> str | None:
+    """The kind that a document says it is, if it says any."""
+    kind = body.get("kind") if isinstance(body, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
 def _is_whole(body: dict[str, Any]) -> bool:
     try:
-        return body.get("sha256") == digest(body)
-    except ValueError:  # NaN and infinity, which JSON does not have
+        return bool(body.get("sha256") == digest(body))
+    except (ValueError, RecursionError):  # NaN and infinity, which JSON does not have
         return False
 
 
@@ -106,21 +155,66 @@ def refuse_special(path: str | Path) -> None:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read JSON text, with an error that names the file."""
+    """Read JSON text, with an error that names the file; no entry stands twice, and whole numbers fit a float."""
     refuse_special(path)
-    try:
-        return json.loads(Path(path).read_bytes(), object_pairs_hook=_once)
-    except FileFormatError as error:
-        raise FileFormatError(f"{Path(path).name}: {error}") from None
-    except (ValueError, RecursionError):
-        raise FileFormatError(f"{Path(path).name} is not complete JSON: it is truncated or of another kind.") from None
+    content = Path(path).read_bytes()
+    with reading(path):
+        try:
+            return json.loads(content, object_pairs_hook=_once, parse_int=_integer)
+        except FileFormatError:
+            raise
+        except RecursionError:
+            raise FileFormatError("its entries are nested too deeply.") from None
+        except ValueError:
+            name = Path(path).name
+            raise FileFormatError(f"{name} is not complete JSON: it is truncated or of another kind.") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object, each of whose names stands once."""
     body = dict(pairs)
     if len(body) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise FileFormatError(f"the entry {twice!r} stands twice, so it is unclear which one is meant.")
+        twice = checks.repeated([name for name, _ in pairs])
+        raise FileFormatError(f"the entry {checks.shown(twice)} stands twice, so it is unclear which one is meant.")
     return body
+
+
+def _integer(text: str) -> int:
+    if len(text) > DIGITS:
+        raise FileFormatError(f"it holds a number of more than {DIGITS} digits, which nothing here can have.")
+    return int(text)
+
+
+# ---------------------------------------------------------------- parts of a document
+
+
+def text(value: Any) -> str:
+    """A text, which nothing else is taken for."""
+    if not isinstance(value, str):
+        raise FileFormatError("it is damaged, its parts do not fit together: an entry that must be text is not.")
+    return value
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """A list of texts."""
+    if not isinstance(value, list):
+        raise FileFormatError("it is damaged, its parts do not fit together: an entry that must be a list is not.")
+    return tuple(map(text, value))
+
+
+def number(value: Any) -> float:
+    """A finite number, which neither a truth value nor a text is taken for."""
+    if not checks.is_real(value) or not math.isfinite(value):
+        raise FileFormatError("it is damaged, its parts do not fit together: an entry that must be a number is not.")
+    return float(value)
+
+
+def numbers(value: Any, shape: tuple[int, ...], name: str = "a list of numbers") -> Floats:
+    """An array of finite numbers, of a given shape."""
+    array = np.array(value if isinstance(value, list) else None)
+    if (array.size and array.dtype.kind not in "iuf") or array.shape != shape:
+        raise FileFormatError(f"it is damaged, its parts do not fit together: {name} has another size, or kind.")
+    array = array.astype(float)
+    if not np.isfinite(array).all():
+        raise FileFormatError(f"it is damaged, its parts do not fit together: {name} is not finite.")
+    return array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from discreet.errors import NotReleasedError, printable
+from discreet.errors import FileFormatError, NotReleasedError, printable
 
 
 @dataclass(frozen=True)
@@ -66,4 +66,6 @@ class Unavailable:
     def from_dict(cls, facts: dict[str, str]) -> Unavailable:
         """Rebuild from `to_dict`."""
         ((what, reason),) = facts.items()
+        if what not in ("not released", "not available") or not isinstance(reason, str):
+            raise FileFormatError("What is said to be missing is of an unknown kind.")
         return cls(what, reason)

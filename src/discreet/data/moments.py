@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.core.files import atomic_write, refuse_special
+from discreet.core import checks
+from discreet.core.files import atomic_write, reading, refuse_special, texts
 from discreet.core.progress import Progress, as_progress
 from discreet.data.sources import open_source
 from discreet.data.summing import LIMB, Ints, Layout, Sampler, Total, carry, sum_up, threads
@@ -156,26 +157,23 @@ class Moments:
         """Load what `save` wrote."""
         name, versions = Path(path).name, (*derived.VERSIONS, _WITH_OUTCOMES)
         refuse_special(path)
-        with Path(path).open("rb") as file:
+        with Path(path).open("rb") as file, reading(path):
             if file.readline(1000) != (_NOTE + "\n").encode():
                 raise FileFormatError(f"{name} is not a moments file of discreet.")
-            try:
-                with np.load(file, allow_pickle=False) as parts:
-                    header = json.loads(str(parts["header"]))
-                    high, low = parts["high"], parts["low"]
-                version = header["format_version"]
-                domain = Domain.from_dict(header["domain"]) if version in versions else None
-                targets = tuple(header["targets"]) if version == _WITH_OUTCOMES else ()
-                shape = None if domain is None else layout(domain, targets).shape
-            except Exception:  # a damaged archive fails in many ways
-                raise FileFormatError(f"{name} is damaged and cannot be read.") from None
-        if domain is None:
-            raise FileFormatError(
-                f"{name} has format_version {version!r}; this version of discreet reads "
-                f"{', '.join(map(str, versions))}."
-            )
-        if not high.shape == low.shape == shape or {high.dtype, low.dtype} != {np.dtype(np.int64)}:
-            raise FileFormatError(f"{name} is damaged: its parts do not fit together.")
+            with np.load(file, allow_pickle=False) as parts:
+                header = json.loads(str(parts["header"]))
+                high, low = parts["high"], parts["low"]
+            version = header["format_version"]
+            if type(version) is not int or version not in versions:
+                raise FileFormatError(
+                    f"{name} has format_version {checks.shown(version)}; this version of discreet reads "
+                    f"{', '.join(map(str, versions))}."
+                )
+            domain = Domain.from_dict(header["domain"])
+            targets = texts(header["targets"]) if version == _WITH_OUTCOMES else ()
+            shape = layout(domain, targets).shape
+            if not high.shape == low.shape == shape or {high.dtype, low.dtype} != {np.dtype(np.int64)}:
+                raise FileFormatError(f"{name} is damaged: its parts do not fit together.")
         return cls(domain, high, low, targets)
 
     def __eq__(self, other: object) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core import checks
 from discreet.core.progress import Progress
 from discreet.core.threads import one_thread
 from discreet.data.sources import Source
@@ -26,6 +27,7 @@ Mask = NDArray[np.bool_]
 EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
 CARRY_EVERY = 1 << (63 - 53 - 1)
 LIMB = 32
+MOST_THREADS = 1024
 T = TypeVar("T")
 
 
@@ -149,8 +151,11 @@ def threads(n_jobs: int | None) -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None or n_jobs == -1:
         return cores
-    if not isinstance(n_jobs, int) or n_jobs < 1:
-        raise ParameterError(f"n_jobs must be a whole number of at least 1, or None for all cores; got {n_jobs!r}.")
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or not 1 <= n_jobs <= MOST_THREADS:
+        raise ParameterError(
+            f"n_jobs must be a whole number of at least 1 and at most {MOST_THREADS:,}, or None for all cores; got "
+            f"{checks.shown(n_jobs)}."
+        )
     return n_jobs
 
 

@@ -42,8 +42,11 @@ class Numeric:
     factors: tuple[Factor, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", float(self.low))
-        object.__setattr__(self, "high", float(self.high))
+        try:
+            object.__setattr__(self, "low", float(self.low))
+            object.__setattr__(self, "high", float(self.high))
+        except OverflowError:
+            raise DomainError(f"A bound is a number that no float can hold. {_HOW}") from None
 
     def check(self, name: str, *, in_ball: bool = False) -> None:
         """Refuse bounds that are not numbers, infinite, inverted, or beyond what float64 can centre and scale."""
@@ -51,6 +54,8 @@ class Numeric:
             raise DomainError(f"Column {name!r}: a bound is NaN. {_HOW}")
         if self.unit is not None and not isinstance(self.unit, str):
             raise DomainError(f"Column {name!r}: the unit must be text.")
+        if self.date and not all(math.isinf(bound) or _is_day(bound) for bound in (self.low, self.high)):
+            raise DomainError(f"Column {name!r}: a date must lie in the years 1 to 9999. {_HOW}")
         if (self.date or not in_ball) and (math.isinf(self.low) or math.isinf(self.high)):
             raise DomainError(f"Column {name!r}: a bound is infinite, so no noise could hide one person. {_HOW}")
         if not self.low < self.high:
@@ -149,6 +154,11 @@ def to_days(value: Any) -> float:
     return float((value - _EPOCH).days)
 
 
+def _is_day(days: float) -> bool:
+    """Whether a number of days since 1970-01-01 is a date in the years 1 to 9999."""
+    return -719_162 <= days < 2_932_897
+
+
 def from_days(days: float) -> str:
     """ISO text of a number of days since 1970-01-01.
 
@@ -242,7 +252,7 @@ def norm_columns_of(columns: dict[str, Column], data_norm: Any, names: Sequence[
             raise DomainError("norm_columns needs data_norm, the bound on their Euclidean norm.")
         return ()
     if not checks.is_real(data_norm) or not 1 / LARGEST <= data_norm <= LARGEST:
-        raise DomainError(f"data_norm must be a finite number above 0, got {data_norm!r}.")
+        raise DomainError(f"data_norm must be a finite number above 0, got {checks.shown(data_norm)}.")
     if names is None:
         return tuple(name for name, column in columns.items() if isinstance(column, Numeric) and not column.factors)
     if isinstance(names, str) or not isinstance(names, Sequence):

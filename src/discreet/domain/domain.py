@@ -147,9 +147,9 @@ class Domain:
     @classmethod
     def from_file(cls, path: str | Path) -> Domain:
         """Read a TOML or JSON schema."""
-        from discreet.domain.schema import read_schema
+        from discreet.domain.schema import load_schema
 
-        return cls.from_dict(read_schema(path))
+        return load_schema(path, cls.from_dict)
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Domain:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from discreet.core.files import read_json, refuse_special
-from discreet.errors import DomainError, FileFormatError
+from discreet.core.files import read_json, reading, refuse_special
+from discreet.errors import DomainError, FileFormatError, ParameterError
+
+T = TypeVar("T")
 
 _HEAD = """\
 # What is publicly known about the columns of this table.
@@ -62,17 +64,32 @@ def read_schema(path: str | Path) -> dict[str, Any]:
     """Read a schema file into the mapping that `Domain.from_dict` takes."""
     path = Path(path)
     refuse_special(path)
-    if path.suffix.lower() == ".json":
-        facts = read_json(path)
-    else:
+    facts = read_json(path) if path.suffix.lower() == ".json" else _read_toml(path)
+    with reading(path, kept=(DomainError,)):
+        _check(path.name, facts)
+    return dict(facts)
+
+
+def load_schema(path: str | Path, build: Callable[[dict[str, Any]], T]) -> T:
+    """What is built from a schema file; errors that people can act on stay, all others name the file."""
+    facts = read_schema(path)
+    with reading(path, kept=(DomainError, ParameterError)):
+        return build(facts)
+
+
+def _read_toml(path: Path) -> Any:
+    content = path.read_bytes()
+    with reading(path):
         try:
-            facts = tomllib.loads(path.read_text(encoding="utf-8"))
+            return tomllib.loads(content.decode("utf-8"))
         except UnicodeDecodeError:
             raise FileFormatError(f"{path.name} is not text: a schema is a TOML or JSON file.") from None
         except tomllib.TOMLDecodeError as error:
             raise FileFormatError(f"{path.name} is not valid TOML: {error}.") from None
-    _check(path.name, facts)
-    return dict(facts)
+        except RecursionError:
+            raise FileFormatError("its entries are nested too deeply.") from None
+        except ValueError:  # Python reads no number of more than 4,300 digits, and no date such as 2024-02-30
+            raise FileFormatError("it holds a number with too many digits, or a date that does not exist.") from None
 
 
 def _check(name: str, facts: Any) -> None:

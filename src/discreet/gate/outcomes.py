@@ -103,15 +103,15 @@ def release_events(moments: Moments | Sampled, events: tuple[Event, ...], sessio
     mu = None if any(event.law is not None for event in events) else gdp.compose(event.mu for event in events)
     public = [block for event in events if isinstance(event, PublicOutcomesEvent) for block in event.blocks]
     columns = {moments.domain.entries[i].column for block in public for i in moments.domain.indices(block.columns)}
-    cost = {"mu": mu, "epsilon": certificate.epsilon, "public_outcomes": columns}
+    cost = mu, certificate.epsilon, columns
     if isinstance(moments, Sampled):
         table = moments.checked(neighbors)
-        entropy = session.charge(**cost)
+        entropy = session.charge(*cost)
         exact = exact_blocks(table.draw(neighbors, entropy), blocks)
     else:
         check_rows(moments.count)
         exact = exact_blocks(moments, blocks)
-        entropy = session.charge(**cost)
+        entropy = session.charge(*cost)
     return PrivateMoments(certificate, noisy_blocks(exact, blocks, entropy))
 
 

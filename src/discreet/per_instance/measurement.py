@@ -17,7 +17,7 @@ from discreet.per_instance.result import Losses, Measured
 from discreet.per_instance.stream import Rows, each_row, one_row, open_ordered
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.results.private_moments import load_certificate
+from discreet.results.saved import load_certificate
 
 
 def losses(

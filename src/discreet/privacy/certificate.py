@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from discreet.core import checks
+from discreet.core.files import text
+from discreet.core.rounding import ROOM, up
 from discreet.domain import Domain
-from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, printable
+from discreet.errors import FileFormatError, GuaranteeError, printable
 from discreet.privacy import accounting, sensitivity
 from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import BlockEvent, Event, event_from_dict
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.steps import incomplete, unpaid
 
 
 @dataclass(frozen=True)
@@ -69,24 +73,44 @@ class Certificate:
                 f"{again} again without random_state, or save it with simulation=True for a study on public data."
             )
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
-        """The exact epsilon of the listed events, recomputed."""
+        """The exact epsilon of the listed events, recomputed; infinite where they list what no release has."""
         promised = self.guarantee
-        return accounting.epsilon(self.events, promised.delta, promised.epsilon or 1.0) if self.events else 0.0
+        try:
+            return accounting.epsilon(self.events, promised.delta, promised.epsilon or 1.0) if self.events else 0.0
+        except (ArithmeticError, ValueError):
+            return math.inf
 
     def check(self) -> list[Finding]:
-        """Recompute the noise's cost from the bounds and the listed noise, and compare it with the promise."""
+        """Recompute the noise's cost from the bounds and the listed noise, and compare it with the promise.
+
+        Also whether the list of events is a complete one of the method, and whether listed noise accounts for bounds
+        that were narrowed.
+        """
         findings = [self._examine(event) for event in self.events]
         promised = self.guarantee.epsilon
         ok = self.epsilon <= promised
         findings.append(Finding("epsilon of all events", ok, f"recomputed {self.epsilon:.6g}, promised {promised:g}"))
+        wrong = {
+            "list of events": incomplete(self.method, self.events, self.guarantee.status),
+            "bounds that were narrowed": unpaid(self.domain, self.declared, self.blocks),
+        }
+        findings += [Finding(what, False, why) for what, why in wrong.items() if why is not None]
         reason = self.guarantee.reason or "proven and tested"
         findings.append(Finding(f"status is {self.guarantee.status!r}", not self.simulation, reason))
         return findings
 
     def _examine(self, event: Event) -> Finding:
         """Whether the noise of one event fits the bounds and the relation."""
+        if isinstance(event, BlockEvent) and not event.blocks:
+            return Finding("noise on nothing", False, "an event lists no statistic, so its noise hides nothing")
+        try:
+            return self._compare(event)
+        except (ArithmeticError, ValueError):
+            return Finding("noise of an event", False, "it lists what no release has, so its cost cannot be recomputed")
+
+    def _compare(self, event: Event) -> Finding:
         neighbors = self.guarantee.neighbors
         if isinstance(event, GaussianEvent):
             mu = sensitivity.mu(event.blocks, self.domain, neighbors)
@@ -95,12 +119,13 @@ class Certificate:
         if isinstance(event, SampledEvent | PublicOutcomesEvent):
             return self._examine_outcomes(event)
         norm = sensitivity.norm(event.design, self.domain)
+        supported = _is_bound(event.norm, norm)
         if isinstance(event, CoefficientEvent):
             outcome = sensitivity.norm((event.target,), self.domain)
-            fits = norm <= event.norm and outcome <= event.outcome and event.neighbors == neighbors
+            fits = supported and _is_bound(event.outcome, outcome) and event.neighbors == neighbors
             detail = f"norm of a row {norm:.6g}, listed {event.norm:.6g}"
             return Finding(f"noise on {event.name}", fits and event.keeps(), detail)
-        ok = norm <= event.norm and event.neighbors == neighbors and event.keeps_declared()
+        ok = supported and event.neighbors == neighbors and event.keeps_declared()
         stage = "" if event.declared is None else f", held to epsilon {event.declared[0]:.6g} declared beforehand"
         detail = f"norm of a row {norm:.6g}, listed {event.norm:.6g}{stage}"
         return Finding(f"noise in the {event.loss.name} objective", ok, detail)
@@ -109,13 +134,16 @@ class Certificate:
         """The same for a sample of the rows, and for public outcomes, whose norms whoever has them can recompute."""
         names = ", ".join(block.name for block in event.blocks)
         if isinstance(event, SampledEvent):
-            mu, listed = sensitivity.mu(event.blocks, self.domain, self.guarantee.neighbors), event.full_mu
+            mu, stated = sensitivity.mu(event.blocks, self.domain, self.guarantee.neighbors), event.full_mu
             what, more = f"noise on {names} of a sample", f", of a share {event.rate:g} of the rows"
         else:
-            mu, listed = sensitivity.public_mu(event.blocks, self.domain, event.norm), event.mu
+            mu, stated = sensitivity.public_mu(event.blocks, self.domain, event.norm), event.mu
             what, more = f"noise on {names}, outcomes public", f", norm of the public outcomes {event.norm:.6g}"
-        ok = mu <= listed and event.neighbors == self.guarantee.neighbors
-        return Finding(what, ok, f"mu {mu:.6g}, listed {listed:.6g}{more}")
+            outcomes = [name for block in event.blocks for name in block.columns]
+            if event.norm > up(sensitivity.norm(outcomes, self.domain), ROOM):
+                return Finding(what, False, f"no outcomes within the bounds have a norm of {event.norm:.6g}")
+        ok = mu <= stated and event.neighbors == self.guarantee.neighbors
+        return Finding(what, ok, f"mu {mu:.6g}, listed {stated:.6g}{more}")
 
     @property
     def blocks(self) -> list[Block]:
@@ -142,30 +170,31 @@ class Certificate:
         try:
             certificate = cls(
                 Guarantee.from_dict(facts["guarantee"]),
-                str(facts["method"]),
+                text(facts["method"]),
                 Domain.from_dict(facts["domain"]),
                 tuple(event_from_dict(event) for event in facts["events"]),
                 checks.rows(facts["rows"]),
-                str(facts["software"]),
+                text(facts["software"]),
                 None if facts.get("declared") is None else Domain.from_dict(facts["declared"]),
             )
-            for block in certificate.blocks:
-                certificate.domain.indices([*block.rows, *block.columns])
-            for event in certificate.events:
-                certificate.domain.indices(() if isinstance(event, BlockEvent) else event.design)
-                named = None if isinstance(event, BlockEvent) else event.target
-                certificate.domain.indices([] if named is None else [named])
-            declared = certificate.domain if certificate.declared is None else certificate.declared
-            if list(declared.columns) != list(certificate.domain.columns):
-                raise FileFormatError("The certificate contradicts itself.")
-            gaussian = any(event.mu > 0 or isinstance(event, SampledEvent) for event in certificate.events)
-            if facts["simulation"] is not certificate.simulation or (gaussian and not certificate.guarantee.delta > 0):
-                raise FileFormatError("The certificate contradicts itself.")
+            consistent = certificate._names_columns() and facts["simulation"] is certificate.simulation
         except FileFormatError:
             raise
-        except (DiscreetError, KeyError, TypeError, ValueError, AttributeError):
+        except Exception:  # whatever is not a certificate may fail in any way
             raise FileFormatError("The certificate is incomplete or of another kind.") from None
+        gaussian = any(event.mu > 0 or isinstance(event, SampledEvent) for event in certificate.events)
+        if not consistent or (gaussian and not certificate.guarantee.delta > 0):
+            raise FileFormatError("The certificate contradicts itself.")
         return certificate
+
+    def _names_columns(self) -> bool:
+        """Whether events and declared bounds are about the columns of the domain; unknown ones raise a KeyError."""
+        for event in self.events:
+            if isinstance(event, BlockEvent):
+                self.domain.indices([name for block in event.blocks for name in (*block.rows, *block.columns)])
+            else:
+                self.domain.indices([*event.design, *([] if event.target is None else [event.target])])
+        return self.declared is None or list(self.declared.columns) == list(self.domain.columns)
 
     def words(self) -> str:
         """The certificate in plain words, a statement a paragraph."""
@@ -228,6 +257,11 @@ _PUBLIC = (
     "about them is protected. The promise covers the features only."
 )
 _LIMITS = "The promise is about what the release adds; it does not hide what is true of people in general."
+
+
+def _is_bound(listed: float, norm: float) -> bool:
+    """Whether a listed norm is that of the domain: not smaller, and not larger but for rounding errors."""
+    return norm <= listed <= up(norm, ROOM)
 
 
 def _factor(epsilon: float) -> str:

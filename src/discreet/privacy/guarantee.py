@@ -53,9 +53,9 @@ class Guarantee:
     def from_dict(cls, facts: dict[str, Any]) -> Guarantee:
         """Rebuild a guarantee from `to_dict`."""
         guarantee = cls(**facts)
-        numbers = is_real(guarantee.epsilon) and is_real(guarantee.delta)
+        numbers = is_real(guarantee.epsilon) and is_real(guarantee.delta) and isinstance(guarantee.reason, str)
         known = guarantee.neighbors in get_args(Neighbors) and guarantee.status in get_args(Status)
-        if not (numbers and known and guarantee.epsilon >= 0 and 0 <= guarantee.delta < 1):
+        if not (numbers and known and 0 <= guarantee.epsilon < math.inf and 0 <= guarantee.delta < 1):
             raise FileFormatError("The guarantee is of an unknown kind.")
         return guarantee
 

@@ -18,6 +18,7 @@ from scipy.special import expit
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
+from discreet.core.files import number
 from discreet.errors import FileFormatError
 
 
@@ -239,5 +240,5 @@ def loss_from_dict(facts: dict[str, Any]) -> Loss:
     Poisson(limit=9.0)
     """
     if facts.get("name") not in LOSSES:
-        raise FileFormatError(f"Unknown loss {facts.get('name')!r}; a newer discreet may know it.")
-    return LOSSES[facts["name"]](**{name: float(value) for name, value in facts.items() if name != "name"})
+        raise FileFormatError(f"Unknown loss {checks.shown(facts.get('name'))}; a newer discreet may know it.")
+    return LOSSES[facts["name"]](**{name: number(value) for name, value in facts.items() if name != "name"})

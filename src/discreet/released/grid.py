@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.domain import LATTICE_BITS
-from discreet.errors import ParameterError
+from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy.events.gaussian import BINS, Block
 
 
@@ -21,6 +22,18 @@ class GridValues:
 
     exponent: int
     integers: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {"exponent": self.exponent, "integers": [str(q) for q in self.integers]}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> GridValues:
+        """Rebuild from `to_dict`."""
+        exponent, texts = facts["exponent"], facts["integers"]
+        if type(exponent) is not int or not all(isinstance(text, str) for text in texts):
+            raise FileFormatError("Released values are not integers on a grid.")
+        return cls(exponent, tuple(map(int, texts)))
 
     def floats(self) -> Floats:
         """The values in units of the mapped columns."""

@@ -12,9 +12,9 @@ from typing import Any, Self
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.files import digest, read_document, write_document
+from discreet.core.files import digest, load_document, write_document
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric, derived
-from discreet.errors import FileFormatError, NotReleasedError
+from discreet.errors import NotReleasedError
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent
@@ -119,17 +119,14 @@ class ReleasedMoments:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Load a release that `save` wrote, after checking that it is whole."""
-        body = read_document(path, "release", derived.VERSIONS)
-        certificate = Certificate.from_dict(body.get("certificate", {}))
-        try:
-            parts = [
-                [GridValues(int(p["exponent"]), tuple(map(int, p["integers"]))) for p in ps] for ps in body["values"]
-            ]
-            released = cls(certificate, tuple(map(tuple, parts)))
-            _ = released.arrays
-            released._check_grids()
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise FileFormatError(f"{Path(path).name} is damaged: its values do not fit its certificate.") from None
+        return load_document(path, "release", derived.VERSIONS, cls._from_document)
+
+    @classmethod
+    def _from_document(cls, body: dict[str, Any]) -> Self:
+        parts = [[GridValues.from_dict(part) for part in parts] for parts in body["values"]]
+        released = cls(Certificate.from_dict(body["certificate"]), tuple(map(tuple, parts)))
+        _ = released.arrays
+        released._check_grids()
         return released
 
     @cached_property
@@ -142,10 +139,7 @@ class ReleasedMoments:
             "kind": "release",
             "format_version": derived.format_version(self.domain),
             "certificate": self.certificate.to_dict(),
-            "values": [
-                [{"exponent": p.exponent, "integers": [str(q) for q in p.integers]} for p in parts]
-                for parts in self.values
-            ],
+            "values": [[part.to_dict() for part in parts] for parts in self.values],
         }
 
     def __repr__(self) -> str:

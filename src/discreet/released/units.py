@@ -10,6 +10,7 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.derived import unit_of
+from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
 
@@ -92,6 +93,16 @@ def _line(domain: Domain, design: Sequence[str], outcome: tuple[float, float]) -
 def column_of(domain: Domain, name: str) -> str:
     """The column of a coordinate: ``"sex"`` for ``"sex[M]"``."""
     return name if name in domain.columns else domain.entries[domain.indices([name])[0]].column
+
+
+def regressors(domain: Domain, names: tuple[str, ...], targets: Sequence[str]) -> tuple[str, ...]:
+    """Names of a file's regressors, which with those of its outcomes must be coordinates, each named once."""
+    for target in targets:
+        column_of(domain, target)
+    domain.indices(names)
+    if CONSTANT in (*names, *targets) or len(set(names)) < len(names) or len(set(targets)) < len(targets):
+        raise FileFormatError("it is damaged: its regressors or outcomes are not those of a model.")
+    return names
 
 
 def coefficient_unit(domain: Domain, target: str, name: str) -> str:

@@ -9,12 +9,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.files import digest, read_document, write_document
+from discreet.core.files import digest, load_document, numbers, text, texts, write_document
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
 from discreet.errors import FileFormatError
 from discreet.privacy.certificate import Certificate
-from discreet.released.units import coefficient_unit, unit_per
+from discreet.released.units import coefficient_unit, regressors, unit_per
 from discreet.results.fitted import Fitted
 
 Link = Literal["logit", "log", "identity", "sign"]
@@ -180,21 +180,24 @@ class GLMResults(Fitted):
     @classmethod
     def load(cls, path: str | Path) -> GLMResults:
         """Load what `save` wrote, after checking that it is whole."""
-        body = read_document(path, "model", FORMAT_VERSIONS)
-        certificate = Certificate.from_dict(body.get("certificate", {}))
-        try:
-            names, link = tuple(map(str, body["names"])), body["link"]
-            coef, intercept = np.array(body["coef"], dtype=float), np.array(body["intercept"], dtype=float)
-            weights = None if body["weights"] is None else np.array(body["weights"], dtype=float)
-            classes = None if body["classes"] is None else tuple(body["classes"])
-            fits = coef.shape == (len(intercept), len(names)) and link in get_args(Link)
-            if not fits or (weights is not None and weights.shape != coef.shape):
-                raise ValueError("coefficients do not fit their names")
-            certificate.domain.indices(names)
-            loaded = cls(
-                str(body["target"]), names, coef, intercept, str(body["model"]), certificate, link, classes, weights
-            )
-            _ = loaded.params
-        except (KeyError, TypeError, ValueError):
-            raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
-        return loaded
+        return load_document(path, "model", FORMAT_VERSIONS, cls._from_document)
+
+    @classmethod
+    def _from_document(cls, body: dict[str, Any]) -> GLMResults:
+        certificate, target, link = Certificate.from_dict(body["certificate"]), text(body["target"]), body["link"]
+        names, count = regressors(certificate.domain, texts(body["names"]), [target]), len(body["coef"])
+        coef, intercept = numbers(body["coef"], (count, len(names))), numbers(body["intercept"], (count,))
+        weights = None if body["weights"] is None else numbers(body["weights"], coef.shape)
+        classes = None if body["classes"] is None else tuple(body["classes"])
+        if link not in get_args(Link) or not _are_classes(classes, count, link):
+            raise FileFormatError("it is damaged: its link or its classes are not those of a model.")
+        return cls(target, names, coef, intercept, text(body["model"]), certificate, link, classes, weights)
+
+
+def _are_classes(classes: tuple[Any, ...] | None, count: int, link: str) -> bool:
+    """Whether classes are different scalars, as many as there are linear predictors; or two, or none, for one."""
+    if classes is None:
+        return count == 1 and link in ("log", "identity")
+    plain = all(isinstance(label, str | int | float) for label in classes)
+    different = plain and len(set(map(str, classes))) == len(classes)
+    return different and link in ("logit", "sign") and (count == 1 if len(classes) == 2 else count == len(classes) > 2)

@@ -19,8 +19,10 @@ import numpy as np
 from scipy import special, stats
 
 from discreet.core.arrays import Floats
+from discreet.core.files import number, numbers
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
+from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.debiased import Debiased, coefficients, debiased, inverse, restricted
@@ -190,18 +192,22 @@ class Inference:
     @classmethod
     def from_dict(cls, facts: dict[str, Any], size: int) -> Inference:
         """Rebuild from `to_dict`, for an intercept and size - 1 coefficients."""
-        read = {field.name: _read(facts[field.name]) for field in fields(cls)}
+        q, z = len(facts["theta"]), len(facts["W"])
         shapes: dict[str, tuple[int, ...]] = {"sampling": (size, size), "privacy": (size, size)}
-        for name in ("estimate", "tilt", "curve", "luck", "luck_slope"):
-            shapes[name] = (size,)
-        q, z = np.size(read["theta"]), len(read["W"])
+        shapes |= dict.fromkeys(("estimate", "tilt", "curve", "luck", "luck_slope"), (size,))
         shapes |= {"theta": (q,), "W": (z, z), "L": (z, q), "T": (size, q), "roots": (size, q)}
-        if read["L"] is None and z != q:
-            raise ValueError("W has another size")
-        for name, shape in shapes.items():
-            if not (read[name] is None or isinstance(read[name], Unavailable)) and np.shape(read[name]) != shape:
-                raise ValueError(f"{name} has another size")
-        return cls(**read)
+        missing = {"sampling", "sigma", "explained"}
+        read = {
+            field.name: _read_part(facts, field.name, shapes.get(field.name), missing=field.name in missing)
+            for field in fields(cls)
+            if field.name != "L" or facts["L"] is not None
+        }
+        found = cls(**{"L": None} | read)
+        variances = [part for part in (found.sampling, found.privacy) if not isinstance(part, Unavailable)]
+        proper = all(np.diag(part).min(initial=0.0) >= 0 for part in variances) and q <= size
+        if not proper or (found.L is None and z != q) or min(found.df, found.sigma_df) <= 0 or found.noise < 0:
+            raise FileFormatError("it is damaged: standard errors do not fit together.")
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,12 +260,15 @@ class ManyInference:
     @classmethod
     def from_dict(cls, facts: dict[str, Any], outcomes: int, size: int) -> ManyInference:
         """Rebuild from `to_dict`, for some outcomes with an intercept and size - 1 coefficients each."""
-        found = {field.name: _read(facts[field.name]) for field in fields(cls)}
-        shapes = {"estimate": (outcomes, size), "std_err": (outcomes, size), "privacy_noise": (outcomes, size)}
-        for name, shape in (shapes | {"sigma": (outcomes,)}).items():
-            if not isinstance(found[name], Unavailable) and np.shape(found[name]) != shape:
-                raise ValueError(f"{name} has another size")
-        return cls(**found)
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("estimate", "std_err", "privacy_noise"), (outcomes, size))
+        shapes["sigma"] = (outcomes,)
+        missing = ("std_err", "sigma")
+        read = [_read_part(facts, f.name, shapes.get(f.name), missing=f.name in missing) for f in fields(cls)]
+        found = cls(*read)
+        errors = [part for part in (found.std_err, found.privacy_noise) if not isinstance(part, Unavailable)]
+        if any(part.min(initial=0.0) < 0 for part in errors) or found.df <= 0:
+            raise FileFormatError("it is damaged: standard errors do not fit together.")
+        return found
 
 
 def infer(released: ReleasedMoments, e: NormalEquations) -> Inference | Unavailable:
@@ -350,9 +359,9 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def _read(value: Any) -> Any:
-    if isinstance(value, dict):
+def _read_part(facts: dict[str, Any], name: str, shape: tuple[int, ...] | None, *, missing: bool = False) -> Any:
+    """A number, or numbers of a shape, of a document; or, where it may be missing, why it is."""
+    value = facts[name]
+    if missing and isinstance(value, dict):
         return Unavailable.from_dict(value)
-    if value is None:
-        return None
-    return np.array(value, dtype=float) if isinstance(value, list) else float(value)
+    return number(value) if shape is None else numbers(value, shape, name)

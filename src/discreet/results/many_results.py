@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from discreet.core import checks
+from discreet.core import checks, files
 from discreet.core.arrays import Floats
-from discreet.core.files import read_document, write_document
+from discreet.core.files import load_document, numbers, text, texts, write_document
 from discreet.core.later import Later
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT, derived
-from discreet.errors import DataError, FileFormatError, GuaranteeError, ParameterError
+from discreet.errors import DataError, GuaranteeError, ParameterError
 from discreet.privacy.certificate import Certificate
-from discreet.released.units import coefficient_unit
+from discreet.released.units import coefficient_unit, regressors
 from discreet.results.fitted import design_matrix
 from discreet.results.inference import ManyInference
 from discreet.results.summary import SIMULATION, Summary, number, promise, row_count
@@ -186,29 +186,31 @@ class ManyResults:
         """Save the models and their certificate as JSON with a SHA-256 digest, which finds damage, not forgery."""
         if self.certificate.simulation:
             raise GuaranteeError("These models come from a simulation, which promises no privacy: they are not saved.")
+        write_document(path, self._document())
+
+    def _document(self) -> dict[str, Any]:
         version = derived.format_version(self.certificate.domain)
         body = {"kind": "many results", "format_version": version, "certificate": self.certificate.to_dict()}
         facts = {"targets": list(self.targets), "names": list(self.names), "model": self.model, "rows": self.rows}
         numbers = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist(), "release": self.release}
-        write_document(path, body | facts | numbers | {"inference": self.inference.to_dict()})
+        return body | facts | numbers | {"inference": self.inference.to_dict()}
 
     @classmethod
     def load(cls, path: str | Path) -> ManyResults:
         """Load what `save` wrote."""
-        body = read_document(path, "many results", derived.VERSIONS)
-        certificate = Certificate.from_dict(body.get("certificate", {}))
-        try:
-            targets, names = tuple(map(str, body["targets"])), tuple(map(str, body["names"]))
-            coef, intercept = np.array(body["coef"], dtype=float), np.array(body["intercept"], dtype=float)
-            if coef.shape != (len(targets), len(names)) or intercept.shape != (len(targets),):
-                raise ValueError("coefficients do not fit their names")
-            facts, size = body["inference"], (len(targets), len(names) + 1)
-            known = "estimate" in facts
-            found = ManyInference.from_dict(facts, *size) if known else Unavailable.from_dict(facts)
-            rest = str(body["model"]), certificate, float(body["rows"])
-            return cls(targets, names, coef, intercept, *rest, Later.of(found), Later.of(str(body["release"])))
-        except (KeyError, TypeError, ValueError):
-            raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
+        return load_document(path, "many results", derived.VERSIONS, cls._from_document)
+
+    @classmethod
+    def _from_document(cls, body: dict[str, Any]) -> ManyResults:
+        certificate, targets = Certificate.from_dict(body["certificate"]), texts(body["targets"])
+        names = regressors(certificate.domain, texts(body["names"]), targets)
+        coef = numbers(body["coef"], (len(targets), len(names)))
+        facts, size = body["inference"], (len(targets), len(names) + 1)
+        known = "estimate" in facts
+        found = ManyInference.from_dict(facts, *size) if known else Unavailable.from_dict(facts)
+        rest = text(body["model"]), certificate, files.number(body["rows"])
+        facts = numbers(body["intercept"], (len(targets),)), *rest, Later.of(found), Later.of(text(body["release"]))
+        return cls(targets, names, coef, *facts)
 
     def __str__(self) -> str:
         return str(self.summary())

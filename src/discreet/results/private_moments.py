@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from discreet.core.files import read_json
 from discreet.domain.formula import released as released_formula
 from discreet.errors import ParameterError
-from discreet.privacy.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
-from discreet.results.glm_results import GLMResults
 from discreet.results.many_results import ManyResults
 from discreet.results.models import Selection, fit_equations, fit_many, select_variables
 from discreet.results.results import Results
@@ -69,12 +65,3 @@ class PrivateMoments(ReleasedMoments):
     def select(self, target: str, features: Sequence[str] | None = None) -> Selection:
         """The probability that each feature belongs to the model of the outcome; costs no privacy, as `fit`."""
         return select_variables(self, self.equations(target, features))
-
-
-def load_certificate(path: str | Path) -> Certificate:
-    """The certificate of a release of moments or of a model, by the kind that the file says it is."""
-    body = read_json(path)
-    kinds: dict[Any, Any] = {"model": GLMResults, "results": Results, "many results": ManyResults}
-    kind = body.get("kind") if isinstance(body, Mapping) else None
-    found: Certificate = kinds.get(kind, PrivateMoments).load(path).certificate
-    return found

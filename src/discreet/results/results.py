@@ -11,16 +11,16 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.files import read_document, write_document
+from discreet.core.files import load_document, number, numbers, text, texts, write_document
 from discreet.core.later import Later
 from discreet.core.unavailable import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.derived import VERSIONS, format_version
-from discreet.errors import FileFormatError, GuaranteeError, ParameterError
+from discreet.errors import GuaranteeError, ParameterError
 from discreet.privacy.certificate import Certificate
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.units import coefficient_unit, user_units
+from discreet.released.units import coefficient_unit, regressors, user_units
 from discreet.results.fitted import Fitted, design_matrix
 from discreet.results.inference import OLD_FILE, Inference, Test, infer
 
@@ -157,28 +157,29 @@ class Results(Fitted):
         """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery."""
         if self.certificate.simulation:
             raise GuaranteeError("This model comes from a simulation, which promises no privacy: it is not saved.")
+        write_document(path, self._document())
+
+    def _document(self) -> dict[str, Any]:
         version = format_version(self.certificate.domain)
         body = {"kind": "results", "format_version": version, "certificate": self.certificate.to_dict()}
         facts = {"target": self.target, "model": self.model, "names": list(self.names)}
         numbers = {"coef": self.coef.tolist(), "intercept": self.intercept, "rows": self.rows, "release": self.release}
-        write_document(path, body | facts | numbers | {"inference": self.inference.to_dict()})
+        return body | facts | numbers | {"inference": self.inference.to_dict()}
 
     @classmethod
     def load(cls, path: str | Path) -> Results:
         """Load what `save` wrote, by this version or an older one."""
-        body = read_document(path, "results", VERSIONS)
-        certificate = Certificate.from_dict(body.get("certificate", {}))
-        try:
-            names, coef = tuple(map(str, body["names"])), np.array(body["coef"], dtype=float)
-            if coef.shape != (len(names),):
-                raise ValueError("coefficients do not fit their names")
-            rows = None if body.get("rows") is None else float(body["rows"])
-            return cls(
-                str(body["target"]), names, coef, float(body["intercept"]), str(body["model"]), certificate,
-                _inference(body.get("inference"), len(names) + 1), rows, Later.of(str(body.get("release", ""))),
-            )  # fmt: skip
-        except (KeyError, TypeError, ValueError):
-            raise FileFormatError(f"{Path(path).name} is damaged: its parts do not fit together.") from None
+        return load_document(path, "results", VERSIONS, cls._from_document)
+
+    @classmethod
+    def _from_document(cls, body: dict[str, Any]) -> Results:
+        certificate, target = Certificate.from_dict(body["certificate"]), text(body["target"])
+        names = regressors(certificate.domain, texts(body["names"]), [target])
+        return cls(
+            target, names, numbers(body["coef"], (len(names),)), number(body["intercept"]), text(body["model"]),
+            certificate, _inference(body.get("inference"), len(names) + 1),
+            None if body.get("rows") is None else number(body["rows"]), Later.of(text(body.get("release", ""))),
+        )  # fmt: skip
 
 
 def _inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailable:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, get_args
 
 from discreet.core.checks import Neighbors, is_real
+from discreet.core.files import text, texts
 from discreet.core.rounding import up
 from discreet.errors import FileFormatError
 from discreet.privacy.laws import Alone, Law
@@ -30,6 +31,8 @@ class CoefficientEvent:
     """Numbers that may be 0."""
     optional: ClassVar[tuple[str, ...]] = ()
     """Numbers that may be missing."""
+    lists: ClassVar[tuple[str, ...]] = ("failures", "iterates", "root")
+    """Lists of numbers; all others are single ones."""
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
     """Words, and what they may be."""
 
@@ -63,7 +66,7 @@ class CoefficientEvent:
     def from_dict(cls, facts: dict[str, Any]) -> Self:
         """Rebuild an event from `to_dict`."""
         given = {field.name: facts[field.name] for field in fields(cls)}
-        words = {"design": tuple(map(str, given.pop("design"))), "target": str(given.pop("target"))}
+        words: dict[str, Any] = {"design": texts(given.pop("design")), "target": text(given.pop("target"))}
         neighbors = given.pop("neighbors")
         numbers = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
         if neighbors not in get_args(Neighbors) or not words["design"]:
@@ -84,6 +87,8 @@ class CoefficientEvent:
             return value in cls.choices[name]
         if value is None:
             return name in cls.optional
+        if isinstance(value, tuple) != (name in cls.lists):
+            return False
         values = value if isinstance(value, tuple) else (value,)
         if not all(is_real(v) and math.isfinite(v) for v in values):
             return False

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from discreet.core.files import number, texts
 from discreet.errors import FileFormatError
 from discreet.privacy import gdp
 
@@ -84,13 +85,13 @@ class Block:
     def from_dict(cls, facts: dict[str, Any]) -> Block:
         """Rebuild a block from `to_dict`."""
         statistic, layout = facts["statistic"], facts["layout"]
-        rows, columns = tuple(facts["rows"]), tuple(facts["columns"])
-        known = statistic in get_args(Statistic) and layout in get_args(Layout) and facts["sd"] > 0
+        rows, columns, sd = texts(facts["rows"]), texts(facts["columns"]), number(facts["sd"])
+        known = statistic in get_args(Statistic) and layout in get_args(Layout) and sd > 0
         needed = (statistic in ("squares", "counts") or rows) and (statistic in ("gram", "eigenvalue") or columns)
         twice = len(set(rows)) < len(rows) or len(set(columns)) < len(columns)
         if not known or not needed or twice:
             raise FileFormatError("A block of the release is of an unknown kind.")
-        return cls(statistic, rows, columns, float(facts["sd"]), layout)
+        return cls(statistic, rows, columns, sd, layout)
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ class GaussianEvent:
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> GaussianEvent:
         """Rebuild an event from `to_dict`."""
-        if not 0 < facts["mu"] <= gdp.LIMIT:
+        mu = number(facts["mu"])
+        if not 0 < mu <= gdp.LIMIT:
             raise FileFormatError("An event of the release lists a mu that no Gaussian noise has.")
-        return cls(float(facts["mu"]), tuple(Block.from_dict(block) for block in facts["blocks"]))
+        return cls(mu, tuple(Block.from_dict(block) for block in facts["blocks"]))

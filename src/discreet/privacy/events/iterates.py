@@ -29,6 +29,9 @@ MAX_POINTS = 10_000
 ACCOUNTANT = 1e-6
 """The relative error that dp-accounting is given; 1e-14 is added for what it cuts off (mathematics.md, 8.9)."""
 
+_MULTIPLIERS, _LEAST_RATE = (0.04, 1e6), 2.0**-21
+"""What curves are computed for; more noise counts as the most of it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DescentEvent(CoefficientEvent):
@@ -112,12 +115,20 @@ class BatchesEvent(DescentEvent):
     @property
     def law(self) -> Law:
         """The curve by privacy loss distributions, pessimistic."""
-        curve = sampled_curve(down(self.sd / self.clip), self.rate, self.steps)
+        multiplier = down(self.sd / self.clip)
+        if not self._is_accounted(multiplier):
+            return Alone(lambda epsilon: 1.0)
+        curve = sampled_curve(min(multiplier, _MULTIPLIERS[1]), self.rate, self.steps)
         return Alone(grouped(curve) if self.neighbors == "replace-one" else curve)
 
     def keeps(self) -> bool:
-        """Whether the rate is one."""
-        return self.rate <= 1 and self.steps == int(self.steps)
+        """Whether the rate is one, and there is an iterate for each step."""
+        return self.rate <= 1 and len(self.iterates) == self.steps * len(self.design)
+
+    def _is_accounted(self, multiplier: float) -> bool:
+        """Whether the accountant can tell the curve: for others it would need more memory than there is."""
+        whole = self.steps == int(self.steps) and self.steps <= MAX_POINTS
+        return whole and _MULTIPLIERS[0] <= multiplier and _LEAST_RATE <= self.rate <= 1
 
 
 @lru_cache(maxsize=64)

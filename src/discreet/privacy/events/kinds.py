@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet.core.checks import shown
 from discreet.errors import FileFormatError
 from discreet.privacy.events.coefficients import CoefficientEvent, PrintedEvent
 from discreet.privacy.events.gaussian import GaussianEvent
@@ -43,6 +44,6 @@ _MECHANISMS: dict[str, type[Event]] = {
 def event_from_dict(facts: dict[str, Any]) -> Event:
     """Rebuild an event of any kind from its `to_dict`."""
     mechanism = facts.get("mechanism")
-    if mechanism not in _MECHANISMS:
-        raise FileFormatError(f"Unknown mechanism {mechanism!r}; a newer discreet may know it.")
+    if not isinstance(mechanism, str) or mechanism not in _MECHANISMS:
+        raise FileFormatError(f"Unknown mechanism {shown(mechanism)}; a newer discreet may know it.")
     return _MECHANISMS[mechanism].from_dict(facts)

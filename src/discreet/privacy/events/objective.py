@@ -21,6 +21,7 @@ from scipy.special import ndtr
 
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors, is_real
+from discreet.core.files import number, text, texts
 from discreet.core.rounding import up
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import accounting
@@ -157,15 +158,15 @@ class ObjectiveEvent:
         """Rebuild an event from `to_dict`."""
         numbers = [facts[name] for name in ("norm", "modulus", "scale", "tolerance", "output")]
         known = facts["neighbors"] in get_args(Neighbors) and facts["noise"] in get_args(Noise)
-        if not known or not all(is_real(number) and 0 < number < math.inf for number in numbers):
+        if not known or not all(is_real(value) and 0 < value < math.inf for value in numbers) or not facts["design"]:
             raise FileFormatError("A perturbed objective of the release is of an unknown kind.")
-        declared = facts["declared"]
+        declared = None if facts["declared"] is None else tuple(map(number, facts["declared"]))
         if declared is not None and not (len(declared) == 2 and declared[0] > 0 and 0 <= declared[1] < 1):
             raise FileFormatError("A perturbed objective of the release declares what no stage can keep.")
         norm, modulus, scale, tolerance, output = map(float, numbers)
         return cls(
             loss_from_dict(facts["loss"]),
-            tuple(map(str, facts["design"])),
+            texts(facts["design"]),
             norm,
             modulus,
             scale,
@@ -173,8 +174,8 @@ class ObjectiveEvent:
             output,
             facts["neighbors"],
             facts["noise"],
-            None if declared is None else (float(declared[0]), float(declared[1])),
-            None if facts.get("target") is None else str(facts["target"]),
+            None if declared is None else (declared[0], declared[1]),
+            None if facts.get("target") is None else text(facts["target"]),
         )
 
 

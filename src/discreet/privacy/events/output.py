@@ -61,8 +61,10 @@ class OutputEvent(StagedEvent):
 
     def keeps(self) -> bool:
         """Whether tau covers the noise on X'X, too."""
+        if self.log_norm is None:
+            return False
         if self.shape == "isotropic":
-            return self.stretch >= 1 and super().keeps()
+            return self.stretch >= 1 and self.gram_sd is None and not self.root and super().keeps()
         if self.gram_sd is None or not self.failures[2] or len(self.root) != len(self.design) ** 2:
             return False
         needed = spectral_bound(len(self.design), self.gram_sd, self.failures[2])

@@ -89,7 +89,9 @@ class StagedEvent(CoefficientEvent):
         return self.penalty + self.least
 
     def keeps(self) -> bool:
-        """Whether R and the eigenvalue's change are what they must be."""
+        """Whether R and the eigenvalue's change are what they must be, and each release is listed with its noise."""
+        if (self.log_norm is None) != (self.norm_sd is None) or len(self.failures) != 3:
+            return False
         public = self.outcome + self.norm * _public_norm(self)
         released = math.inf
         if self.log_norm is not None and self.norm_sd is not None:

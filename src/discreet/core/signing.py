@@ -1,0 +1,253 @@
+"""Signatures of saved documents: who made a file, and that nobody changed it since.
+
+A digest finds damage, for whoever edits a file can compute it anew. A signature cannot be made without the private key
+of the custodian. It lies beside the document, in ``FILE.sig``: the document stays as it is, byte for byte, with its
+digest, so that programs that know nothing of signatures still read it. What is signed is the content, in one spelling,
+so a file that was only laid out anew is still signed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from discreet.core.files import (
+    KINDS,
+    atomic_write,
+    canonical,
+    kind_of,
+    load_document,
+    read_document,
+    read_json,
+    text,
+    write_document,
+)
+from discreet.errors import FileFormatError, ParameterError
+
+ENDING = ".sig"
+ALGORITHM = "Ed25519"
+PASSPHRASE = "DISCREET_KEY_PASSPHRASE"
+"""The environment variable that holds the passphrase of a private key."""
+
+_VERSIONS = (1,)
+_CONTEXT = b"discreet signature 1\n"
+"""Begins what is signed, so that a signature made for anything else is none here."""
+
+_UNSIGNED = "Not signed: whoever edits a file can compute its digest anew, so forgery cannot be excluded."
+
+Ask = Callable[[], str]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A signature as its file holds it.
+
+    Parameters
+    ----------
+    public_key : bytes
+        The key that it says it was made by.
+    value : bytes
+        The signature itself.
+    """
+
+    public_key: bytes
+    value: bytes
+
+    @property
+    def fingerprint(self) -> str:
+        """A name for the key: the SHA-256 of its 32 bytes."""
+        return fingerprint(self.public_key)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Signature:
+        """Read a signature's file."""
+        return load_document(path, "signature", _VERSIONS, cls._from_document)
+
+    @classmethod
+    def _from_document(cls, body: dict[str, Any]) -> Signature:
+        key, value = (base64.b64decode(text(body[name]), validate=True) for name in ("public_key", "value"))
+        if body["algorithm"] != ALGORITHM or (len(key), len(value)) != (32, 64):
+            raise FileFormatError(f"it is no signature by {ALGORITHM}.")
+        return cls(key, value)
+
+    def save(self, path: str | Path) -> None:
+        """Write the signature's file."""
+        key, value = (base64.b64encode(part).decode("ascii") for part in (self.public_key, self.value))
+        body = {"kind": "signature", "format_version": _VERSIONS[-1], "algorithm": ALGORITHM}
+        write_document(path, body | {"public_key": key, "value": value})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a signature is worth.
+
+    Parameters
+    ----------
+    status : {"verified", "signed", "unsigned", "forged", "other key", "unknown"}
+        By the key that was given; by the key that the signature names, which anyone could have made; not at all; of
+        other content; by another key than the one given; signed, and not checked, for the package is not installed.
+    words : str
+        The same in plain words.
+    key : str, optional
+        The fingerprint of the key that signed.
+    """
+
+    status: Literal["verified", "signed", "unsigned", "forged", "other key", "unknown"]
+    words: str
+    key: str | None = None
+
+
+def fingerprint(public_key: bytes) -> str:
+    """A name for a public key.
+
+    Examples
+    --------
+    >>> fingerprint(bytes(32))[:16]
+    'sha256:66687aadf'
+    """
+    return f"sha256:{hashlib.sha256(public_key).hexdigest()}"
+
+
+def beside(path: str | Path) -> Path:
+    """Where the signature of a document lies.
+
+    Examples
+    --------
+    >>> beside("people.release.json").name
+    'people.release.json.sig'
+    """
+    path = Path(path)
+    return path.with_name(path.name + ENDING)
+
+
+def new_keys(private: str | Path, public: str | Path, passphrase: str | None = None) -> str:
+    """Make a key pair: the private key in a file that only its owner may read; returns the fingerprint."""
+    ed25519, serialization = _package()
+    key = ed25519.Ed25519PrivateKey.generate()
+    hidden = serialization.NoEncryption()
+    if passphrase:
+        hidden = serialization.BestAvailableEncryption(passphrase.encode())
+    pem, form = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    with atomic_write(private, confidential=True) as file:
+        file.write(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, hidden))
+    with atomic_write(public) as file:
+        file.write(key.public_key().public_bytes(pem, form))
+    return fingerprint(key.public_key().public_bytes_raw())
+
+
+def sign(path: str | Path, key: str | Path, ask: Ask | None = None) -> Signature:
+    """Sign a saved document.
+
+    Parameters
+    ----------
+    path : path
+        The document.
+    key : path
+        A private Ed25519 key, in PEM.
+    ask : callable, optional
+        Gives the passphrase of the key, where it has one and the environment variable does not.
+    """
+    private = _private_key(Path(key), ask)
+    message = _message(path)
+    return Signature(private.public_key().public_bytes_raw(), private.sign(message))
+
+
+def verify(path: str | Path, key: str | Path | None = None, signature: str | Path | None = None) -> Verdict:
+    """What the signature of a document is worth.
+
+    Parameters
+    ----------
+    path : path
+        The document.
+    key : path, optional
+        The public key, in PEM, of whoever must have signed it. Without it, any key will do, which proves nothing.
+    signature : path, optional
+        Where the signature is; beside the document by default.
+    """
+    known = None if key is None else _public_key(Path(key))
+    place = beside(path) if signature is None else Path(signature)
+    if signature is None and not place.exists():
+        return Verdict("unsigned", _UNSIGNED)
+    given = Signature.load(place)
+    by = f"by the key {given.fingerprint}"
+    if known is not None and known != given.public_key:
+        return Verdict("other key", f"Signed {by}, which is another key than the one given.", given.fingerprint)
+    try:
+        ed25519, _ = _package()
+    except ParameterError as error:
+        return Verdict("unknown", f"Signed, it says, {by}, which was not checked. {error}", given.fingerprint)
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        ed25519.Ed25519PublicKey.from_public_bytes(given.public_key).verify(given.value, _message(path))
+    except InvalidSignature:
+        return Verdict("forged", f"The content is not what was signed {by}.", given.fingerprint)
+    if known is None:
+        words = f"Signed {by}. Anyone can make a key: it is proof only with --key and the custodian's public key."
+        return Verdict("signed", words, given.fingerprint)
+    return Verdict("verified", f"Signed {by}, the one given, and not changed since.", given.fingerprint)
+
+
+def _message(path: str | Path) -> bytes:
+    """The content of a document in one spelling, without its digest."""
+    body = read_json(path)
+    kind = kind_of(body)
+    if kind is None or kind not in KINDS or kind == "signature":
+        raise FileFormatError(f"{Path(path).name} is no document of discreet, and only those are signed.")
+    body = read_document(path, kind, (body.get("format_version"),))
+    return _CONTEXT + canonical({name: value for name, value in body.items() if name != "sha256"})
+
+
+def _private_key(path: Path, ask: Ask | None) -> Any:
+    ed25519, serialization = _package()
+    content = path.read_bytes()
+    passphrase = os.environ.get(PASSPHRASE)
+    try:
+        try:
+            key = serialization.load_pem_private_key(content, None)
+        except TypeError:  # it has a passphrase
+            if passphrase is None and ask is None:
+                raise ParameterError(f"{path.name} has a passphrase: give it in {PASSPHRASE}.") from None
+            passphrase = passphrase if passphrase is not None or ask is None else ask()
+            key = serialization.load_pem_private_key(content, (passphrase or "").encode())
+    except ParameterError:
+        raise
+    except Exception:  # a damaged key, or a wrong passphrase, fails in many ways
+        raise FileFormatError(
+            f"{path.name} is not a private key in PEM, is damaged, or has another passphrase. "
+            "`discreet sign --new-key NAME` makes one."
+        ) from None
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
+        raise FileFormatError(f"{path.name} is a key of another kind: signatures are made with {ALGORITHM} keys.")
+    return key
+
+
+def _public_key(path: Path) -> bytes:
+    ed25519, serialization = _package()
+    content = path.read_bytes()
+    if b"PRIVATE KEY" in content:
+        raise FileFormatError(f"{path.name} is a private key. Check with the public one, and keep this one secret.")
+    try:
+        key = serialization.load_pem_public_key(content)
+    except Exception:  # a damaged key fails in many ways
+        raise FileFormatError(f"{path.name} is not a public key in PEM, or is damaged.") from None
+    if not isinstance(key, ed25519.Ed25519PublicKey):
+        raise FileFormatError(f"{path.name} is a key of another kind: signatures are made with {ALGORITHM} keys.")
+    raw: bytes = key.public_bytes_raw()
+    return raw
+
+
+def _package() -> tuple[ModuleType, ModuleType]:
+    """The parts of the package that does the arithmetic, imported only when used."""
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise ParameterError('Signatures need the package cryptography: pip install "discreet[sign]"') from None
+    return ed25519, serialization

@@ -1,0 +1,112 @@
+"""Saved documents of every kind that carries a certificate, and what can be told of them from the file alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from discreet.core.files import kind_of, read_json
+from discreet.domain import CONSTANT, Numeric
+from discreet.errors import DiscreetError
+from discreet.privacy.certificate import Certificate, Finding
+from discreet.privacy.events.kinds import BlockEvent, Event
+from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.losses import Poisson
+from discreet.released.units import column_of
+from discreet.results.glm_results import GLMResults
+from discreet.results.many_results import ManyResults
+from discreet.results.private_moments import PrivateMoments
+from discreet.results.results import Results
+
+Saved = PrivateMoments | GLMResults | Results | ManyResults
+
+_LINKS = {
+    "logit": ("logistic",),
+    "log": ("Poisson",),
+    "identity": ("squared",),
+    "sign": ("smooth hinge", "quadratic hinge"),
+}
+"""The losses that models of each link are fitted by."""
+
+
+def load_saved(path: str | Path) -> Saved:
+    """A release of moments or a model, by the kind that the file says it is."""
+    kinds: dict[Any, Any] = {"model": GLMResults, "results": Results, "many results": ManyResults}
+    found: Saved = kinds.get(kind_of(read_json(path)), PrivateMoments).load(path)
+    return found
+
+
+def load_certificate(path: str | Path) -> Certificate:
+    """The certificate of a release of moments or of a model."""
+    return load_saved(path).certificate
+
+
+def check_saved(saved: Saved) -> list[Finding]:
+    """What `Certificate.check` finds, and whether the numbers in the file can come from the events that it lists."""
+    found = saved.certificate.check()
+    if isinstance(saved, PrivateMoments):
+        return found
+    try:
+        why = _unexplained(saved)
+    except (DiscreetError, KeyError):
+        why = "the certificate is about other columns"
+    return found if why is None else [*found, Finding("where the numbers come from", False, why)]
+
+
+def _unexplained(saved: GLMResults | Results | ManyResults) -> str | None:
+    """Why numbers in a file cannot come from the listed events, if they cannot."""
+    events = saved.certificate.events
+    if not events:
+        return "the file holds coefficients, and its certificate lists nothing that was computed from data"
+    targets = saved.targets if isinstance(saved, ManyResults) else (saved.target,)
+    for event in events:
+        if not isinstance(event, BlockEvent) and (why := _differs(saved, event, targets)) is not None:
+            return why
+    if isinstance(events[0], BlockEvent) and not _are_released(saved, targets):
+        return "the file holds coefficients of columns whose products are not listed"
+    if isinstance(saved, GLMResults) and isinstance(events[0], ObjectiveEvent):
+        return _stages(saved)
+    return None
+
+
+def _differs(saved: GLMResults | Results | ManyResults, event: Event, targets: tuple[str, ...]) -> str | None:
+    """How released coefficients differ from those that an event lists, if they do."""
+    domain = saved.certificate.domain
+    names = {*saved.names, CONSTANT} if domain.intercept else {*saved.names}
+    columns = {domain.entries[i].column for i in domain.indices(names)}  # of categories, a design may hold every level
+    listed = () if isinstance(event, BlockEvent) else event.design
+    if not names <= set(listed) or {domain.entries[i].column for i in domain.indices(listed)} != columns:
+        return "the file holds coefficients of other regressors than the certificate lists"
+    if isinstance(event, BlockEvent) or event.target is None:
+        return None
+    if [column_of(domain, event.target)] != [column_of(domain, t) for t in targets]:
+        return "the file holds coefficients for another outcome than the certificate lists"
+    return None
+
+
+def _are_released(saved: GLMResults | Results | ManyResults, targets: tuple[str, ...]) -> bool:
+    """Whether products of the regressors, and of these with each outcome, are listed."""
+    domain, blocks = saved.certificate.domain, saved.certificate.blocks
+    held = {name for block in blocks if block.statistic == "gram" for name in block.rows}
+    crossed = [block for block in blocks if block.statistic == "cross"]
+    for target in targets:
+        outcome = domain.entries[domain.target(target)].name
+        cross = {name for block in crossed if outcome in block.columns for name in block.rows}
+        if not set(saved.names) <= held or not (outcome in held or set(saved.names) <= cross):
+            return False
+    return True
+
+
+def _stages(saved: GLMResults) -> str | None:
+    """Why objectives cannot be those of a model, if they cannot: too few, or of another loss."""
+    events = [event for event in saved.certificate.events if isinstance(event, ObjectiveEvent)]
+    pilots = [event for event in events if event.declared is None]
+    if len(pilots) != len(saved.coef) or (len(events) > len(pilots)) != (saved.weights is not None):
+        return "the model has other linear predictors, or stages, than the certificate lists objectives"
+    if any(event.loss.name not in _LINKS[saved.link] for event in events):
+        return f"no {saved.kind} has the loss that the certificate lists"
+    column = saved.certificate.domain.columns[column_of(saved.certificate.domain, saved.target)]
+    limits = [event.loss.limit for event in events if isinstance(event.loss, Poisson)]
+    if isinstance(column, Numeric) and any(limit < column.high for limit in limits):
+        return "the certificate lists a loss for smaller counts than the outcome's bounds allow"
+    return None
