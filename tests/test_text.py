@@ -241,7 +241,7 @@ def test_reports(model):
 
 def test_what_a_file_says_in_its_own_words():
     """Methods, software and reasons are text of the file's author."""
-    gone = Unavailable.from_dict({"not\x1b released": f"Because\n{FORGED}."})
+    gone = Unavailable.from_dict({"not released": f"Because\x1b\n{FORGED}."})
     assert_safe(str(gone))
     assert_safe(repr(gone))
     with pytest.raises(NotReleasedError) as caught:
@@ -381,7 +381,7 @@ def test_a_file_with_a_digest_of_its_own_is_no_safer(run, folder):
 def test_on_a_terminal_the_only_sequences_are_colours(folder):
     environment = os.environ | {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "400"}
     for command in (COMMANDS["model"][:4], WRONG["no such target"]):
-        code = "from discreet.cli.app import main; main()"
+        code = "from discreet.cli import main; main()"
         arguments = [sys.executable, "-c", code, *map(str, command)]
         done = subprocess.run(arguments, capture_output=True, cwd=folder, env=environment, check=False)
         text = (done.stdout + done.stderr).decode()
