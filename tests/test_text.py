@@ -241,7 +241,7 @@ def test_reports(model):
 
 def test_what_a_file_says_in_its_own_words():
     """Methods, software and reasons are text of the file's author."""
-    gone = Unavailable.from_dict({"not released": f"Because\x1b\n{FORGED}."})
+    gone = Unavailable("not\x1b released", f"Because\n{FORGED}.")
     assert_safe(str(gone))
     assert_safe(repr(gone))
     with pytest.raises(NotReleasedError) as caught:
