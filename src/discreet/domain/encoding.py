@@ -47,10 +47,9 @@ class Encoder:
     def __init__(self, domain: Domain, *, clip: bool = True) -> None:
         self.domain = domain
         self._clip = clip
-        maps = [domain.map(entry.column) for entry in domain.entries]
-        self.centre: Floats = np.array([c for c, _ in maps])
-        self.half: Floats = np.array([h for _, h in maps])
-        counted = [self._is_counted(entry.column) for entry in domain.entries]
+        self.centre, self.half = domain.centre, domain.half
+        columns = {name for name in domain.positions if self._is_counted(name)}
+        counted = [entry.column in columns for entry in domain.entries]
         self.unit: Floats = np.where(counted, ONE, 1.0)
         self._scale = np.where(counted, 1.0, ONE / self.half)
         self._low, self._high = self._box()

@@ -32,7 +32,7 @@ from discreet.data.rows import Rows
 from discreet.data.sources import outcome_name
 from discreet.data.summing import threads
 from discreet.domain import CONSTANT, Domain, derived
-from discreet.domain.contrasts import every_level, lift
+from discreet.domain.domain import every_level, lift
 from discreet.errors import DomainError, ParameterError
 from discreet.gate.objective import Stages, Task, release_minimisers
 from discreet.gate.session import Session, promised

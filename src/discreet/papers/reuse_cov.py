@@ -14,7 +14,7 @@ from discreet.data.moments import Moments, outcome_names
 from discreet.data.public_outcomes import PublicOutcomes
 from discreet.data.unread import Unread
 from discreet.domain import Domain
-from discreet.domain.contrasts import every_level
+from discreet.domain.domain import every_level
 from discreet.errors import ParameterError
 from discreet.gate.outcomes import OutcomesWant, Sampled, release_events, release_outcomes
 from discreet.models.asked import Asked
