@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.progress import Progress
+from discreet.core.jobs import Progress
 from discreet.data.inputs import design_names, feature_names
 from discreet.data.moments import Moments
 from discreet.domain import Domain, derived

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.core.progress import Progress, as_progress
+from discreet.core.jobs import Progress, as_progress
 from discreet.data.inputs import (
     as_features,
     as_outcome,

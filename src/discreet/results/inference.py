@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special, stats
 
 from discreet.core.arrays import Floats
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments

@@ -12,8 +12,7 @@ import pyarrow as pa
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.files import read_document, write_document
-from discreet.core.later import Later
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT, derived
 from discreet.errors import DataError, FileFormatError, GuaranteeError, ParameterError
 from discreet.privacy.certificate import Certificate
