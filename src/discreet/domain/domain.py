@@ -330,16 +330,19 @@ class Domain:
     @cached_property
     def centre(self) -> Floats:
         """The centre c of each coordinate, read-only; see `map`."""
-        return self._by_coordinate(0)
+        centre: Floats = self._maps[0]
+        return centre
 
     @cached_property
     def half(self) -> Floats:
         """The half-width h of each coordinate, read-only; see `map`."""
-        return self._by_coordinate(1)
+        half: Floats = self._maps[1]
+        return half
 
-    def _by_coordinate(self, part: int) -> Floats:
-        maps = {column: self.map(column)[part] for column in self.positions}
-        numbers = np.array([maps[entry.column] for entry in self.entries])
+    @cached_property
+    def _maps(self) -> Floats:
+        maps = {column: self.map(column) for column in self.positions}
+        numbers = np.array(list(zip(*(maps[entry.column] for entry in self.entries), strict=True)))
         numbers.flags.writeable = False
         return numbers
 
