@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet import DiscreetWarning, DPLinearRegression, Moments, Results, release
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.data.histogram import Histogram
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.common import report
 
 from discreet import DiscreetWarning
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.privacy import gdp
 from experiments import study
 from experiments.coverage import EPSILONS, MU, ROUTES, Table, fits

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.common import report
 
 from discreet import plan
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from experiments import study
 from experiments.coverage import DELTA, Table
 from experiments.populations import DESIGNS, Population, population

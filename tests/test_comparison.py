@@ -13,8 +13,7 @@ from scipy import stats
 from small_table import people
 
 from discreet import Domain, DPLinearRegression, Moments, PrivateMoments, compare, release
-from discreet.core.later import Later
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Later, Unavailable
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.privacy import gdp
 from discreet.results.comparison import SAME_RELEASE, UNKNOWN_RELEASE

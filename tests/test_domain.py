@@ -1,6 +1,7 @@
 """Domains: the short forms people write, what they mean, and every way to get them wrong."""
 
 import datetime as dt
+import itertools
 import json
 import math
 import pickle
@@ -293,6 +294,41 @@ def test_round_trips(domain):
         assert [type(x) for c in copy.columns.values() for x in getattr(c, "levels", ())] == [
             type(x) for c in domain.columns.values() for x in getattr(c, "levels", ())
         ]
+
+
+@each_domain
+def test_what_follows_from_the_facts_is_found_once_and_stays_out_of_pickles(domain):
+    fresh = pickle.loads(pickle.dumps(domain))
+    before = pickle.dumps(fresh)
+    names = [entry.name for entry in fresh.entries]
+    assert [fresh.column_of[name] for name in names] == [entry.column for entry in fresh.entries]
+    maps = list(zip(fresh.centre.tolist(), fresh.half.tolist(), strict=True))
+    assert maps == [fresh.map(entry.column) for entry in fresh.entries]
+    for chosen in (tuple(names), tuple(names[:1]), ()):
+        assert fresh.norms[chosen] == fresh.norm_squared(fresh.indices(chosen))
+    with pytest.raises(ValueError, match="read-only"):
+        fresh.half[0] = 2.0
+    fresh.design(fresh.columns)
+    fresh.exclusive(range(len(names)))
+    assert fresh.norms is fresh.norms
+    assert fresh.centre is fresh.centre
+    assert pickle.dumps(fresh) == before
+    assert (fresh, hash(fresh), repr(fresh)) == (domain, hash(domain), repr(domain))
+
+
+@each_domain
+def test_a_selection_is_the_domain_that_its_facts_make(domain):
+    """Facts of a selection were checked with the domain, and are not checked again."""
+    for size in range(1, len(domain.columns) + 1):
+        for names in itertools.permutations(domain.columns, size) if size <= 2 else [list(domain.columns)[:size]]:
+            chosen = domain.select(names)
+            assert chosen == Domain.from_dict(chosen.to_dict())
+            assert list(chosen.columns) == list(names)
+
+
+def test_an_empty_selection_is_refused(people):
+    with pytest.raises(DomainError, match="at least one column"):
+        people.select([])
 
 
 def test_every_domain_differs_from_the_others():

@@ -13,7 +13,7 @@ from experiments.populations import Population, population
 from scipy import stats
 
 from discreet import AdaSSP, Domain, DPLinearRegression, Moments, Results, release
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 from discreet.released.solve.debiased import debiased, through_noise

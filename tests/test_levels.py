@@ -10,7 +10,7 @@ from experiments import levels
 from scipy import stats
 
 from discreet import Domain, DPLinearRegression, Moments, ReuseCov, release
-from discreet.domain import contrasts
+from discreet.domain.domain import every_level, lift
 from discreet.domain.encoding import ONE, Encoder
 from discreet.gate.entropy import NO_NOISE
 from discreet.released.solve.debiased import along_noise, debiased, resolvent, through_noise
@@ -33,7 +33,7 @@ def moments(table):
 
 def names_of(domain, features):
     design = [domain.entries[i].name for i in domain.design(features)]
-    return design, contrasts.every_level(domain, features, design)
+    return design, every_level(domain, features, design)
 
 
 # ---------------------------------------------------------------- algebra
@@ -53,7 +53,7 @@ def test_released_coordinates_are_a_linear_function_of_the_regressors(table):
         design, full = names_of(domain, features)
         assert len(full) == len(design) + sum(name in levels.SHARES for name in features)
         z, x = A[:, domain.indices(full)] / ONE, A[:, domain.indices(design)] / ONE
-        assert np.array_equal(z, x @ contrasts.lift(domain, full, design).T)
+        assert np.array_equal(z, x @ lift(domain, full, design).T)
 
 
 def test_models_without_a_constant_and_products_have_no_level_more():
@@ -115,7 +115,7 @@ def test_fits_do_not_depend_on_which_level_is_the_first(moments):
 def lifted(rng):
     """L with orthonormal columns for two categories, and variances with known zeros."""
     design, full = names_of(levels.PEOPLE, ["age", "sex", "region"])
-    L = contrasts.lift(levels.PEOPLE, full, design)
+    L = lift(levels.PEOPLE, full, design)
     Q = np.linalg.solve(np.linalg.cholesky(L.T @ L), L.T).T
     assert pytest.approx(np.eye(len(design)), abs=1e-12) == Q.T @ Q
     known = levels.PEOPLE.exclusive(levels.PEOPLE.indices(full))

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from discreet import Domain, ManyResults, Moments, ReuseCov, release
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
 from discreet.released.equations import normal_equations
 from discreet.results.inference import infer_many

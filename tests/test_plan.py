@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from discreet import AdaSSP, Domain, DPLinearRegression, Moments, formula, plan
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.data.histogram import Histogram
 from discreet.errors import DiscreetError, ParameterError
 from discreet.papers.registry import METHODS

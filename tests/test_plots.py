@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.container import ErrorbarContainer
 
 from discreet import compare
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.results.plots import HIDDEN, budget_plot, budget_shares, coefficient_plot, noise_plot, signal_to_noise
 from discreet.results.plots.releases import reach
 from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, short, svg

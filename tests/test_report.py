@@ -16,7 +16,7 @@ from fitted import MAKERS, ODD, case
 from matplotlib.image import imread
 
 from discreet import Results
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.errors import ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee

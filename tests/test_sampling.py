@@ -21,7 +21,7 @@ from discreet import (
     Results,
     SubsampleAggregate,
 )
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.errors import DataError, FileFormatError, GuaranteeError, NotReleasedError, ParameterError
 from discreet.gate import descent
 from discreet.gate.entropy import NO_NOISE

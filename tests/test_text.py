@@ -35,7 +35,7 @@ from discreet import (
     release,
 )
 from discreet.core.files import digest
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.domain.columns import Numeric
 from discreet.domain.schema import blank_schema
 from discreet.errors import DiscreetError, DiscreetWarning, NotReleasedError, ParameterError, printable

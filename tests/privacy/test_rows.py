@@ -20,8 +20,8 @@ from tables import full_text
 from discreet import NAPP, Domain, DPLinearRegression, Moments
 from discreet.data.inputs import as_features, as_outcome
 from discreet.data.sources import open_source
-from discreet.domain.arrow_columns import decimals
 from discreet.domain.encoding import Encoder
+from discreet.domain.values import decimals
 from discreet.errors import DataError, DiscreetError
 from discreet.models.many_inputs import as_outcomes, join_many
 from discreet.models.outcome import codes, declared_classes

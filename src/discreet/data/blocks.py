@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.progress import Progress
+from discreet.core.arrays import Floats
+from discreet.core.jobs import Progress
 from discreet.data.sources import open_source
 from discreet.data.summing import EXACT_ROWS, Done, Shared, in_threads, threads
 from discreet.domain import Domain
-from discreet.domain.encoding import Encoder, Floats
+from discreet.domain.encoding import Encoder
 from discreet.errors import DataError
 
 Ints = NDArray[np.int64]

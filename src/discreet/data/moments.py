@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.core.files import atomic_write, reading, refuse_special, texts
-from discreet.core.progress import Progress, as_progress
+from discreet.core.jobs import Progress, as_progress
 from discreet.data.sources import open_source
 from discreet.data.summing import LIMB, Ints, Layout, Sampler, Total, carry, sum_up, threads
 from discreet.domain import LATTICE_BITS, Domain, derived
-from discreet.domain.encoding import Floats
 from discreet.errors import FileFormatError, ParameterError
 
 _SMALL = 1 << (62 - LIMB - 1)

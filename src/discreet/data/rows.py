@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from discreet.core.progress import Progress
-from discreet.core.threads import one_thread
+from discreet.core.arrays import Floats
+from discreet.core.jobs import Progress, one_thread
 from discreet.data.sources import Source, open_source
 from discreet.data.summing import Done, Shared, in_threads, threads
 from discreet.domain import Domain, Numeric
-from discreet.domain.encoding import ONE, Encoder, Floats
+from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError
 from discreet.privacy.losses import Loss
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core import checks
-from discreet.core.progress import Progress
-from discreet.core.threads import one_thread
+from discreet.core.arrays import Floats
+from discreet.core.jobs import Progress, one_thread
 from discreet.data.sources import Source
 from discreet.domain import LATTICE_BITS
-from discreet.domain.encoding import Encoder, Floats
+from discreet.domain.encoding import Encoder
 from discreet.errors import ParameterError
 
 Ints = NDArray[np.int64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from discreet.core.progress import Progress, as_progress
+from discreet.core.jobs import Progress, as_progress
 from discreet.data.sources import open_source
 from discreet.data.sources.arrow import StreamSource
 from discreet.data.summing import EXACT_ROWS, Done, Shared, in_threads, threads

@@ -76,7 +76,7 @@ class Numeric:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
         if self.factors:
-            return product_dict(self.factors)
+            return _product_dict(self.factors)
         bounds: dict[str, Any] = {}
         for key, value in (("low", self.low), ("high", self.high)):
             if math.isfinite(value):
@@ -118,7 +118,7 @@ class Categorical:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
-        return product_dict(self.factors) if self.factors else {"levels": list(self.levels)}
+        return _product_dict(self.factors) if self.factors else {"levels": list(self.levels)}
 
 
 Column = Numeric | Categorical
@@ -133,7 +133,7 @@ class Factor:
     power: int = 1
 
 
-def product_dict(factors: tuple[Factor, ...]) -> dict[str, Any]:
+def _product_dict(factors: tuple[Factor, ...]) -> dict[str, Any]:
     """A JSON-ready description of a derived column: each factor with its own public facts."""
     return {"product": [{"column": f.column, "power": f.power} | f.spec.to_dict() for f in factors]}
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.domain.columns import Categorical, Column, Factor, Numeric, parse_column
 from discreet.errors import DiscreetError, DomainError, ParameterError
 
@@ -102,7 +103,7 @@ def _range(numbers: Sequence[Factor]) -> tuple[float, float]:
     return low, high
 
 
-def _power(x: NDArray[np.float64], power: int) -> NDArray[np.float64]:
+def _power(x: Floats, power: int) -> Floats:
     """Powers by repeated multiplication, the same for every memory layout."""
     result = x
     for _ in range(power - 1):
@@ -204,7 +205,7 @@ def refuse_outcomes(
 
 def number(
     column: Column, values: Mapping[str, NDArray[Any]], finite: Callable[[str, NDArray[Any]], None], *, clip: bool
-) -> NDArray[np.float64]:
+) -> Floats:
     """The product of a column's numbers, each first clipped to its bounds and checked by `finite`."""
     result: Any = 1.0
     for factor in column.factors:

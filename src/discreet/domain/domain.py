@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -12,10 +13,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from discreet.core import checks
-from discreet.domain import contrasts, derived
+from discreet.core.arrays import Bools, Floats
+from discreet.domain import derived
 from discreet.domain.columns import (
     Categorical,
     Column,
+    Factor,
     Numeric,
     bounded_columns,
     norm_columns_of,
@@ -30,6 +33,11 @@ LATTICE_BITS = 20
 CONSTANT = "(intercept)"
 """Name of the column of ones."""
 
+_EMPTY = (
+    "A domain needs bounds for at least one column, for example Domain({'age': (18, 90)}). "
+    "`discreet schema init FILE` writes a form to fill in."
+)
+
 
 class Entry(NamedTuple):
     """One coordinate of an encoded row: a number, or one level of a category."""
@@ -37,6 +45,24 @@ class Entry(NamedTuple):
     name: str
     column: str
     level: int | None
+
+
+class _Parts(NamedTuple):
+    """What a column is made of: names of numbers with their powers, of categories with how many levels each has."""
+
+    numbers: tuple[tuple[str, int], ...]
+    categories: dict[str, int]
+
+
+class _Norms(dict[tuple[str, ...], float]):
+    """Squared norms of coordinates of a domain, by their names; each is computed once."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+
+    def __missing__(self, names: tuple[str, ...]) -> float:
+        value = self[names] = self._domain.norm_squared(self._domain.indices(names))
+        return value
 
 
 @dataclass(frozen=True, init=False)
@@ -73,7 +99,6 @@ class Domain:
     norm_columns: tuple[str, ...]
     intercept: bool
     missing: Literal["error", "drop"]
-    _ball: frozenset[str]
 
     def __init__(
         self,
@@ -85,26 +110,27 @@ class Domain:
         missing: Literal["error", "drop"] = "error",
     ) -> None:
         if not isinstance(columns, Mapping) or not columns:
-            raise DomainError(
-                "A domain needs bounds for at least one column, for example Domain({'age': (18, 90)}). "
-                "`discreet schema init FILE` writes a form to fill in."
-            )
+            raise DomainError(_EMPTY)
         parsed = {str(name): parse_column(str(name), spec) for name, spec in columns.items()}
         if len(parsed) < len(columns):
             raise DomainError("Two columns have the same name once it is written as text. Rename one of them.")
         ball = norm_columns_of(parsed, data_norm, norm_columns)
-        object.__setattr__(self, "_ball", frozenset(ball))
+        shortened = set(ball)
         for name, column in parsed.items():
             if not name or name == CONSTANT:
                 raise DomainError(f"{name!r} cannot be the name of a column.")
-            column.check(name, in_ball=name in self._ball)
-        object.__setattr__(self, "columns", parsed)
-        object.__setattr__(self, "data_norm", None if data_norm is None else float(data_norm))
-        object.__setattr__(self, "norm_columns", ball)
-        object.__setattr__(self, "intercept", bool(checks.choice("intercept", intercept, (True, False))))
-        object.__setattr__(self, "missing", checks.choice("missing", missing, ("error", "drop")))
-        self._check_entries()
+            column.check(name, in_ball=name in shortened)
+        checks.choice("intercept", intercept, (True, False))
+        checks.choice("missing", missing, ("error", "drop"))
+        self._hold(parsed, None if data_norm is None else float(data_norm), ball, bool(intercept), missing)
+        if (twice := checks.repeated([entry.name for entry in self.entries])) is not None:
+            raise DomainError(f"Two columns would both be shown as {twice!r}. Rename one of them.")
         _ = self.inputs
+
+    def _hold(self, *facts: Any) -> None:
+        """Set the facts, once they are checked."""
+        for field, value in zip(fields(self), facts, strict=True):
+            object.__setattr__(self, field.name, value)
 
     @classmethod
     def from_bounds(
@@ -175,14 +201,13 @@ class Domain:
         """The domain of some of the columns, in the given order."""
         names = list(names)
         kept = self.require(names)
-        ball = [name for name in self.norm_columns if name in kept]
-        return Domain(
-            {name: self.columns[name] for name in names},
-            data_norm=self.data_norm if ball else None,
-            norm_columns=ball or None,
-            intercept=self.intercept,
-            missing=self.missing,
-        )
+        if not names:
+            raise DomainError(_EMPTY)
+        ball = tuple(name for name in self.norm_columns if name in kept)
+        columns = {name: self.columns[name] for name in names}
+        chosen = object.__new__(Domain)
+        chosen._hold(columns, self.data_norm if ball else None, ball, self.intercept, self.missing)
+        return chosen
 
     def require(self, names: Iterable[str]) -> set[str]:
         """Refuse names that are repeated or unknown."""
@@ -213,10 +238,6 @@ class Domain:
                 entries += [Entry(f"{name}[{level}]", name, i) for i, level in enumerate(column.levels)]
         return tuple(entries)
 
-    def _check_entries(self) -> None:
-        if (twice := checks.repeated([entry.name for entry in self.entries])) is not None:
-            raise DomainError(f"Two columns would both be shown as {twice!r}. Rename one of them.")
-
     @cached_property
     def positions(self) -> dict[str, list[int]]:
         """Where each column stands in an encoded row."""
@@ -226,9 +247,28 @@ class Domain:
         return places
 
     def design(self, features: Sequence[str]) -> list[int]:
-        """Coordinates of the regressors: the constant, numbers, and every level of a category but the first."""
+        """Coordinates of the regressors: the constant, numbers, and every level of a category but the first.
+
+        None is a combination of the others. A cell of a category is known by the set T of its categories that are not
+        at their first level. Columns with the same numbers in them are looked at together, those of fewer categories
+        first; a cell is left out if its T is a subset of the categories of an earlier column, for it is then a
+        combination of that column's cells. The constant counts as a column without categories, so a category leaves
+        out its first level; ``age:region`` does so beside ``age``, and has all levels without it.
+        """
         self.require(features)
-        return contrasts.design(self, features)
+        spanned: dict[Any, list[frozenset[str]]] = {(): [frozenset()]}
+        kept: dict[str, list[int]] = {}
+        for name in sorted(features, key=lambda name: len(self._parts[name].categories)):
+            numbers, categories = self._parts[name]
+            earlier = spanned.setdefault(numbers, [])
+            cells = zip(self.positions[name], _cells(categories), strict=True)
+            kept[name] = [place for place, T in cells if not any(column >= T for column in earlier)]
+            earlier.append(frozenset(categories))
+        return ([0] if self.intercept else []) + [place for name in features for place in kept[name]]
+
+    @cached_property
+    def _parts(self) -> dict[str, _Parts]:
+        return {name: _parts(name, column) for name, column in self.columns.items()}
 
     def target(self, name: str) -> int:
         """Coordinate of an outcome: a number, one named level, or the second level of a two-level category."""
@@ -244,9 +284,25 @@ class Domain:
             )
         return places[1]
 
-    def exclusive(self, indices: Sequence[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def exclusive(self, indices: Sequence[int]) -> Bools:
         """Which pairs of coordinates are at different levels of one category, so that their product is always 0."""
-        return contrasts.exclusive(self, indices)
+        levels: dict[str, Any] = {}
+        for i, place in enumerate(indices):
+            entry = self.entries[place]
+            if entry.level is not None:
+                sizes = self._parts[entry.column].categories
+                at = np.unravel_index(entry.level, tuple(sizes.values()))
+                for name, level in zip(sizes, at, strict=True):
+                    levels.setdefault(name, np.full(len(indices), -1))[i] = level
+        pairs = np.zeros((len(indices), len(indices)), dtype=bool)
+        for held in levels.values():
+            pairs |= (held[:, None] != held) & (held[:, None] >= 0) & (held >= 0)
+        return pairs
+
+    @cached_property
+    def column_of(self) -> dict[str, str]:
+        """The column of each coordinate by name: ``"sex"`` for ``"sex[M]"``."""
+        return {entry.name: entry.column for entry in self.entries}
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -266,6 +322,29 @@ class Domain:
         if not self.intercept:
             return 0.0, max(abs(spec.low), abs(spec.high))
         return spec.low / 2 + spec.high / 2, spec.high / 2 - spec.low / 2
+
+    @cached_property
+    def _ball(self) -> frozenset[str]:
+        return frozenset(self.norm_columns)
+
+    @cached_property
+    def centre(self) -> Floats:
+        """The centre c of each coordinate, read-only; see `map`."""
+        centre: Floats = self._maps[0]
+        return centre
+
+    @cached_property
+    def half(self) -> Floats:
+        """The half-width h of each coordinate, read-only; see `map`."""
+        half: Floats = self._maps[1]
+        return half
+
+    @cached_property
+    def _maps(self) -> Floats:
+        maps = {column: self.map(column) for column in self.positions}
+        numbers = np.array(list(zip(*(maps[entry.column] for entry in self.entries), strict=True)))
+        numbers.flags.writeable = False
+        return numbers
 
     def norm_squared_lattice(self, indices: Iterable[int]) -> int:
         """Largest squared norm of the given coordinates of a rounded row, in lattice units, exactly.
@@ -288,6 +367,11 @@ class Domain:
         """`norm_squared_lattice` in units of the mapped columns."""
         return math.ldexp(float(self.norm_squared_lattice(indices)), -2 * LATTICE_BITS)
 
+    @cached_property
+    def norms(self) -> Mapping[tuple[str, ...], float]:
+        """`norm_squared` of coordinates by their names."""
+        return _Norms(self)
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{n!r}: {c.short()}" for n, c in list(self.columns.items())[:8])
         more = ", ..." if len(self.columns) > 8 else ""
@@ -304,6 +388,54 @@ class Domain:
     def _facts(self) -> tuple[Any, ...]:
         """What makes two domains the same; the order of the columns does, for it is that of encoded rows."""
         return tuple(self.columns.items()), self.data_norm, self.norm_columns, self.intercept, self.missing
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The facts alone: what follows from them is found again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def _parts(name: str, column: Column) -> _Parts:
+    factors = column.factors or (Factor(name, column),)
+    numbers = tuple(sorted((f.column, f.power) for f in factors if isinstance(f.spec, Numeric)))
+    return _Parts(numbers, {f.column: len(f.spec.levels) for f in factors if isinstance(f.spec, Categorical)})
+
+
+def _cells(categories: Mapping[str, int]) -> Iterator[frozenset[str]]:
+    """Which of the categories are not at their first level, cell by cell."""
+    for levels in itertools.product(*map(range, categories.values())):
+        yield frozenset(name for name, level in zip(categories, levels, strict=True) if level)
+
+
+# -------------------------------------------------------------------- every level of a category
+
+
+def every_level(domain: Domain, features: Sequence[str], design: Sequence[str]) -> tuple[str, ...]:
+    """The design with the first level of plain categories too, beside a constant; a row's norm has the same bound.
+
+    None of the levels is then special: an estimate need not depend on which of them is called the first.
+    """
+    if not design or design[0] != CONSTANT:
+        return tuple(design)
+    plain = [name for name in features if isinstance(domain.columns[name], Categorical)]
+    names = {domain.entries[domain.positions[name][0]].name for name in plain if not domain.columns[name].factors}
+    return tuple(entry.name for entry in domain.entries if entry.name in names.union(design))
+
+
+def lift(domain: Domain, full: Sequence[str], design: Sequence[str]) -> Floats:
+    """L with z = L x: the coordinates of `every_level`, or some of them, from those of the design.
+
+    A first level is the constant less the other levels. Coefficients c of z are L'c of x, against the first levels.
+    """
+    place = {name: i for i, name in enumerate(design)}
+    L = np.zeros((len(full), len(design)))
+    for row, name in zip(L, full, strict=True):
+        if name in place:
+            row[place[name]] = 1.0
+        else:
+            others = domain.positions[domain.column_of[name]][1:]
+            row[[place[domain.entries[i].name] for i in others]] = -1.0
+            row[0] = 1.0
+    return L
 
 
 __all__ = ["CONSTANT", "LATTICE_BITS", "Categorical", "Domain", "Entry", "Numeric"]

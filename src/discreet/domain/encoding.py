@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.core.rounding import ROOM, down
 from discreet.domain import derived
-from discreet.domain.columns import Column
-from discreet.domain.domain import LATTICE_BITS, Domain, Numeric
+from discreet.domain.columns import Column, Numeric
+from discreet.domain.domain import LATTICE_BITS, Domain
 from discreet.errors import MISSING, DataError
 
-Floats = NDArray[np.float64]
 ONE = float(1 << LATTICE_BITS)
 _MAX = np.finfo(float).max
 _HUGE = 2.0**480
-STRETCH = 8192
+_STRETCH = 8192
 
 
 class Encoder:
@@ -48,10 +48,9 @@ class Encoder:
     def __init__(self, domain: Domain, *, clip: bool = True) -> None:
         self.domain = domain
         self._clip = clip
-        maps = [domain.map(entry.column) for entry in domain.entries]
-        self.centre: Floats = np.array([c for c, _ in maps])
-        self.half: Floats = np.array([h for _, h in maps])
-        counted = [self._is_counted(entry.column) for entry in domain.entries]
+        self.centre, self.half = domain.centre, domain.half
+        columns = {name for name in domain.positions if self._is_counted(name)}
+        counted = [entry.column in columns for entry in domain.entries]
         self.unit: Floats = np.where(counted, ONE, 1.0)
         self._scale = np.where(counted, 1.0, ONE / self.half)
         self._low, self._high = self._box()
@@ -98,7 +97,7 @@ class Encoder:
         levels[np.arange(len(A)), cells] = ONE if self._is_counted(name) else self._product(column, values)
 
     def _product(self, column: Column, values: Mapping[str, NDArray[Any]]) -> Floats:
-        return derived.number(column, values, refuse_non_finite, clip=self._clip)
+        return derived.number(column, values, _refuse_non_finite, clip=self._clip)
 
     def centred(self, A: Floats) -> None:
         """Turn a batch of numbers x into x - c."""
@@ -136,15 +135,15 @@ class Encoder:
 
     def _refuse_non_finite(self, A: Floats) -> None:
         for i, entry in enumerate(self.domain.entries):
-            refuse_non_finite(entry.column, A[:, i])
+            _refuse_non_finite(entry.column, A[:, i])
 
 
 def _by_row(operation: Callable[..., Floats], A: Floats, *vectors: Floats) -> None:
     """Apply an operation with vectors to every row, in place.
 
-    numpy buffers vectors shorter than STRETCH, at twice the time or more, so short rows are taken several at a time.
+    numpy buffers vectors shorter than _STRETCH, at twice the time or more, so short rows are taken several at a time.
     """
-    k = -(-STRETCH // A.shape[1])
+    k = -(-_STRETCH // A.shape[1])
     whole = len(A) // k * k if A.flags.c_contiguous else 0
     if whole:
         stretches = A[:whole].reshape(-1, k * A.shape[1])
@@ -152,7 +151,7 @@ def _by_row(operation: Callable[..., Floats], A: Floats, *vectors: Floats) -> No
     operation(A[whole:], *vectors, out=A[whole:])
 
 
-def refuse_non_finite(name: str, values: NDArray[Any]) -> None:
+def _refuse_non_finite(name: str, values: NDArray[Any]) -> None:
     """Refuse numbers that are missing or infinite, naming the column only."""
     if not np.isfinite(values).all():
         kind = "missing values (NaN)" if np.isnan(values).any() else "infinite values"

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.progress import as_progress
+from discreet.core.jobs import as_progress, one_thread
 from discreet.core.rounding import down
-from discreet.core.threads import one_thread
 from discreet.data.blocks import block_sums
 from discreet.data.rows import Rows
 from discreet.data.unread import Unread

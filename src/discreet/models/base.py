@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.progress import Progress
+from discreet.core.jobs import Progress
 from discreet.data.inputs import design_names, feature_names
 from discreet.data.moments import Moments
 from discreet.domain import Domain, derived
-from discreet.domain.contrasts import every_level
+from discreet.domain.domain import every_level
 from discreet.errors import ParameterError
 from discreet.gate.moments import Want, release_blocks, release_wants
 from discreet.models.asked import Asked

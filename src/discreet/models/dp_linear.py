@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core import checks
-from discreet.core.progress import Progress
+from discreet.core.jobs import Progress
 from discreet.data.histogram import Histogram
 from discreet.data.inputs import design_names
 from discreet.data.moments import Moments

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.core.progress import Progress, as_progress
+from discreet.core.jobs import Progress, as_progress
 from discreet.data.inputs import (
     as_features,
     as_outcome,
@@ -32,7 +32,7 @@ from discreet.data.rows import Rows
 from discreet.data.sources import outcome_name
 from discreet.data.summing import threads
 from discreet.domain import CONSTANT, Domain, derived
-from discreet.domain.contrasts import every_level, lift
+from discreet.domain.domain import every_level, lift
 from discreet.errors import DomainError, ParameterError
 from discreet.gate.objective import Stages, Task, release_minimisers
 from discreet.gate.session import Session, promised

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.core.progress import Progress
+from discreet.core.jobs import Progress
 from discreet.data.inputs import (
     as_features,
     as_outcome,

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.later import Later
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Later, Unavailable
 from discreet.data.inputs import design_names
 from discreet.domain import CONSTANT, Domain, Numeric, derived
 from discreet.errors import ParameterError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from discreet.core import checks
-from discreet.core.progress import Progress, as_progress
+from discreet.core.jobs import Progress, as_progress
 from discreet.core.rounding import CURVE, ROOM, down, up
 from discreet.data.rows import Rows
 from discreet.domain import Domain

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Literal, Self
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.core.progress import Progress
+from discreet.core.jobs import Progress
 from discreet.data.inputs import as_features, declared_for, design_names, is_table, with_intercept
 from discreet.data.moments import Moments, outcome_names
 from discreet.data.public_outcomes import PublicOutcomes
 from discreet.data.unread import Unread
 from discreet.domain import Domain
-from discreet.domain.contrasts import every_level
+from discreet.domain.domain import every_level
 from discreet.errors import ParameterError
 from discreet.gate.outcomes import OutcomesWant, Sampled, release_events, release_outcomes
 from discreet.models.asked import Asked

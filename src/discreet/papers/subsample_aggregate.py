@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from discreet.core import checks
-from discreet.core.progress import Progress
+from discreet.core.jobs import Progress
 from discreet.core.rounding import ROOM, up
 from discreet.data.unread import Unread
 from discreet.domain import Domain

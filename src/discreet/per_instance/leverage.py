@@ -19,7 +19,7 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.progress import Progress, as_progress
+from discreet.core.jobs import Progress, as_progress
 from discreet.data.moments import Moments
 from discreet.domain import derived
 from discreet.errors import ParameterError

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.progress import Progress, as_progress
+from discreet.core.jobs import Progress, as_progress
 from discreet.data.histogram import only
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError

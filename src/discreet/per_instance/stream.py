@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.progress import Progress
+from discreet.core.jobs import Progress
 from discreet.data.sources import Source, open_source
 from discreet.data.summing import Done, Shared, in_threads, threads
 from discreet.domain import Domain

@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.models.asked import Asked

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core import checks
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Numeric
 from discreet.errors import ParameterError

@@ -115,10 +115,10 @@ def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
 
 def _least_product(names: Sequence[str], domain: Domain) -> float:
     """A lower bound on z . z': each number and each ball adds -1 at least, a category 0, the constant 1."""
-    columns = {domain.entries[i].column for i in domain.indices(names)}
+    columns = {domain.column_of[name] for name in names}
     numbers = {name for name in columns if isinstance(domain.columns.get(name), Numeric)}
     signed = {name for name in columns - numbers if _has_signed_levels({name}, domain)}
-    moving = [n for n in names if domain.entries[domain.indices([n])[0]].column in numbers | signed]
+    moving = [n for n in names if domain.column_of[n] in numbers | signed]
     return (1.0 if names[0] == domain.entries[0].name else 0.0) - _norm_squared(moving, domain)
 
 
@@ -128,12 +128,12 @@ def norm(names: Sequence[str], domain: Domain) -> float:
 
 
 def _norm_squared(names: Sequence[str], domain: Domain) -> float:
-    return domain.norm_squared(domain.indices(names))
+    return domain.norms[tuple(names)]
 
 
 def _least_overlap(names: Sequence[str], domain: Domain) -> int:
     """The least abs(z . z') over corners of a box that has the constant in it: 0, or 1 where parity forbids 0."""
-    columns = {domain.entries[i].column for i in domain.indices(names)}
+    columns = {domain.column_of[name] for name in names}
     if names[0] != domain.entries[0].name or columns & set(domain.norm_columns) or _has_signed_levels(columns, domain):
         return 0
     numbers = sum(isinstance(domain.columns.get(name), Numeric) for name in columns)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.domain import contrasts, derived
+from discreet.domain import derived
+from discreet.domain.domain import every_level, lift
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.released.grid import Table
 
@@ -189,10 +190,10 @@ def coordinates(
     released: ReleasedMoments, features: Sequence[str], design: Sequence[str], tables: Sequence[Table]
 ) -> tuple[list[str], Floats | None]:
     """The coordinates z that tell of the regressors x and that all tables hold, and L with z = L x; None if z is x."""
-    full = contrasts.every_level(released.domain, features, design)
+    full = every_level(released.domain, features, design)
     more = [name for name in full if name not in set(design) and all(table.holds([name]) for table in tables)]
     z = [*design, *more]
-    return z, contrasts.lift(released.domain, z, design) if more else None
+    return z, lift(released.domain, z, design) if more else None
 
 
 def fitted(L: Floats | None, Z: Floats) -> Floats:

@@ -87,7 +87,7 @@ class ReleasedMoments:
                 return max(float(array.sum()), 1.0)
         gram = self.value("gram")
         names = next(block.rows for block in self.blocks if block.statistic == "gram")
-        return max(float(np.trace(gram)) / self.domain.norm_squared(self.domain.indices(names)), 1.0)
+        return max(float(np.trace(gram)) / self.domain.norms[tuple(names)], 1.0)
 
     def unclip(self, target: str) -> Unclip | None:
         """The way back from clipping, in the units of the declared mapped outcome; None if it was not narrowed."""
@@ -157,7 +157,8 @@ class ReleasedMoments:
     @cached_property
     def _tables(self) -> tuple[Table, ...]:
         pairs = zip(self.arrays.items(), self._scales, strict=True)
-        norm = {block: self.domain.norm_squared(self.domain.indices(block.rows)) for block in self.blocks}
+        norms = self.domain.norms
+        norm = {block: norms[block.rows] for block in self.blocks}
         return tuple(Table(block, array, scale, norm[block], self.rows()) for (block, array), scale in pairs)
 
     @cached_property

@@ -81,7 +81,8 @@ def in_user_units(
 
 
 def _line(domain: Domain, design: Sequence[str], outcome: tuple[float, float]) -> tuple[Floats, Floats]:
-    c, h = np.array([domain.map(column_of(domain, name)) for name in design]).T
+    places = domain.indices(design)
+    c, h = domain.centre[places], domain.half[places]
     c_y, h_y = outcome
     slopes = np.diag(h_y / h)
     constant = design[0] == CONSTANT
@@ -92,7 +93,7 @@ def _line(domain: Domain, design: Sequence[str], outcome: tuple[float, float]) -
 
 def column_of(domain: Domain, name: str) -> str:
     """The column of a coordinate: ``"sex"`` for ``"sex[M]"``."""
-    return name if name in domain.columns else domain.entries[domain.indices([name])[0]].column
+    return name if name in domain.columns else domain.column_of[name]
 
 
 def regressors(domain: Domain, names: tuple[str, ...], targets: Sequence[str]) -> tuple[str, ...]:

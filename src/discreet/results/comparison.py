@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from discreet.core import checks
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.columns import Categorical
 from discreet.errors import ParameterError

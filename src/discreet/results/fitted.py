@@ -14,10 +14,10 @@ import pyarrow as pa
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.files import atomic_write
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
-from discreet.domain.arrow_columns import check_type, read_column
 from discreet.domain.encoding import Encoder
+from discreet.domain.values import check_type, read_column
 from discreet.errors import DataError
 from discreet.privacy.certificate import Certificate
 from discreet.released.moments import ReleasedMoments

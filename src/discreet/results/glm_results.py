@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.files import digest, load_document, numbers, text, texts, write_document
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.errors import FileFormatError
 from discreet.privacy.certificate import Certificate

@@ -20,7 +20,7 @@ from scipy import special, stats
 
 from discreet.core.arrays import Floats
 from discreet.core.files import number, numbers
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations

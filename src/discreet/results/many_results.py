@@ -12,8 +12,7 @@ import pyarrow as pa
 from discreet.core import checks, files
 from discreet.core.arrays import Floats
 from discreet.core.files import load_document, numbers, text, texts, write_document
-from discreet.core.later import Later
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT, derived
 from discreet.errors import DataError, GuaranteeError, ParameterError
 from discreet.privacy.certificate import Certificate

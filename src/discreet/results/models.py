@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.later import Later
+from discreet.core.placeholders import Later
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError, printable
 from discreet.privacy.certificate import Certificate

@@ -12,8 +12,7 @@ import numpy as np
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.files import load_document, number, numbers, text, texts, write_document
-from discreet.core.later import Later
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.derived import VERSIONS, format_version
 from discreet.errors import GuaranteeError, ParameterError

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from discreet.core.arrays import Floats
 from discreet.data.sources.base import Source, check_lengths, spans
 from discreet.domain import Domain, Numeric
-from discreet.domain.encoding import Encoder, Floats
+from discreet.domain.encoding import Encoder
 from discreet.domain.values import FAILURES, floats
 from discreet.errors import DataError, DataTypeError
 

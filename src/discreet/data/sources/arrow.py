@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.data.sources.base import Source, broken, check_lengths, check_names, hiding, spans
 from discreet.domain import Domain
-from discreet.domain.arrow_columns import check_type, plain, read_column
 from discreet.domain.columns import Column
-from discreet.domain.encoding import Encoder, Floats
-from discreet.domain.values import as_arrow
+from discreet.domain.encoding import Encoder
+from discreet.domain.values import as_arrow, check_type, plain, read_column
 from discreet.errors import DataError
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.domain.encoding import Encoder, Floats
+from discreet.domain.encoding import Encoder
 from discreet.errors import DataError
 
 

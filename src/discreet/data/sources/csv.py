@@ -22,8 +22,8 @@ import pyarrow.csv
 from discreet.data.sources.arrow import ArrowSource
 from discreet.data.sources.base import check_names, spans
 from discreet.domain import Domain
-from discreet.domain.arrow_columns import level_type
 from discreet.domain.columns import Categorical, Column, Numeric
+from discreet.domain.values import level_type
 from discreet.errors import DataError, FileFormatError
 
 _READ = 1 << 22

@@ -10,8 +10,7 @@ import pyarrow as pa
 from discreet.data.sources.arrow import ArrowSource
 from discreet.data.sources.base import check_lengths, check_names, comes_from, spans
 from discreet.domain import Domain
-from discreet.domain.arrow_columns import check_type
-from discreet.domain.values import as_arrow, is_categories
+from discreet.domain.values import as_arrow, check_type, is_categories
 
 
 def is_frame(value: Any) -> bool:

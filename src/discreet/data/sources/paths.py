@@ -12,7 +12,7 @@ from discreet.data.sources.base import Source
 from discreet.data.sources.csv import CsvSource, header
 from discreet.data.sources.parquet import ParquetSource, open_parquet
 from discreet.domain import Domain
-from discreet.domain.arrow_columns import kind
+from discreet.domain.values import kind
 from discreet.errors import DataError
 
 _KINDS = {".parquet": ParquetSource, ".csv": CsvSource, ".csv.gz": CsvSource}

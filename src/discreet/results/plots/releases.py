@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.unavailable import Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Categorical, from_days
 from discreet.errors import printable

@@ -1,9 +1,13 @@
-"""Progress of long jobs as a fraction: never a count, for counts are private."""
+"""Long jobs: their progress as a fraction, never a count, for counts are private; and one BLAS thread at a time."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
 
 Progress = Callable[[float], None]
 
@@ -44,3 +48,21 @@ class _Bar:
     def stop(self) -> None:
         """Take the bar away and give the terminal back."""
         self._rich.stop()
+
+
+def one_thread() -> contextlib.AbstractContextManager[Any]:
+    """Let every BLAS call use one thread, inside a ``with`` block, while the library's own threads share the cores.
+
+    Examples
+    --------
+    >>> with one_thread():
+    ...     pass
+    """
+    limits: contextlib.AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limits
+
+
+@lru_cache
+def _libraries() -> ThreadpoolController:
+    """The loaded libraries: looking for them takes milliseconds."""
+    return ThreadpoolController()
