@@ -46,7 +46,7 @@ def main() -> None:
         for selection in (None, "VS+"):
             model = NAPP(
                 epsilon=1, delta=1e-4, data_norm=1, fit_intercept=False, loss=loss, alpha=2.0, selection=selection,
-                n_e=AUGMENTED, iterations=ITERATIONS, published="002", **facts,
+                n_e=AUGMENTED, iterations=ITERATIONS, published="li2021", **facts,
             )  # fmt: skip
             taken = seconds(lambda m=model, y=y: m.fit(X, y), given.repeats)  # type: ignore[misc]
             rows.append({"loss": loss, "noise": selection or "b'theta", "seconds": taken, "ratio": taken / other})

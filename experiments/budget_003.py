@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import SSP, AdaSSP, ConstSSP, DiscreetWarning, Domain, Moments
-from discreet.papers.ssp import sd_of_003
+from discreet.papers.ssp import sd_piazza2021
 from discreet.released.solve.ridge import noise_norm
 from discreet.results.drawing import BLUE, GREY, ORANGE, WIDTH, logarithmic, note
 from experiments.methods import PROTOCOL
@@ -57,7 +57,7 @@ def fit(
 ) -> tuple[Floats, float | None]:
     """Coefficients, and whether adaSSPbudget's lambda was 0."""
     delta = n**-1.1
-    given = {"epsilon": epsilon, "delta": delta, "random_state": rng, "published": "003"} | PROTOCOL
+    given = {"epsilon": epsilon, "delta": delta, "random_state": rng, "published": "piazza2021"} | PROTOCOL
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscreetWarning)
         if gamma is None:
@@ -72,7 +72,7 @@ def penalty(model: AdaSSP, gamma: float, epsilon: float, delta: float) -> float:
     nec = (1 - gamma) / 2
     offset = 2 * math.log(2 / (gamma * delta)) / (gamma * epsilon)
     least = max(float(model.release_.value("eigenvalue")) + 1 - offset, 0.0)
-    return max(0.0, noise_norm(len(model.coef_), sd_of_003(nec * epsilon, nec * delta), RHO) - least)
+    return max(0.0, noise_norm(len(model.coef_), sd_piazza2021(nec * epsilon, nec * delta), RHO) - least)
 
 
 def summary(frame: pd.DataFrame) -> Rows:

@@ -21,15 +21,15 @@ from experiments.tallies import CAP, summary
 ENERGY = 0.01
 FLOOR = 1.05
 PRINTED: dict[str, tuple[Any, str]] = {
-    "AdaSSP [000]": (AdaSSP, "000"),
-    "AdaSSP [003]": (AdaSSP, "003"),
-    "ConstSSP [003]": (ConstSSP, "003"),
-    "SSP [000]": (SSP, "000"),
-    "SSP [003]": (SSP, "003"),
-    "ReuseCov [004]": (ReuseCov, "004"),
-    "ObjectivePerturbation [000]": (ObjectivePerturbation, "000"),
-    "ObjectivePerturbation [000-code]": (ObjectivePerturbation, "000-code"),
-    "OPS [000]": (OPS, "000"),
+    "AdaSSP [000]": (AdaSSP, "wang2018"),
+    "AdaSSP [003]": (AdaSSP, "piazza2021"),
+    "ConstSSP [003]": (ConstSSP, "piazza2021"),
+    "SSP [000]": (SSP, "wang2018"),
+    "SSP [003]": (SSP, "piazza2021"),
+    "ReuseCov [004]": (ReuseCov, "neel2023"),
+    "ObjectivePerturbation [000]": (ObjectivePerturbation, "wang2018"),
+    "ObjectivePerturbation [000-code]": (ObjectivePerturbation, "wang2018-code"),
+    "OPS [000]": (OPS, "wang2018"),
 }
 
 WORDS = """### What was compared
@@ -128,7 +128,7 @@ def _sets(ratios: pd.DataFrame) -> Finding:
 
 
 def _true() -> Finding:
-    true = spent(AdaSSP, "000", 1.0, 1e-6, 1000, 10)
+    true = spent(AdaSSP, "wang2018", 1.0, 1e-6, 1000, 10)
     claim = "AdaSSP as paper 000 prints it, stated epsilon 1: true epsilon 0.596 (E3)."
     return Finding(claim, f"{true:.3f}", math.isclose(true, 0.596, abs_tol=5e-4))
 

@@ -13,6 +13,7 @@ import numpy as np
 
 import discreet
 from discreet import DiscreetWarning, Domain, Moments
+from discreet.core.citations import mark_of
 from discreet.errors import DiscreetError
 from discreet.models.base import MomentsEstimator
 from experiments.equal import PROTOCOL, stated_epsilon
@@ -126,14 +127,14 @@ def _published(name: str, cls: Any, paper: str, slow: bool = False, **more: Any)
     """A paper's printed noise, at its true epsilon and as it is printed."""
     options = {"published": paper, **more}
     return [
-        Contender(f"{name} [{paper}]", "equalised", partial(_estimator, cls, options, True), slow=slow),
-        Contender(f"{name} [{paper}], as printed", "as printed", partial(_estimator, cls, options, False), slow=slow),
+        Contender(f"{name} [{mark_of(paper)}]", "equalised", partial(_estimator, cls, options, True), slow=slow),
+        Contender(f"{name} [{mark_of(paper)}], as printed", "as printed", partial(_estimator, cls, options, False), slow=slow),
     ]
 
 
 def _claimed(name: str, cls: Any, paper: str, slow: bool = False, **options: Any) -> Contender:
     fit = partial(_estimator, cls, {"published": paper, **options}, False)
-    return Contender(f"{name} [{paper}], as printed", "claimed", fit, slow=slow)
+    return Contender(f"{name} [{mark_of(paper)}], as printed", "claimed", fit, slow=slow)
 
 
 def _peer(name: str, fit: Any, promise: Promise = "verified", ready: Callable[[], bool] = lambda: True) -> Contender:
@@ -161,19 +162,19 @@ CONTENDERS = (
     Contender("NoisyGradientDescent, blind", "verified", _blind_descent),
     _ours("NoisySGD", discreet.NoisySGD, slow=True),
     _ours("SubsampleAggregate", discreet.SubsampleAggregate, slow=True),
-    *_published("AdaSSP", discreet.AdaSSP, "000"),
-    *_published("AdaSSP", discreet.AdaSSP, "003"),
-    *_published("ConstSSP", discreet.ConstSSP, "003"),
-    *_published("SSP", discreet.SSP, "000"),
-    *_published("SSP", discreet.SSP, "003"),
-    *_published("ReuseCov", discreet.ReuseCov, "004", solve="ridge"),
-    *_published("ObjectivePerturbation", discreet.ObjectivePerturbation, "000", slow=True),
-    *_published("ObjectivePerturbation", discreet.ObjectivePerturbation, "000-code", slow=True),
-    *_published("OPS", discreet.OPS, "000", slow=True),
-    _claimed("AdaOPS", discreet.AdaOPS, "000"),
-    _claimed("AdaOPS", discreet.AdaOPS, "000-code"),
-    _claimed("AdaOPS, kappa", discreet.AdaOPS, "001", variant="kappa"),
-    _claimed("NAPP", discreet.NAPP, "002", slow=True, alpha=1.0),
+    *_published("AdaSSP", discreet.AdaSSP, "wang2018"),
+    *_published("AdaSSP", discreet.AdaSSP, "piazza2021"),
+    *_published("ConstSSP", discreet.ConstSSP, "piazza2021"),
+    *_published("SSP", discreet.SSP, "wang2018"),
+    *_published("SSP", discreet.SSP, "piazza2021"),
+    *_published("ReuseCov", discreet.ReuseCov, "neel2023", solve="ridge"),
+    *_published("ObjectivePerturbation", discreet.ObjectivePerturbation, "wang2018", slow=True),
+    *_published("ObjectivePerturbation", discreet.ObjectivePerturbation, "wang2018-code", slow=True),
+    *_published("OPS", discreet.OPS, "wang2018", slow=True),
+    _claimed("AdaOPS", discreet.AdaOPS, "wang2018"),
+    _claimed("AdaOPS", discreet.AdaOPS, "wang2018-code"),
+    _claimed("AdaOPS, kappa", discreet.AdaOPS, "wang2017", variant="kappa"),
+    _claimed("NAPP", discreet.NAPP, "li2021", slow=True, alpha=1.0),
     _peer("Boosted AdaSSP", partial(_boosted, boosted_ada_ssp.ROUNDS)),
     _peer("Boosted AdaSSP, 10 rounds", partial(_boosted, 10)),
     _peer("TukeyEM", _tukey),

@@ -20,11 +20,11 @@ from experiments.study import Cell, Rows
 SETS = ("bike", "energy", "protein", "autompg")
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "AdaOPS": (AdaOPS, {"published": "000"}),
-    "AdaSSP": (AdaSSP, {"published": "000"}),
-    "OPS": (OPS, {"published": "000"}),
-    "SSP": (SSP, {"published": "000"}),
-    "ObjPert": (ObjectivePerturbation, {"published": "000-code"}),
+    "AdaOPS": (AdaOPS, {"published": "wang2018"}),
+    "AdaSSP": (AdaSSP, {"published": "wang2018"}),
+    "OPS": (OPS, {"published": "wang2018"}),
+    "SSP": (SSP, {"published": "wang2018"}),
+    "ObjPert": (ObjectivePerturbation, {"published": "wang2018-code"}),
     "DPLinearRegression": (DPLinearRegression, {}),
 }
 STYLES = {

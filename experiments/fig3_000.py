@@ -33,10 +33,10 @@ from experiments.uci import Floats
 D, CHUNK, MANY = 10, 100_000, 2_000_000
 ROWS = [20 * 2**k for k in range(1, 21)]
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "AdaOPS": (AdaOPS, {"published": "000"}),
-    "AdaSSP": (AdaSSP, {"published": "000"}),
-    "OPS": (OPS, {"published": "000"}),
-    "SSP": (SSP, {"published": "000"}),
+    "AdaOPS": (AdaOPS, {"published": "wang2018"}),
+    "AdaSSP": (AdaSSP, {"published": "wang2018"}),
+    "OPS": (OPS, {"published": "wang2018"}),
+    "SSP": (SSP, {"published": "wang2018"}),
     "DPLinearRegression": (DPLinearRegression, {}),
 }
 OBJPERT_ROWS = 50_000
@@ -98,7 +98,7 @@ def fit(method: str, moments: Moments, X: Floats, y: Floats, n: int, epsilon: fl
         warnings.simplefilter("ignore", DiscreetWarning)
         try:
             if method == "ObjPert":
-                return np.asarray(ObjectivePerturbation(**given, published="000-code").fit(X, y).coef_)
+                return np.asarray(ObjectivePerturbation(**given, published="wang2018-code").fit(X, y).coef_)
             cls, options = METHODS[method]
             return np.asarray(cls(**given, **options).fit_moments(moments, "y").coef_)
         except DiscreetError:

@@ -34,7 +34,7 @@ def cells(size: Size, folder: Path | None) -> list[Cell]:
 
 def work(cell: Cell, folder: Path | None) -> Rows:
     assert folder is not None
-    fits = {kind: (OPS, {"published": "000", "calibration": kind}, cell["epsilon"]) for kind in KINDS}
+    fits = {kind: (OPS, {"published": "wang2018", "calibration": kind}, cell["epsilon"]) for kind in KINDS}
     return errors(splits(cell["data"], folder, cell["splits"]), fits, cell["draws"])
 
 

@@ -58,7 +58,7 @@ def work(cell: Cell, folder: Path | None) -> Rows:
     how, epsilon = METHODS[cell["method"]], cell["epsilon"]
     model = NAPP(
         epsilon=epsilon, delta=cell["delta"], domain=adult.DOMAIN, loss="logistic", alpha=cell["Lambda"] * NORM,
-        modulus=NORM**2 / epsilon, n_e=None, iterations=cell["iterations"], published="002",
+        modulus=NORM**2 / epsilon, n_e=None, iterations=cell["iterations"], published="li2021",
         random_state=np.random.default_rng([cell["seed"], round(100 * epsilon)]).integers(2**31), n_jobs=1, **how,
     )  # fmt: skip
     errors, sizes = [], []

@@ -34,13 +34,13 @@ from experiments.study import Cell, Rows
 from experiments.uci import Floats
 
 METHODS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "AdaSSP published": (AdaSSP, {"published": "000"}),
-    "AdaOPS published": (AdaOPS, {"published": "000"}),
-    "AdaOPS code": (AdaOPS, {"published": "000-code"}),
-    "OPS published": (OPS, {"published": "000"}),
-    "SSP published": (SSP, {"published": "000"}),
-    "ObjPert published": (ObjectivePerturbation, {"published": "000"}),
-    "ObjPert code": (ObjectivePerturbation, {"published": "000-code"}),
+    "AdaSSP published": (AdaSSP, {"published": "wang2018"}),
+    "AdaOPS published": (AdaOPS, {"published": "wang2018"}),
+    "AdaOPS code": (AdaOPS, {"published": "wang2018-code"}),
+    "OPS published": (OPS, {"published": "wang2018"}),
+    "SSP published": (SSP, {"published": "wang2018"}),
+    "ObjPert published": (ObjectivePerturbation, {"published": "wang2018"}),
+    "ObjPert code": (ObjectivePerturbation, {"published": "wang2018-code"}),
     "DPLinearRegression": (DPLinearRegression, {}),
     "AdaSSP": (AdaSSP, {}),
     "AdaOPS": (AdaOPS, {}),

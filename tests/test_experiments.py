@@ -19,7 +19,7 @@ def test_the_penalty_of_003_is_the_one_that_was_used(gamma, epsilon, zero):
     """The released equations, solved with lambda + 1, give the coefficients."""
     X, y, _ = synthetic_003.simulate(1280)
     delta = 1280**-1.1
-    given = {"epsilon": epsilon, "delta": delta, "published": "003", "rho": budget_003.RHO, "random_state": 0}
+    given = {"epsilon": epsilon, "delta": delta, "published": "piazza2021", "rho": budget_003.RHO, "random_state": 0}
     model = AdaSSP(eigenvalue_share=gamma, **given).fit_moments(moments_of(X, y / np.abs(y).max()), "y")
     found = budget_003.penalty(model, gamma, epsilon, delta)
     assert (found == 0) == zero

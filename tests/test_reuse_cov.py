@@ -342,9 +342,9 @@ def test_public_outcomes_from_few_and_many_rows():
         ({"solve": "lasso"}, "solve"),
         ({"penalty": 1.0}, "penalty"),
         ({"solve": "ridge", "penalty": -1.0}, "penalty"),
-        ({"published": "000"}, "published"),
-        ({"published": "004"}, "replace-one"),
-        ({"published": "004", "neighbors": "replace-one", "gram_share": 0.5}, "fixed split"),
+        ({"published": "wang2018"}, "published"),
+        ({"published": "neel2023"}, "replace-one"),
+        ({"published": "neel2023", "neighbors": "replace-one", "gram_share": 0.5}, "fixed split"),
         ({"epsilon": None}, "epsilon"),
     ],
 )

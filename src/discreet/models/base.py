@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.citations import mark_of
 from discreet.core.progress import Progress
 from discreet.data.inputs import design_names, feature_names
 from discreet.data.moments import Moments
@@ -95,8 +96,7 @@ class MomentsRegressor(MomentsEstimator):
         design = design_names(domain, features)
         outcome = domain.entries[domain.target(target)].name
         name = type(self).__name__
-        published = getattr(self, "published", None)
-        if published is None:
+        if self._paper is None:
             rows = every_level(domain, features, design) if self.levels else design
             wants = self._wants(rows, outcome)
             released = release_verified(moments, wants, promise, name, self.rows, self.random_state, before)
@@ -104,7 +104,7 @@ class MomentsRegressor(MomentsEstimator):
             R2 = domain.norm_squared(domain.indices(design))
             blocks, reason = self._published(design, outcome, R2, promise)
             promise = replace(promise, status="claimed", reason=reason)
-            method = f"{name} as published in {published}"
+            method = f"{name} as published in {mark_of(self._paper)}"
             released = release_blocks(moments, blocks, promise, method, self.rows, self.random_state)
         fitted = self._results(released, released.equations(target, features), promise.delta)
         self._set(released, fitted, features, asked.named)

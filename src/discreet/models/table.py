@@ -67,11 +67,8 @@ class TableRegressor(Regressor, ABC):
     {parameters}
     """
 
-    papers: ClassVar[tuple[str, ...]] = ()
-    """The papers whose printed constants `published` can name."""
-
     paper_neighbors: ClassVar[Neighbors] = "add-remove"
-    """The relation that those papers are about."""
+    """The relation that the method's papers are about."""
 
     epsilon: float | None = None
     delta: float | None = None
@@ -163,11 +160,9 @@ class TableRegressor(Regressor, ABC):
         promise = self._promise()
         checks.choice("fit_intercept", self.fit_intercept, (True, False))
         threads(self.n_jobs)
-        published = getattr(self, "published", None)
-        if published is not None:
-            checks.choice("published", published, (None, *self.papers))
-            if promise.neighbors != self.paper_neighbors:
-                raise ParameterError(f"published= follows papers that are about {self.paper_neighbors} neighbours.")
+        self._check_paper()
+        if self._paper is not None and promise.neighbors != self.paper_neighbors:
+            raise ParameterError(f"published= follows papers that are about {self.paper_neighbors} neighbours.")
         return promise
 
     def _describe(self, X: Any, target: str | None) -> tuple[Domain, list[str], str]:

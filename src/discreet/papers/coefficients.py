@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.citations import mark_of
 from discreet.core.later import Later
 from discreet.core.unavailable import Unavailable
 from discreet.data.inputs import design_names
@@ -74,7 +75,7 @@ class CoefficientsRegressor(TableRegressor):
         method = type(self).__name__
         if reason is not None:
             promise = replace(promise, status="claimed", reason=reason)
-            method += f" as published in {getattr(self, 'published', '')}"
+            method += f" as published in {mark_of(str(self._paper))}"
         return Release.begin(promise, method, self.rows, self.random_state)
 
     def _set(self, certificate: Certificate, theta: Floats, subject: Subject, asked: Asked) -> None:

@@ -1,4 +1,4 @@
-"""ReuseCov: many outcomes, one noisy X'X for all of them (paper 004, PRIMO)."""
+"""ReuseCov: many outcomes, one noisy X'X for all of them (neel2023, PRIMO)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
+from discreet.core.citations import mark_of
 from discreet.core.progress import Progress
 from discreet.data.inputs import as_features, declared_for, design_names, is_table, with_intercept
 from discreet.data.moments import Moments, outcome_names
@@ -53,7 +54,7 @@ class ReuseCov(MomentsRegressor):
     gram_share : float, optional
         The share of the budget (of mu^2) for X'X; by default it follows from the numbers of features and outcomes and
         from the bounds, all public.
-    published : {None, "004"}
+    published : {None, "neel2023"}
         Use the constants printed in that paper; the guarantee is then `claimed`.
 
     Examples
@@ -67,7 +68,7 @@ class ReuseCov(MomentsRegressor):
     ((30, 2), (30,), 'verified')
     """
 
-    papers: ClassVar[tuple[str, ...]] = ("004",)
+    papers: ClassVar[tuple[str, ...]] = ("neel2023",)
     paper_neighbors: ClassVar[Neighbors] = "replace-one"
     many_outcomes: ClassVar[bool] = True
 
@@ -144,11 +145,11 @@ class ReuseCov(MomentsRegressor):
         features : sequence of str, optional
             The features; all other columns by default.
         """
-        promise = self._check()
         if self.association == "projection" or self.subsample is not None:
             raise ParameterError("The projection and subsample need the rows, not moments: use fit or fit_source.")
         if isinstance(targets, str):
             return super().fit_moments(moments, targets, features)
+        promise = self._check()
         if not isinstance(moments, Moments):
             raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
         targets = moments.targets if targets is None else targets
@@ -172,7 +173,7 @@ class ReuseCov(MomentsRegressor):
                 'association="projection" takes the outcomes as public and protects the features, by replace-one: set '
                 'neighbors="replace-one" if that is meant. Outcomes are protected by association="gaussian".'
             )
-        if self.published is not None and self.gram_share is not None:
+        if self._paper is not None and self.gram_share is not None:
             raise ParameterError("published= has a fixed split: leave out gram_share.")
         return super()._check()
 
@@ -228,14 +229,15 @@ class ReuseCov(MomentsRegressor):
         design, outcomes = design_names(domain, features), outcome_names(domain, targets)
         norm, n = (None, None) if public is None else (public.norm, float(public.n))
         rest = self.rows, self.random_state
-        if self.published is None:
+        if self._paper is None:
             rows = design if public is not None else every_level(domain, features, design)
             split = split_budget(domain, rows, outcomes, promise, n, self.gram_share)
             released = release_many(moments, rows, outcomes, split, promise, type(self).__name__, *rest, norm)
         else:
             events, reason = printed_events(domain, design, outcomes, promise, self.subsample, norm)
             promise = replace(promise, status="claimed", reason=reason)
-            released = release_events(moments, events, promise, f"ReuseCov as published in {self.published}", *rest)
+            method = f"ReuseCov as published in {mark_of(self._paper)}"
+            released = release_events(moments, events, promise, method, *rest)
         raw = many_equations(released, targets, features)
         raw = raw if public is None else with_squares(raw, public)
         e = raw if public is None else projected(raw, public, sensitivity.norm(design, domain))

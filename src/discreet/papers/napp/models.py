@@ -46,7 +46,7 @@ class NAPPModel(PerturbedModel):
             return promise
         self.asked.check()
         if promise.neighbors != "add-remove":
-            raise ParameterError('published="002" follows a paper that is about add-remove neighbours.')
+            raise ParameterError('published="li2021" follows a paper that is about add-remove neighbours.')
         if self.noise == "gaussian" and not promise.delta > 0:
             raise ParameterError("Gaussian noise needs a delta above 0.")
         if self.noise == "laplace" and promise.delta > 0:
