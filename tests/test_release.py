@@ -9,6 +9,7 @@ import pytest
 from small_table import DOMAIN, people, people_moments
 
 from discreet import SSP, AdaSSP, ConstSSP, Domain, release
+from discreet.core.citations import mark_of
 from discreet.errors import DiscreetError, DiscreetWarning, GuaranteeError, NotReleasedError, ParameterError
 from discreet.gate.moments import DEFAULT_SHARES, release_blocks
 from discreet.gate.randomness import NO_NOISE
@@ -228,7 +229,7 @@ def test_published_variants_are_claimed_with_their_erratum(cls, paper, erratum):
     assert f"erratum {erratum}:" in certificate.guarantee.reason
     assert f"erratum {erratum}:" in certificate.words()
     assert "do not vouch" in certificate.words()
-    assert paper in certificate.method
+    assert certificate.method.endswith(f"as published in {mark_of(paper)}")
     assert in_a_unit_ball(cls, 1).guarantee.status == "verified"
     assert in_a_unit_ball(cls, 1, random_state=0, published=paper).guarantee.status == "simulation"
 
