@@ -1,7 +1,7 @@
 """The layout in numbers: names at the top, files, lines, public names, and the way of one fit; now and at a revision.
 
-``python -m benchmarks.house --before REV``. The way of one fit is that of ``DPLinearRegression.fit`` from a pandas frame: the
-modules of the package whose functions it calls, and how often a call leads from one module to another.
+``python -m benchmarks.house --before REV``. The way of one fit is that of ``DPLinearRegression.fit`` from a pandas
+frame: the modules of the package whose functions it calls, and how often a call leads from one module to another.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Seeded summaries, release files and reports of every method, as digests; the same before and after a change.
 
-``python -m benchmarks.seeded`` prints and writes the digests of this checkout. ``python -m benchmarks.seeded --before REV``
-makes them for an earlier revision, too, in the same run, and names what differs.
+``python -m benchmarks.seeded`` prints and writes the digests of this checkout. With ``--before REV`` it makes them for
+an earlier revision, too, in the same run, and names what differs.
 """
 
 from __future__ import annotations

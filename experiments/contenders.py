@@ -128,7 +128,9 @@ def _published(name: str, cls: Any, paper: str, slow: bool = False, **more: Any)
     options = {"published": paper, **more}
     return [
         Contender(f"{name} [{mark_of(paper)}]", "equalised", partial(_estimator, cls, options, True), slow=slow),
-        Contender(f"{name} [{mark_of(paper)}], as printed", "as printed", partial(_estimator, cls, options, False), slow=slow),
+        Contender(
+            f"{name} [{mark_of(paper)}], as printed", "as printed", partial(_estimator, cls, options, False), slow=slow
+        ),
     ]
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet.papers.napp.algorithm import Plan, iterate
-from discreet.papers.napp.regularizers import Regularizer
+from discreet.papers.napp.augmented import Regularizer
 from discreet.results.drawing import BLUE, ORANGE
 from experiments.panels_002 import means, panels
 from experiments.reproduction import Finding, Reproduction, Size

@@ -23,8 +23,7 @@ from discreet import DiscreetWarning, Domain
 from discreet.data.public_outcomes import PublicOutcomes
 from discreet.gate.many import release_many
 from discreet.gate.moments import promised
-from discreet.papers.reuse_cov_baselines import independent_runs
-from discreet.papers.reuse_cov_wiring import projected, split_budget, with_squares
+from discreet.papers.reuse_cov import independent_runs, projected, split_budget, with_squares
 from discreet.privacy.sensitivity import norm as norm_of
 from discreet.released.solve.many import Solve, solve_many
 from discreet.results.drawing import BLUE, GREY, ORANGE, WIDTH, logarithmic

@@ -24,11 +24,10 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import truncnorm
 
-from discreet.gate.napp import draw
+from discreet.gate.napp import Draws, draw
 from discreet.gate.randomness import SeededEntropy
 from discreet.papers.napp.algorithm import Losses, Plan, Squares, recycle
-from discreet.papers.napp.augmented import Part
-from discreet.papers.napp.regularizers import Regularizer
+from discreet.papers.napp.augmented import Part, Regularizer
 from discreet.privacy.events.napp import noise_scale, printed_retrievable, retrievable
 from discreet.privacy.losses import Logistic, Loss, Poisson
 from discreet.released.solve.newton import Penalty, minimise
@@ -130,7 +129,7 @@ def private(
 
     budget = (1 - SHARE) * epsilon
     noise = np.abs(b) if how["selection"] == "VS+" else b
-    found = recycle(data, setting.loss, asked, scale * noise, rng, budget, rounds, rescale)
+    found = recycle(data, setting.loss, asked, Draws(scale * noise, rng, budget, rounds, rescale))
     least = found.run.least_weight()
     return {
         "theta": found.run.coefficients(asked),

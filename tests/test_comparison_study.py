@@ -58,7 +58,9 @@ def test_what_the_papers_noise_costs():
 
 
 def test_the_cost_of_objective_perturbation_depends_on_neither_rows_nor_columns():
-    few, many = (spent(discreet.ObjectivePerturbation, "wang2018", 1.0, 1e-6, *size) for size in ((1000, 8), (50_000, 60)))
+    few, many = (
+        spent(discreet.ObjectivePerturbation, "wang2018", 1.0, 1e-6, *size) for size in ((1000, 8), (50_000, 60))
+    )
     assert many == pytest.approx(few, rel=PRECISION / 4)
 
 

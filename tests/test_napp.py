@@ -25,8 +25,7 @@ from discreet.errors import DiscreetError, GuaranteeError, ParameterError
 from discreet.gate.napp import draw
 from discreet.gate.randomness import NO_NOISE, SeededEntropy
 from discreet.papers.napp.algorithm import Losses, Plan, Squares, iterate
-from discreet.papers.napp.augmented import PLACES, DrawnRows, Limit, SquaredRows
-from discreet.papers.napp.regularizers import KNEE, Regularizer
+from discreet.papers.napp.augmented import KNEE, PLACES, DrawnRows, Limit, Regularizer, SquaredRows
 from discreet.privacy.losses import Logistic, Poisson, QuadraticHinge
 from discreet.released.solve.newton import Penalty, minimise
 from discreet.results.report import report
@@ -418,7 +417,14 @@ WARD = Domain({"age": (10, 90), "smoker": bool, "ward": ["a", "b", "c"], "stay":
 
 
 def test_tables_with_categories_and_an_intercept():
-    facts = {"epsilon": 1, "delta": 1e-4, "domain": WARD, "alpha": 1e-3, "published": "li2021", "random_state": NO_NOISE}
+    facts = {
+        "epsilon": 1,
+        "delta": 1e-4,
+        "domain": WARD,
+        "alpha": 1e-3,
+        "published": "li2021",
+        "random_state": NO_NOISE,
+    }
     linear = NAPP(**facts, modulus=1e-3, n_e=None).fit_source(TABLE, "stay", ["age", "smoker", "ward"])
     assert linear.results_.params["age"] == pytest.approx(0.1, abs=0.01)
     assert linear.feature_names_in_.tolist() == ["age", "smoker", "ward"]

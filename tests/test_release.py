@@ -221,7 +221,13 @@ def in_a_unit_ball(cls, epsilon, random_state=None, **options):
 
 @pytest.mark.parametrize(
     ("cls", "paper", "erratum"),
-    [(SSP, "wang2018", "E4"), (SSP, "piazza2021", "E15"), (ConstSSP, "piazza2021", "E15"), (AdaSSP, "wang2018", "E3"), (AdaSSP, "piazza2021", "E15")],
+    [
+        (SSP, "wang2018", "E4"),
+        (SSP, "piazza2021", "E15"),
+        (ConstSSP, "piazza2021", "E15"),
+        (AdaSSP, "wang2018", "E3"),
+        (AdaSSP, "piazza2021", "E15"),
+    ],
 )
 def test_published_variants_are_claimed_with_their_erratum(cls, paper, erratum):
     certificate = in_a_unit_ball(cls, 1, published=paper)

@@ -24,8 +24,7 @@ from discreet.data.public_outcomes import PublicOutcomes
 from discreet.errors import BudgetError, DataError, DomainError, GuaranteeError, ParameterError
 from discreet.gate.many import draw_sample, release_many
 from discreet.gate.randomness import NO_NOISE
-from discreet.papers.reuse_cov_baselines import independent_runs
-from discreet.papers.reuse_cov_wiring import projected, with_squares
+from discreet.papers.reuse_cov import independent_runs, projected, with_squares
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent

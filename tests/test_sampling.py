@@ -21,8 +21,8 @@ from discreet import (
     Results,
     SubsampleAggregate,
 )
-from discreet.core.unavailable import Unavailable
 from discreet.core.citations import mark_of
+from discreet.core.unavailable import Unavailable
 from discreet.errors import DataError, FileFormatError, GuaranteeError, NotReleasedError, ParameterError
 from discreet.gate import descent
 from discreet.gate.randomness import NO_NOISE
@@ -168,7 +168,7 @@ def test_published_constants_are_claimed_with_their_erratum(cls, options, erratu
     guarantee = fitted.certificate_.guarantee
     assert guarantee.status == "claimed"
     assert erratum in guarantee.reason
-    assert fitted.certificate_.method.endswith(f"as published in {mark_of(options["published"])}")
+    assert fitted.certificate_.method.endswith(f"as published in {mark_of(options['published'])}")
     assert Certificate.from_dict(fitted.certificate_.to_dict()) == fitted.certificate_
     if cls is OPS:
         assert 0 < fitted.certificate_.epsilon < 1

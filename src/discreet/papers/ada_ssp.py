@@ -1,4 +1,4 @@
-"""AdaSSP: a ridge penalty that adapts to a private least eigenvalue (wang2018 algorithm 2, piazza2021 algorithms 2 and 3)."""
+"""AdaSSP: ridge whose penalty adapts to a private eigenvalue (wang2018 algorithm 2, piazza2021 algorithms 2 and 3)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ class AdaSSP(MomentsRegressor):
         checks.fraction("rho", self.rho)
         checks.fraction("eigenvalue_share", self.eigenvalue_share)
         if self._paper == "wang2018" and self.eigenvalue_share != 1 / 3:
-            raise ParameterError('published="wang2018" has a fixed eigenvalue_share of 1/3; piazza2021 has other shares.')
+            raise ParameterError(
+                'published="wang2018" has a fixed eigenvalue_share of 1/3; piazza2021 has other shares.'
+            )
         return super()._check()
 
     def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:

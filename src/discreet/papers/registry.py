@@ -53,7 +53,11 @@ METHODS = (
     Method(DPRidge, "ours", "ridge whose penalty is chosen on the release, at no cost"),
     Method(DPLasso, "ours", "lasso: some coefficients are zero; penalty chosen on the release"),
     Method(DPElasticNet, "ours", "elastic net between the two; penalty chosen on the release"),
-    Method(AdaSSP, "wang2018 algorithm 2; piazza2021 algorithms 2, 3", "ridge whose penalty adapts to a private least eigenvalue"),
+    Method(
+        AdaSSP,
+        "wang2018 algorithm 2; piazza2021 algorithms 2, 3",
+        "ridge whose penalty adapts to a private least eigenvalue",
+    ),
     Method(ConstSSP, "piazza2021 algorithm 4", "ridge whose penalty depends on public facts only"),
     Method(ReuseCov, "neel2023 algorithms 1 to 4", "many outcomes on the same features, from one release"),
     Method(SSP, "wang2018 section 3.2; piazza2021 algorithm 1", "plain noisy normal equations; a baseline"),
@@ -64,7 +68,9 @@ METHODS = (
     Method(NAPP, "li2021 algorithms 1, 2", "weights that follow the coefficients, or a fixed penalty; for comparison"),
     Method(AdaOPS, "wang2018 algorithm 1; wang2017 algorithm 1", "a posterior sample that adapts to private figures"),
     Method(OPS, "wang2018 appendix F", "a posterior sample, calibrated from public facts; for comparison"),
-    Method(OutputPerturbation, "wang2017 section 4", "ridge coefficients with noise of one of three shapes; for comparison"),
+    Method(
+        OutputPerturbation, "wang2017 section 4", "ridge coefficients with noise of one of three shapes; for comparison"
+    ),
     Method(NoisyGradientDescent, "wang2018 section 3.2", "gradient descent with noise, stopped early; for comparison"),
     Method(NoisySGD, "wang2018 section 3.2", "the same on sampled batches of rows; for comparison"),
     Method(SubsampleAggregate, "wang2018 section 3.2", "mean of fits to disjoint random blocks; for comparison"),

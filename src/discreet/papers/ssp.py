@@ -59,7 +59,11 @@ class SSP(MomentsRegressor):
     def _published(
         self, design: tuple[str, ...], target: str, R2: float, promise: Guarantee
     ) -> tuple[list[Block], str]:
-        s = sd_piazza2021(promise.epsilon / 2, promise.delta / 2) if self._paper == "piazza2021" else sd_wang2018(promise)
+        s = (
+            sd_piazza2021(promise.epsilon / 2, promise.delta / 2)
+            if self._paper == "piazza2021"
+            else sd_wang2018(promise)
+        )
         return printed_noise(s, design, target, R2), E15 if self._paper == "piazza2021" else E4
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> NDArray[np.float64]:

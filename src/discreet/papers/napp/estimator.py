@@ -17,9 +17,8 @@ from discreet.core.progress import Progress
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.models.contract import Estimator
-from discreet.papers.napp.asked import Asked
-from discreet.papers.napp.models import CLASSIFIERS, MODELS, NAPPModel
-from discreet.papers.napp.regularizers import Regularizer
+from discreet.papers.napp.augmented import Regularizer
+from discreet.papers.napp.models import CLASSIFIERS, MODELS, Asked, NAPPModel
 from discreet.privacy.events.objective import Noise
 
 Floats = NDArray[np.float64]
