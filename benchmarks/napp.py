@@ -11,10 +11,11 @@ import warnings
 from typing import Any
 
 import numpy as np
+from experiments.record import report
 from scipy.special import expit
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 
-from benchmarks.common import options, report, seconds
+from benchmarks.common import options, seconds
 from discreet import NAPP
 
 AUGMENTED, ITERATIONS = 10_000, 80

@@ -16,36 +16,21 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from benchmarks.common import environment
 from matplotlib import rc_context
 
+from discreet.core.citations import PAPERS
 from discreet.results.drawing import PALE, style
 from experiments import study
+from experiments.record import environment
 from experiments.reproduction import Reproduction, Size
 
 MODULES = (
-    "fig1_000",
-    "fig2_000",
-    "fig3_000",
-    "fig4_000",
-    "fig5_000",
-    "table1_000",
-    "table2_000",
-    "tables_000",
-    "figures_001",
-    "fig1_002",
-    "fig3_002",
-    "fig4_002",
-    "fig5_002",
-    "fig6_002",
-    "fig7_002",
-    "fig8_002",
-    "synthetic_003",
-    "uci_003",
-    "fig1_004",
-    "outcomes_004",
-    "complexity_004",
-    "comparison",
+    *(f"wang2018.{name}" for name in ("fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2", "tables")),
+    "wang2017.figures",
+    *(f"li2021.{name}" for name in ("fig1", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8")),
+    *(f"piazza2021.{name}" for name in ("synthetic", "uci_sets")),
+    *(f"neel2023.{name}" for name in ("fig1", "outcomes", "complexity")),
+    "comparison.uci_sets",
 )
 """Files that declare experiments."""
 
@@ -86,7 +71,13 @@ def paper(name: str) -> str:
 
 
 def select(asked: str) -> list[Reproduction]:
-    """The experiment of that name, those of a paper, or all; none where nothing has that name."""
+    """The experiment of that name, those of a paper, or all; none where nothing has that name.
+
+    A paper goes by its shelf mark or its key: "000-fig3" is also "wang2018-fig3".
+    """
+    for known in PAPERS:
+        if paper(asked) == known.key:
+            asked = known.mark + asked.removeprefix(known.key)
     return [r for name, r in catalogue().items() if asked in ("all", name, paper(name))]
 
 

@@ -18,9 +18,9 @@ Cell = dict[str, Any]
 Rows = list[dict[str, Any]]
 
 
-def parser(name: str, description: str | None) -> argparse.ArgumentParser:
+def parser(module: str, name: str, description: str | None) -> argparse.ArgumentParser:
     """The options that every study has: processes, its log, and where the figures go."""
-    found = argparse.ArgumentParser(prog=f"python -m experiments.{name}", description=description)
+    found = argparse.ArgumentParser(prog=f"python -m experiments.{module}", description=description)
     found.add_argument("--jobs", type=int, default=2)
     found.add_argument("--log", type=Path, default=Path(f"experiments/results/log/{name}.jsonl"))
     found.add_argument("--out", type=Path, default=Path(f"experiments/results/{name}.json"))

@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from experiments import comparison, comparison_page, study, uci
-from experiments.comparison_pictures import LINES, OWN
-from experiments.contenders import BY_NAME, CONTENDERS, DEFAULT, EQUAL, NON_PRIVATE, Contender, Task
-from experiments.equal import PRECISION, spent, stated_epsilon
-from experiments.tallies import CAP, by_set, summary
+from experiments import study, uci
+from experiments.comparison import page as comparison_page
+from experiments.comparison import uci_sets as comparison
+from experiments.comparison.contenders import BY_NAME, CONTENDERS, DEFAULT, EQUAL, NON_PRIVATE, Contender, Task
+from experiments.comparison.equal import PRECISION, spent, stated_epsilon
+from experiments.comparison.pictures import LINES, OWN
+from experiments.comparison.tallies import CAP, by_set, summary
 
 import discreet
 from discreet.core.citations import mark_of

@@ -3,7 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from experiments import budget_003, complexity_004, fig3_000, synthetic_003, tables_000
+from experiments.neel2023 import complexity as complexity_004
+from experiments.piazza2021 import budget as budget_003
+from experiments.piazza2021 import synthetic as synthetic_003
+from experiments.wang2018 import fig3 as fig3_000
+from experiments.wang2018 import tables as tables_000
 
 from discreet import AdaSSP, Domain, Moments
 
