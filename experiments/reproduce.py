@@ -23,6 +23,7 @@ from discreet.results.drawing import PALE, style
 from experiments import study
 from experiments.record import environment
 from experiments.reproduction import Reproduction, Size
+from experiments.study import ROOT
 
 MODULES = (
     *(f"wang2018.{name}" for name in ("fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2", "tables")),
@@ -44,7 +45,6 @@ CHARTS = {
 }
 """What charts with two numeric axes need beyond the one style."""
 
-ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "experiments" / "results" / "reproduce"
 QUICK = ROOT / "experiments" / "results" / "quick"
 
