@@ -137,7 +137,7 @@ def stored(name: str, out: Path) -> tuple[pd.DataFrame, dict[str, Any]] | None:
 
 
 def pictures(r: Reproduction, out: Path) -> None:
-    """Draw from the stored rows: SVG and PNG, the same from run to run."""
+    """Draw from the stored rows, as SVG; the same from run to run."""
     found = stored(r.name, out)
     if found is None:
         return
@@ -145,7 +145,5 @@ def pictures(r: Reproduction, out: Path) -> None:
     with style(), rc_context(CHARTS):
         drawn = r.draw(rows)
         for name, figure in drawn.items():
-            path = out / r.name / name
-            figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
-            figure.savefig(path.with_suffix(".png"), dpi=110, metadata={"Software": None})
+            figure.savefig(out / r.name / f"{name}.svg", metadata={"Date": None, "Creator": None})
     _write(out / r.name, _read(out / r.name) | {"pictures": list(drawn)})

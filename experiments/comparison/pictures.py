@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,10 +108,3 @@ def by_data(ratios: pd.DataFrame, epsilon: float = 1.0) -> Figure:
         figure.legend(loc="outside upper left")
         note(figure, f"Epsilon {epsilon:g}. Left of 1 the default is better. Marks on the edge lie beyond it.")
     return figure
-
-
-def save(figure: Figure, path: Path) -> None:
-    """As SVG and PNG."""
-    with style():
-        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
-        figure.savefig(path.with_suffix(".png"), dpi=150)

@@ -129,5 +129,6 @@ REPRODUCTION = Reproduction(
     draw=draw,
     judge=judge,
     note="The figure is a table of orders. Here its rows are placed on a map of n and l for d = 100 and X w = 10 Y, "
-    "and the winner is that of the bounds with constants at epsilon = 1, delta = 1e-8 (`discreet.planning.theory.regime`).",
+    "and the winner is that of the bounds with constants at epsilon = 1, delta = 1e-8 "
+    "(`discreet.planning.theory.regime`).",
 )
