@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from experiments.record import report
 
-from benchmarks.common import options, report, seconds
+from benchmarks.common import options, seconds
 from discreet import (
     OPS,
     AdaOPS,

@@ -14,12 +14,13 @@ import warnings
 from typing import Any
 
 import numpy as np
+from experiments.record import report
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.common import options, report
+from benchmarks.common import options
 from discreet import DPLogisticRegression
 
 Floats = NDArray[np.float64]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from experiments.record import report
 from sklearn.linear_model import LinearRegression
 
-from benchmarks.common import options, report, seconds
+from benchmarks.common import options, seconds
 from discreet import Domain, Moments
 
 

@@ -11,10 +11,11 @@ import warnings
 from typing import Any
 
 import numpy as np
+from experiments.record import report
 from scipy.special import expit
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 
-from benchmarks.common import options, report, seconds
+from benchmarks.common import options, seconds
 from discreet import NAPP
 
 AUGMENTED, ITERATIONS = 10_000, 80
@@ -46,7 +47,7 @@ def main() -> None:
         for selection in (None, "VS+"):
             model = NAPP(
                 epsilon=1, delta=1e-4, data_norm=1, fit_intercept=False, loss=loss, alpha=2.0, selection=selection,
-                n_e=AUGMENTED, iterations=ITERATIONS, published="002", **facts,
+                n_e=AUGMENTED, iterations=ITERATIONS, published="li2021", **facts,
             )  # fmt: skip
             taken = seconds(lambda m=model, y=y: m.fit(X, y), given.repeats)  # type: ignore[misc]
             rows.append({"loss": loss, "noise": selection or "b'theta", "seconds": taken, "ratio": taken / other})

@@ -7,8 +7,9 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from experiments.record import report, version
 
-from benchmarks.common import options, report, seconds, version
+from benchmarks.common import options, seconds
 from discreet import Domain, Moments, release
 from discreet.gate import noise as kernel
 from discreet.gate.entropy import OSEntropy

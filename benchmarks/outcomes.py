@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from experiments.record import report
 from scipy.linalg import cho_factor, cho_solve
 
-from benchmarks.common import options, report
+from benchmarks.common import options
 from discreet import Domain, Moments, ReuseCov, release
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from experiments.record import report
 
-from benchmarks.common import beside, options, ran_job, report
+from benchmarks.common import beside, options, ran_job
 from discreet import Domain, Moments
 from discreet.data.sources.paths import open_files
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from experiments.record import report
 from sklearn.linear_model import enet_path
 
-from benchmarks.common import options, report, seconds
+from benchmarks.common import options, seconds
 from discreet.privacy import gdp
 from discreet.released.equations import NormalEquations
 from discreet.released.solve.lasso import made_up_rows, penalty_grid, solve_path

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from benchmarks.common import beside, options, ran_job, report
+from experiments.record import report
+
+from benchmarks.common import beside, options, ran_job
 from benchmarks.parquet import domain, write
 from discreet import (
     OPS,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from benchmarks.common import options, report
+from experiments.record import report
+
+from benchmarks.common import options
 from discreet import Domain, plan
 
 

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from experiments import designs, study, uci
 from experiments.methods import NON_PRIVATE, fitter
-
-from benchmarks.common import report
+from experiments.record import report
 
 UCI_METHODS = ("DPLinearRegression", "AdaSSP", "AdaSSP published 000")
 DESIGN_METHODS = ("DPLinearRegression", "AdaSSP", "AdaSSP published 000", NON_PRIVATE)

@@ -17,7 +17,7 @@ PROTOCOL = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False, "n_jo
 ESTIMATORS: dict[str, tuple[Any, dict[str, Any]]] = {
     "DPLinearRegression": (DPLinearRegression, {}),
     "AdaSSP": (AdaSSP, {}),
-    "AdaSSP published 000": (AdaSSP, {"published": "000"}),
+    "AdaSSP published 000": (AdaSSP, {"published": "wang2018"}),
     "ConstSSP": (ConstSSP, {}),
     "SSP": (SSP, {}),
 }

@@ -16,36 +16,22 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from benchmarks.common import environment
 from matplotlib import rc_context
 
+from discreet.core.citations import PAPERS
 from discreet.results.plots.style import PALE, style
 from experiments import study
+from experiments.record import environment
 from experiments.reproduction import Reproduction, Size
+from experiments.study import ROOT
 
 MODULES = (
-    "fig1_000",
-    "fig2_000",
-    "fig3_000",
-    "fig4_000",
-    "fig5_000",
-    "table1_000",
-    "table2_000",
-    "tables_000",
-    "figures_001",
-    "fig1_002",
-    "fig3_002",
-    "fig4_002",
-    "fig5_002",
-    "fig6_002",
-    "fig7_002",
-    "fig8_002",
-    "synthetic_003",
-    "uci_003",
-    "fig1_004",
-    "outcomes_004",
-    "complexity_004",
-    "comparison",
+    *(f"wang2018.{name}" for name in ("fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2", "tables")),
+    "wang2017.figures",
+    *(f"li2021.{name}" for name in ("fig1", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8")),
+    *(f"piazza2021.{name}" for name in ("synthetic", "uci_sets")),
+    *(f"neel2023.{name}" for name in ("fig1", "outcomes", "complexity")),
+    "comparison.uci_sets",
 )
 """Files that declare experiments."""
 
@@ -59,7 +45,6 @@ CHARTS = {
 }
 """What charts with two numeric axes need beyond the one style."""
 
-ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "experiments" / "results" / "reproduce"
 QUICK = ROOT / "experiments" / "results" / "quick"
 
@@ -86,7 +71,13 @@ def paper(name: str) -> str:
 
 
 def select(asked: str) -> list[Reproduction]:
-    """The experiment of that name, those of a paper, or all; none where nothing has that name."""
+    """The experiment of that name, those of a paper, or all; none where nothing has that name.
+
+    A paper goes by its shelf mark or its key: "000-fig3" is also "wang2018-fig3".
+    """
+    for known in PAPERS:
+        if paper(asked) == known.key:
+            asked = known.mark + asked.removeprefix(known.key)
     return [r for name, r in catalogue().items() if asked in ("all", name, paper(name))]
 
 
@@ -146,7 +137,7 @@ def stored(name: str, out: Path) -> tuple[pd.DataFrame, dict[str, Any]] | None:
 
 
 def pictures(r: Reproduction, out: Path) -> None:
-    """Draw from the stored rows: SVG and PNG, the same from run to run."""
+    """Draw from the stored rows, as SVG; the same from run to run."""
     found = stored(r.name, out)
     if found is None:
         return
@@ -154,7 +145,5 @@ def pictures(r: Reproduction, out: Path) -> None:
     with style(), rc_context(CHARTS):
         drawn = r.draw(rows)
         for name, figure in drawn.items():
-            path = out / r.name / name
-            figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
-            figure.savefig(path.with_suffix(".png"), dpi=110, metadata={"Software": None})
+            figure.savefig(out / r.name / f"{name}.svg", metadata={"Date": None, "Creator": None})
     _write(out / r.name, _read(out / r.name) | {"pictures": list(drawn)})

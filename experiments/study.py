@@ -8,19 +8,23 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from discreet.cli.reproduce import load
+
 Cell = dict[str, Any]
 Rows = list[dict[str, Any]]
+ROOT = Path(__file__).resolve().parent.parent
 
 
-def parser(name: str, description: str | None) -> argparse.ArgumentParser:
+def parser(module: str, name: str, description: str | None) -> argparse.ArgumentParser:
     """The options that every study has: processes, its log, and where the figures go."""
-    found = argparse.ArgumentParser(prog=f"python -m experiments.{name}", description=description)
+    found = argparse.ArgumentParser(prog=f"python -m experiments.{module}", description=description)
     found.add_argument("--jobs", type=int, default=2)
     found.add_argument("--log", type=Path, default=Path(f"experiments/results/log/{name}.jsonl"))
     found.add_argument("--out", type=Path, default=Path(f"experiments/results/{name}.json"))
@@ -51,7 +55,7 @@ def run(title: str, cells: Iterable[Cell], work: Callable[[Cell], Rows], log: Pa
     with (
         Progress(*columns, console=Console(stderr=True)) as progress,
         log.open("a", encoding="utf-8") as file,
-        ProcessPoolExecutor(jobs, initializer=_one_thread) as pool,
+        ProcessPoolExecutor(jobs, initializer=load, initargs=(ROOT,)) as pool,
     ):
         task = progress.add_task(title, total=len(wanted), completed=len(wanted) - len(missing))
         if log.stat().st_size and not log.read_bytes().endswith(b"\n"):
@@ -78,6 +82,7 @@ def seconds(cells: Iterable[Cell], log: Path) -> float:
 
 
 def _timed(work: Callable[[Cell], Rows], cell: Cell) -> tuple[Rows, float]:
+    _one_thread()
     start = time.process_time()
     return work(cell), round(time.process_time() - start, 3)
 
@@ -101,6 +106,7 @@ def _entries(log: Path) -> Iterator[dict[str, Any]]:
             yield entry
 
 
+@cache
 def _one_thread() -> None:
     """Processes share the cores already: no threads below them."""
     from threadpoolctl import threadpool_limits

@@ -61,7 +61,7 @@ def free_model():
 MAKERS = {
     "verified": people_model,
     "replace-one": lambda: people_model(neighbors="replace-one", epsilon=3),
-    "claimed": lambda: people_model(AdaSSP, published="000", rows=4000, epsilon=5),
+    "claimed": lambda: people_model(AdaSSP, published="wang2018", rows=4000, epsilon=5),
     "simulation": lambda: people_model(random_state=3),
     "penalised": lambda: people_model(DPLasso),
     "noisy": lambda: people_model(epsilon=0.01),

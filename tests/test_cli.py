@@ -98,14 +98,14 @@ def test_what_is_printed_is_what_is_saved(run, folder):
     ("options", "status"),
     [
         (["--method", "adassp"], "verified"),
-        (["--method", "AdaSSP", "--published", "000"], "claimed"),
+        (["--method", "AdaSSP", "--published", "wang2018"], "claimed"),
         (["--method", "SSP", "--neighbors", "replace-one"], "verified"),
         (["--rows", 2000], "verified"),
         (["--method", "OPS", "--rows", 2000], "verified"),
         (["--method", "adaops"], "verified"),
-        (["--method", "AdaOPS", "--published", "000"], "claimed"),
+        (["--method", "AdaOPS", "--published", "wang2018"], "claimed"),
         (["--method", "NAPP", "--set", "regularizer=ridge", "--set", "alpha=3"], "verified"),
-        (["--method", "NAPP", "--published", "002", "--set", "alpha=3", "--set", "selection=VS+"], "claimed"),
+        (["--method", "NAPP", "--published", "li2021", "--set", "alpha=3", "--set", "selection=VS+"], "claimed"),
         (["--method", "NoisyGradientDescent", "--rows", 2000, "--neighbors", "replace-one"], "verified"),
     ],
 )
@@ -137,12 +137,18 @@ def test_a_narrow_terminal_shows_what_a_check_found(run, folder, monkeypatch):
 
 def test_only_what_is_vouched_for_is_recommended_for_publication(run, folder):
     assert "publish it" in run(*FIT).out.splitlines()[-1]
-    claimed = run(*FIT, "--method", "SSP", "--published", "000", "--out", "claimed.json").out.splitlines()[-1]
+    claimed = run(*FIT, "--method", "SSP", "--published", "wang2018", "--out", "claimed.json").out.splitlines()[-1]
     assert "we do not vouch for it" in claimed
 
 
+def test_a_paper_by_its_old_name_is_told_its_new_one(run, folder):
+    ran = run(*FIT, "--method", "SSP", "--published", "000", "--json")
+    assert json.loads(ran.out)["certificate"]["guarantee"]["status"] == "claimed"
+    assert 'published="000" is the old name of published="wang2018"' in ran.said
+
+
 def test_printed_constants_that_bound_nothing_fail_the_check(run, folder):
-    assert run(*FIT, "--method", "AdaOPS", "--published", "000", "--out", "model.json").code == 0
+    assert run(*FIT, "--method", "AdaOPS", "--published", "wang2018", "--out", "model.json").code == 0
     checked = run("check", "model.json", "--json")
     assert checked.code == 1
     assert json.loads(checked.out)["epsilon"] is None
@@ -340,7 +346,7 @@ REFUSED = {
     "level missing": (with_entry(', "west"', ""), FIT, "'region' holds a category that is not declared"),
     "unknown method": (nothing, [*FIT, "--method", "magic"], "no method 'magic'"),
     "unknown relation": (nothing, [*FIT, "--neighbors", "friends"], "neighbors must be one of"),
-    "nothing published": (nothing, [*FIT, "--published", "000"], "--published"),
+    "nothing published": (nothing, [*FIT, "--published", "wang2018"], "--published"),
     "epsilon 0": (nothing, [*FIT[:7], 0, *FIT[8:]], "epsilon must be"),
     "delta 1": (nothing, [*FIT[:-1], 1], "delta must lie"),
     "no delta": (nothing, FIT[:-2], "delta is required"),

@@ -7,13 +7,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from experiments import comparison, comparison_page, study, uci
-from experiments.comparison_pictures import LINES, OWN
-from experiments.contenders import BY_NAME, CONTENDERS, DEFAULT, EQUAL, NON_PRIVATE, Contender, Task
-from experiments.equal import PRECISION, spent, stated_epsilon
-from experiments.tallies import CAP, by_set, summary
+from experiments import study, uci
+from experiments.comparison import page as comparison_page
+from experiments.comparison import uci_sets as comparison
+from experiments.comparison.contenders import BY_NAME, CONTENDERS, DEFAULT, EQUAL, NON_PRIVATE, Contender, Task
+from experiments.comparison.equal import PRECISION, spent, stated_epsilon
+from experiments.comparison.pictures import LINES, OWN
+from experiments.comparison.tallies import CAP, by_set, summary
 
 import discreet
+from discreet.core.citations import mark_of
 from discreet.papers.registry import METHODS
 
 FOLDER = uci.data_folder()
@@ -27,7 +30,7 @@ def test_every_method_of_linear_regression_takes_part_and_every_printed_one():
             continue
         assert method.name in EQUAL
         for paper in method.estimator.papers:
-            assert any(f"[{paper}], as printed" in name and name.startswith(method.name) for name in BY_NAME)
+            assert any(f"[{mark_of(paper)}], as printed" in name and name.startswith(method.name) for name in BY_NAME)
 
 
 def test_names_are_unique_and_pictures_show_known_ones():
@@ -49,15 +52,17 @@ def test_published_noise_is_run_at_its_true_epsilon(cls, paper, epsilon):
 
 def test_what_the_papers_noise_costs():
     """Errata E3 and E4; and 004's noise under add-remove, by hand: every entry of X'X has the same sd."""
-    assert spent(discreet.AdaSSP, "000", 1.0, 1e-6, 1000, 10) == pytest.approx(0.596, abs=5e-4)
-    assert spent(discreet.SSP, "000", 1.0, 1e-6, 1000, 10) == pytest.approx(0.751, abs=5e-4)
+    assert spent(discreet.AdaSSP, "wang2018", 1.0, 1e-6, 1000, 10) == pytest.approx(0.596, abs=5e-4)
+    assert spent(discreet.SSP, "wang2018", 1.0, 1e-6, 1000, 10) == pytest.approx(0.751, abs=5e-4)
     sd = 2 * math.sqrt(2 * math.log(2.5e6))
     by_hand = discreet.privacy.gdp.epsilon(mu=math.sqrt(2) / sd, delta=1e-6)
-    assert spent(discreet.ReuseCov, "004", 1.0, 1e-6, 1000, 10) == pytest.approx(by_hand, rel=1e-4)
+    assert spent(discreet.ReuseCov, "neel2023", 1.0, 1e-6, 1000, 10) == pytest.approx(by_hand, rel=1e-4)
 
 
 def test_the_cost_of_objective_perturbation_depends_on_neither_rows_nor_columns():
-    few, many = (spent(discreet.ObjectivePerturbation, "000", 1.0, 1e-6, *size) for size in ((1000, 8), (50_000, 60)))
+    few, many = (
+        spent(discreet.ObjectivePerturbation, "wang2018", 1.0, 1e-6, *size) for size in ((1000, 8), (50_000, 60))
+    )
     assert many == pytest.approx(few, rel=PRECISION / 4)
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments import coverage, coverage_page, joint_tests
-from experiments.populations import DESIGNS, Population, mean_clipped
+from experiments.coverage import intervals as coverage
+from experiments.coverage import joint_tests
+from experiments.coverage import page as coverage_page
+from experiments.coverage.populations import DESIGNS, Population, mean_clipped
 
 from discreet import DPLinearRegression, Moments
 

@@ -67,3 +67,12 @@ def test_examples_run(path, tmp_path, monkeypatch):
 def test_links_lead_to_files(path):
     for target in _LINK.findall(path.read_text(encoding="utf-8")):
         assert "://" in target or (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_every_committed_picture_is_shown_on_a_page():
+    places = {path: _LINK.findall(path.read_text(encoding="utf-8")) for path in FILES}
+    shown = {(path.parent / link).resolve() for path, links in places.items() for link in links}
+    folders = (ROOT / "docs", ROOT / "experiments" / "results" / "reproduce")
+    pictures = {path for folder in folders for kind in ("png", "svg") for path in folder.rglob(f"*.{kind}")}
+    assert pictures
+    assert pictures <= shown

@@ -3,7 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from experiments import budget_003, complexity_004, fig3_000, synthetic_003, tables_000
+from experiments.neel2023 import complexity as complexity_004
+from experiments.piazza2021 import budget as budget_003
+from experiments.piazza2021 import synthetic as synthetic_003
+from experiments.wang2018 import fig3 as fig3_000
+from experiments.wang2018 import tables as tables_000
 
 from discreet import AdaSSP, Domain, Moments
 
@@ -19,7 +23,7 @@ def test_the_penalty_of_003_is_the_one_that_was_used(gamma, epsilon, zero):
     """The released equations, solved with lambda + 1, give the coefficients."""
     X, y, _ = synthetic_003.simulate(1280)
     delta = 1280**-1.1
-    given = {"epsilon": epsilon, "delta": delta, "published": "003", "rho": budget_003.RHO, "random_state": 0}
+    given = {"epsilon": epsilon, "delta": delta, "published": "piazza2021", "rho": budget_003.RHO, "random_state": 0}
     model = AdaSSP(eigenvalue_share=gamma, **given).fit_moments(moments_of(X, y / np.abs(y).max()), "y")
     found = budget_003.penalty(model, gamma, epsilon, delta)
     assert (found == 0) == zero

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from experiments import coverage
-from experiments.populations import Population, population
+from experiments.coverage import intervals as coverage
+from experiments.coverage.populations import Population, population
 from scipy import stats
 
 from discreet import AdaSSP, Domain, DPLinearRegression, Moments, Results, release

@@ -234,7 +234,7 @@ MANY = [
     {"subsample": 0.3, "neighbors": "replace-one"},
     {"association": "projection", "neighbors": "replace-one"},
     {"association": "projection", "neighbors": "replace-one", "subsample": 0.3},
-    {"published": "004", "neighbors": "replace-one"},
+    {"published": "neel2023", "neighbors": "replace-one"},
 ]
 
 
@@ -461,16 +461,16 @@ BAD_PARAMETERS = [
     *(({"fit_intercept": value}, "fit_intercept must be one of True, False") for value in ("no", None, 2)),
     *(({"n_jobs": value}, "n_jobs must be a whole number of at least 1") for value in (0, -2, 1.5, "two")),
     *(({"random_state": value}, "random_state must be None.*Leave it None") for value in (-1, 0.5, "x", True)),
-    *(({"published": value}, "published must be one of None") for value in ("001", "", 3, True)),
-    ({"published": "003", "neighbors": "replace-one"}, "add-remove"),
+    *(({"published": value}, "published must be one of None") for value in ("wang2017", "001", "", 3, True)),
+    ({"published": "piazza2021", "neighbors": "replace-one"}, "add-remove"),
 ]
 OWN_PARAMETERS = [
     *((AdaSSP, {"rho": value}, "rho must lie strictly between 0 and 1") for value in (0, 1, -1, 2, NAN, "x", None)),
     *((ConstSSP, {"rho": value}, "rho must lie strictly between 0 and 1") for value in (0, 1.5, NAN)),
     *((AdaSSP, {"eigenvalue_share": value}, "eigenvalue_share must lie strictly") for value in (0, 1, NAN, None)),
-    (AdaSSP, {"published": "000", "eigenvalue_share": 0.5}, "1/3"),
+    (AdaSSP, {"published": "wang2018", "eigenvalue_share": 0.5}, "1/3"),
     *((SSP, {"ridge": value}, "ridge must be a finite number above 0") for value in (-1, NAN, INF, "x")),
-    (ConstSSP, {"published": "000"}, "one of None, '003'"),
+    (ConstSSP, {"published": "wang2018"}, "one of None, 'piazza2021'"),
 ]
 PARAMETERS = [(cls, *case) for cls in (SSP, ConstSSP, AdaSSP) for case in BAD_PARAMETERS] + OWN_PARAMETERS
 
@@ -514,7 +514,7 @@ WITH_MORE = FRAME.assign(bought=FRAME["age"] > 50, visits=np.arange(ROWS) % 7)
 
 
 MORE = [{"adaptive": False, "penalty": "l1"}, {"adaptive": True, "penalty": "l1"}]
-NAPPS = [{"loss": "logistic"}, {"published": "002", "alpha": 2.0, "loss": "logistic", "retrieval": "return"}]
+NAPPS = [{"loss": "logistic"}, {"published": "li2021", "alpha": 2.0, "loss": "logistic", "retrieval": "return"}]
 
 
 @pytest.mark.parametrize(
@@ -525,7 +525,7 @@ NAPPS = [{"loss": "logistic"}, {"published": "002", "alpha": 2.0, "loss": "logis
         *((DPPoissonRegression, "visits", options) for options in MORE),
         *((ObjectivePerturbation, "income", options) for options in MORE),
         *((NAPP, "bought", options) for options in NAPPS),
-        (NAPP, "income", {"published": "002", "alpha": 2.0, "selection": "VS+"}),
+        (NAPP, "income", {"published": "li2021", "alpha": 2.0, "selection": "VS+"}),
     ],
 )
 def test_a_perturbed_model_holds_no_data(cls, target, options, tmp_path, capfd):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments import levels
+from experiments.defaults import levels
 from scipy import stats
 
 from discreet import Domain, DPLinearRegression, Moments, ReuseCov, release

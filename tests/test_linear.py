@@ -170,16 +170,16 @@ def with_options(formula, **options):
 METHODS = {
     "SSP": (SSP, {}, with_options(ssp, ridge=0)),
     "SSP, ridge": (SSP, {"ridge": 70.0}, with_options(ssp, ridge=70)),
-    "SSP 000": (SSP, {"published": "000"}, with_options(ssp, ridge=0)),
-    "SSP 003": (SSP, {"published": "003"}, with_options(ssp, ridge=1)),
+    "SSP 000": (SSP, {"published": "wang2018"}, with_options(ssp, ridge=0)),
+    "SSP 003": (SSP, {"published": "piazza2021"}, with_options(ssp, ridge=1)),
     "ConstSSP": (ConstSSP, {}, const_verified),
     "ConstSSP, rho": (ConstSSP, {"rho": 0.3}, with_options(const_verified, rho=0.3)),
-    "ConstSSP 003": (ConstSSP, {"published": "003"}, const_003),
+    "ConstSSP 003": (ConstSSP, {"published": "piazza2021"}, const_003),
     "AdaSSP": (AdaSSP, {}, ada_verified),
     "AdaSSP, share": (AdaSSP, {"eigenvalue_share": 0.1, "rho": 0.01}, with_options(ada_verified, rho=0.01)),
-    "AdaSSP 000": (AdaSSP, {"published": "000"}, ada_000),
-    "AdaSSP 003": (AdaSSP, {"published": "003"}, ada_003),
-    "AdaSSP 003, share": (AdaSSP, {"published": "003", "eigenvalue_share": 0.2}, with_options(ada_003, g=0.2)),
+    "AdaSSP 000": (AdaSSP, {"published": "wang2018"}, ada_000),
+    "AdaSSP 003": (AdaSSP, {"published": "piazza2021"}, ada_003),
+    "AdaSSP 003, share": (AdaSSP, {"published": "piazza2021", "eigenvalue_share": 0.2}, with_options(ada_003, g=0.2)),
 }
 VERIFIED = [name for name, (_, options, _) in METHODS.items() if "published" not in options]
 PUBLISHED = [name for name in METHODS if name not in VERIFIED]

@@ -25,8 +25,7 @@ from discreet.errors import DiscreetError, GuaranteeError, ParameterError
 from discreet.gate.entropy import NO_NOISE, SeededEntropy
 from discreet.gate.napp import draw
 from discreet.papers.napp.algorithm import Losses, Plan, Squares, iterate
-from discreet.papers.napp.augmented import PLACES, DrawnRows, Limit, SquaredRows
-from discreet.papers.napp.regularizers import KNEE, Regularizer
+from discreet.papers.napp.augmented import KNEE, PLACES, DrawnRows, Limit, Regularizer, SquaredRows
 from discreet.privacy.losses import Logistic, Poisson, QuadraticHinge
 from discreet.released.solve.newton import Penalty, minimise
 from discreet.results.report import report
@@ -58,7 +57,7 @@ def model(loss="linear", **options):
 
 
 def published(loss="linear", **options):
-    return model(loss, **{"published": "002"} | options)
+    return model(loss, **{"published": "li2021"} | options)
 
 
 def fitted(loss="linear", **options):
@@ -418,7 +417,14 @@ WARD = Domain({"age": (10, 90), "smoker": bool, "ward": ["a", "b", "c"], "stay":
 
 
 def test_tables_with_categories_and_an_intercept():
-    facts = {"epsilon": 1, "delta": 1e-4, "domain": WARD, "alpha": 1e-3, "published": "002", "random_state": NO_NOISE}
+    facts = {
+        "epsilon": 1,
+        "delta": 1e-4,
+        "domain": WARD,
+        "alpha": 1e-3,
+        "published": "li2021",
+        "random_state": NO_NOISE,
+    }
     linear = NAPP(**facts, modulus=1e-3, n_e=None).fit_source(TABLE, "stay", ["age", "smoker", "ward"])
     assert linear.results_.params["age"] == pytest.approx(0.1, abs=0.01)
     assert linear.feature_names_in_.tolist() == ["age", "smoker", "ward"]
@@ -442,7 +448,7 @@ WRONG = [
     ({"regularizer": "bridge", "published": None}, "published"),
     ({"selection": "VS+", "published": None}, "published"),
     ({"n_e": None, "published": None}, "published"),
-    ({"published": "000"}, "published"),
+    ({"published": "wang2018"}, "published"),
     ({"loss": "huber"}, "loss"),
     ({"regularizer": "l1"}, "regularizer"),
     ({"alpha": None}, "alpha"),
@@ -467,7 +473,7 @@ WRONG = [
 @pytest.mark.parametrize(("options", "word"), WRONG)
 def test_what_cannot_be_meant_is_refused_before_anything_is_read(options, word, monkeypatch):
     monkeypatch.setattr("discreet.gate.napp.draw", None)
-    given = {"epsilon": 1, "delta": 1e-4, "bounds_X": (-1, 1), "bounds_y": (-1, 1), "alpha": 1.0, "published": "002"}
+    given = {"epsilon": 1, "delta": 1e-4, "bounds_X": (-1, 1), "bounds_y": (-1, 1), "alpha": 1.0, "published": "li2021"}
     with pytest.raises(DiscreetError, match=word):
         NAPP(**given | options).fit(X, NUMBERS)
 

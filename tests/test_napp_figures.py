@@ -6,14 +6,15 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from experiments import napp_beside, simulation_002
-from experiments.panels_002 import area
+from experiments.li2021 import beside as napp_beside
+from experiments.li2021 import simulation as simulation_002
+from experiments.li2021.panels import area
 
 NAMES = [1, 3, 4, 5, 6, 7, 8]
 
 
 def reproduction(number):
-    return importlib.import_module(f"experiments.fig{number}_002").REPRODUCTION
+    return importlib.import_module(f"experiments.li2021.fig{number}").REPRODUCTION
 
 
 @pytest.mark.parametrize("number", NAMES)

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from experiments import outcomes_004 as outcomes
-from experiments.outcomes_data import KINDS, genotype_chunks, genotypes, problem
+from experiments.neel2023 import outcomes
+from experiments.neel2023.tables import KINDS, genotype_chunks, genotypes, problem
 
 from discreet import Domain
 

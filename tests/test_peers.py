@@ -5,7 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from experiments.peers import boosted_ada_ssp, diffprivlib, opendp_ssp, tukey_em
+from experiments.comparison.peers import boosted_ada_ssp, diffprivlib, opendp_ssp, tukey_em
 
 from discreet.privacy import gdp
 
@@ -318,7 +318,8 @@ def test_the_conversion_covers_the_gaussian():
 
 
 needs_diffprivlib = pytest.mark.skipif(
-    not diffprivlib.available(), reason="no environment for it: python -m experiments.peers.diffprivlib --setup"
+    not diffprivlib.available(),
+    reason="no environment for it: python -m experiments.comparison.peers.diffprivlib --setup",
 )
 
 

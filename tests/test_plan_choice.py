@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments import plan_choice, uci
+from experiments import uci
+from experiments.planning import choice as plan_choice
 
 from discreet import Domain, plan
 from discreet.planning import population

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments import plan_errors, plan_uci, uci
+from experiments import uci
+from experiments.planning import errors as plan_errors
+from experiments.planning import uci_sets as plan_uci
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 RESULTS = Path(__file__).parents[1] / "experiments" / "results"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments import poisson_penalty
+from experiments.defaults import poisson_penalty
 
 from discreet import DPPoissonRegression
 from discreet.models.stages import public_modulus

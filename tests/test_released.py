@@ -26,7 +26,7 @@ PUBLIC = {
     "every column": release(MOMENTS, epsilon=1, delta=1e-6),
     "one outcome": release(MOMENTS, epsilon=1, delta=1e-6, targets=["income"], neighbors="replace-one"),
     "two outcomes": release(MOMENTS, epsilon=0.01, rows=500, targets=["hours", "region[south]"], shares={"squares": 0}),
-    "AdaSSP": AdaSSP(epsilon=1, delta=1e-6, published="003").fit_moments(MOMENTS, "income").release_,
+    "AdaSSP": AdaSSP(epsilon=1, delta=1e-6, published="piazza2021").fit_moments(MOMENTS, "income").release_,
 }
 
 

@@ -15,6 +15,8 @@ from experiments import pages, reproduce, uci
 from experiments.reproduction import Finding, Reproduction
 from matplotlib.figure import Figure
 
+from discreet.core.citations import PAPERS
+
 FOLDER = uci.data_folder()
 ALL = reproduce.catalogue()
 
@@ -32,8 +34,7 @@ def test_every_experiment_runs_small(name, tmp_path):
     assert found
     assert all(f.claim and f.measured for f in found)
     for picture in facts["pictures"]:
-        for ending in ("svg", "png"):
-            assert (tmp_path / name / f"{picture}.{ending}").stat().st_size > 1000
+        assert (tmp_path / name / f"{picture}.svg").stat().st_size > 1000
     text = pages.page(reproduce.paper(name), tmp_path, tmp_path)
     assert r.title in text
     assert str(FOLDER) not in (tmp_path / "log" / f"{r.study or name}.jsonl").read_text()
@@ -214,8 +215,15 @@ def test_a_kill_in_the_middle_loses_no_finished_cell(tmp_path):
 # ----------------------------------------------------------------------- the command
 
 
-def test_the_list_names_every_experiment(run):
-    ran = run("reproduce", "--list")
+@pytest.fixture
+def run_here(run, monkeypatch):
+    """Run the command line in the folder of the repository."""
+    monkeypatch.chdir(reproduce.ROOT)
+    return run
+
+
+def test_the_list_names_every_experiment(run_here):
+    ran = run_here("reproduce", "--list")
     assert ran.code == 0
     assert all(name in ran.said for name in ALL)
 
@@ -228,44 +236,77 @@ def test_the_list_names_every_experiment(run):
         (("all", "--quick", "--full"), "exclude each other"),
     ],
 )
-def test_what_cannot_be_run_is_said(arguments, words, run):
-    ran = run("reproduce", *arguments)
+def test_what_cannot_be_run_is_said(arguments, words, run_here):
+    ran = run_here("reproduce", *arguments)
     assert ran.code == 2
     assert words in ran.said
 
 
-def test_experiments_that_need_data_are_left_out_without(run, monkeypatch, tmp_path):
+def test_experiments_that_need_data_are_left_out_without(run_here, monkeypatch, tmp_path):
     monkeypatch.delenv("DISCREET_DATA", raising=False)
     needs = Reproduction("000-toy", "A toy", "", _cells, _work, _draw, _judge, needs_data=True)
     monkeypatch.setattr(reproduce, "catalogue", lambda: {"000-toy": needs})
-    ran = run("reproduce", "000", "--quick", "--out", tmp_path / "out")
+    ran = run_here("reproduce", "000", "--quick", "--out", tmp_path / "out")
     assert ran.code == 0
     assert "Left out: 000-toy" in ran.said
     assert not (tmp_path / "out" / "000-toy").exists()
 
 
-def test_without_the_repository_the_command_says_where_to_get_it(tmp_path):
-    """As an installed package: discreet is there, experiments are not."""
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
+def test_experiments_go_by_the_keys_of_papers_too(paper):
+    assert reproduce.select(paper.key) == reproduce.select(paper.mark)
+
+
+def test_one_experiment_goes_by_the_key_of_its_paper_too():
+    assert [r.name for r in reproduce.select("wang2018-fig3")] == ["000-fig3"]
+    assert reproduce.select("wang2018-fig99") == reproduce.select("wang20189") == []
+
+
+def test_without_the_repository_the_command_says_where_to_get_it(run):
+    """An editable installation too has no experiments in another folder, though its source lies beside them."""
+    ran = run("reproduce", "all")
+    assert ran.code == 2
+    assert "Get the source repository" in " ".join(ran.said.split())
+
+
+INSTALLED = """
+import multiprocessing, sys
+if __name__ == "__main__":
+    multiprocessing.set_start_method(sys.argv.pop(1))
+    before = list(sys.path)
+    sys.argv[0] = "discreet"
+    from discreet.cli import main
+    try:
+        main()
+    finally:
+        assert sys.path == before, "the command left a trace in sys.path"
+"""
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_an_installed_command_finds_the_experiments_without_a_trace_in_the_path(start, tmp_path):
+    """As a script outside the repository that is run in its folder; workers that start afresh find them as well."""
     import discreet
 
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "discreet").symlink_to(Path(discreet.__file__).parent)
-    code = (
-        "import sys, types; sys.path = [p for p in sys.path if 'site-packages' in p or 'lib' in p];"
-        f"sys.path.insert(0, {str(tmp_path / 'site')!r});"
-        "import discreet.cli.reproduce as c; c.__file__ = 'x/y/z.py';"
-        "sys.argv = ['discreet', 'reproduce', 'all'];"
-        "from discreet.cli import main; main()"
+    (tmp_path / "installed.py").write_text(INSTALLED)
+    command = [sys.executable, tmp_path / "installed.py", start, "reproduce", "001-fig1", "--quick", "--jobs", "1"]
+    environment = os.environ | {"PYTHONPATH": str(Path(discreet.__file__).parents[1]), "PYTHONSAFEPATH": "1"}
+    done = subprocess.run(
+        [*command, "--out", tmp_path / "out"],
+        cwd=reproduce.ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 2
-    assert "Get the source repository" in " ".join(done.stderr.split())
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "001-fig1" / "run.json").exists()
 
 
 @pytest.mark.parametrize(("option", "words"), [("--data", "There is no folder"), ("--out", "is not a folder")])
-def test_a_file_in_place_of_a_folder_is_refused_before_anything_runs(option, words, run, tmp_path, monkeypatch):
+def test_a_file_in_place_of_a_folder_is_refused_before_anything_runs(option, words, run_here, tmp_path, monkeypatch):
     monkeypatch.setattr("discreet.cli.reproduce._run", lambda *_: pytest.fail("it ran"))
     monkeypatch.delenv("DISCREET_DATA", raising=False)
     (tmp_path / "file").write_text("")
-    ran = run("reproduce", "000-fig1", "--quick", option, "file")
+    ran = run_here("reproduce", "000-fig1", "--quick", option, tmp_path / "file")
     assert (ran.code, words in ran.said) == (2, True)

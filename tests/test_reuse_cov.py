@@ -26,8 +26,7 @@ from discreet.data.unread import Unread
 from discreet.errors import BudgetError, DataError, DomainError, GuaranteeError, ParameterError
 from discreet.gate.entropy import NO_NOISE, entropy
 from discreet.gate.outcomes import Sampled
-from discreet.papers.reuse_cov_baselines import independent_runs
-from discreet.papers.reuse_cov_wiring import projected, with_squares
+from discreet.papers.reuse_cov import independent_runs, projected, with_squares
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
@@ -342,9 +341,9 @@ def test_public_outcomes_from_few_and_many_rows():
         ({"solve": "lasso"}, "solve"),
         ({"penalty": 1.0}, "penalty"),
         ({"solve": "ridge", "penalty": -1.0}, "penalty"),
-        ({"published": "000"}, "published"),
-        ({"published": "004"}, "replace-one"),
-        ({"published": "004", "neighbors": "replace-one", "gram_share": 0.5}, "fixed split"),
+        ({"published": "wang2018"}, "published"),
+        ({"published": "neel2023"}, "replace-one"),
+        ({"published": "neel2023", "neighbors": "replace-one", "gram_share": 0.5}, "fixed split"),
         ({"epsilon": None}, "epsilon"),
     ],
 )

@@ -21,6 +21,7 @@ from discreet import (
     Results,
     SubsampleAggregate,
 )
+from discreet.core.citations import mark_of
 from discreet.core.placeholders import Unavailable
 from discreet.errors import DataError, FileFormatError, GuaranteeError, NotReleasedError, ParameterError
 from discreet.gate import descent
@@ -50,10 +51,10 @@ VARIANTS = [
 ]
 NAMES = ["-".join([cls.__name__, *map(str, options.values())]) for cls, options in VARIANTS]
 PUBLISHED = [
-    (OPS, {"published": "000"}, "E1"),
-    (AdaOPS, {"published": "000"}, "E5"),
-    (AdaOPS, {"published": "000-code"}, "E5"),
-    (AdaOPS, {"published": "001", "variant": "kappa"}, "E6"),
+    (OPS, {"published": "wang2018"}, "E1"),
+    (AdaOPS, {"published": "wang2018"}, "E5"),
+    (AdaOPS, {"published": "wang2018-code"}, "E5"),
+    (AdaOPS, {"published": "wang2017", "variant": "kappa"}, "E6"),
 ]
 
 
@@ -167,7 +168,7 @@ def test_published_constants_are_claimed_with_their_erratum(cls, options, erratu
     guarantee = fitted.certificate_.guarantee
     assert guarantee.status == "claimed"
     assert erratum in guarantee.reason
-    assert options["published"] in fitted.certificate_.method
+    assert fitted.certificate_.method.endswith(f"as published in {mark_of(options['published'])}")
     assert Certificate.from_dict(fitted.certificate_.to_dict()) == fitted.certificate_
     if cls is OPS:
         assert 0 < fitted.certificate_.epsilon < 1
@@ -198,7 +199,7 @@ def test_budgets_count_gaussian_methods_exactly_and_add_up_the_others():
             model(OPS, epsilon=0.3).fit(X, Y)
     assert budget.epsilon_spent == pytest.approx(0.9)
     with Budget(epsilon=10, delta=1e-3, adding=True), pytest.raises(BudgetError):
-        model(AdaOPS, published="000").fit(X, Y)
+        model(AdaOPS, published="wang2018").fit(X, Y)
 
 
 def test_a_simulation_is_not_saved(tmp_path):
@@ -215,18 +216,18 @@ BAD = [
     (OPS, {"calibration": "exact"}, "calibration must be one of"),
     (OPS, {"calibration": "pure"}, "Leave delta out"),
     (OPS, {"calibration": "pure", "delta": None, "radius": -1.0}, "radius must be"),
-    (OPS, {"calibration": "pure", "delta": None, "published": "000"}, "no pure epsilon"),
+    (OPS, {"calibration": "pure", "delta": None, "published": "wang2018"}, "no pure epsilon"),
     (OPS, {"calibration": "pure", "delta": None, "radius": 1e160}, "radius must lie"),
     (OPS, {"radius": 1.0}, "belongs to calibration='pure'"),
-    (OPS, {"published": "001"}, "published must be one of"),
-    (OPS, {"published": "000", "neighbors": "replace-one"}, "add-remove"),
+    (OPS, {"published": "wang2017"}, "published must be one of"),
+    (OPS, {"published": "wang2018", "neighbors": "replace-one"}, "add-remove"),
     (AdaOPS, {"variant": "001"}, "variant must be one of"),
     (AdaOPS, {"kappa": 2.0}, "variant="),
     (AdaOPS, {"variant": "kappa", "rows": None}, "needs rows="),
     (AdaOPS, {"variant": "kappa", "kappa": -1.0}, "kappa must be"),
     (AdaOPS, {"variant": "kappa", "kappa": 1e6}, "Take a smaller kappa"),
-    (AdaOPS, {"published": "001"}, "variant="),
-    (AdaOPS, {"published": "000-code", "rows": None}, "needs rows="),
+    (AdaOPS, {"published": "wang2017"}, "variant="),
+    (AdaOPS, {"published": "wang2018-code", "rows": None}, "needs rows="),
     (OutputPerturbation, {"shape": "round"}, "shape must be one of"),
     (OutputPerturbation, {"rows": None}, "needs rows="),
     (NoisyGradientDescent, {"steps": 0}, "steps must be"),

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from experiments import reproduce, tables_000, uci
-from experiments.protocol_000 import splits
+from experiments import reproduce, uci
+from experiments.wang2018 import tables as tables_000
+from experiments.wang2018.protocol import splits
 
 FOLDER = uci.data_folder()
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="DISCREET_DATA does not name a folder with the studies' data")

@@ -64,8 +64,8 @@ PERTURBED = [
     DPPoissonRegression(**GLM, bounds_y=(0, 9), random_state=0),
     ObjectivePerturbation(**GIVEN, random_state=0),
     NAPP(**GIVEN, regularizer="ridge", random_state=0),
-    NAPP(**GIVEN, alpha=0.1, published="002", iterations=20, random_state=0),
-    NAPP(**GLM, loss="logistic", alpha=0.1, classes="public", published="002", n_e=None, random_state=0),
+    NAPP(**GIVEN, alpha=0.1, published="li2021", iterations=20, random_state=0),
+    NAPP(**GLM, loss="logistic", alpha=0.1, classes="public", published="li2021", n_e=None, random_state=0),
 ]
 DRAWN = [m.estimator for m in registry.METHODS if issubclass(m.estimator, CoefficientsRegressor)]
 ESTIMATORS = [

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from experiments.figures_001 import PENALTY, attained, proven, simulate, worst_target
+from experiments.wang2017.figures import PENALTY, attained, proven, simulate, worst_target
 from scipy.optimize import minimize_scalar
 
 from discreet.per_instance.leverage import Ridge

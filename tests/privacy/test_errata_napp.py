@@ -7,9 +7,9 @@ import pytest
 from scipy.special import ndtr
 
 from discreet import NAPP
+from discreet.gate.napp import Draws
 from discreet.papers.napp.algorithm import Plan, Squares, iterate, recycle
-from discreet.papers.napp.augmented import PLACES, DrawnRows
-from discreet.papers.napp.regularizers import Regularizer
+from discreet.papers.napp.augmented import PLACES, DrawnRows, Regularizer
 from discreet.privacy.events.napp import least_modulus, noise_scale, printed_retrievable, retrievable
 from discreet.privacy.losses import Logistic
 
@@ -101,7 +101,7 @@ def test_e11_in_the_estimator():
     """Some releases without the row exceed all that are possible with it: a share of 0.090, within 3 sd."""
     X = np.ones((1000, 1))
     facts = {"epsilon": 1, "delta": 1e-4, "data_norm": 1, "bounds_y": (-1, 1), "fit_intercept": False, "slope": L}
-    facts |= {"alpha": 5, "selection": "VS+", "n_e": None, "published": "002"}
+    facts |= {"alpha": 5, "selection": "VS+", "n_e": None, "published": "li2021"}
     bound = thetas([(1, 1)] * 1000 + [(1, -1)], [0.0], 5.0, selection=True)[0]
     drawn = np.array([NAPP(**facts, random_state=seed).fit(X, np.ones(1000)).coef_[0] for seed in range(100)])
     assert 0.01 < np.mean(drawn > bound) < 0.18
@@ -150,7 +150,7 @@ def test_e13_all_weights_must_exceed():
     """The text after proposition 6 takes the least over those j that exceed Lambda_0: one is enough to retrieve."""
     data = Squares(np.diag([100.0, 100.0]), np.array([900.0, 1.0]), 0.0)
     plan = Plan("linear", Regularizer("lasso", 3.0), LAMBDA_0, np.array([True, True]), n_e=None)
-    found = recycle(data, None, plan, np.zeros(2), RNG, 0.5, 0, lambda more: 1.0)
+    found = recycle(data, None, plan, Draws(np.zeros(2), RNG, 0.5, 0, lambda more: 1.0))
     w = found.run.weights
     assert w[0] == LAMBDA_0 < w[1]
     assert found.retrieved == []
@@ -168,7 +168,7 @@ def test_e13_rescaling_does_not_compound():
     data = Squares(np.diag([50.0, 60.0]), np.array([4.0, 5.0]), 0.0)
     plan = Plan("linear", Regularizer("lasso", 1.0), LAMBDA_0, np.array([True, True]), n_e=None)
     b = np.array([0.5, -0.4])
-    found = recycle(data, None, plan, b, RNG, 0.5, 3, rescale)
+    found = recycle(data, None, plan, Draws(b, RNG, 0.5, 3, rescale))
     assert len(found.retrieved) >= 2
     assert found.retrieved == sorted(found.retrieved)
     assert found.retrieved[-1] <= 0.5
@@ -183,7 +183,9 @@ def test_e13_a_returned_budget_depends_on_the_data():
     """Two neighbours of which only one is told that epsilon is smaller."""
     plan = Plan("linear", Regularizer("lasso", 1.0), LAMBDA_0, ONE, n_e=None)
     left = [
-        recycle(Squares(np.array([[S]]), np.array([v]), 0.0), None, plan, np.zeros(1), RNG, 0.5, 0, lambda m: 1.0)
+        recycle(
+            Squares(np.array([[S]]), np.array([v]), 0.0), None, plan, Draws(np.zeros(1), RNG, 0.5, 0, lambda m: 1.0)
+        )
         for S, v in ((2.0, 3.2), (3.0, 6.2))
     ]
     assert left[0].retrieved

@@ -63,7 +63,7 @@ def test_e16_the_whole_algorithm(stated, true):
 @pytest.mark.parametrize("stated", [1, 2])
 def test_e16_the_certificate_of_the_published_variant_recomputes_it(stated):
     """In the paper's layout X'X is a triangle of equal noise, and X'X and X'Y are not both at their worst at once."""
-    published = fitted(published="004", epsilon=stated)
+    published = fitted(published="neel2023", epsilon=stated)
     certificate = published.certificate_
     assert certificate.method == "ReuseCov as published in 004"
     assert "E16" in certificate.guarantee.reason or certificate.simulation
@@ -76,7 +76,7 @@ def test_e16_the_certificate_of_the_published_variant_recomputes_it(stated):
 
 
 def test_e16_real_noise_is_claimed_with_the_reason():
-    certificate = fitted(published="004", random_state=None).certificate_
+    certificate = fitted(published="neel2023", random_state=None).certificate_
     assert certificate.guarantee.status == "claimed"
     assert "E16" in certificate.guarantee.reason
     assert "E16" in certificate.words()
@@ -116,7 +116,7 @@ def test_e17_the_verified_variant_holds_on_the_same_case(ratio):
 
 
 def test_e17_the_published_sample_says_what_it_costs():
-    certificate = fitted(published="004", subsample=0.1, random_state=None).certificate_
+    certificate = fitted(published="neel2023", subsample=0.1, random_state=None).certificate_
     assert certificate.guarantee.status == "claimed"
     assert "E17" in certificate.guarantee.reason
     assert certificate.epsilon > 5
@@ -129,4 +129,4 @@ def test_e17_the_published_sample_says_what_it_costs():
 
 def test_the_published_variants_are_about_replace_one():
     with pytest.raises(ValueError, match="replace-one"):
-        fitted(published="004", neighbors="add-remove")
+        fitted(published="neel2023", neighbors="add-remove")

@@ -10,11 +10,11 @@ from experiments.reproduction import Finding, Reproduction
 from test_plots import assert_legible
 
 NAMES = {
-    "fig1_000": "000-fig1",
-    "fig4_000": "000-fig4",
-    "table1_000": "000-table1",
-    "table2_000": "000-table2",
-    "fig1_004": "004-fig1",
+    "wang2018.fig1": "000-fig1",
+    "wang2018.fig4": "000-fig4",
+    "wang2018.table1": "000-table1",
+    "wang2018.table2": "000-table2",
+    "neel2023.fig1": "004-fig1",
 }
 WRONG = {"004-fig1": 1}  # claims of the papers that do not hold
 

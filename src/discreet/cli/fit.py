@@ -33,12 +33,14 @@ from discreet.cli.arguments import (
     split,
 )
 from discreet.core.checks import neighbors as relation
+from discreet.core.citations import PAPERS
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.papers.registry import DEFAULT, find
 from discreet.results.glm_results import GLMResults
 from discreet.results.private_moments import PrivateMoments
 
+_KEYS = ", ".join(paper.key for paper in PAPERS)
 EPILOG = "Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6"
 
 
@@ -52,7 +54,7 @@ def fit(
     formula: Formula = None,
     rows: Rows = None,
     method: Annotated[str, typer.Option(help="See `discreet methods`.")] = DEFAULT,
-    published: Annotated[str | None, typer.Option(help="Use a paper's printed constants: 000 to 004.")] = None,
+    published: Annotated[str | None, typer.Option(help=f"A paper's printed constants: {_KEYS}.")] = None,
     settings: Settings = None,
     neighbors: Relation = "add-remove",
     out: Out = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from discreet.cli import console
 from discreet.cli.arguments import Json
+from discreet.core.citations import PAPERS
 from discreet.papers.registry import METHODS
 
 EPILOG = "Example: discreet methods --json"
@@ -16,6 +17,8 @@ def methods(json: Json = False) -> None:
         return console.print_json(facts)
     rows = [[m.name, m.summary, ", ".join(m.estimator.papers)] for m in METHODS]
     console.table("Methods", ["method", "what it does", "--published"], rows)
+    for paper in PAPERS:
+        console.say(f"{paper.key}: {paper}.")
     console.say(
         "All are verified: proven, tested and exactly accounted. With the constants that a paper prints (--published), "
         "what it promises is only claimed. Where methods come from: --json, or the README."

@@ -19,7 +19,9 @@ EPILOG = "Example: discreet reproduce 000-fig3 --quick --out trial"
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(help="An experiment (000-fig3), a paper (000), or all.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="An experiment (000-fig3 or wang2018-fig3), a paper (000 or wang2018), or all.")
+    ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     data: Annotated[
         Path | None, typer.Option("--data", help="Folder with the studies' data; DISCREET_DATA by default.")
@@ -78,14 +80,28 @@ def _list(runner: Any) -> None:
 
 def _experiments(module: str) -> ModuleType:
     """A module of the experiments, which are part of the repository and not of the installed package."""
-    for root in (Path.cwd(), Path(__file__).resolve().parents[2]):
-        if (root / "experiments" / "reproduction.py").exists() and str(root) not in sys.path:
-            sys.path.append(str(root))
-    if importlib.util.find_spec("experiments") is None or importlib.util.find_spec("experiments.reproduction") is None:
+    if not (Path.cwd() / "experiments" / "reproduction.py").exists():
         raise ParameterError(
             "The experiments are not part of the installed package. Get the source repository of discreet "
             "and run the command in its folder, after `pip install --editable '.[dev]'`."
         )
     if importlib.util.find_spec("pandas") is None:
         raise ParameterError("The experiments need pandas: pip install pandas")
+    load(Path.cwd())
     return importlib.import_module(f"experiments.{module}")
+
+
+def load(root: Path) -> None:
+    """Make the package `experiments` of a checkout known to this process, and nothing else of it: `sys.path` stays."""
+    place = root.resolve() / "experiments"
+    known = sys.modules.get("experiments")
+    if known is not None and str(place) in map(str, known.__path__):
+        return
+    spec = importlib.util.spec_from_file_location(
+        "experiments", place / "__init__.py", submodule_search_locations=[str(place)]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["experiments"] = package
+    spec.loader.exec_module(package)

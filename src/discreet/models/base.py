@@ -92,7 +92,7 @@ class MomentsRegressor(MomentsEstimator):
 
     def _fit(self, moments: Moments, asked: Asked) -> Self:
         domain, promise = moments.domain, asked.promise
-        if getattr(self, "published", None) is None:
+        if self._paper is None:
             released = release_wants(moments, self._wanted(domain, asked), self._session(promise))
         else:
             design = design_names(domain, asked.features)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.core import checks
+from discreet.core import checks, citations
 from discreet.data.inputs import as_features, as_numbers, as_weights, design_matrix, is_table
 from discreet.data.sources.base import check_lengths
 from discreet.domain import Domain
@@ -23,7 +23,21 @@ GOOD_SCORE = 100.0
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """Tags, names of coefficients, and the check of what is to be predicted."""
+    """Tags, names of coefficients, the paper that is followed, and the check of what is to be predicted."""
+
+    papers: ClassVar[tuple[str, ...]] = ()
+    """The papers whose printed constants `published` can name."""
+
+    @property
+    def _paper(self) -> str | None:
+        """The key of the paper that `published` names, by its key or by its shelf mark."""
+        key: str | None = citations.key_of(getattr(self, "published", None))
+        return key
+
+    def _check_paper(self) -> None:
+        """Refuse a paper that is not the method's, and say what an old key is called now."""
+        checks.choice("published", self._paper, (None, *self.papers))
+        citations.tell_old_key("published", getattr(self, "published", None))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

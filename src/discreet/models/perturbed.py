@@ -55,9 +55,6 @@ Floats = NDArray[np.float64]
 class PerturbedModel(Estimator, ABC):
     """A generalised linear model fitted by objective perturbation."""
 
-    papers: ClassVar[tuple[str, ...]] = ()
-    """The papers whose printed constants `published` can name."""
-
     facts: ClassVar[str] = "bounds_X, bounds_y"
     link: ClassVar[Link]
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
+from discreet.core.citations import mark_of
 from discreet.core.jobs import Progress
 from discreet.data.inputs import (
     as_features,
@@ -66,11 +67,8 @@ class TableRegressor(Regressor, ABC):
     {parameters}
     """
 
-    papers: ClassVar[tuple[str, ...]] = ()
-    """The papers whose printed constants `published` can name."""
-
     paper_neighbors: ClassVar[Neighbors] = "add-remove"
-    """The relation that those papers are about."""
+    """The relation that the method's papers are about."""
 
     epsilon: float | None = None
     delta: float | None = None
@@ -162,11 +160,9 @@ class TableRegressor(Regressor, ABC):
         promise = self._promise()
         checks.choice("fit_intercept", self.fit_intercept, (True, False))
         threads(self.n_jobs)
-        published = getattr(self, "published", None)
-        if published is not None:
-            checks.choice("published", published, (None, *self.papers))
-            if promise.neighbors != self.paper_neighbors:
-                raise ParameterError(f"published= follows papers that are about {self.paper_neighbors} neighbours.")
+        self._check_paper()
+        if self._paper is not None and promise.neighbors != self.paper_neighbors:
+            raise ParameterError(f"published= follows papers that are about {self.paper_neighbors} neighbours.")
         return promise
 
     def _session(self, promise: Guarantee, reason: str | None = None) -> Session:
@@ -174,7 +170,7 @@ class TableRegressor(Regressor, ABC):
         method = type(self).__name__
         if reason is not None:
             promise = replace(promise, status="claimed", reason=reason)
-            method += f" as published in {getattr(self, 'published', '')}"
+            method += f" as published in {mark_of(str(self._paper))}"
         return Session(promise, method, self.rows, self.random_state)
 
     def _describe(self, X: Any, target: str | None) -> tuple[Domain, list[str], str]:

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from discreet.core import checks
+from discreet.core import checks, citations
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import FEW, down
 from discreet.data.moments import Moments
@@ -313,14 +313,14 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
     Parameters
     ----------
     {parameters}
-    variant : {"000", "kappa"}
-        Paper 000's algorithm, or 001's.
+    variant : {"wang2018", "kappa"}
+        The algorithm of wang2018, or that of wang2017.
     kappa : float, optional
         For ``variant="kappa"``: H is made to have eigenvalues of at least rows B^2/(kappa d), B^2 being the bound on
         the squared norm of a row. By default chosen from public facts, for a small error; 2 where published.
-    published : {None, "000", "000-code", "001"}
-        Use the constants printed in that paper, 000 for its algorithm, 001 for ``variant="kappa"``; or what 000's
-        authors' code does, for data with norms and outcomes of at most 1. The guarantee is then `claimed`.
+    published : {None, "wang2018", "wang2018-code", "wang2017"}
+        Use the constants printed in that paper, wang2017 for ``variant="kappa"``; or what wang2018's authors' code
+        does, for data with norms and outcomes of at most 1. The guarantee is then `claimed`.
 
     Notes
     -----
@@ -336,19 +336,20 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
     ((2,), 'verified')
     """
 
-    papers: ClassVar[tuple[str, ...]] = ("000", "000-code", "001")
+    papers: ClassVar[tuple[str, ...]] = ("wang2018", "wang2018-code", "wang2017")
     needs_rows: ClassVar[bool] = False
     why_no_inference: ClassVar[str] = (
         "A posterior sample is the coefficients plus noise of covariance H^-1/gamma, and of H only the least "
         "eigenvalue was released; so nobody can say how far off it is. DPLinearRegression gives standard errors."
     )
 
-    variant: str = "000"
+    variant: str = "wang2018"
     kappa: float | None = None
     published: str | None = None
 
     def _check(self) -> Guarantee:
-        checks.choice("variant", self.variant, ("000", "kappa"))
+        checks.choice("variant", citations.key_of(self.variant), ("wang2018", "kappa"))
+        citations.tell_old_key("variant", self.variant)
         promise = super()._check()
         if self.kappa is not None:
             checks.positive("kappa", self.kappa)
@@ -356,21 +357,21 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
                 raise ParameterError('kappa= is of variant="kappa" only.')
         if self.variant == "kappa" and self.rows is None:
             raise ParameterError('variant="kappa" needs rows=, the largest number of rows there can be.')
-        if self.published is not None and (self.published == "001") != (self.variant == "kappa"):
-            raise ParameterError('published="001" is of variant="kappa", the others are of variant="000".')
-        if self.published == "000-code" and self.rows is None:
-            raise ParameterError('published="000-code" needs rows=, as the code uses the number of rows.')
+        if self._paper is not None and (self._paper == "wang2017") != (self.variant == "kappa"):
+            raise ParameterError('published="wang2017" is of variant="kappa", the others are of variant="wang2018".')
+        if self._paper == "wang2018-code" and self.rows is None:
+            raise ParameterError('published="wang2018-code" needs rows=, as the code uses the number of rows.')
         return promise
 
     def _fit(self, moments: Moments, asked: Asked) -> Self:
         subject, promise = self._subject(moments.domain, asked), asked.promise
-        if self.published is None:
+        if self._paper is None:
             planned = self._plan(subject, promise)
             mu_out = planned.mu * math.sqrt(0.98 * RESERVE / (1 - RESERVE))
             certificate, theta = release_adaptive(moments, subject, planned, mu_out, self._session(promise))
         else:
             stages = self._printed(subject, promise)
-            reason = E6 if self.published == "001" else E5
+            reason = E6 if self._paper == "wang2017" else E5
             certificate, theta = release_printed(moments, subject, stages, self._session(promise, reason))
         self._set(certificate, theta, subject, asked)
         return self
@@ -392,9 +393,9 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
     def _printed(self, subject: Subject, promise: Guarantee) -> Printed:
         """The stages of the paper; noise on the eigenvalue as printed, which lacks B^2 in 000 (E5)."""
         e, delta, d, B, Y = promise.epsilon, promise.delta, len(subject.design), subject.norm, subject.outcome
-        if self.published == "001":
+        if self._paper == "wang2017":
             return self._printed_kappa(subject, promise)
-        if self.published == "000-code":
+        if self._paper == "wang2018-code":
             return self._code(promise, d)
         log = math.log(6 / delta)
         sd = math.sqrt(log) / (e / 4)

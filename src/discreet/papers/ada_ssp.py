@@ -1,4 +1,4 @@
-"""AdaSSP: a ridge penalty that adapts to a private least eigenvalue (000 algorithm 2, 003 algorithms 2 and 3)."""
+"""AdaSSP: ridge whose penalty adapts to a private eigenvalue (wang2018 algorithm 2, piazza2021 algorithms 2 and 3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from discreet.core import checks
 from discreet.errors import ParameterError
 from discreet.gate.moments import Want
 from discreet.models.base import MomentsRegressor
-from discreet.papers.ssp import E15, printed_noise, sd_of_003
+from discreet.papers.ssp import E15, printed_noise, sd_piazza2021
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.equations import NormalEquations
@@ -35,10 +35,10 @@ class AdaSSP(MomentsRegressor):
     ----------
     {parameters}
     eigenvalue_share : float
-        g, the eigenvalue's share of the budget (003's adaSSPbudget; 1/3 is AdaSSP).
+        g, the eigenvalue's share of the budget (piazza2021's adaSSPbudget; 1/3 is AdaSSP).
     rho : float
         Failure probability in the penalty; it matters for accuracy, not for privacy.
-    published : {None, "000", "003"}
+    published : {None, "wang2018", "piazza2021"}
         Use the constants printed in that paper; the guarantee is then `claimed`.
 
     Examples
@@ -50,7 +50,7 @@ class AdaSSP(MomentsRegressor):
     ["least eigenvalue of X'X", "X'X", "X'y"]
     """
 
-    papers: ClassVar[tuple[str, ...]] = ("000", "003")
+    papers: ClassVar[tuple[str, ...]] = ("wang2018", "piazza2021")
 
     eigenvalue_share: float = 1 / 3
     rho: float = 0.05
@@ -59,8 +59,10 @@ class AdaSSP(MomentsRegressor):
     def _check(self) -> Guarantee:
         checks.fraction("rho", self.rho)
         checks.fraction("eigenvalue_share", self.eigenvalue_share)
-        if self.published == "000" and self.eigenvalue_share != 1 / 3:
-            raise ParameterError('published="000" has a fixed eigenvalue_share of 1/3; 003 has other shares.')
+        if self._paper == "wang2018" and self.eigenvalue_share != 1 / 3:
+            raise ParameterError(
+                'published="wang2018" has a fixed eigenvalue_share of 1/3; piazza2021 has other shares.'
+            )
         return super()._check()
 
     def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
@@ -75,15 +77,15 @@ class AdaSSP(MomentsRegressor):
         self, design: tuple[str, ...], target: str, R2: float, promise: Guarantee
     ) -> tuple[list[Block], str]:
         epsilon, delta, g = promise.epsilon, promise.delta, self.eigenvalue_share
-        if self.published == "000":
+        if self._paper == "wang2018":
             s_0 = s = math.sqrt(math.log(6 / delta)) / (epsilon / 3)
         else:
-            s_0, s = sd_of_003(g * epsilon, g * delta), sd_of_003((1 - g) / 2 * epsilon, (1 - g) / 2 * delta)
+            s_0, s = sd_piazza2021(g * epsilon, g * delta), sd_piazza2021((1 - g) / 2 * epsilon, (1 - g) / 2 * delta)
         blocks = [Block("eigenvalue", design, (), s_0 * R2), *printed_noise(s, design, target, R2)]
-        return blocks, E3 if self.published == "000" else E15
+        return blocks, E3 if self._paper == "wang2018" else E15
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> NDArray[np.float64]:
-        plus = 1.0 if self.published == "003" else 0.0
+        plus = 1.0 if self._paper == "piazza2021" else 0.0
         s_0 = released.blocks[0].sd
         least = max(float(released.value("eigenvalue")) + plus - s_0 * self._margin(delta), 0.0)
         penalty = max(0.0, noise_norm(e.d, e.s_xx, self.rho) - least)
@@ -91,7 +93,7 @@ class AdaSSP(MomentsRegressor):
 
     def _margin(self, delta: float) -> float:
         """How many sds of N0 are taken off, so that the released eigenvalue is rarely too large."""
-        if self.published == "003":
+        if self._paper == "piazza2021":
             return math.sqrt(2 * math.log(2 / (self.eigenvalue_share * delta)))
         return math.sqrt(math.log(6 / delta))
 

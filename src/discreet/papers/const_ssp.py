@@ -1,4 +1,4 @@
-"""ConstSSP: ridge regression with a penalty that depends on public facts only (paper 003, algorithm 4)."""
+"""ConstSSP: ridge regression with a penalty that depends on public facts only (piazza2021, algorithm 4)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.core import checks
 from discreet.gate.moments import Want
 from discreet.models.base import MomentsRegressor
-from discreet.papers.ssp import E15, halves, printed_noise, sd_of_003
+from discreet.papers.ssp import E15, halves, printed_noise, sd_piazza2021
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.equations import NormalEquations
@@ -30,7 +30,7 @@ class ConstSSP(MomentsRegressor):
     {parameters}
     rho : float
         Failure probability in the penalty; it matters for accuracy, not for privacy.
-    published : {None, "003"}
+    published : {None, "piazza2021"}
         Use the constants printed in that paper; the guarantee is then `claimed`.
 
     Examples
@@ -40,7 +40,7 @@ class ConstSSP(MomentsRegressor):
     (1,)
     """
 
-    papers: ClassVar[tuple[str, ...]] = ("003",)
+    papers: ClassVar[tuple[str, ...]] = ("piazza2021",)
 
     rho: float = 0.05
     published: str | None = None
@@ -55,9 +55,9 @@ class ConstSSP(MomentsRegressor):
     def _published(
         self, design: tuple[str, ...], target: str, R2: float, promise: Guarantee
     ) -> tuple[list[Block], str]:
-        s = sd_of_003(promise.epsilon / 2, promise.delta / 2)
+        s = sd_piazza2021(promise.epsilon / 2, promise.delta / 2)
         return printed_noise(s, design, target, R2), E15
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> NDArray[np.float64]:
         penalty = noise_norm(e.d, e.s_xx, self.rho)
-        return ridge(e.S, e.v, penalty + (1.0 if self.published else 0.0))
+        return ridge(e.S, e.v, penalty + (1.0 if self._paper else 0.0))

@@ -1,4 +1,4 @@
-"""ObjectivePerturbation: linear regression by a perturbed, constrained least-squares objective (paper 000)."""
+"""ObjectivePerturbation: linear regression by a perturbed, constrained least-squares objective (wang2018)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
+from discreet.core.citations import mark_of
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.gate.objective import Task
@@ -53,8 +54,8 @@ class ObjectivePerturbation(PerturbedRegressor):
     {penalties}
     radius : float, optional
         The largest norm of theta, in units of the mapped columns: a public choice, for the noise grows with it.
-    published : {None, "000", "000-code"}
-        Use the constants of the theorem that paper 000 cites, or what its authors' code does, halved coefficients
+    published : {None, "wang2018", "wang2018-code"}
+        Use the constants of the theorem that wang2018 cites, or what its authors' code does, halved coefficients
         included; the guarantee is then `claimed`. `radius` is then 1 by default.
 
     Examples
@@ -65,7 +66,7 @@ class ObjectivePerturbation(PerturbedRegressor):
     ((2,), 'verified')
     """
 
-    papers: ClassVar[tuple[str, ...]] = ("000", "000-code")
+    papers: ClassVar[tuple[str, ...]] = ("wang2018", "wang2018-code")
     link: ClassVar[Link] = "identity"
 
     radius: float | None = None
@@ -75,8 +76,8 @@ class ObjectivePerturbation(PerturbedRegressor):
         promise = super()._check()
         if self.radius is not None:
             checks.positive("radius", self.radius)
-        checks.choice("published", self.published, (None, *self.papers))
-        if self.published is not None:
+        self._check_paper()
+        if self._paper is not None:
             plain = self.penalty == "l2" and self.alpha is None and self.noise == "gaussian" and not self.adaptive
             if promise.neighbors != "add-remove" or not plain:
                 raise ParameterError(
@@ -90,7 +91,7 @@ class ObjectivePerturbation(PerturbedRegressor):
 
     @property
     def _radius(self) -> float | None:
-        return 1.0 if self.published is not None and self.radius is None else self.radius
+        return 1.0 if self._paper is not None and self.radius is None else self.radius
 
     def _outcome(self, domain: Domain, target: str) -> Outcome:
         plain = super()._outcome(domain, target)
@@ -101,7 +102,7 @@ class ObjectivePerturbation(PerturbedRegressor):
 
     def _tasks(self, calibration: Calibration, domain: Domain, outcome: Outcome) -> list[Task]:
         labels = outcome.labels(domain)
-        if self.published is None:
+        if self._paper is None:
             tasks = one_stage(calibration, self._wish(), labels, self._radius)
             if self.penalty != "l2" or self._radius is not None:
                 return tasks
@@ -109,7 +110,7 @@ class ObjectivePerturbation(PerturbedRegressor):
             return [replace(task, event=replace(task.event, target=name)) for task in tasks]
         L, b = calibration.norm * calibration.loss.slope, calibration.norm**2 * calibration.loss.curvature
         e, d = calibration.epsilon, calibration.delta
-        if self.published == "000-code":
+        if self._paper == "wang2018-code":
             return self._code(calibration)
         event = calibration.event(2 * b / e, L * math.sqrt(8 * math.log(2 / d) + 4 * e) / e)
         zero = np.zeros(len(calibration.design))
@@ -123,7 +124,7 @@ class ObjectivePerturbation(PerturbedRegressor):
 
     @property
     def _method(self) -> str:
-        return super()._method if self.published is None else f"{super()._method} as published in {self.published}"
+        return super()._method if self._paper is None else f"{super()._method} as published in {mark_of(self._paper)}"
 
     def _units(self, domain: Domain, outcome: Outcome) -> tuple[float, float]:
         return domain.map(outcome.column)

@@ -297,7 +297,7 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         most `radius` and promises pure epsilon: delta is 0 and is left out, and so may `rows` be.
     radius : float, optional
         For "pure": the largest norm of the coefficients, for columns and outcome mapped to [-1, 1]; 1 by default.
-    published : {None, "000"}
+    published : {None, "wang2018"}
         Use the constants printed in that paper; the guarantee is then `claimed`.
 
     Notes
@@ -314,7 +314,7 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
     ((2,), 'verified')
     """
 
-    papers: ClassVar[tuple[str, ...]] = ("000",)
+    papers: ClassVar[tuple[str, ...]] = ("wang2018",)
     why_no_inference: ClassVar[str] = (
         "A posterior sample is the coefficients plus noise of covariance H^-1/gamma, and H was not released; so nobody "
         "can say how far off it is. DPLinearRegression gives standard errors."
@@ -338,13 +338,13 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
                 raise ParameterError(f"radius must lie between 1e-6 and 1e6, got {self.radius!r}.")
             if not pure:
                 raise ParameterError("radius= belongs to calibration='pure': other samples have no bound.")
-        if pure and self.published is not None:
+        if pure and self._paper is not None:
             raise ParameterError("published= has no pure epsilon; leave one of published= and calibration='pure' out.")
         return promised(self.epsilon, self.delta, self.rows, self.neighbors, pure=pure)
 
     def _fit(self, moments: Moments, asked: Asked) -> Self:
         subject, promise = self._subject(moments.domain, asked), asked.promise
-        session = self._session(promise, None if self.published is None else E1)
+        session = self._session(promise, None if self._paper is None else E1)
         if self.calibration == PURE:
             certificate, theta = release_in_ball(moments, self._pure_event(subject, promise), session)
         else:
@@ -365,7 +365,7 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         epsilon, delta = add_remove(promise.epsilon, promise.delta, promise.neighbors)
         spare, hidden = epsilon * SPARE_EPSILON, delta * SPARE_DELTA
         B, Y, d, rows = subject.norm, subject.outcome, len(subject.design), int(subject.rows or 0)
-        if self.published is None:
+        if self._paper is None:
             left = down(epsilon - spare), down(delta - hidden, 8 * MANY)
             found = CALIBRATIONS[self.calibration](
                 PublicFacts(epsilon=left[0], delta=left[1], B=B, Y=Y, n_max=rows, d=d)

@@ -1,10 +1,23 @@
-"""ReuseCov: many outcomes, one noisy X'X for all of them (paper 004, PRIMO)."""
+"""ReuseCov: many outcomes, one noisy X'X for all of them (neel2023, PRIMO); and one release an outcome, to compare.
+
+The noise as it is printed (errata E16, E17), with L = sqrt(2 log(2.5/delta)), B and T the bounds on the norms of a
+row's regressors and of its outcomes, and for sums where the paper has means:
+
+    X'X    2 L B^2/epsilon in every entry                                   algorithms 1 and 3
+    X'Y    2 L B T/epsilon: the Gaussian mechanism at (epsilon/2, delta/2)  algorithms 1 to 4
+    X'X of a share q of the rows, epsilon_1 = epsilon/(2 q): 2 q L B^2/epsilon_1   algorithm 4
+
+Lemma 1 prints epsilon inside the root; we take it outside, as in the source that the lemma cites and in the appendix.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
@@ -13,20 +26,34 @@ from discreet.data.inputs import as_features, declared_for, design_names, is_tab
 from discreet.data.moments import Moments, outcome_names
 from discreet.data.public_outcomes import PublicOutcomes
 from discreet.data.unread import Unread
-from discreet.domain import Domain
+from discreet.domain import CONSTANT, Domain
 from discreet.domain.domain import every_level
 from discreet.errors import ParameterError
 from discreet.gate.outcomes import OutcomesWant, Sampled, release_events, release_outcomes
+from discreet.gate.session import promised
 from discreet.models.asked import Asked
 from discreet.models.base import MomentsRegressor
+from discreet.models.dp_linear import DPLinearRegression
 from discreet.models.many_inputs import as_outcomes, describe_many, features_of, join_many
-from discreet.papers.reuse_cov_published import printed_events
-from discreet.papers.reuse_cov_wiring import projected, split_budget, with_squares
-from discreet.privacy import sensitivity
+from discreet.privacy import gdp, sensitivity
+from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.kinds import Event
+from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.equations import normal_equations
+from discreet.privacy.split import Sizes, shares_of
+from discreet.released.equations import NormalEquations, normal_equations
+from discreet.released.solve.projection import Spectrum, project
 from discreet.results.models import Solve, many_results, solve_many
-from discreet.results.results import results
+from discreet.results.results import Results, results
+
+E16 = (
+    "erratum E16: the printed noise is for changes of B^2 in X'X and sqrt(l) B Y in X'Y, which under replace-one are "
+    "sqrt(2) B^2 and 2 sqrt(l) B Y. The recomputed epsilon is exact."
+)
+E17 = (
+    "erratum E17: a share q of the rows is said to multiply epsilon by q, which holds for tiny epsilon only; and the "
+    "noise is scaled for all rows. The recomputed epsilon is exact."
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -54,7 +81,7 @@ class ReuseCov(MomentsRegressor):
     gram_share : float, optional
         The share of the budget (of mu^2) for X'X; by default it follows from the numbers of features and outcomes and
         from the bounds, all public.
-    published : {None, "004"}
+    published : {None, "neel2023"}
         Use the constants printed in that paper; the guarantee is then `claimed`.
 
     Examples
@@ -68,7 +95,7 @@ class ReuseCov(MomentsRegressor):
     ((30, 2), (30,), 'verified')
     """
 
-    papers: ClassVar[tuple[str, ...]] = ("004",)
+    papers: ClassVar[tuple[str, ...]] = ("neel2023",)
     paper_neighbors: ClassVar[Neighbors] = "replace-one"
     many_outcomes: ClassVar[bool] = True
 
@@ -145,11 +172,11 @@ class ReuseCov(MomentsRegressor):
         features : sequence of str, optional
             The features; all other columns by default.
         """
-        promise = self._check()
         if self.association == "projection" or self.subsample is not None:
             raise ParameterError("The projection and subsample need the rows, not moments: use fit or fit_source.")
         if isinstance(targets, str):
             return super().fit_moments(moments, targets, features)
+        promise = self._check()
         if not isinstance(moments, Moments):
             raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
         targets = moments.targets if targets is None else targets
@@ -173,7 +200,7 @@ class ReuseCov(MomentsRegressor):
                 'association="projection" takes the outcomes as public and protects the features, by replace-one: set '
                 'neighbors="replace-one" if that is meant. Outcomes are protected by association="gaussian".'
             )
-        if self.published is not None and self.gram_share is not None:
+        if self._paper is not None and self.gram_share is not None:
             raise ParameterError("published= has a fixed split: leave out gram_share.")
         return super()._check()
 
@@ -227,7 +254,7 @@ class ReuseCov(MomentsRegressor):
         domain = moments.domain
         design, outcomes = design_names(domain, features), outcome_names(domain, targets)
         norm, n = (None, None) if public is None else (public.norm, float(public.n))
-        if self.published is None:
+        if self._paper is None:
             rows = design if public is not None else every_level(domain, features, design)
             split = split_budget(domain, rows, outcomes, promise, n, self.gram_share)
             released = release_outcomes(moments, OutcomesWant(rows, outcomes, split, norm), self._session(promise))
@@ -244,3 +271,129 @@ class ReuseCov(MomentsRegressor):
         else:
             self._set(released, many_results(released, e, theta, method, raw), features, named)
         return self
+
+
+# ---------------------------------------------------------------- the budget's split, and what public outcomes tell
+
+
+def split_budget(
+    domain: Domain,
+    design: Sequence[str],
+    outcomes: Sequence[str],
+    promise: Guarantee,
+    n: float | None = None,
+    gram_share: float | None = None,
+) -> dict[str, float]:
+    """How mu^2 is split between X'X, X'Y and y'y, from public figures; n is given where outcomes are public."""
+    norms = sensitivity.norm(design, domain), sensitivity.norm(outcomes, domain)
+    sizes = Sizes(len(design), len(outcomes), *norms, promise.neighbors, n)
+    if n is None:
+        split = shares_of(sizes)
+    else:
+        g = sizes.projected_share(gdp.mu(epsilon=promise.epsilon, delta=promise.delta))
+        split = {"gram": g, "cross": 1 - g, "squares": 0.0}
+    if gram_share is None:
+        return split
+    rest = (1 - gram_share) / (split["cross"] + split["squares"])
+    return {name: gram_share if name == "gram" else rest * share for name, share in split.items()}
+
+
+def with_squares(e: NormalEquations, public: PublicOutcomes) -> NormalEquations:
+    """The equations with y'y of public outcomes, which needs no noise; a little is named, for solvers divide by it."""
+    return replace(e, squares=public.squares, s_yy=1e-6 * public.n)
+
+
+def projected(e: NormalEquations, public: PublicOutcomes, R: float) -> NormalEquations:
+    """The equations with X'Y projected, and with 1'Y of public outcomes, which needs no noise."""
+    n = float(public.n)
+    spectrum = Spectrum.of_rows(public.rows) if public.gram is None and public.rows is not None else None
+    if spectrum is None:
+        spectrum = Spectrum.of_gram(np.asarray(public.gram))
+    found = project(e.V / n, spectrum, n, R)
+    V = n * found.G
+    if e.names[0] == CONSTANT:
+        V[0] = public.sums
+    return replace(e, V=V, s_V=e.s_V * np.maximum(found.noise, 1e-12))
+
+
+def printed_events(
+    domain: Domain,
+    design: tuple[str, ...],
+    outcomes: tuple[str, ...],
+    promise: Guarantee,
+    rate: float | None,
+    norm: float | None,
+) -> tuple[tuple[Event, ...], str]:
+    """What the paper releases, with its noise, and the reason for the status `claimed`."""
+    B, T = sensitivity.norm(design, domain), sensitivity.norm(outcomes, domain) if norm is None else norm
+    L, epsilon = math.sqrt(2 * math.log(2.5 / promise.delta)), promise.epsilon
+    s_xx = 2 * L * B**2 / epsilon if rate is None else 2 * rate * L * B**2 / (epsilon / (2 * rate))
+    gram, cross = Block("gram", design, (), s_xx, "uniform"), Block("cross", design, outcomes, 2 * L * B * T / epsilon)
+
+    def gaussian(*blocks: Block) -> Event:
+        return GaussianEvent(sensitivity.mu(blocks, domain, promise.neighbors), blocks)
+
+    if rate is None and norm is None:
+        return (gaussian(gram, cross),), E16
+    first = gaussian(gram)
+    if rate is not None:
+        full = sensitivity.mu([gram], domain, promise.neighbors)
+        first = SampledEvent(rate, full, (gram,), promise.neighbors)
+    second = gaussian(cross)
+    if norm is not None:
+        second = PublicOutcomesEvent(sensitivity.public_mu([cross], domain, norm), norm, (cross,))
+    return (first, second), E16 if rate is None else E17
+
+
+def independent_runs(
+    moments: Moments,
+    targets: Sequence[str],
+    features: Sequence[str] | None = None,
+    *,
+    epsilon: float,
+    delta: float,
+    runs: int | None = None,
+    rows: int | None = None,
+    neighbors: Neighbors = "add-remove",
+    random_state: Any = None,
+) -> list[Results]:
+    """Fit every outcome by a release of its own, such that all of them together keep one promise, exactly.
+
+    The runs are Gaussian, so each may cost mu/sqrt(runs); its own certificate says what that is at `delta`.
+
+    Parameters
+    ----------
+    moments : Moments
+        The exact moments of the private table.
+    targets : sequence of str
+        The outcomes to fit.
+    features : sequence of str, optional
+        The features; all columns that are no outcomes by default.
+    epsilon, delta : float
+        The promise of all runs together.
+    runs : int, optional
+        How many runs the promise is for; as many as outcomes by default. A study of exchangeable outcomes may fit some.
+    rows, neighbors, random_state
+        As in `DPLinearRegression`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import Domain
+    >>> X = np.random.default_rng(0).uniform(0, 1, (5000, 1))
+    >>> domain = Domain.from_bounds(["x"], ["a", "b"], bounds_X=(0, 1), bounds_y=(0, 1))
+    >>> moments = Moments.from_source((X, np.hstack([X, X])), domain, targets=["a", "b"])
+    >>> fitted = independent_runs(moments, ["a", "b"], epsilon=1, delta=1e-6)
+    >>> round(fitted[0].certificate.guarantee.epsilon, 2)
+    0.69
+    """
+    promise = promised(epsilon, delta, rows, neighbors)
+    mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta) / math.sqrt(runs or len(targets))
+    own = gdp.epsilon(mu=mu, delta=promise.delta)
+    given = {"epsilon": own, "delta": promise.delta, "rows": rows, "neighbors": neighbors, "random_state": random_state}
+    names = [name for name in moments.domain.columns if name not in set(moments.targets)]
+    fits = []
+    for target in targets:
+        chosen = [name for name in names if name != target] if features is None else features
+        fits.append(DPLinearRegression(**given).fit_moments(moments, target, chosen).results_)
+    return fits

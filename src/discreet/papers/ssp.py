@@ -1,4 +1,4 @@
-"""SSP: release X'X and X'y, solve the normal equations (papers 000 section 3.2, 003 algorithm 1)."""
+"""SSP: release X'X and X'y, solve the normal equations (wang2018 section 3.2, piazza2021 algorithm 1)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class SSP(MomentsRegressor):
     ----------
     {parameters}
     ridge : float, optional
-        Added to the diagonal, in units of the mapped columns; 0 by default, 1 for ``published="003"``.
-    published : {None, "000", "003"}
+        Added to the diagonal, in units of the mapped columns; 0 by default, 1 for ``published="piazza2021"``.
+    published : {None, "wang2018", "piazza2021"}
         Use the constants printed in that paper; the guarantee is then `claimed`.
 
     Examples
@@ -43,7 +43,7 @@ class SSP(MomentsRegressor):
     ((2,), 'verified')
     """
 
-    papers: ClassVar[tuple[str, ...]] = ("000", "003")
+    papers: ClassVar[tuple[str, ...]] = ("wang2018", "piazza2021")
 
     ridge: float | None = None
     published: str | None = None
@@ -59,11 +59,15 @@ class SSP(MomentsRegressor):
     def _published(
         self, design: tuple[str, ...], target: str, R2: float, promise: Guarantee
     ) -> tuple[list[Block], str]:
-        s = sd_of_003(promise.epsilon / 2, promise.delta / 2) if self.published == "003" else sd_of_000(promise)
-        return printed_noise(s, design, target, R2), E15 if self.published == "003" else E4
+        s = (
+            sd_piazza2021(promise.epsilon / 2, promise.delta / 2)
+            if self._paper == "piazza2021"
+            else sd_wang2018(promise)
+        )
+        return printed_noise(s, design, target, R2), E15 if self._paper == "piazza2021" else E4
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> NDArray[np.float64]:
-        default = 1.0 if self.published == "003" else 0.0
+        default = 1.0 if self._paper == "piazza2021" else 0.0
         return ridge(e.S, e.v, default if self.ridge is None else self.ridge)
 
 
@@ -77,12 +81,12 @@ def printed_noise(s: float, design: tuple[str, ...], target: str, R2: float) -> 
     return [Block("gram", design, (), s * R2, "uniform"), Block("cross", design, (target,), s * math.sqrt(R2))]
 
 
-def sd_of_000(promise: Guarantee) -> float:
+def sd_wang2018(promise: Guarantee) -> float:
     """The text's 2 sqrt(log(4/delta))/epsilon, for sensitivity 1."""
     return 2 * math.sqrt(math.log(4 / promise.delta)) / promise.epsilon
 
 
-def sd_of_003(epsilon: float, delta: float) -> float:
+def sd_piazza2021(epsilon: float, delta: float) -> float:
     """Lemma 7's sqrt(2 log(2/delta))/epsilon, for sensitivity 1."""
     return math.sqrt(2 * math.log(2 / delta)) / epsilon
 

@@ -1,4 +1,4 @@
-"""NAPP-ERM, the method of paper 002: as published, and the parts of it that are sound."""
+"""NAPP-ERM, the method of li2021: as published, and the parts of it that are sound."""
 
 from discreet.papers.napp.estimator import NAPP
 

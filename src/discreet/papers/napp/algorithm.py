@@ -1,4 +1,4 @@
-"""Algorithm 1 of paper 002: the data and augmented rows given to an ordinary solver, over and over."""
+"""Algorithm 1 of li2021: the data and augmented rows given to an ordinary solver, over and over."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.gate.napp import Draws
-from discreet.papers.napp.augmented import PLACES, DrawnRows, Limit, Part, SquaredRows
-from discreet.papers.napp.regularizers import Regularizer
+from discreet.papers.napp.augmented import PLACES, DrawnRows, Limit, Part, Regularizer, SquaredRows
 from discreet.privacy.events.napp import retrievable
 from discreet.privacy.losses import Loss
 from discreet.released.solve.newton import Penalty, minimise

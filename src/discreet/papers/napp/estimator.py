@@ -1,4 +1,4 @@
-"""NAPP: noise-augmented, privacy-preserving empirical risk minimisation (paper 002)."""
+"""NAPP: noise-augmented, privacy-preserving empirical risk minimisation (li2021)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from discreet.core.jobs import Progress
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.models.contract import Estimator
-from discreet.papers.napp.asked import Asked
-from discreet.papers.napp.models import CLASSIFIERS, MODELS, NAPPModel
-from discreet.papers.napp.regularizers import Regularizer
+from discreet.papers.napp.augmented import Regularizer
+from discreet.papers.napp.models import CLASSIFIERS, MODELS, Asked, NAPPModel
 from discreet.privacy.events.objective import Noise
 
 Floats = NDArray[np.float64]
@@ -36,9 +35,9 @@ def _has(name: str) -> Callable[[NAPP], bool]:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NAPP(Estimator):
-    """Regression by objective perturbation with weights that realise a target regulariser (paper 002, NAPP-ERM).
+    """Regression by objective perturbation with weights that realise a target regulariser (li2021, NAPP-ERM).
 
-    ``published="002"`` is the paper's method: the rows and `n_e` augmented rows go to a solver without penalty, and
+    ``published="li2021"`` is the paper's method: the rows and `n_e` augmented rows go to a solver without penalty, and
     the noise of the augmented rows has variances that follow the last coefficients, over `iterations`. Its guarantee
     is `claimed`: see errata E9 to E14. Without `published` the penalty is fixed, as its sound part is: ridge, lasso or
     elastic net, whose quadratic part counts towards what privacy needs, with an exact minimiser and a `verified`
@@ -97,7 +96,7 @@ class NAPP(Estimator):
         Of recycling.
     keep_trace : bool
         In simulations only: keep the iterates (of the mapped columns) and the losses of the last run in `trace_`.
-    published : {None, "002"}
+    published : {None, "li2021"}
         The paper's method, with a guarantee that is `claimed`.
     neighbors : {"add-remove", "replace-one"}
         Whether one person's presence or one person's content is hidden.
@@ -113,11 +112,11 @@ class NAPP(Estimator):
     >>> facts = {"epsilon": 1, "delta": 1e-6, "bounds_X": (-1, 1), "bounds_y": (-1, 1), "alpha": 20}
     >>> NAPP(**facts).fit(X, y).certificate_.guarantee.status
     'verified'
-    >>> NAPP(**facts, selection="VS+", published="002").fit(X, y).certificate_.guarantee.status
+    >>> NAPP(**facts, selection="VS+", published="li2021").fit(X, y).certificate_.guarantee.status
     'claimed'
     """
 
-    papers: ClassVar[tuple[str, ...]] = ("002",)
+    papers: ClassVar[tuple[str, ...]] = ("li2021",)
 
     epsilon: float | None = None
     delta: float | None = None
@@ -202,7 +201,7 @@ class NAPP(Estimator):
     def _model(self) -> NAPPModel:
         """A model of the loss, with what was asked for."""
         checks.choice("loss", self.loss, tuple(MODELS))
-        checks.choice("published", self.published, (None, *self.papers))
+        self._check_paper()
         classifier = self.loss in CLASSIFIERS
         if (self.bounds_y if classifier else self.classes) is not None:
             needed = "classes=, not bounds_y=" if classifier else "bounds_y=, not classes="
@@ -210,13 +209,13 @@ class NAPP(Estimator):
         own = {"classes": self.classes} if classifier else {"bounds_y": self.bounds_y}
         shared = ("epsilon", "delta", "domain", "bounds_X", "data_norm", "fit_intercept", "rows", "noise", "neighbors")
         given = own | {name: getattr(self, name) for name in (*shared, "n_jobs", "random_state")}
-        how = self._fixed() if self.published is None else {"penalty": "l1", "asked": self._asked()}
+        how = self._fixed() if self._paper is None else {"penalty": "l1", "asked": self._asked()}
         return MODELS[self.loss](**given, **how)
 
     def _asked(self) -> Asked:
         if self.alpha is None:
             raise ParameterError(
-                'published="002" needs alpha=, the Lambda of the paper: a public choice, not read off the data.'
+                'published="li2021" needs alpha=, the Lambda of the paper: a public choice, not read off the data.'
             )
         target = Regularizer(self.regularizer, self.alpha, self.gamma, self.kappa, self.knot)
         return Asked(self.loss, target, **{name: getattr(self, name) for name in OWN})
@@ -229,8 +228,8 @@ class NAPP(Estimator):
             what = f"regularizer={self.regularizer!r}" if not changed else f"{changed[0]}="
             raise ParameterError(
                 f"{what} belongs to the published method, whose guarantee is claimed only (errata E10 to E13): say "
-                'published="002" to use it. Without, the penalty is fixed and the guarantee is verified: ridge, lasso '
-                "or elasticnet."
+                'published="li2021" to use it. Without, the penalty is fixed and the guarantee is verified: ridge, '
+                "lasso or elasticnet."
             )
         if self.alpha is not None:
             checks.positive("alpha", self.alpha)
@@ -265,6 +264,6 @@ class NAPP(Estimator):
     def __sklearn_tags__(self) -> Any:
         model = MODELS.get(self.loss, MODELS["linear"])
         tags = model(epsilon=self.epsilon, random_state=self.random_state).__sklearn_tags__()
-        if tags.classifier_tags is not None and self.published is not None:
+        if tags.classifier_tags is not None and self._paper is not None:
             tags.classifier_tags.multi_class = False
         return tags

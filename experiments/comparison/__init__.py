@@ -1,0 +1,1 @@
+"""All methods and their peers at equal privacy."""

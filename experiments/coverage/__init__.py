@@ -1,0 +1,1 @@
+"""Whether intervals and tests keep their levels."""

@@ -1,0 +1,257 @@
+"""Whether 95 % intervals hold the truth 95 % of the time.
+
+``python -m experiments.coverage.intervals --page docs/coverage.md``
+
+* Cells: n, d, epsilon and design (`experiments.coverage.populations`), delta = 1e-6; 1,000 data sets a cell.
+* Routes: `DPLinearRegression` as it comes, which narrows the outcome's bounds privately; and `release(targets=["y"])`
+  with `fit`, which does not. All noise is seeded, and otherwise that of a real release.
+* Truth: the best linear fit to the population clipped to the bounds that the release used (`certificate.domain`). Where
+  these were narrowed so far that they clip, it is the fit to outcomes clipped to the narrowed bounds.
+* Naive: S^-1 v with standard errors from sigma^2 S^-1, as if the released moments were exact.
+
+Fixed before the study was run: intervals are "not available" where `Inference.noise`, which follows from released
+values alone, exceeds `results.inference.LARGEST_NOISE`; a cell is flagged for a route if that happens in more than
+half of its simulations; coverage is the share of intervals that hold the truth, of those that are available.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from discreet import DiscreetWarning, DPLinearRegression, Moments, Results, release
+from discreet.core.placeholders import Unavailable
+from discreet.data.histogram import Histogram
+from discreet.domain import Domain
+from discreet.domain.encoding import Encoder
+from discreet.models import dp_linear
+from discreet.privacy import gdp
+from discreet.released.equations import NormalEquations
+from discreet.released.solve.debiased import debiased
+from discreet.released.units import user_units
+from discreet.results.private_moments import PrivateMoments
+from experiments import study
+from experiments.coverage import page as coverage_page
+from experiments.coverage.populations import DESIGNS, Population, population
+from experiments.record import report
+from experiments.uci import Floats
+
+Ints = NDArray[np.int64]
+
+ROUTES = ("DPLinearRegression", "release")
+EPSILONS = (0.3, 1.0, 3.0, 10.0)
+DELTA, LEVEL = 1e-6, 0.95
+NEW_ROWS = 20
+MU = cache(gdp.mu)
+_EXACT_ROWS = 8192
+
+
+class Table:
+    """A simulated table that is encoded once: other bounds of y change only the products with y.
+
+    Its moments are those of `Moments.from_source`, which ``tests/test_coverage.py`` checks.
+    """
+
+    def __init__(self, X: Floats, y: Floats, domain: Domain) -> None:
+        self.X, self.y, self.domain = X, y, domain
+        encoder = Encoder(domain)
+        self._A = encoder.empty(len(y))
+        self._A[:, 1:-1] = X
+        self._A[:, -1] = y
+        self._A[:, 1:] -= encoder.centre[1:]
+        encoder.finish(self._A)
+        self._found: dict[tuple[float, float], Moments] = {}
+
+    def moments(self, source: Any, domain: Domain, **options: Any) -> Moments:
+        """Stands in for `Moments.from_source`."""
+        key = domain.columns["y"].low, domain.columns["y"].high
+        if key not in self._found:
+            gram = self._gram if domain == self.domain else self._with_bounds(domain)
+            self._found[key] = Moments(domain, gram >> 32, gram & (2**32 - 1))
+        return self._found[key]
+
+    def _with_bounds(self, domain: Domain) -> Ints:
+        encoder = Encoder(domain.select(["y"]))
+        B = encoder.empty(len(self.y))
+        B[:, 1] = self.y - encoder.centre[1]
+        encoder.finish(B)
+        gram = self._gram.copy()
+        gram[-1, :-1] = gram[:-1, -1] = _exact(self._A[:, :-1], B[:, 1:])[:, 0]
+        gram[-1, -1] = _exact(B[:, 1:], B[:, 1:])[0, 0]
+        return gram
+
+    def histogram(self, source: Any, domain: Domain, column: str) -> Histogram:
+        """Stands in for `Histogram.from_source`."""
+        return self._histogram
+
+    @cached_property
+    def _gram(self) -> Ints:
+        return _exact(self._A, self._A)
+
+    @cached_property
+    def _histogram(self) -> Histogram:
+        return Histogram.from_source((self.X, self.y), self.domain, "y")
+
+    def fit(self, epsilon: float, rng: np.random.Generator) -> tuple[PrivateMoments, Results]:
+        """`DPLinearRegression` on this table."""
+        bounds = {name: (c.low, c.high) for name, c in self.domain.columns.items()}
+        model = DPLinearRegression(
+            epsilon=epsilon, delta=DELTA, bounds_X=bounds["x0"], bounds_y=bounds["y"], n_jobs=1, random_state=rng
+        )
+        with (
+            mock.patch.object(dp_linear, "Moments", SimpleNamespace(from_source=self.moments)),
+            mock.patch.object(dp_linear, "Histogram", SimpleNamespace(from_source=self.histogram)),
+        ):
+            model.fit(self.X, self.y)
+        return model.release_, model.results_
+
+
+def _exact(A: Floats, B: Floats) -> Ints:
+    """A'B of lattice integers; at most 2^57 for 100,000 rows."""
+    parts = (slice(i, i + _EXACT_ROWS) for i in range(0, len(A), _EXACT_ROWS))
+    return sum((A[part].T @ B[part]).astype(np.int64) for part in parts)
+
+
+def fits(table: Table, seed: list[int]) -> Iterator[tuple[float, str, PrivateMoments, Results]]:
+    """Both routes at every epsilon. Intervals do not depend on the model, so the cheapest stands for `fit`."""
+    for i, epsilon in enumerate(EPSILONS):
+        rng = np.random.default_rng([*seed, i])
+        yield epsilon, "DPLinearRegression", *table.fit(epsilon, rng)
+        released = release(
+            table.moments(None, table.domain), epsilon=epsilon, delta=DELTA, targets=["y"], random_state=rng
+        )
+        yield epsilon, "release", released, released.fit("y", model="ols")
+
+
+def least_squares(released: PrivateMoments, e: NormalEquations, p: int) -> tuple[Floats, Floats]:
+    """Intercept and coefficients with the half-widths of their intervals, as if S, v and y'y were exact."""
+    theta = np.linalg.solve(e.S, e.v)
+    df = max(e.n - p, 1.0)
+    sigma2 = max((e.yy - e.v @ theta) / df, 0.0)
+    units = user_units(released, e, unclip=False)
+    coef, intercept = units.params(theta)
+    variances = np.diag(units.covariance(sigma2 * np.linalg.inv(e.S)))
+    half = stats.t.ppf((1 + LEVEL) / 2, df) * np.sqrt(np.maximum(variances, 0.0))
+    return np.concatenate([[intercept], coef]), half
+
+
+def without_noise(table: Table) -> Floats:
+    """Half-widths of the non-private intervals."""
+    gram = table.moments(None, table.domain).floats(list(range(len(table.domain.entries))))
+    S, v, n = gram[:-1, :-1], gram[:-1, -1], gram[0, 0]
+    sigma2 = (gram[-1, -1] - v @ np.linalg.solve(S, v)) / (n - len(v))
+    encoder = Encoder(table.domain)
+    c, h = encoder.centre, encoder.half
+    T = np.diag(h[-1] / h[:-1])
+    T[0, 1:] = -c[1:-1] * h[-1] / h[1:-1]
+    return stats.t.ppf((1 + LEVEL) / 2, n - len(v)) * np.sqrt(np.diag(T @ (sigma2 * np.linalg.inv(S)) @ T.T))
+
+
+class Tally:
+    """What one route did at one epsilon in some simulations."""
+
+    def __init__(self, p: int) -> None:
+        self.simulations = self.available = self.narrowed = self.new = self.new_clipped = 0
+        self.covered, self.naive, self.naive_all = np.zeros((3, p), dtype=int)
+        self.z, self.z2 = np.zeros((2, p))
+        self.noise: list[float] = []
+        self.ratio: list[float] = []
+        self.width: list[float] = []
+
+    def add(
+        self,
+        people: Population,
+        released: PrivateMoments,
+        results: Results,
+        plain: Floats,
+        new: tuple[Floats, Floats],
+    ) -> None:
+        """Count one fit; `plain` are the non-private half-widths, `new` people who are not in the table."""
+        e, y = released.equations("y"), released.domain.columns["y"]
+        truth = people.truth(y.low, y.high)
+        b, half = least_squares(released, e, len(truth))
+        naive = np.abs(b - truth) <= half
+        self.simulations += 1
+        self.naive_all += naive
+        self.narrowed += released.certificate.declared is not None
+        found = results.inference
+        if isinstance(found, Unavailable):
+            self.noise.append(debiased(e).noise)
+            return
+        low, high = found.interval(LEVEL).T
+        self.available += 1
+        self.covered += (low <= truth) & (truth <= high)
+        self.naive += naive
+        z = (found.estimate - truth) / found.std_err
+        self.z += z
+        self.z2 += z**2
+        self.noise.append(found.noise)
+        self.ratio.append(float(np.median(found.privacy_noise / found.std_err)))
+        self.width.append(float(np.mean((high - low) / 2 / plain)))
+        below, above = results.predict_interval(new[0], LEVEL)
+        clipped = np.clip(new[1], y.low, y.high)
+        self.new += int(np.sum((below <= new[1]) & (new[1] <= above)))
+        self.new_clipped += int(np.sum((below <= clipped) & (clipped <= above)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
+
+
+def work(cell: study.Cell) -> study.Rows:
+    """Some simulations of one design, n and d: a row for each epsilon and route."""
+    people = population(cell["design"], cell["d"])
+    tallies = {(epsilon, route): Tally(cell["d"] + 1) for epsilon in EPSILONS for route in ROUTES}
+    with warnings.catch_warnings(), mock.patch.object(gdp, "mu", MU):
+        warnings.simplefilter("ignore", DiscreetWarning)
+        for simulation in range(cell["first"], cell["first"] + cell["simulations"]):
+            seed = [DESIGNS.index(cell["design"]), cell["n"], cell["d"], simulation]
+            rng = np.random.default_rng(seed)
+            table = Table(*people.sample(cell["n"], rng), people.domain)
+            plain, new = without_noise(table), people.sample(NEW_ROWS, rng)
+            for epsilon, route, released, results in fits(table, seed):
+                tallies[epsilon, route].add(people, released, results, plain, new)
+    return [{"epsilon": key[0], "route": key[1]} | tally.to_dict() for key, tally in tallies.items()]
+
+
+def grid(simulations: int, designs: Sequence[str], features: Sequence[int], rows: Sequence[int]) -> list[study.Cell]:
+    """Pieces of at most 50 simulations, the same whatever the total, so that a larger study goes on from a smaller."""
+    return [
+        {"design": design, "d": d, "n": n, "first": first, "simulations": min(50, simulations - first)}
+        for design in designs
+        for d in features
+        for n in rows
+        for first in range(0, simulations, 50)
+    ]
+
+
+def main() -> None:
+    parser = study.parser("coverage.intervals", "coverage", __doc__)
+    parser.add_argument("--simulations", type=int, default=1000)
+    parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=DESIGNS)
+    parser.add_argument("--features", type=int, nargs="+", default=[3, 10, 30])
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--page", type=Path, help="write the page too, for example docs/coverage.md")
+    given = parser.parse_args()
+    cells = grid(given.simulations, given.designs, given.features, given.rows)
+    groups = defaultdict(list)
+    for row in study.run("coverage", cells, work, given.log, given.jobs):
+        groups[row["design"], row["d"], row["n"], row["epsilon"], row["route"]].append(row)
+    lines = [coverage_page.summary(key, rows) for key, rows in groups.items()]
+    report("Coverage of 95 % intervals", coverage_page.COLUMNS, lines, given.out)
+    if given.page:
+        coverage_page.write(lines, given.page)
+
+
+if __name__ == "__main__":
+    main()

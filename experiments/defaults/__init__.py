@@ -1,0 +1,1 @@
+"""What parts of our own methods are worth, and how defaults were chosen."""

@@ -1,0 +1,203 @@
+"""Paper 002's simulation (table 4), and the methods that its figures 4, 5, 7 and 8 compare on it.
+
+In the paper's own units, with what it does not print chosen as follows:
+
+* linear: |x| <= zeta_1 = 1, zeta_2 = zeta_3 = 1. The assumption needs zeta_2 >= 1.7; 1 is in the paper's favour.
+* Poisson: counts and rates are limited to 20, so zeta_1 = 1, zeta_2 = zeta_3 = 20.
+* logistic: |x| <= 2, so L = zeta_1 zeta_2 = 2, zeta_3 = 1. Table 4 has the probability of y = 1 fall with x'theta; here
+  it rises, which only swaps the names of the classes.
+* r = 1/2, so Lambda_0 = zeta_3/epsilon; T = 80; no intercept. A coefficient up to 0.001, or one that changes its sign
+  in the last ten iterations, is 0.
+* Linear regression has n_e = 10,000 augmented rows; the others their limit (proposition 1), which takes a tenth of the
+  time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import truncnorm
+
+from discreet.gate.entropy import SeededEntropy
+from discreet.gate.napp import Draws, draw
+from discreet.papers.napp.algorithm import Losses, Plan, Squares, recycle
+from discreet.papers.napp.augmented import Part, Regularizer
+from discreet.privacy.events.napp import noise_scale, printed_retrievable, retrievable
+from discreet.privacy.losses import Logistic, Loss, Poisson
+from discreet.released.solve.newton import Penalty, minimise
+from experiments.reproduction import Size
+from experiments.study import Cell, Rows
+from experiments.uci import Floats
+
+D, LIMIT, TEST, SHARE = 16, 20.0, 10_000, 0.5
+NOTE = (
+    "Not printed in the paper, and chosen here: zeta_2 = 1 for linear regression (its assumption needs 1.7), counts "
+    "and rates limited to 20 for Poisson regression, the grids of Lambda, and when a coefficient counts as 0 (up to "
+    "0.001, or its sign changed in the last ten of 80 iterations). Augmented rows are in their limit (proposition 1) "
+    "but for linear regression."
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One column of table 4."""
+
+    width: float
+    first: float
+    step: float
+    gradient: float
+    zeta3: float
+    sizes: tuple[int, int]
+    loss: Loss | None
+
+    @property
+    def theta(self) -> Floats:
+        """Eight coefficients that matter, and eight zeros."""
+        return np.concatenate([self.first - self.step * np.arange(8) / 7, np.zeros(8)])
+
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Rows (X, y)."""
+        X = rng.uniform(-self.width, self.width, (n, D))
+        eta = X @ self.theta
+        if self.loss is None:
+            return X, eta + truncnorm.rvs(-2, 2, scale=0.25, size=n, random_state=rng)
+        if isinstance(self.loss, Poisson):
+            return X, np.minimum(rng.poisson(np.exp(eta)), LIMIT).astype(float)
+        return X, (rng.random(n) < expit(eta)).astype(float)
+
+    def data(self, X: Floats, y: Floats) -> Part:
+        """The sum of the rows' losses."""
+        return Squares(X.T @ X, X.T @ y, float(y @ y)) if self.loss is None else Losses(X, y, self.loss)
+
+    def error(self, theta: Floats, X: Floats, y: Floats) -> float:
+        """Mean squared error, or the misclassified share."""
+        eta = X @ theta
+        if isinstance(self.loss, Logistic):
+            return float(np.mean((eta > 0) != (y > 0)))
+        return float(np.mean(((eta if self.loss is None else np.exp(np.minimum(eta, np.log(LIMIT)))) - y) ** 2))
+
+
+SETTINGS = {
+    "linear": Setting(0.25, 1.0, 0.8, 1.0, 1.0, (200, 500), None),
+    "poisson": Setting(0.25, 4.0, 0.5, LIMIT, LIMIT, (500, 1000), Poisson(LIMIT)),
+    "logistic": Setting(0.5, 4.0, 0.5, 2.0, 1.0, (500, 1000), Logistic()),
+}
+LAMBDAS = {
+    "linear": (0.01, 0.1, 0.5, 2.0, 8.0, 32.0),
+    "poisson": (0.1, 1.0, 8.0, 40.0, 150.0, 600.0),
+    "logistic": (0.01, 0.1, 0.5, 2.0, 8.0, 32.0),
+}
+METHODS: dict[str, dict[str, Any]] = {
+    "NAPP-VS+, MOOR": {"selection": "VS+", "moor": True},
+    "NAPP-VS, MOOR": {"selection": "VS", "moor": True},
+    "NAPP-ERM, MOOR": {"selection": None, "moor": True},
+    "NAPP-VS+": {"selection": "VS+", "moor": False},
+    "NAPP-VS": {"selection": "VS", "moor": False},
+    "DP-ERM": {"selection": None, "moor": False},
+}
+NON_PRIVATE = "lasso, not private"
+
+
+@cache
+def test_rows(name: str) -> tuple[Floats, Floats]:
+    return SETTINGS[name].sample(TEST, np.random.default_rng(2_000))
+
+
+def plan(name: str, Lambda: float, epsilon: float, selection: str | None, moor: bool, n_e: int | None) -> Plan:
+    setting = SETTINGS[name]
+    Lambda_0 = setting.zeta3 / (2 * (1 - SHARE) * epsilon)
+    return Plan(name, Regularizer("lasso", Lambda), Lambda_0, np.ones(D, dtype=bool), moor, selection is not None, n_e)
+
+
+def private(
+    cell: Mapping[str, Any], data: Part, b: Floats, Lambda: float, how: dict[str, Any], rng: Any, rounds: int = 0
+) -> dict[str, Any]:
+    """One private fit: coefficients, and which portion of (1 - r) epsilon could be retrieved."""
+    name, epsilon, delta = cell["loss"], cell["epsilon"], cell["delta"]
+    setting = SETTINGS[name]
+    asked = plan(name, Lambda, epsilon, how["selection"], how["moor"], 10_000 if name == "linear" else None)
+    scale = noise_scale(setting.gradient, SHARE * epsilon, delta)
+
+    def rescale(more: float) -> float:
+        return noise_scale(setting.gradient, SHARE * epsilon + more, delta) / scale
+
+    budget = (1 - SHARE) * epsilon
+    noise = np.abs(b) if how["selection"] == "VS+" else b
+    found = recycle(data, setting.loss, asked, Draws(scale * noise, rng, budget, rounds, rescale))
+    least = found.run.least_weight()
+    return {
+        "theta": found.run.coefficients(asked),
+        "means": found.run.coefficients(replace(asked, zero=None)),
+        "retrieved": retrievable(1.0, asked.modulus, least),
+        "printed": printed_retrievable(1.0, asked.modulus, least),
+    }
+
+
+def lasso(cell: Mapping[str, Any], data: Part, Lambda: float) -> Floats:
+    """Without privacy: the lasso that the weights Lambda/|theta| have as their fixed point, with 2 Lambda."""
+    zero = np.zeros(D)
+    tolerance = 1e-6 * float(np.linalg.norm(data(zero)[1]))
+    return minimise(data, zero, Penalty(zero + 1e-9, np.full(D, 2 * Lambda)), zero, tolerance)[0]
+
+
+def unit_noise(cell: Mapping[str, Any], rng: np.random.Generator) -> Floats:
+    """The noise b for a scale of 1: Gaussian, or spherical Laplace where delta is 0."""
+    return draw(D, 1.0, "gaussian" if cell["delta"] else "laplace", None, SeededEntropy(rng))
+
+
+def summary(fits: list[dict[str, Any]], setting: Setting, name: str) -> dict[str, float]:
+    """Means over repeats, and the standard deviation of the error."""
+    relevant = setting.theta != 0
+    thetas = np.array([fit["theta"] for fit in fits])
+    errors = [setting.error(theta, *test_rows(name)) for theta in thetas]
+    row = {
+        "true": float(np.mean(thetas[:, relevant] != 0)),
+        "false": float(np.mean(thetas[:, ~relevant] != 0)),
+        "none": float(np.mean(np.all(thetas == 0, axis=1))),
+        "error": float(np.mean(errors)),
+        "sd": float(np.std(errors)),
+    }
+    if "means" in fits[0]:
+        row["error of means"] = float(np.mean([setting.error(fit["means"], *test_rows(name)) for fit in fits]))
+    for key in ("retrieved", "printed"):
+        if key in fits[0]:
+            row[key] = float(np.mean([fit[key] for fit in fits]))
+    return row
+
+
+def work(cell: Cell, folder: Any = None) -> Rows:
+    """Selection, errors and retrieved budgets of all methods at all Lambda, in one chunk of repeats."""
+    name = cell["loss"]
+    setting, fits = SETTINGS[name], defaultdict(list)
+    for repeat in range(cell["repeats"]):
+        rng = np.random.default_rng([cell["seed"], repeat, cell["n"], round(100 * cell["epsilon"])])
+        data = setting.data(*setting.sample(cell["n"], rng))
+        b = unit_noise(cell, rng)
+        for Lambda in cell["Lambdas"]:
+            for method, how in METHODS.items():
+                fits[method, Lambda].append(private(cell, data, b, Lambda, how, rng))
+            fits[NON_PRIVATE, Lambda].append({"theta": lasso(cell, data, Lambda)})
+    return [{"method": m, "Lambda": L} | summary(found, setting, name) for (m, L), found in fits.items()]
+
+
+def cells(
+    size: Size, epsilons: tuple[float, ...] = (0.4, 1.0), losses: tuple[str, ...] = tuple(SETTINGS)
+) -> list[Cell]:
+    """The grid: full has the paper's 500 repeats and four epsilons; normal fewer repeats, and chunks of both."""
+    if size == "full":
+        epsilons = (0.4, 0.6, 0.8, 1.0)
+    chunks, repeats = {"quick": (1, 2), "normal": (4, 6), "full": (25, 20)}[size]
+    return [
+        {"loss": loss, "n": n, "epsilon": epsilon, "delta": 1e-4, "seed": seed, "repeats": repeats}
+        | {"Lambdas": list(LAMBDAS[loss][:: 3 if size == "quick" else 1])}
+        for loss in losses
+        for n in SETTINGS[loss].sizes[:: -1 if size == "quick" else 1][: 1 if size == "quick" else 2]
+        for epsilon in (epsilons[-1:] if size == "quick" else epsilons)
+        for seed in range(chunks)
+    ]

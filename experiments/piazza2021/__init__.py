@@ -1,0 +1,1 @@
+"""T. Piazza, 2021: the figures of "Differentially private ridge regression"."""

@@ -1,0 +1,102 @@
+"""The papers whose printed constants `published=` can name: one table for keys, citations and messages."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.errors import DiscreetWarning
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, or the code of its authors.
+
+    Parameters
+    ----------
+    key : str
+        What ``published=`` and ``--published`` call it.
+    mark : str
+        Its shelf mark: the key of earlier versions, and what certificates and release files say.
+    authors, year, title
+        The citation.
+    """
+
+    key: str
+    mark: str
+    authors: str
+    year: int
+    title: str
+
+    def __str__(self) -> str:
+        return f'{self.authors}, "{self.title}", {self.year}'
+
+
+_WANG2018 = (
+    "Y.-X. Wang",
+    2018,
+    "Revisiting differentially private linear regression: optimal and adaptive prediction & estimation in unbounded "
+    "domain",
+)
+PAPERS = (
+    Paper("wang2018", "000", *_WANG2018),
+    Paper("wang2018-code", "000-code", "Code of " + _WANG2018[0], *_WANG2018[1:]),
+    Paper(
+        "wang2017",
+        "001",
+        "Y.-X. Wang",
+        2017,
+        "Per-instance differential privacy and the adaptivity of posterior sampling in linear and ridge regression",
+    ),
+    Paper(
+        "li2021",
+        "002",
+        "Y. Li and F. Liu",
+        2021,
+        "Noise-augmented privacy-preserving empirical risk minimization with dual-purpose regularizer and privacy "
+        "budget retrieval and recycling",
+    ),
+    Paper(
+        "piazza2021",
+        "003",
+        "T. Piazza",
+        2021,
+        "Differentially private ridge regression: the cost of a hyperparameter",
+    ),
+    Paper("neel2023", "004", "S. Neel", 2023, "Private regression in multiple outcomes (PRIMO)"),
+)
+_KEYS = {paper.mark: paper.key for paper in PAPERS}
+_MARKS = {paper.key: paper.mark for paper in PAPERS}
+
+
+def key_of(value: Any) -> Any:
+    """The key of a paper that is named by its key or by its shelf mark; any other value as it is.
+
+    Examples
+    --------
+    >>> key_of("000-code"), key_of("wang2018-code"), key_of(None)
+    ('wang2018-code', 'wang2018-code', None)
+    """
+    return _KEYS.get(value, value) if isinstance(value, str) else value
+
+
+def mark_of(key: str) -> str:
+    """The shelf mark of a paper, as certificates name it.
+
+    Examples
+    --------
+    >>> mark_of("piazza2021")
+    '003'
+    """
+    return _MARKS[key]
+
+
+def tell_old_key(parameter: str, value: Any) -> None:
+    """Say what a paper that is named by its shelf mark is called now."""
+    if (key := key_of(value)) is not value:
+        warnings.warn(
+            f'{parameter}="{value}" is the old name of {parameter}="{key}": use the new one.',
+            DiscreetWarning,
+            stacklevel=4,
+        )
