@@ -14,7 +14,7 @@ import numpy as np
 import discreet
 from discreet import DiscreetWarning, Domain, Moments
 from discreet.errors import DiscreetError
-from discreet.models.base import MomentsEstimator
+from discreet.models.moments import MomentsEstimator
 from experiments.equal import PROTOCOL, stated_epsilon
 from experiments.peers import boosted_ada_ssp, diffprivlib, opendp_ssp, tukey_em
 from experiments.uci import Floats

@@ -30,7 +30,7 @@ from scipy import stats
 
 from discreet import DiscreetWarning, DPLinearRegression, Moments, Results, release
 from discreet.core.unavailable import Unavailable
-from discreet.data.histogram import Histogram
+from discreet.data.moments import Histogram
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.models import dp_linear

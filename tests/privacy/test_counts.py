@@ -9,12 +9,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from discreet import Domain, DPLinearRegression, Moments
-from discreet.data.histogram import Histogram, bin_of
+from discreet import Domain, DPLinearRegression
+from discreet.data.moments import bin_of, counted
+from discreet.data.reading import Unread
 from discreet.domain.encoding import ONE
 from discreet.gate.moments import Want, release_counted
 from discreet.gate.session import Session
-from discreet.models.dp_linear import SHARES, with_bounds
+from discreet.models.linear import SHARES, with_bounds
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import BINS, Block
 from discreet.privacy.guarantee import Guarantee
@@ -27,7 +28,7 @@ RELATIONS = ["add-remove", "replace-one"]
 def counted(domain, y, column="y"):
     """Exact counts of outcomes, from the real reader."""
     frame = pd.DataFrame({name: np.zeros(len(y)) for name in domain.columns} | {column: y})
-    return Histogram.from_source(frame, domain, column).integers().astype(int)
+    return counted(Unread.of(frame, domain), column)[0].integers().astype(int)
 
 
 DOMAINS = {
@@ -120,7 +121,7 @@ def test_counts_are_the_same_from_every_source(source):
     offered = {"array": np.column_stack([X, y]), "pair": (X, y), "frame": frame, "arrow": pa.table(frame)}[source]
     z = np.rint((np.clip(y[~np.isnan(y)], -4, 12) - 4) / 8 * ONE) / ONE
     expected = np.histogram(z, EDGES)[0]
-    assert (Histogram.from_source(offered, domain, "y").integers() == expected).all()
+    assert (counted(Unread.of(offered, domain), "y")[0].integers() == expected).all()
 
 
 # -------------------------------------------------------------------- the noise that is really there
@@ -145,7 +146,7 @@ def caught(counts):
 def released(domain, y, relation, seed):
     """Many draws of the noisy counts of one table."""
     frame, source = pd.DataFrame({"x": np.zeros(len(y)), "y": y}), np.random.default_rng(seed)
-    histogram, moments = Histogram.from_source(frame, domain, "y"), Moments.from_source(frame, domain)
+    histogram, moments = counted(Unread.of(frame, domain), "y")
     found = []
     for _ in range(RUNS):
         session = Session(PROMISE[relation], "test", None, source)

@@ -9,7 +9,7 @@ from typing import Any
 from discreet.core.checks import Neighbors
 from discreet.data.moments import Moments
 from discreet.gate.session import promised
-from discreet.models.dp_linear import DPLinearRegression
+from discreet.models.linear import DPLinearRegression
 from discreet.privacy import gdp
 from discreet.results.results import Results
 

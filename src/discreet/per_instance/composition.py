@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.data.histogram import bin_of, only
+from discreet.data.moments import bin_of
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.per_instance import curves
@@ -86,8 +86,8 @@ def household(members: Any, release: Any, delta: float | None = None) -> float:
     squares = []
     for block in (block for event in gaussian for block in event.blocks):
         if block.statistic == "counts":
-            own = _rows(only(members, declared, block.columns[0]), declared.select(block.columns))
-            counts = np.bincount(bin_of(own[own[:, 0] > 0, 1]), minlength=BINS)
+            own = _rows(members, declared)
+            counts = np.bincount(bin_of(own[own[:, 0] > 0, declared.positions[block.columns[0]][0]]), minlength=BINS)
             squares.append(float(counts @ counts) / block.sd**2)
         else:
             squares.append(_change(block, certificate.domain, Z) / block.sd**2)

@@ -10,8 +10,9 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.progress import Progress
-from discreet.data.sources import Source, open_source
-from discreet.data.summing import Done, Shared, in_threads, threads
+from discreet.data.reading import Done, Shared, in_threads, threads
+from discreet.data.sources.base import Source
+from discreet.data.tables import open_source
 from discreet.domain import Domain
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError, ParameterError

@@ -16,7 +16,7 @@ from discreet.core.checks import Neighbors
 from discreet.core.progress import Progress
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.models.contract import Estimator
+from discreet.models.base import Estimator
 from discreet.papers.napp.asked import Asked
 from discreet.papers.napp.models import CLASSIFIERS, MODELS, NAPPModel
 from discreet.papers.napp.regularizers import Regularizer
