@@ -25,7 +25,7 @@ from discreet.released.solve.outcome import EDGES
 RELATIONS = ["add-remove", "replace-one"]
 
 
-def counted(domain, y, column="y"):
+def exact_counts(domain, y, column="y"):
     """Exact counts of outcomes, from the real reader."""
     frame = pd.DataFrame({name: np.zeros(len(y)) for name in domain.columns} | {column: y})
     return counted(Unread.of(frame, domain), column)[0].integers().astype(int)
@@ -54,8 +54,8 @@ def candidates(domain):
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
 def test_the_sensitivity_of_counts_is_the_largest_change_by_brute_force(domain):
     y = candidates(domain)
-    rows = np.array([counted(domain, y[[i]]) for i in range(len(y))])
-    assert (counted(domain, y) == rows.sum(axis=0)).all()
+    rows = np.array([exact_counts(domain, y[[i]]) for i in range(len(y))])
+    assert (exact_counts(domain, y) == rows.sum(axis=0)).all()
     present = ~np.isnan(y)
     assert (rows.sum(axis=1) == present).all()
     largest = {
@@ -165,7 +165,7 @@ def test_how_well_neighbours_can_be_told_apart_is_what_mu_says(relation, monkeyp
     """
     monkeypatch.setattr(gdp, "mu", functools.cache(gdp.mu))
     domain = DOMAINS["intercept"]
-    change = counted(domain, TABLES[relation][1]) - counted(domain, TABLES[relation][0])
+    change = exact_counts(domain, TABLES[relation][1]) - exact_counts(domain, TABLES[relation][0])
     first, second = (released(domain, y, relation, seed) for seed, y in enumerate(TABLES[relation]))
     mu = gdp.mu(epsilon=4.0, delta=1e-3) * math.sqrt(0.5)
     assert 0.5 < mu < 2

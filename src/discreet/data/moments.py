@@ -17,7 +17,7 @@ from discreet.core.files import atomic_write, refuse_special
 from discreet.core.progress import Progress, as_progress
 from discreet.data.reading import EXACT_ROWS, Batch, Unread
 from discreet.domain import LATTICE_BITS, Domain, derived
-from discreet.domain.encoding import ONE
+from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy.events.gaussian import BINS
 
@@ -87,6 +87,8 @@ class Moments:
                 "domain must be a Domain, the public bounds of the columns: Domain({'age': (18, 90)}), for example, or "
                 "Domain.from_file('people.toml')."
             )
+        if targets is not None:
+            outcome_names(domain, targets)  # bad outcomes are refused before a source is opened
         return summed(Unread.of(source, domain, n_jobs, progress), targets)
 
     @classmethod
@@ -262,23 +264,28 @@ def summed(table: Unread, targets: Sequence[str] | None = None, sampler: Sampler
 
 
 def counted(table: Unread, column: str) -> tuple[Histogram, Moments]:
-    """The counts of an outcome and the moments of a table, from one reading."""
-    moments, counts = _summed(table, (), None, table.domain.positions[column][0])
+    """The counts of an outcome, which are over all rows that have one, and the moments of a table, from one reading."""
+    moments, counts = _summed(table, (), None, column)
     return Histogram(table.domain, column, counts), moments
 
 
 def _summed(
-    table: Unread, targets: tuple[str, ...], sampler: Sampler | None, counted: int | None = None
+    table: Unread, targets: tuple[str, ...], sampler: Sampler | None, column: str | None = None
 ) -> tuple[Moments, Ints]:
     """Read all rows once, in several threads, each with sums of its own."""
     what = layout(table.domain, targets)
+    alone = table.reader if column is None else table.reader.only(column)
+    own = None if column is None else Encoder(alone.domain)
 
     def work(batches: Iterator[Batch]) -> tuple[Total, Ints]:
         total, counts = Total(what), np.zeros(BINS, dtype=np.int64)
-        for A, rows in batches:
+        for A, rows, raw in batches:
             total.add(A, None if sampler is None else sampler.take(rows)[: len(A)])
-            if counted is not None:
-                counts += np.bincount(bin_of(A[:, counted] / ONE), minlength=BINS)
+            if own is not None:
+                y = own.empty(rows, columnar=alone.columnar)
+                y = y[: alone.fill(raw, y, own)]
+                own.finish(y)
+                counts += np.bincount(bin_of(y[:, 1] / ONE), minlength=BINS)
         return total, counts
 
     with as_progress(table.progress) as report:

@@ -28,10 +28,14 @@ T = TypeVar("T")
 
 
 class Batch(NamedTuple):
-    """Encoded rows, good until the next batch is drawn; `rows` counts those that were dropped, too."""
+    """Encoded rows, good until the next batch is drawn; `rows` counts those that were dropped, too.
+
+    `raw` is the same batch as the reader has it.
+    """
 
     A: Floats
     rows: int
+    raw: Any
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +102,7 @@ class Unread:
             for _, batch in parts:
                 A, rows = buffer[: reader.fill(batch, buffer, encoder)], reader.size(batch)
                 encoder.finish(A)
-                yield Batch(A, rows)
+                yield Batch(A, rows, batch)
                 done.add(rows)
 
         def run() -> T:

@@ -368,6 +368,11 @@ class PrivateEstimator(Estimator, ABC):
         if self.domain is None:
             plain = ["y"] if len(y) == 1 else [f"y{j}" for j in range(len(y))]
             targets = [name or other for name, other in zip(y.names, plain, strict=True)]
+            for name in targets:
+                if name in X.names:
+                    raise DataError(
+                        f"Column {name!r} is among the features and among the outcomes. Rename one of them."
+                    )
             bounds = {"bounds_X": self.bounds_X, "bounds_y": bounds_y, "data_norm": self.data_norm}
             domain = Domain.from_bounds(X.names, targets, intercept=self.fit_intercept, **bounds)
             return domain, X.names, targets

@@ -86,8 +86,8 @@ def household(members: Any, release: Any, delta: float | None = None) -> float:
     squares = []
     for block in (block for event in gaussian for block in event.blocks):
         if block.statistic == "counts":
-            own = _rows(members, declared)
-            counts = np.bincount(bin_of(own[own[:, 0] > 0, declared.positions[block.columns[0]][0]]), minlength=BINS)
+            own = _rows(members, declared, block.columns[0])
+            counts = np.bincount(bin_of(own[own[:, 0] > 0, 1]), minlength=BINS)
             squares.append(float(counts @ counts) / block.sd**2)
         else:
             squares.append(_change(block, certificate.domain, Z) / block.sd**2)
@@ -95,8 +95,8 @@ def household(members: Any, release: Any, delta: float | None = None) -> float:
     return float(curves.epsilon(np.sqrt(sum(squares)), delta))
 
 
-def _rows(source: Any, domain: Domain) -> Floats:
-    found: Floats = each_row(source, domain, lambda rows: rows.Z.T.copy(), n_jobs=1).T
+def _rows(source: Any, domain: Domain, only: str | None = None) -> Floats:
+    found: Floats = each_row(source, domain, lambda rows: rows.Z.T.copy(), only=only, n_jobs=1).T
     return found
 
 

@@ -89,13 +89,11 @@ def _measure(rows: Any, facts: Facts, n_jobs: int | None, report: Progress) -> l
     for column in dict.fromkeys(part.column for part in wanted):
         chosen = [i for i, part in enumerate(wanted) if part.column == column]
         domain = facts.domain if column is None else declared
-        place = None if column is None else declared.positions[column][0]
 
-        def work(batch: Rows, chosen: list[int] = chosen, place: int | None = place) -> Floats:
-            batch = batch if place is None else Rows(batch.Z[:, [0, place]])
+        def work(batch: Rows, chosen: list[int] = chosen) -> Floats:
             return np.concatenate([np.atleast_2d(wanted[i].cost(batch)) for i in chosen])
 
-        found = each_row(rows, domain, work, n_jobs=n_jobs, progress=report)
+        found = each_row(rows, domain, work, only=column, n_jobs=n_jobs, progress=report)
         ends = np.cumsum([1 if (curve := wanted[i].curve) is None else curve.width for i in chosen])
         values |= dict(zip(chosen, np.split(found, ends[:-1]), strict=True))
     return [Measured(part, values[i] if part.curve else values[i][0]) for i, part in enumerate(wanted)]
@@ -148,8 +146,7 @@ def _pair(replacement: Any, certificate: Certificate) -> Pair:
     gaussian = [event for event in certificate.events if isinstance(event, GaussianEvent)]
     columns = {b.columns[0] for event in gaussian for b in event.blocks if b.statistic == "counts"}
     used = one_row(replacement, certificate.domain, "replacement")
-    counted = one_row(replacement, declared, "replacement") if columns else used
-    return Pair(used, {c: counted[[0, declared.positions[c][0]]] for c in columns})
+    return Pair(used, {c: one_row(replacement, declared, "replacement", only=c) for c in columns})
 
 
 def _about(facts: Facts, targets: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -47,6 +48,13 @@ class ArraySource(Source):
     def size(self, batch: tuple[int, int]) -> int:
         """Number of rows of a range."""
         return batch[1] - batch[0]
+
+    def only(self, column: str) -> ArraySource:
+        """The same rows with one column of them."""
+        own, place = copy.copy(self), list(self.domain.columns).index(column)
+        columns = [block[:, i : i + 1] for block in self._blocks for i in range(block.shape[1])]
+        own.domain, own._blocks = self.domain.select([column]), [columns[place]]
+        return own
 
     def kept(self, batch: tuple[int, int]) -> Bools | None:
         """Which rows of a range lack no value, where others are dropped."""

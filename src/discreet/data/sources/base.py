@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -50,6 +51,12 @@ class Source(ABC):
     @abstractmethod
     def fill(self, batch: Any, A: Floats, encoder: Encoder) -> int:
         """Write x - c and the one-hot levels of a batch into A; return how many rows were written."""
+
+    def only(self, column: str) -> Source:
+        """The same rows and batches with one column of them: a row that lacks another value is not dropped."""
+        own = copy.copy(self)
+        own.domain = self.domain.select([column])
+        return own
 
     def kept(self, batch: Any) -> Bools | None:
         """Which rows of a batch `fill` writes; None for all of them."""

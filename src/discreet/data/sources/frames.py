@@ -48,8 +48,8 @@ class FrameSource(ArrowSource):
         return (self._batches(start, stop, rows) for start, stop in spans(self.total or 0, rows * 16))
 
     def _batches(self, start: int, stop: int, rows: int) -> Iterator[pa.RecordBatch]:
-        arrays = [self._slice(name, start, stop) for name in self._columns]
-        wide = pa.RecordBatch.from_arrays(arrays, names=list(self._columns))
+        names = list(self.domain.inputs)
+        wide = pa.RecordBatch.from_arrays([self._slice(name, start, stop) for name in names], names=names)
         for i, j in spans(stop - start, rows):
             yield wide.slice(i, j - i)
 
