@@ -227,13 +227,13 @@ def _outcomes(y: Any) -> Outcomes:
     """The columns of y with their names."""
     if isinstance(y, Mapping):
         return Outcomes(list(y.values()), list(y))
+    if is_series(y):
+        return Outcomes([y], [_name(y.name)])
     if is_frame(y):
         return Outcomes([y.iloc[:, i] for i in range(y.shape[1])], _names(list(y.columns)))
     if _is_arrow(y):
         table = _arrow(y)
         return Outcomes(table.columns, _names(table.column_names))
-    if is_series(y):
-        return Outcomes([y], [_name(y.name)])
     column = _column(y)
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         return Outcomes([column], [_name(getattr(y, "name", None))])

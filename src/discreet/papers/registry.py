@@ -27,7 +27,7 @@ from discreet.papers.subsample_aggregate import SubsampleAggregate
 class Method:
     """One estimator as people choose it."""
 
-    estimator: type[PrivateEstimator] | type[NAPP]
+    estimator: type[PrivateEstimator]
     source: str
     summary: str
 
