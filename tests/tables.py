@@ -5,7 +5,7 @@ import traceback
 import numpy as np
 import pyarrow as pa
 
-from discreet.data.sources import open_source
+from discreet.data.tables import open_source
 from discreet.domain.encoding import ONE, Encoder
 
 

@@ -9,6 +9,7 @@ import pytest
 from discreet import Domain, Moments
 from discreet.data import blocks
 from discreet.data.blocks import BlockTotals, block_sums
+from discreet.data.reading import Unread
 from discreet.errors import DataError
 
 DOMAIN = Domain({"a": (-1, 1), "g": ["u", "v"], "y": (0, 2)})
@@ -42,11 +43,11 @@ def exact(frame):
 @pytest.mark.parametrize("kind", ["frame", "parquet"])
 def test_each_block_has_the_moments_of_its_rows(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "STAGE", 64)
-    monkeypatch.setattr(blocks, "_BATCH", 1)
+    monkeypatch.setattr("discreet.data.reading._BATCH", 1)
     frame, choose = table(3000), Chooser(5)
     frame.to_parquet(tmp_path / "t.parquet")
     source = frame if kind == "frame" else tmp_path / "t.parquet"
-    sums = block_sums(source, DOMAIN, NAMES, 5, choose, 1, lambda part: None)
+    sums = block_sums(Unread.of(source, DOMAIN), NAMES, 5, choose, 1, lambda part: None)
     found = np.concatenate(choose.given)[: len(frame)]
     for block in range(5):
         assert np.array_equal(sums[block], exact(frame[found == block]))
@@ -55,7 +56,7 @@ def test_each_block_has_the_moments_of_its_rows(kind, tmp_path, monkeypatch):
 def test_threads_lose_no_row(monkeypatch):
     monkeypatch.setattr(blocks, "STAGE", 256)
     frame = table(20_000)
-    sums = block_sums(frame, DOMAIN, NAMES, 7, Chooser(7), 4, lambda part: None)
+    sums = block_sums(Unread.of(frame, DOMAIN), NAMES, 7, Chooser(7), 4, lambda part: None)
     assert np.array_equal(sums.sum(axis=0), exact(frame))
 
 
@@ -72,7 +73,7 @@ def test_sums_beyond_64_bits_are_exact(monkeypatch):
 
 def test_an_empty_table_is_refused():
     with pytest.raises(DataError, match="no row"):
-        block_sums(table(0), DOMAIN, NAMES, 2, Chooser(2), 1, lambda part: None)
+        block_sums(Unread.of(table(0), DOMAIN), NAMES, 2, Chooser(2), 1, lambda part: None)
 
 
 def test_nothing_is_told_of_the_rows():

@@ -21,12 +21,12 @@ def test_tables_that_are_encoded_once_have_the_moments_of_their_rows(design):
     people = Population(design, 3)
     X, y = people.sample(9000, np.random.default_rng(0))
     table = coverage.Table(X, y, people.domain)
-    assert table.moments(None, people.domain) == Moments.from_source((X, y), people.domain)
+    assert table.moments(people.domain) == Moments.from_source((X, y), people.domain)
     low, high = people.bounds_y
     narrow = type(people.domain).from_bounds(
         people.names, ["y"], bounds_X=people.bounds_X, bounds_y=(low + 5, high - 6)
     )
-    assert table.moments(None, narrow) == Moments.from_source((X, y), narrow)
+    assert table.moments(narrow) == Moments.from_source((X, y), narrow)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])

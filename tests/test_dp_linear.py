@@ -14,7 +14,7 @@ from small_table import DOMAIN, people
 from discreet import AdaSSP, Domain, DPLinearRegression, Moments, PrivateMoments
 from discreet.errors import DataError, DiscreetWarning, FileFormatError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.models.dp_linear import SHARES
+from discreet.models.linear import SHARES
 from discreet.privacy import gdp
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import BINS

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import Budget, BudgetError, Domain, DPLinearRegression, Moments, ReuseCov, SubsampleAggregate, release
-from discreet.data.unread import Unread
+from discreet.data.reading import Unread
 from discreet.errors import DataError, DiscreetWarning, GuaranteeError, ParameterError
 from discreet.gate import session as gate_session
 from discreet.gate.entropy import NO_NOISE, Entropy, OSEntropy, SeededEntropy
@@ -272,7 +272,7 @@ def test_progress_goes_from_nothing_to_all_once(cls, options, target):
 
 
 def test_a_table_to_be_read_says_nothing_of_its_rows():
-    found = Unread(TABLE, DOMAIN).checked()
+    found = Unread.of(TABLE, DOMAIN).checked()
     assert (found.rows, found.left) == (ROWS, ROWS)
     assert str(ROWS) not in repr(found)
     with pytest.raises(TypeError, match="confidential"):

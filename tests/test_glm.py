@@ -25,6 +25,7 @@ from discreet import (
     PrivateMoments,
 )
 from discreet.data import rows
+from discreet.data.reading import Unread
 from discreet.errors import (
     DataError,
     DiscreetError,
@@ -265,7 +266,7 @@ def test_the_rounding_bound_covers_what_exact_arithmetic_finds():
 
     domain = Domain.from_bounds([f"x{i}" for i in range(4)], ["y"], bounds_X=(-1, 1), bounds_y=(0, 1))
     design = ["(intercept)", "x0", "x1", "x2", "x3"]
-    some = rows.Rows((X[:300], BINARY[:300]), domain, design, "y")
+    some = rows.Rows(Unread.of((X[:300], BINARY[:300]), domain), design, "y")
     theta = np.array([0.1, 30.0, -7.0, 3.0, 11.0]) / 3
     import mpmath
 
@@ -463,7 +464,7 @@ def test_rows_that_change_between_passes_are_refused(tmp_path, monkeypatch):
     domain = DOMAIN.select(["age", "bought"])
     path = tmp_path / "people.parquet"
     pq.write_table(pa.Table.from_pandas(FRAME), path)
-    some = rows.Rows(path, domain, ["(intercept)", "age"], "bought")
+    some = rows.Rows(Unread.of(path, domain), ["(intercept)", "age"], "bought")
     pq.write_table(pa.Table.from_pandas(FRAME[:3000]), path)
     with pytest.raises(DataError, match="changed"):
         some.sums(Logistic(), np.zeros(2), lambda y: y)

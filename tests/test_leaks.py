@@ -47,8 +47,9 @@ from discreet import (
     compare,
     release,
 )
-from discreet.data.inputs import as_outcome
+from discreet.data.reading import Unread
 from discreet.data.rows import Rows
+from discreet.data.tables import as_outcomes
 from discreet.errors import DataError, DiscreetError, DiscreetWarning
 from discreet.gate.entropy import OSEntropy, SeededEntropy
 from discreet.gate.posterior import Ridge
@@ -566,9 +567,9 @@ def test_labels_that_are_not_declared_are_not_quoted():
 
 def test_rows_cannot_slip_into_a_pickle():
     with pytest.raises(TypeError, match="confidential") as caught:
-        pickle.dumps(Rows(WITH_MORE, PERTURBED, ["(intercept)", "age"], "bought"))
+        pickle.dumps(Rows(Unread.of(WITH_MORE, PERTURBED), ["(intercept)", "age"], "bought"))
     assert_clean_error(caught)
-    assert_clean(repr(Rows(WITH_MORE, PERTURBED, ["(intercept)", "age"], "bought")))
+    assert_clean(repr(Rows(Unread.of(WITH_MORE, PERTURBED), ["(intercept)", "age"], "bought")))
 
 
 # -------------------------------------------------------------------- coefficients that are released themselves
@@ -745,7 +746,7 @@ def test_fits_and_predictions_quote_nothing(kind, case, capfd):
 
 @pytest.mark.parametrize("case", OUTCOMES)
 def test_labels_that_are_public_are_quoted_no_more(case):
-    fails_cleanly(lambda: declared_classes("public", as_outcome(OUTCOMES[case])))
+    fails_cleanly(lambda: declared_classes("public", as_outcomes(OUTCOMES[case]).columns()[0]))
 
 
 def test_scores_are_those_of_scikit_learn():

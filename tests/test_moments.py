@@ -23,7 +23,7 @@ from tables import encode, full_text
 
 from discreet import Domain, Moments
 from discreet.core import jobs
-from discreet.data.summing import CARRY_EVERY, Layout, Total
+from discreet.data.moments import CARRY_EVERY, Layout, Total
 from discreet.domain.encoding import ONE
 from discreet.errors import DataError, FileFormatError, ParameterError
 

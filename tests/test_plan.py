@@ -12,7 +12,8 @@ import pytest
 
 from discreet import AdaSSP, Domain, DPLinearRegression, Moments, formula, plan
 from discreet.core.placeholders import Unavailable
-from discreet.data.histogram import Histogram
+from discreet.data.moments import counted
+from discreet.data.reading import Unread
 from discreet.errors import DiscreetError, ParameterError
 from discreet.papers.registry import METHODS
 from discreet.planning.facts import facts
@@ -61,7 +62,7 @@ def test_a_simulated_table_has_the_moments_and_counts_of_its_rows(rows):
         ours, real = table.moments(bounds), Moments.from_source(data, bounds)
         places = list(range(len(bounds.entries)))
         np.testing.assert_allclose(ours.floats(places), real.floats(places), rtol=1e-14, atol=1e-8 * rows)
-        counts = Histogram.from_source(data, bounds, "stay").integers()
+        counts = counted(Unread.of(data, bounds), "stay")[0].integers()
         assert (table.histogram(bounds).integers() == counts).all()
 
 
@@ -370,8 +371,7 @@ def test_no_data_file_is_touched(run, tmp_path, monkeypatch):
 
         return call
 
-    for module in ("data.moments", "data.histogram", "data.rows", "data.inputs", "data.sources"):
-        monkeypatch.setattr(f"discreet.{module}.open_source", lambda *_: pytest.fail("data were read"))
+    monkeypatch.setattr("discreet.data.tables.Table.open", lambda *_: pytest.fail("data were read"))
     monkeypatch.setattr(builtins, "open", watched(open))
     monkeypatch.setattr(os, "open", watched(os.open))
     monkeypatch.setattr(Path, "open", watched(Path.open))

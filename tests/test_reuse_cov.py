@@ -22,7 +22,7 @@ from discreet import (
     release,
 )
 from discreet.data.public_outcomes import PublicOutcomes
-from discreet.data.unread import Unread
+from discreet.data.reading import Unread
 from discreet.errors import BudgetError, DataError, DomainError, GuaranteeError, ParameterError
 from discreet.gate.entropy import NO_NOISE, entropy
 from discreet.gate.outcomes import Sampled
@@ -181,7 +181,7 @@ def test_what_is_public_of_outcomes_does_not_depend_on_private_features():
     other = TABLE.assign(a=TABLE["a"].where(TABLE.index != 7, 1.0), b=TABLE["b"].where(TABLE.index != 7, 0.0))
     for ball in (NAMES, ["a", "b"]):
         domain = Domain(columns, data_norm=1.0, norm_columns=ball)
-        one, two = (PublicOutcomes.from_source(table, domain, NAMES) for table in (TABLE, other))
+        one, two = (PublicOutcomes.of(Unread.of(table, domain), NAMES) for table in (TABLE, other))
         assert (one.n, one.norm) == (two.n, two.norm)
         assert np.array_equal(one.gram, two.gram)
         assert np.array_equal(one.sums, two.sums)
@@ -293,7 +293,7 @@ def test_seeds_are_simulations(options, tmp_path):
 
 def sampled():
     domain = Domain.from_bounds(["a", "b", "c"], NAMES, bounds_X=(0, 1), bounds_y=(-1.5, 1.5))
-    return Sampled(Unread((X, Y), domain, 1), NAMES, 0.4).checked("add-remove")
+    return Sampled(Unread.of((X, Y), domain, 1), NAMES, 0.4).checked("add-remove")
 
 
 def test_a_table_to_be_sampled_is_confidential():
@@ -316,7 +316,7 @@ def test_the_sample_changes_only_products_of_features():
 
 def test_public_outcomes_from_few_and_many_rows():
     wide = Domain.from_bounds(["a", "b", "c"], NAMES, bounds_X=(0, 1), bounds_y=(-1.5, 1.5))
-    few, many = (PublicOutcomes.from_source((X[:k], Y[:k]), wide, NAMES) for k in (5, N))
+    few, many = (PublicOutcomes.of(Unread.of((X[:k], Y[:k]), wide), NAMES) for k in (5, N))
     assert few.gram is None
     assert few.rows.shape == (5, L)
     assert many.rows is None
@@ -394,7 +394,7 @@ def test_noise_of_a_sample_is_that_of_all_rows_scaled():
 def test_sums_and_squares_of_public_outcomes_have_no_noise():
     fitted = model(**PUBLIC | {"epsilon": 8.0, "random_state": 0}).fit(X, Y)
     raw = normal_equations(fitted.release_, [f"y{j}" for j in range(L)])
-    facts = PublicOutcomes.from_source((X, Y), fitted.release_.domain, raw.targets)
+    facts = PublicOutcomes.of(Unread.of((X, Y), fitted.release_.domain), raw.targets)
     e = projected(with_squares(raw, facts), facts, 2.0)
     np.testing.assert_allclose(e.V[0], (Y / 1.5).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(e.squares, ((Y / 1.5) ** 2).sum(axis=0), rtol=1e-4)

@@ -21,7 +21,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -31,10 +30,11 @@ from scipy import stats
 
 from discreet import DiscreetWarning, DPLinearRegression, Moments, Results, release
 from discreet.core.placeholders import Unavailable
-from discreet.data.histogram import Histogram
+from discreet.data.moments import Histogram, counted
+from discreet.data.reading import Unread
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
-from discreet.models import dp_linear
+from discreet.models import linear
 from discreet.privacy import gdp
 from discreet.released.equations import NormalEquations
 from discreet.released.solve.debiased import debiased
@@ -72,8 +72,8 @@ class Table:
         encoder.finish(self._A)
         self._found: dict[tuple[float, float], Moments] = {}
 
-    def moments(self, source: Any, domain: Domain, **options: Any) -> Moments:
-        """Stands in for `Moments.from_source`."""
+    def moments(self, domain: Domain) -> Moments:
+        """The moments for some bounds of y."""
         key = domain.columns["y"].low, domain.columns["y"].high
         if key not in self._found:
             gram = self._gram if domain == self.domain else self._with_bounds(domain)
@@ -90,17 +90,13 @@ class Table:
         gram[-1, -1] = _exact(B[:, 1:], B[:, 1:])[0, 0]
         return gram
 
-    def histogram(self, source: Any, domain: Domain, column: str) -> Histogram:
-        """Stands in for `Histogram.from_source`."""
-        return self._histogram
-
     @cached_property
     def _gram(self) -> Ints:
         return _exact(self._A, self._A)
 
     @cached_property
     def _histogram(self) -> Histogram:
-        return Histogram.from_source((self.X, self.y), self.domain, "y")
+        return counted(Unread.of((self.X, self.y), self.domain), "y")[0]
 
     def fit(self, epsilon: float, rng: np.random.Generator) -> tuple[PrivateMoments, Results]:
         """`DPLinearRegression` on this table."""
@@ -109,8 +105,8 @@ class Table:
             epsilon=epsilon, delta=DELTA, bounds_X=bounds["x0"], bounds_y=bounds["y"], n_jobs=1, random_state=rng
         )
         with (
-            mock.patch.object(dp_linear, "Moments", SimpleNamespace(from_source=self.moments)),
-            mock.patch.object(dp_linear, "Histogram", SimpleNamespace(from_source=self.histogram)),
+            mock.patch.object(linear, "counted", return_value=(self._histogram, self.moments(self.domain))),
+            mock.patch.object(linear, "summed", lambda table: self.moments(table.domain)),
         ):
             model.fit(self.X, self.y)
         return model.release_, model.results_
@@ -127,9 +123,7 @@ def fits(table: Table, seed: list[int]) -> Iterator[tuple[float, str, PrivateMom
     for i, epsilon in enumerate(EPSILONS):
         rng = np.random.default_rng([*seed, i])
         yield epsilon, "DPLinearRegression", *table.fit(epsilon, rng)
-        released = release(
-            table.moments(None, table.domain), epsilon=epsilon, delta=DELTA, targets=["y"], random_state=rng
-        )
+        released = release(table.moments(table.domain), epsilon=epsilon, delta=DELTA, targets=["y"], random_state=rng)
         yield epsilon, "release", released, released.fit("y", model="ols")
 
 
@@ -147,7 +141,7 @@ def least_squares(released: PrivateMoments, e: NormalEquations, p: int) -> tuple
 
 def without_noise(table: Table) -> Floats:
     """Half-widths of the non-private intervals."""
-    gram = table.moments(None, table.domain).floats(list(range(len(table.domain.entries))))
+    gram = table.moments(table.domain).floats(list(range(len(table.domain.entries))))
     S, v, n = gram[:-1, :-1], gram[:-1, -1], gram[0, 0]
     sigma2 = (gram[-1, -1] - v @ np.linalg.solve(S, v)) / (n - len(v))
     encoder = Encoder(table.domain)

@@ -14,13 +14,9 @@ if TYPE_CHECKING:
     from discreet.domain.formula import formula
     from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
     from discreet.gate.moments import release
-    from discreet.models.dp_elastic_net import DPElasticNet
-    from discreet.models.dp_lasso import DPLasso
-    from discreet.models.dp_linear import DPLinearRegression
-    from discreet.models.dp_logistic import DPLogisticRegression
-    from discreet.models.dp_poisson import DPPoissonRegression
-    from discreet.models.dp_ridge import DPRidge
-    from discreet.models.dp_svc import DPLinearSVC
+    from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
+    from discreet.models.linear import DPLinearRegression
+    from discreet.models.penalised import DPElasticNet, DPLasso, DPRidge
     from discreet.papers.ada_ops import AdaOPS
     from discreet.papers.ada_ssp import AdaSSP
     from discreet.papers.const_ssp import ConstSSP
@@ -95,13 +91,9 @@ _HOMES = {
         "DiscreetWarning",
     ),
     "discreet.gate.moments": ("release",),
-    "discreet.models.dp_elastic_net": ("DPElasticNet",),
-    "discreet.models.dp_lasso": ("DPLasso",),
-    "discreet.models.dp_linear": ("DPLinearRegression",),
-    "discreet.models.dp_logistic": ("DPLogisticRegression",),
-    "discreet.models.dp_poisson": ("DPPoissonRegression",),
-    "discreet.models.dp_ridge": ("DPRidge",),
-    "discreet.models.dp_svc": ("DPLinearSVC",),
+    "discreet.models.glm": ("DPLinearSVC", "DPLogisticRegression", "DPPoissonRegression"),
+    "discreet.models.linear": ("DPLinearRegression",),
+    "discreet.models.penalised": ("DPElasticNet", "DPLasso", "DPRidge"),
     "discreet.papers.ada_ops": ("AdaOPS",),
     "discreet.papers.ada_ssp": ("AdaSSP",),
     "discreet.papers.const_ssp": ("ConstSSP",),

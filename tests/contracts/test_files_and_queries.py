@@ -22,9 +22,9 @@ from tables import full_text
 
 from discreet import Domain, DPLinearRegression, Moments, PrivateMoments, formula
 from discreet.core.files import read_json
-from discreet.data.sources import open_source
 from discreet.data.sources.csv import is_strict
 from discreet.data.sources.paths import column_kinds
+from discreet.data.tables import open_source
 from discreet.domain.schema import read_schema
 from discreet.errors import DataError, FileFormatError, ParameterError
 

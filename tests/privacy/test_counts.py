@@ -9,12 +9,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from discreet import Domain, DPLinearRegression, Moments
-from discreet.data.histogram import Histogram, bin_of
+from discreet import Domain, DPLinearRegression
+from discreet.data.moments import bin_of, counted
+from discreet.data.reading import Unread
 from discreet.domain.encoding import ONE
 from discreet.gate.moments import Want, release_counted
 from discreet.gate.session import Session
-from discreet.models.dp_linear import SHARES, with_bounds
+from discreet.models.linear import SHARES, with_bounds
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import BINS, Block
 from discreet.privacy.guarantee import Guarantee
@@ -24,10 +25,10 @@ from discreet.released.solve.outcome import EDGES
 RELATIONS = ["add-remove", "replace-one"]
 
 
-def counted(domain, y, column="y"):
+def exact_counts(domain, y, column="y"):
     """Exact counts of outcomes, from the real reader."""
     frame = pd.DataFrame({name: np.zeros(len(y)) for name in domain.columns} | {column: y})
-    return Histogram.from_source(frame, domain, column).integers().astype(int)
+    return counted(Unread.of(frame, domain), column)[0].integers().astype(int)
 
 
 DOMAINS = {
@@ -53,8 +54,8 @@ def candidates(domain):
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
 def test_the_sensitivity_of_counts_is_the_largest_change_by_brute_force(domain):
     y = candidates(domain)
-    rows = np.array([counted(domain, y[[i]]) for i in range(len(y))])
-    assert (counted(domain, y) == rows.sum(axis=0)).all()
+    rows = np.array([exact_counts(domain, y[[i]]) for i in range(len(y))])
+    assert (exact_counts(domain, y) == rows.sum(axis=0)).all()
     present = ~np.isnan(y)
     assert (rows.sum(axis=1) == present).all()
     largest = {
@@ -120,7 +121,7 @@ def test_counts_are_the_same_from_every_source(source):
     offered = {"array": np.column_stack([X, y]), "pair": (X, y), "frame": frame, "arrow": pa.table(frame)}[source]
     z = np.rint((np.clip(y[~np.isnan(y)], -4, 12) - 4) / 8 * ONE) / ONE
     expected = np.histogram(z, EDGES)[0]
-    assert (Histogram.from_source(offered, domain, "y").integers() == expected).all()
+    assert (counted(Unread.of(offered, domain), "y")[0].integers() == expected).all()
 
 
 # -------------------------------------------------------------------- the noise that is really there
@@ -145,7 +146,7 @@ def caught(counts):
 def released(domain, y, relation, seed):
     """Many draws of the noisy counts of one table."""
     frame, source = pd.DataFrame({"x": np.zeros(len(y)), "y": y}), np.random.default_rng(seed)
-    histogram, moments = Histogram.from_source(frame, domain, "y"), Moments.from_source(frame, domain)
+    histogram, moments = counted(Unread.of(frame, domain), "y")
     found = []
     for _ in range(RUNS):
         session = Session(PROMISE[relation], "test", None, source)
@@ -164,7 +165,7 @@ def test_how_well_neighbours_can_be_told_apart_is_what_mu_says(relation, monkeyp
     """
     monkeypatch.setattr(gdp, "mu", functools.cache(gdp.mu))
     domain = DOMAINS["intercept"]
-    change = counted(domain, TABLES[relation][1]) - counted(domain, TABLES[relation][0])
+    change = exact_counts(domain, TABLES[relation][1]) - exact_counts(domain, TABLES[relation][0])
     first, second = (released(domain, y, relation, seed) for seed, y in enumerate(TABLES[relation]))
     mu = gdp.mu(epsilon=4.0, delta=1e-3) * math.sqrt(0.5)
     assert 0.5 < mu < 2

@@ -23,13 +23,14 @@ from discreet import (
     SubsampleAggregate,
 )
 from discreet.data.blocks import block_sums
+from discreet.data.reading import Unread
 from discreet.domain.encoding import ONE
 from discreet.errors import DataError, ParameterError
 from discreet.gate import descent
 from discreet.gate.batches import _chooser, _coins, block_coefficients, clipped_gradients
 from discreet.gate.entropy import SeededEntropy
 from discreet.gate.posterior import Ridge
-from discreet.models.asked import Asked
+from discreet.models.base import Asked
 from discreet.privacy import gdp, ops
 from discreet.privacy.events.iterates import gradient_change, sampled_curve
 from discreet.privacy.events.output import output_change, root
@@ -147,7 +148,7 @@ def integral(plan, mu_out, X, y, x, target, epsilon, *, without, count=41):
 def test_the_estimator_of_ada_ops_keeps_its_promise_as_a_whole(name, X, y, x, target):
     model = AdaOPS(epsilon=1.0, delta=1e-3, rows=ROWS, random_state=0).fit_moments(moments(X, y), "y")
     (event,) = model.certificate_.events
-    asked = Asked("y", list(model._features), model._check())
+    asked = Asked(("y",), list(model._features), model._check())
     plan = model._plan(model._subject(domain(X.shape[1]), asked), model._check())
     mu_out = 2 * event.tolerance / event.output
     assert gdp.compose([plan.mu, mu_out]) <= event.mu * (1 + 1e-9)
@@ -334,7 +335,9 @@ def test_one_row_moves_one_block_and_by_at_most_the_diameter(name, X, y, x, targ
     for A, b in ((X, y), (np.vstack([X, x]), np.append(y, target))):
         d = A.shape[1]
         choose = _chooser(3, SeededEntropy(5))
-        sums = block_sums((A, b), domain(d), [*(f"x{i}" for i in range(d)), "y"], 3, choose, 1, lambda part: None)
+        sums = block_sums(
+            Unread.of((A, b), domain(d)), [*(f"x{i}" for i in range(d)), "y"], 3, choose, 1, lambda part: None
+        )
         both.append(list(block_coefficients(sums, 0.5)))
     moved = [np.linalg.norm((a - b).astype(float)) / 2**24 for a, b in zip(*both, strict=True)]
     assert np.count_nonzero(moved) <= 1

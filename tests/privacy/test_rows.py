@@ -18,12 +18,10 @@ from hypothesis import strategies as st
 from tables import full_text
 
 from discreet import NAPP, Domain, DPLinearRegression, Moments
-from discreet.data.inputs import as_features, as_outcome
-from discreet.data.sources import open_source
+from discreet.data.tables import as_features, as_outcomes, open_source
 from discreet.domain.encoding import Encoder
 from discreet.domain.values import decimals
 from discreet.errors import DataError, DiscreetError
-from discreet.models.many_inputs import as_outcomes, join_many
 from discreet.models.outcome import codes, declared_classes
 from discreet.papers import registry
 
@@ -239,14 +237,12 @@ def pair(features, outcome):
 
 def fitted(features, outcome):
     """The pair that fit(X, y) reads."""
-    return lambda values: (as_features(features(values)), as_outcome(outcome(values)))
+    return lambda values: as_features(features(values)).beside(as_outcomes(outcome(values)))
 
 
 def many(features, shape):
     def offer(values):
-        outcomes = as_outcomes(shape(values))
-        outcomes.names[:] = ["u", "v"]
-        return join_many(as_features(features(values)), outcomes)
+        return as_features(features(values)).beside(as_outcomes(shape(values), several=True), ["u", "v"])
 
     return offer
 
@@ -548,7 +544,7 @@ def test_labels(classes, data):
         if outcome == "categorical" and as_categorical(values) is None:
             return
         wanted = [place(label, classes) for label in values]
-        y = as_outcome(OUTCOMES[outcome](values)) if [1] not in values else as_object_array(values)
+        y = as_outcomes(OUTCOMES[outcome](values)).columns()[0] if [1] not in values else as_object_array(values)
         if None in wanted:
             with pytest.raises(DataError) as caught:
                 codes(y, classes)
@@ -671,7 +667,7 @@ def test_a_missing_level_does_not_merge_large_levels_of_others(features):
     def joined(values):
         X = as_features(FEATURES[features](values))
         Y = pa.table({"u": ones(values), "v": pa.array(values, pa.int64())})
-        return Moments.from_source(join_many(X, as_outcomes(Y)), domain)
+        return Moments.from_source(X.beside(as_outcomes(Y, several=True)), domain)
 
     assert joined([LARGE, LARGE + 1, None]) == joined([LARGE, LARGE + 1])
 
@@ -685,8 +681,9 @@ def test_a_missing_level_does_not_merge_large_levels_of_others(features):
     ],
 )
 def test_a_label_does_not_change_the_classes_of_others(classes, labels, row):
-    assert codes(as_outcome([*labels, row]), classes).tolist()[:-1] == codes(as_outcome(labels), classes).tolist()
-    public = declared_classes("public", as_outcome([LARGE, LARGE + 1, 2.0]))
+    with_row, without = (codes(as_outcomes(y).columns()[0], classes).tolist() for y in ([*labels, row], labels))
+    assert with_row[:-1] == without
+    public = declared_classes("public", as_outcomes([LARGE, LARGE + 1, 2.0]).columns()[0])
     assert public == (2.0, LARGE, LARGE + 1)
 
 

@@ -10,8 +10,8 @@ import typer
 from discreet.cli import console
 from discreet.cli.arguments import Data, default_place, free
 from discreet.core.files import atomic_write
-from discreet.data.sources import open_source
 from discreet.data.sources.paths import column_kinds
+from discreet.data.tables import open_source
 from discreet.domain import Domain
 from discreet.domain.schema import KINDS, blank_schema
 

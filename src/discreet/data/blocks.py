@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import Floats, Ints, Objects
 from discreet.core.jobs import Progress
-from discreet.data.sources import open_source
-from discreet.data.summing import EXACT_ROWS, Done, Shared, in_threads, threads
-from discreet.domain import Domain
-from discreet.domain.encoding import Encoder
+from discreet.data.reading import EXACT_ROWS, Batch, Unread, threads
 from discreet.errors import DataError
 
-Ints = NDArray[np.int64]
 Choose = Callable[[int], Ints]
 
 STAGE = 1 << 17
@@ -25,7 +19,6 @@ STAGE = 1 << 17
 WIDE_ROWS = 1 << 21
 """Rows of one block in one thread whose sums are kept in 64 bits: 2^21 of them add up to 2^61 at most."""
 
-_BATCH = 1 << 18
 _THREAD_BYTES = 1 << 28
 
 
@@ -36,7 +29,7 @@ class BlockTotals:
         self.rows = 0
         self._sum, self._work = np.zeros((blocks, width, width)), np.empty((width, width))
         self._pending, self._settled = [0] * blocks, [0] * blocks
-        self._whole: NDArray[Any] = np.zeros((blocks, width, width), dtype=np.int64)
+        self._whole: Objects = np.zeros((blocks, width, width), dtype=np.int64)
 
     def add(self, block: int, A: Floats) -> None:
         """Add rows to a block; sums over at most 8,192 rows are integers below 2^53, exact in float64."""
@@ -55,7 +48,7 @@ class BlockTotals:
         self._sum[block] = 0.0
         self._pending[block] = 0
 
-    def integers(self) -> NDArray[Any]:
+    def integers(self) -> Objects:
         """The sums of each block in units of 2^-40: int64, or Python integers where they would not fit."""
         for block in range(len(self._pending)):
             self._settle(block)
@@ -66,20 +59,14 @@ class BlockTotals:
 
 
 def block_sums(
-    source: Any,
-    domain: Domain,
-    coordinates: Sequence[str],
-    blocks: int,
-    choose: Choose,
-    n_jobs: int | None,
-    progress: Progress,
-) -> NDArray[Any]:
+    table: Unread, coordinates: Sequence[str], blocks: int, choose: Choose, n_jobs: int | None, progress: Progress
+) -> Objects:
     """Read all rows once, in several threads, and sum up the products of some coordinates within each block.
 
     Parameters
     ----------
-    source, domain
-        As in `Moments.from_source`.
+    table : Unread
+        The rows.
     coordinates : sequence of str
         Names of the coordinates.
     blocks : int
@@ -91,25 +78,17 @@ def block_sums(
     progress : callable
         Called with the fraction done.
     """
-    opened, encoder = open_source(source, domain), Encoder(domain)
-    places = np.array(domain.indices(coordinates))
-    size = min(EXACT_ROWS, max(1024, _BATCH // len(domain.entries)))
-    parts, done = Shared(opened.parts(size)), Done(opened.total, progress)
+    places = np.array(table.domain.indices(coordinates))
     jobs = max(1, min(threads(n_jobs), _THREAD_BYTES // (8 * blocks * len(places) ** 2)))
 
-    def work() -> BlockTotals:
+    def work(batches: Iterator[Batch]) -> BlockTotals:
         totals, stage = BlockTotals(blocks, len(places)), _Stage(len(places), blocks, choose)
-        buffer = encoder.empty(size, columnar=opened.columnar)
-        with parts:
-            for _, batch in parts:
-                A = buffer[: opened.fill(batch, buffer, encoder)]
-                encoder.finish(A)
-                stage.take(A[:, places] if len(places) < A.shape[1] else A, totals)
-                done.add(opened.size(batch))
-            stage.empty(totals)
+        for A, _, _ in batches:
+            stage.take(A[:, places] if len(places) < A.shape[1] else A, totals)
+        stage.empty(totals)
         return totals
 
-    totals = in_threads(opened, parts, work, jobs)
+    totals = table.read(work, report=progress, n_jobs=jobs)
     if not sum(total.rows for total in totals):
         raise DataError("There is no row to release anything from. Nothing was released.")
     found = [total.integers() for total in totals]

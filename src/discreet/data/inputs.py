@@ -1,88 +1,22 @@
-"""What people pass as X and y: arrays, pandas frames and Arrow tables, with errors that quote no data."""
+"""What models ask of X, y and their domain, beyond reading them: names, weights, designs; errors quote no data."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
 
-from discreet.data.sources import as_column, as_table, is_arrow, open_source
-from discreet.data.sources.arrays import as_cells, as_matrix
+from discreet.core.arrays import Floats
+from discreet.data.sources.arrays import as_matrix
 from discreet.data.sources.base import check_lengths
-from discreet.data.sources.frames import is_frame, is_series
+from discreet.data.tables import Outcomes, Table, as_table, check_finite
 from discreet.domain import Domain, derived
 from discreet.domain.encoding import Encoder
 from discreet.domain.formula import formula as read_formula
 from discreet.errors import DataError, DomainError, ParameterError
-
-Floats = NDArray[np.float64]
-
-
-def is_table(X: Any) -> bool:
-    """Whether X has named columns."""
-    return is_frame(X) or isinstance(X, pa.Table)
-
-
-def column_names(X: Any) -> list[str]:
-    """The names of the columns of X; x0, x1, ... for a matrix."""
-    if is_frame(X):
-        return [str(name) for name in X.columns]
-    if isinstance(X, pa.Table):
-        return list(X.column_names)
-    return [f"x{i}" for i in range(X.shape[1])]
-
-
-def as_features(X: Any) -> Any:
-    """The features as a table, if X is one, or as a matrix of numbers."""
-    if is_arrow(X):
-        X = as_table(X)
-    if not is_table(X):
-        X = as_matrix("X", X)
-    if X.shape[1] == 0:
-        raise DataError(
-            "X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required. The number of rows is never shown."
-        )
-    return X
-
-
-def as_outcome(y: Any) -> Any:
-    """The outcome as a series, an Arrow array or an array of one column."""
-    if y is None:
-        raise DataError("The model requires y to be passed, but the target y is None: give the outcome of every row.")
-    if is_frame(y) or is_arrow(y):
-        if y.shape[1] != 1:
-            raise DataError("y must have one column. For several outcomes use DPLinearRegression or ReuseCov.")
-        return y.iloc[:, 0] if is_frame(y) else as_table(y).column(0)
-    y = as_column(y)
-    if is_series(y) or isinstance(y, (pa.Array, pa.ChunkedArray)):
-        return y
-    y = as_cells("y", y)
-    if y.ndim not in (1, 2) or (y.ndim == 2 and y.shape[1] != 1):
-        raise DataError("y must have one column. For several outcomes use DPLinearRegression or ReuseCov.")
-    if y.ndim == 2:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Give y.ravel() instead.",
-            DataConversionWarning,
-            stacklevel=3,
-        )
-    return y.ravel()
-
-
-def as_numbers(y: Any) -> Floats:
-    """Outcomes to compare predictions with, in a column each."""
-    if y is None:
-        raise DataError("The target y is None: give the outcome of every row.")
-    columns = as_table(y).columns if is_arrow(y) else [y if is_frame(y) else as_column(y)]
-    numbers = np.hstack([as_matrix("y", column, column=True).astype(float) for column in columns])
-    check_finite("y", numbers)
-    return numbers
 
 
 def as_weights(sample_weight: Any, rows: int) -> Floats | None:
@@ -107,6 +41,18 @@ def refuse_weights(sample_weight: Any) -> None:
         )
 
 
+def check_pair(X: Table, y: Outcomes) -> None:
+    """Refuse rows that no model could use, whatever its domain; what the columns of a table hold is not looked at."""
+    if check_lengths([X.rows or 0, *map(len, y.columns())]) == 0:
+        raise DataError("There is no row in X and y.")
+    if not X.named:
+        check_finite("X", X.matrix)
+        check_finite("y", y.matrix())
+
+
+# ---------------------------------------------------------------- which columns are what
+
+
 def with_intercept(domain: Domain, intercept: bool) -> Domain:
     """The domain for models with or without an intercept."""
     if domain.intercept == intercept:
@@ -114,19 +60,20 @@ def with_intercept(domain: Domain, intercept: bool) -> Domain:
     return Domain.from_dict(domain.to_dict() | {"intercept": bool(intercept)})
 
 
-def described(domain: Domain, X: Any, target: str | None) -> tuple[list[str], str]:
-    """Features and outcome of a table or matrix X whose columns a domain declares; the outcome may be unnamed."""
-    target = target or unnamed(domain, X, 1)[0]
-    if not is_table(X):
-        return [name for name in domain.columns if name != target], target
-    return derived.features_from(domain, column_names(X), target), target
+def described(domain: Domain, X: Table, names: Sequence[str | None]) -> tuple[list[str], list[str]]:
+    """Features and outcomes of an X whose columns a domain declares; outcomes may have no names."""
+    targets = [str(name) for name in names] if None not in names else _unnamed(domain, X, len(names))
+    if not X.named:
+        own = set(targets)
+        return [name for name in domain.columns if name not in own], targets
+    return derived.features_from(domain, X.names, targets[0] if len(targets) == 1 else ""), targets
 
 
-def unnamed(domain: Domain, X: Any, count: int) -> list[str]:
+def _unnamed(domain: Domain, X: Table, count: int) -> list[str]:
     """The declared columns that outcomes without names stand for: all but the features, or the last beside a matrix."""
-    if not is_table(X):
+    if not X.named:
         return list(domain.columns)[-count:]
-    features = set(column_names(X))
+    features = set(X.names)
     left = [name for name in domain.inputs if name not in features]
     if len(left) != count:
         raise DataError(
@@ -137,48 +84,34 @@ def unnamed(domain: Domain, X: Any, count: int) -> list[str]:
     return left
 
 
-def check_pair(X: Any, y: Any) -> None:
-    """Refuse rows that no model could use, whatever its domain; what the columns of a table hold is not looked at."""
-    if check_lengths([X.shape[0], len(y)]) == 0:
-        raise DataError("There is no row in X and y.")
-    check_finite("X", X)
-    if not is_table(X):
-        check_finite("y", as_matrix("y", y, column=True))
-
-
-def check_finite(name: str, matrix: Any) -> None:
-    """Refuse a matrix with missing or infinite values; tables pass."""
-    if not is_table(matrix) and not np.isfinite(matrix).all():
-        raise DataError(f"{name} holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
-
-
-def declared_for(source: Any, domain: Any, method: str) -> Domain:
-    """The declared domain, for a source whose columns have names."""
+def declared_table(source: Any, domain: Any, method: str) -> tuple[Table, Domain]:
+    """A source whose columns have names, and the declared domain."""
     if not isinstance(domain, Domain):
         raise DomainError(f"{method} needs domain=, the public bounds of the columns.")
-    X = source[0] if isinstance(source, tuple) and source else source
-    if isinstance(X, np.ndarray) or (isinstance(source, tuple) and not (is_frame(X) or is_arrow(X))):
+    table = as_table(source)
+    if not table.named:
         raise DataError(f"{method} goes by the names of columns, which arrays do not have: use fit(X, y).")
-    return domain
+    return table, domain
 
 
-def described_by(formula: str, source: Any, domain: Any, intercept: bool) -> tuple[Domain, str, list[str]]:
-    """The domain with a formula's columns, the outcome and the features, for a source whose columns have names."""
-    declared = with_intercept(declared_for(source, domain, "fit_formula"), intercept)
-    found, target, features = read_formula(formula, declared)
+def described_by(formula: str, domain: Domain) -> tuple[Domain, str, list[str]]:
+    """The domain with a formula's columns, the outcome and the features."""
+    found, target, features = read_formula(formula, domain)
     if target is None:
         raise ParameterError(f"{formula}: name the outcome left of '~'.")
     return found, target, features
 
 
-def feature_names(domain: Domain, target: str, features: Sequence[str] | None) -> list[str]:
-    """The features: those named, or all columns that can explain the outcome."""
+def feature_names(domain: Domain, outcomes: Sequence[str], features: Sequence[str] | None) -> list[str]:
+    """The features: those named, or all columns that can explain the outcomes, which are columns too."""
     if isinstance(features, str):
         raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
-    outcome = domain.entries[domain.target(target)].column
-    names = derived.features_for(domain, outcome) if features is None else list(features)
-    derived.refuse_outcome(domain, outcome, names)
-    return names
+    own = set(outcomes)
+    if features is None:
+        used = {name: {name, *(f.column for f in spec.factors)} for name, spec in domain.columns.items()}
+        return [name for name, columns in used.items() if not own & columns]
+    derived.refuse_outcomes(domain, own, features)
+    return list(features)
 
 
 def design_names(domain: Domain, features: Sequence[str]) -> tuple[str, ...]:
@@ -191,7 +124,7 @@ def design_names(domain: Domain, features: Sequence[str]) -> tuple[str, ...]:
 
 def design_matrix(X: Any, domain: Domain) -> Floats:
     """Features in the user's units, categories one-hot without the first level."""
-    encoder, source = Encoder(domain, clip=False), open_source(X, domain)
+    encoder, source = Encoder(domain, clip=False), as_table(X).open(domain)
     places = [i for i in domain.design(list(domain.columns)) if i > 0]
     pieces = [np.empty((0, len(places)))]
     with contextlib.closing(source):

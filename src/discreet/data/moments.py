@@ -1,24 +1,29 @@
-"""Exact moments: the Gram matrix of encoded rows as integers, the same however the rows were read."""
+"""Exact sums of encoded rows: products as integers, the same however rows were read, and counts of an outcome."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.core import checks
-from discreet.core.arrays import Floats
+from discreet.core.arrays import Bools, Floats, Ints, Objects
 from discreet.core.files import atomic_write, reading, refuse_special, texts
 from discreet.core.jobs import Progress, as_progress
-from discreet.data.sources import open_source
-from discreet.data.summing import LIMB, Ints, Layout, Sampler, Total, carry, sum_up, threads
+from discreet.data.reading import EXACT_ROWS, Batch, Unread
 from discreet.domain import LATTICE_BITS, Domain, derived
+from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import FileFormatError, ParameterError
+from discreet.privacy.events.gaussian import BINS
 
+CARRY_EVERY = 1 << (63 - 53 - 1)
+LIMB = 32
 _SMALL = 1 << (62 - LIMB - 1)
 _NOTE = "CONFIDENTIAL: exact statistics of private data. Not a release; do not publish or share."
 _WITH_OUTCOMES = 3
@@ -78,7 +83,14 @@ class Moments:
         progress : bool or callable
             Show a progress bar, or call this with the fraction done.
         """
-        return summed(source, domain, targets, n_jobs, progress)
+        if not isinstance(domain, Domain):
+            raise ParameterError(
+                "domain must be a Domain, the public bounds of the columns: Domain({'age': (18, 90)}), for example, or "
+                "Domain.from_file('people.toml')."
+            )
+        if targets is not None:
+            outcome_names(domain, targets)  # bad outcomes are refused before a source is opened
+        return summed(Unread.of(source, domain, n_jobs, progress), targets)
 
     @classmethod
     def from_batch(cls, A: Floats, domain: Domain) -> Moments:
@@ -97,14 +109,14 @@ class Moments:
         limbs = carry(self._high + other._high, self._low + other._low)
         return Moments(self.domain, *limbs, self.targets)
 
-    def integers(self, rows: ArrayLike, columns: ArrayLike) -> NDArray[Any]:
+    def integers(self, rows: ArrayLike, columns: ArrayLike) -> Objects:
         """Exact entries of the Gram matrix in units of 2^-40: int64 where all are below 2^62, else Python integers."""
         at = self._at(np.asarray(rows, dtype=int), np.asarray(columns, dtype=int))
         high, low = self._high[at], self._low[at]
         if not high.size or -_SMALL < high.min() <= high.max() < _SMALL:
-            narrow: NDArray[Any] = (high << LIMB) + low
+            narrow: Objects = (high << LIMB) + low
             return narrow
-        wide: NDArray[Any] = high.astype(object) * (1 << LIMB) + low.astype(object)
+        wide: Objects = high.astype(object) * (1 << LIMB) + low.astype(object)
         return wide
 
     @property
@@ -112,7 +124,7 @@ class Moments:
         """How many rows there are; **confidential**."""
         return int(self.integers([0], [0])[0]) >> (2 * LATTICE_BITS)
 
-    def equations(self, design: Sequence[str], target: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    def equations(self, design: Sequence[str], target: str) -> tuple[Objects, Objects]:
         """X'X and X'y of some coordinates, exactly: Python integers in units of 2^-40."""
         X, y, d = np.array(self.domain.indices(design)), self.domain.indices([target])[0], len(design)
         S = self.integers(np.repeat(X, d), np.tile(X, d)).astype(object).reshape(d, d)
@@ -126,7 +138,7 @@ class Moments:
         block: Floats = high + np.ldexp(self._low[at].astype(float), -2 * LATTICE_BITS)
         return block
 
-    def _at(self, rows: NDArray[Any], columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _at(self, rows: Objects, columns: Objects) -> tuple[Objects, Objects]:
         """Where products of coordinates stand in the arrays of sums."""
         if not self.targets:
             return rows, columns
@@ -213,27 +225,184 @@ def layout(domain: Domain, targets: tuple[str, ...] = ()) -> Layout:
     return Layout(len(domain.entries), features, outcomes)
 
 
-def summed(
-    source: Any,
-    domain: Domain,
-    targets: Sequence[str] | None,
-    n_jobs: int | None,
-    progress: bool | Progress,
-    sampler: Sampler | None = None,
-) -> Moments:
-    """The moments of a source.
+class Histogram:
+    """How many rows have their outcome in each of 16 equal parts of its mapped range [-1, 1]; **confidential**.
 
-    A sampler restricts products within the features to sampled rows.
+    Examples
+    --------
+    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
+    >>> counted(Unread.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain), "y")
+    (Histogram(outcome 'y', confidential), Moments(2 columns, confidential))
     """
-    if not isinstance(domain, Domain):
-        raise ParameterError(
-            "domain must be a Domain, the public bounds of the columns: Domain({'age': (18, 90)}), for example, or "
-            "Domain.from_file('people.toml')."
-        )
-    names = () if targets is None else outcome_names(domain, targets)
-    jobs, what = threads(n_jobs), layout(domain, names)
-    opened = open_source(source, domain)
-    with as_progress(progress) as report:
-        totals = sum_up(opened, what, jobs, report, sampler)
-    parts = [Moments(domain, *total.limbs(), names) for total in totals]
-    return sum(parts[1:], start=parts[0])
+
+    def __init__(self, domain: Domain, column: str, counts: Ints) -> None:
+        self.domain = domain
+        self.column = column
+        self._counts = counts
+
+    def integers(self) -> Objects:
+        """The exact counts as Python integers."""
+        return self._counts.astype(object)
+
+    def __repr__(self) -> str:
+        return f"Histogram(outcome {self.column!r}, confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A Histogram is confidential and is not pickled.")
+
+
+def bin_of(z: Floats) -> NDArray[np.intp]:
+    """The part of [-1, 1] that holds each z; the last one is closed at both ends."""
+    return np.minimum(((z + 1) * (BINS / 2)).astype(np.intp), BINS - 1)
+
+
+def summed(table: Unread, targets: Sequence[str] | None = None, sampler: Sampler | None = None) -> Moments:
+    """The moments of a table; a sampler restricts products within the features to sampled rows."""
+    return _summed(table, () if targets is None else outcome_names(table.domain, targets), sampler)[0]
+
+
+def counted(table: Unread, column: str) -> tuple[Histogram, Moments]:
+    """The counts of an outcome, which are over all rows that have one, and the moments of a table, from one reading."""
+    moments, counts = _summed(table, (), None, column)
+    return Histogram(table.domain, column, counts), moments
+
+
+def _summed(
+    table: Unread, targets: tuple[str, ...], sampler: Sampler | None, column: str | None = None
+) -> tuple[Moments, Ints]:
+    """Read all rows once, in several threads, each with sums of its own."""
+    what = layout(table.domain, targets)
+    alone = table.reader if column is None else table.reader.only(column)
+    own = None if column is None else Encoder(alone.domain)
+
+    def work(batches: Iterator[Batch]) -> tuple[Total, Ints]:
+        total, counts = Total(what), np.zeros(BINS, dtype=np.int64)
+        for A, rows, raw in batches:
+            total.add(A, None if sampler is None else sampler.take(rows)[: len(A)])
+            if own is not None:
+                y = own.empty(rows, columnar=alone.columnar)
+                y = y[: alone.fill(raw, y, own)]
+                own.finish(y)
+                counts += np.bincount(bin_of(y[:, 1] / ONE), minlength=BINS)
+        return total, counts
+
+    with as_progress(table.progress) as report:
+        found = table.read(work, what.batch(columnar=table.reader.columnar), report)
+        report(1.0)
+    parts = [Moments(table.domain, *total.limbs(), targets) for total, _ in found]
+    return sum(parts[1:], start=parts[0]), sum((counts for _, counts in found), start=np.zeros(BINS, dtype=np.int64))
+
+
+class Sampler(Protocol):
+    """Decides which rows are in a sample, whatever the order in which batches come."""
+
+    def take(self, rows: int) -> Bools:
+        """Whether each of the next rows is in the sample."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which products of a row's coordinates are summed up.
+
+    Parameters
+    ----------
+    size : int
+        Coordinates of a row.
+    features, outcomes : sequence of int
+        Places of F and of Y. All products within F, all of F with Y, and the squares of Y are kept, as an array of
+        f + 1 rows and f + l columns whose last row holds the squares. Without outcomes, all products are kept.
+    """
+
+    size: int
+    features: Sequence[int] = ()
+    outcomes: Sequence[int] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the array of sums."""
+        if not self.outcomes:
+            return self.size, self.size
+        return len(self.features) + 1, len(self.features) + len(self.outcomes)
+
+    def batch(self, *, columnar: bool) -> int:
+        """How many rows a batch has: few enough for a processor's cache, unless each column of it costs a call."""
+        least = 256 if self.outcomes and not columnar else 1024 if not self.outcomes else 2048
+        return min(EXACT_ROWS, max(least, (1 << 18) // self.size))
+
+    @cached_property
+    def _features(self) -> slice | list[int]:
+        return _span(self.features)
+
+    @cached_property
+    def _outcomes(self) -> slice | list[int]:
+        return _span(self.outcomes)
+
+    @cached_property
+    def _both(self) -> slice | list[int]:
+        return _span([*self.features, *self.outcomes])
+
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+        """Add the products of a batch to a total; `work` is an array of the same shape."""
+        if not self.outcomes:
+            total += np.matmul(A.T, A, out=work)
+            return
+        F, f = A[:, self._features], len(self.features)
+        if sampled is None:
+            total[:f] += np.matmul(F.T, A[:, self._both], out=work[:f])
+        else:
+            S = F[sampled]
+            total[:f, :f] += S.T @ S
+            total[:f, f:] += F.T @ A[:, self._outcomes]
+        Y = A[:, self._outcomes]
+        total[f, f:] += np.einsum("ij,ij->j", Y, Y)
+
+
+def _span(places: Sequence[int]) -> slice | list[int]:
+    """Places as a slice where they follow one another, so that no copy is made."""
+    first = places[0] if places else 0
+    return slice(first, first + len(places)) if list(places) == list(range(first, first + len(places))) else [*places]
+
+
+class Total:
+    """A running sum of products in exact integers."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._sum, self._work = np.zeros(layout.shape), np.empty(layout.shape)
+        self._recent, self._high, self._low = (np.zeros(layout.shape, dtype=np.int64) for _ in range(3))
+        self._rows = self._pending = 0
+
+    def add(self, A: Floats, sampled: Bools | None = None) -> None:
+        """Add the products of a batch; sums over at most 8,192 rows are integers below 2^53, exact in float64."""
+        if len(A) > EXACT_ROWS:
+            raise AssertionError("a batch is too long for an exact product")
+        if self._rows + len(A) > EXACT_ROWS:
+            self._settle()
+        self._layout.add(A, self._sum, self._work, sampled)
+        self._rows += len(A)
+
+    def _settle(self) -> None:
+        self._recent += self._sum.astype(np.int64)
+        self._sum[:] = 0.0
+        self._rows = 0
+        self._pending += 1
+        if self._pending == CARRY_EVERY:
+            self._limbs()
+
+    def limbs(self) -> tuple[Ints, Ints]:
+        """High and low limbs of the sum so far."""
+        self._settle()
+        return self._limbs()
+
+    def _limbs(self) -> tuple[Ints, Ints]:
+        self._high += self._recent >> LIMB
+        self._low += self._recent & ((1 << LIMB) - 1)
+        self._high, self._low = carry(self._high, self._low)
+        self._recent[:] = 0
+        self._pending = 0
+        return self._high, self._low
+
+
+def carry(high: Ints, low: Ints) -> tuple[Ints, Ints]:
+    """The same sum with a low limb of 32 bits."""
+    return high + (low >> LIMB), low & ((1 << LIMB) - 1)

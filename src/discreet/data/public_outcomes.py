@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.data.sources import open_source
+from discreet.core.arrays import Floats
+from discreet.data.reading import Unread
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError, DomainError, ParameterError
-
-Floats = NDArray[np.float64]
 
 _ROWS = 1024
 
@@ -40,7 +38,7 @@ class PublicOutcomes:
     --------
     >>> domain = Domain.from_bounds(["x"], ["a", "b"], bounds_X=(0, 1), bounds_y=(-1, 1))
     >>> Y = np.array([[1.0, 0.5], [0.0, 0.5], [0.0, 0.0]])
-    >>> facts = PublicOutcomes.from_source((np.zeros((3, 1)), Y), domain, ["a", "b"])
+    >>> facts = PublicOutcomes.of(Unread.of((np.zeros((3, 1)), Y), domain), ["a", "b"])
     >>> facts.gram.tolist(), round(facts.norm, 6)
     ([[1.0, 0.5], [0.5, 0.5]], 1.118034)
     """
@@ -54,16 +52,16 @@ class PublicOutcomes:
         self.squares: Floats = np.diag(np.asarray(gram)) if rows is None else np.sum(rows**2, axis=0)
 
     @classmethod
-    def from_source(cls, source: Any, domain: Domain, targets: Sequence[str]) -> PublicOutcomes:
+    def of(cls, table: Unread, targets: Sequence[str]) -> PublicOutcomes:
         """Read all rows once; only the outcomes are used."""
-        refuse_mixed(domain, targets)
-        opened, encoder = open_source(source, domain), Encoder(domain)
+        refuse_mixed(table.domain, targets)
+        opened, encoder = table.reader, Encoder(table.domain)
         if opened.once:
             raise ParameterError(
                 "A stream can be read only once, and the projection reads the outcomes first and everything then. "
                 "Give a table or a file."
             )
-        places = domain.indices(targets)
+        places = table.domain.indices(targets)
         n, norm2, sums = 0, 0.0, np.zeros(len(places))
         held: list[Floats] | None = []
         gram: Floats | None = None

@@ -12,9 +12,8 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.jobs import Progress, one_thread
-from discreet.data.sources import Source, open_source
-from discreet.data.summing import Done, Shared, in_threads, threads
-from discreet.domain import Domain, Numeric
+from discreet.data.reading import Done, Shared, Unread, in_threads, threads
+from discreet.domain import Numeric
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError
 from discreet.privacy.losses import Loss
@@ -40,41 +39,30 @@ class Rows:
 
     Parameters
     ----------
-    source : path, list of paths, frame, Arrow table or stream, DuckDB relation, array, or pair (X, y)
+    table : Unread
         The private rows.
-    domain : Domain
-        Public bounds and levels of all columns.
     design : sequence of str
         Names of the coordinates that x consists of.
     target : str
         The outcome's column. A number is given in units of the mapped column, a category as the place of its level.
-    n_jobs : int, optional
-        Threads; all cores by default.
     progress : callable, optional
         Called with the fraction done while the rows are read for the first time.
 
     Examples
     --------
+    >>> from discreet import Domain
     >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
-    >>> Rows((np.zeros((2, 1)), np.zeros(2)), domain, ["(intercept)", "x"], "y")
+    >>> Rows(Unread.of((np.zeros((2, 1)), np.zeros(2)), domain), ["(intercept)", "x"], "y")
     Rows(2 coordinates, confidential)
     """
 
-    def __init__(
-        self,
-        source: Any,
-        domain: Domain,
-        design: Sequence[str],
-        target: str,
-        *,
-        n_jobs: int | None = None,
-        progress: Progress | None = None,
-    ) -> None:
+    def __init__(self, table: Unread, design: Sequence[str], target: str, *, progress: Progress | None = None) -> None:
+        domain = table.domain
         self.domain, self.design = domain, tuple(design)
-        self._jobs = threads(n_jobs)
+        self._jobs = threads(table.n_jobs)
         self._places, self._outcome = domain.indices(design), domain.positions[target]
         self._number = isinstance(domain.columns[target], Numeric)
-        self._source, self._encoder = open_source(source, domain), Encoder(domain)
+        self._source, self._encoder = table.reader, Encoder(domain)
         width, total = len(self.design) + 1, self._source.total
         self._first: Done | None = Done(total, progress) if progress else None
         self._kept: list[tuple[Floats, Floats]] | None = None
@@ -90,7 +78,7 @@ class Rows:
 
         Slopes are split into a multiple of 2^-13 of the largest and a rest. Products of the first part with lattice
         points add up exactly inside a block, those of the rest with an error 2^-14 times as large as usual; blocks
-        are added up without error. `privacy.events.objective.gradient_error` bounds what is left.
+        are added up without error. `privacy.rounding.gradient_error` bounds what is left.
         """
         unit = math.ldexp(1.0, math.frexp(loss.slope)[1] - _SPLIT_BITS)
 
@@ -176,6 +164,3 @@ def _joined(blocks: list[tuple[Floats, Floats]]) -> list[tuple[Floats, Floats]]:
         if block is not None:
             pending.append(block)
     return joined
-
-
-__all__ = ["BLOCK", "Rows", "Source", "Sums"]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from discreet.core.jobs import as_progress, one_thread
 from discreet.core.rounding import down
 from discreet.data.blocks import block_sums
+from discreet.data.reading import Unread
 from discreet.data.rows import Rows
-from discreet.data.unread import Unread
 from discreet.domain.encoding import ONE
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import add_rounded_normal
@@ -108,7 +108,7 @@ def release_aggregate(table: Unread, event: AggregateEvent, session: Session) ->
     entropy = session.charge(mu=event.mu)
     choose = _chooser(event.blocks, entropy)
     with as_progress(table.progress) as report:
-        sums = block_sums(table.source, table.domain, coordinates, event.blocks, choose, jobs, report)
+        sums = block_sums(table, coordinates, event.blocks, choose, jobs, report)
         report(1.0)
     clip = event.radius - math.sqrt(len(event.design)) * 2.0 ** -(BLOCK_BITS + 1)
     with one_thread():  # so that equal moments give equal coefficients, bit for bit

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import down, up
-from discreet.data.histogram import Histogram
-from discreet.data.moments import Moments, outcome_names
+from discreet.data.moments import Histogram, Moments, outcome_names
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.errors import DataError, ParameterError
 from discreet.gate.entropy import Entropy

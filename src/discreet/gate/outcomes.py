@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import up
 from discreet.data.moments import Moments, summed
-from discreet.data.unread import Unread
+from discreet.data.reading import Unread
 from discreet.domain import Domain
 from discreet.errors import DataError
 from discreet.gate.entropy import Entropy
@@ -85,7 +85,7 @@ class Sampled:
     def draw(self, neighbors: Neighbors, entropy: Entropy) -> Moments:
         """The moments, with a sample drawn as the relation's accounting needs it."""
         table, drawn = self.table, sampler(self.rate, neighbors, self.table.rows, entropy)
-        return summed(table.source, table.domain, self.targets, table.n_jobs, table.progress, drawn)
+        return summed(table, self.targets, drawn)
 
 
 def release_outcomes(moments: Moments | Sampled, want: OutcomesWant, session: Session) -> PrivateMoments:

@@ -8,14 +8,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from discreet.core.arrays import Floats
 from discreet.domain import Categorical, Domain, Numeric
 from discreet.domain.values import entries, is_missing
 from discreet.errors import DataError, ParameterError
 
-Floats = NDArray[np.float64]
 Label = Callable[[Floats], Floats]
 
 PUBLIC = "public"

@@ -1,17 +1,18 @@
-"""What DPRidge, DPLasso and DPElasticNet share: the release of DPLinearRegression, solved with a penalty."""
+"""DPRidge, DPLasso and DPElasticNet: the release of DPLinearRegression, solved with a penalty."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from discreet.models.dp_linear import DPLinearRegression
+from discreet.models.base import Asked
+from discreet.models.linear import DPLinearRegression
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.equations import NormalEquations
 from discreet.results.models import PenalisedResults, check_options, fit_penalised
 from discreet.results.private_moments import PrivateMoments
 
-PENALISED = """narrow : bool
+_PENALISED = """narrow : bool
         Whether the outcome's bounds may be narrowed privately, as in `DPLinearRegression`.
     penalty : float, optional
         alpha, for all columns mapped to [-1, 1] by their declared bounds; the intercept is not penalised. By default it
@@ -33,12 +34,9 @@ class PenalisedRegressor(DPLinearRegression):
     """The name of the model in `PrivateMoments.fit`."""
 
     many_outcomes: ClassVar[bool] = False
+    words: ClassVar[dict[str, str]] = {"penalised": _PENALISED}
 
     penalty: float | None = None
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.__doc__ = (cls.__doc__ or "").replace("{penalised}", PENALISED)
 
     def _options(self) -> tuple[float | None, float]:
         return check_options(self.model, {"penalty": self.penalty})
@@ -50,6 +48,81 @@ class PenalisedRegressor(DPLinearRegression):
     def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> PenalisedResults:
         return fit_penalised(released, e, released.certificate.method, *self._options())
 
-    def _set(self, released: PrivateMoments, fitted: Any, features: list[str], named: bool) -> None:
-        super()._set(released, fitted, features, named)
+    def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
+        super()._set(release, fitted, asked)
         self.penalty_ = fitted.to_dict()["penalty"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DPRidge(PenalisedRegressor):
+    """Private ridge regression: 1/(2n) |y - X theta|^2 + alpha/2 |theta|^2 on released moments.
+
+    `DPLinearRegression` shrinks each direction by its own noise and is the better default; ridge is for those who want
+    one stated penalty.
+
+    Parameters
+    ----------
+    {parameters}
+    {penalised}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (5000, 2))
+    >>> model = DPRidge(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 2)).fit(X, X.sum(axis=1))
+    >>> model.certificate_.guarantee.status, model.penalty_ > 0
+    ('verified', True)
+    """
+
+    model: ClassVar[str] = "ridge"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DPLasso(PenalisedRegressor):
+    """Private lasso: 1/(2n) |y - X theta|^2 + alpha |theta|_1 on released moments; some coefficients are exactly zero.
+
+    Zeros of a lasso do not say how sure they are: ``release_.select(...)`` does.
+
+    Parameters
+    ----------
+    {parameters}
+    {penalised}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (5000, 3))
+    >>> lasso = DPLasso(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 1), penalty=0.5).fit(X, X[:, 0])
+    >>> lasso.coef_.tolist(), lasso.results_.path().coef.shape
+    ([0.0, 0.0, 0.0], (100, 3))
+    """
+
+    model: ClassVar[str] = "lasso"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DPElasticNet(PenalisedRegressor):
+    """Private elastic net: 1/(2n) |y - X theta|^2 + alpha r |theta|_1 + alpha (1 - r)/2 |theta|^2 on released moments.
+
+    Parameters
+    ----------
+    {parameters}
+    {penalised}
+    l1_ratio : float
+        r, from 0 (ridge) to 1 (lasso).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(0, 1, (5000, 2))
+    >>> net = DPElasticNet(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 2), l1_ratio=0.9).fit(X, X.sum(axis=1))
+    >>> net.results_.l1_ratio, net.results_.chosen
+    (0.9, True)
+    """
+
+    model: ClassVar[str] = "elastic-net"
+
+    l1_ratio: float = 0.5
+
+    def _options(self) -> tuple[float | None, float]:
+        return check_options(self.model, {"penalty": self.penalty, "l1_ratio": self.l1_ratio})

@@ -1,11 +1,10 @@
-"""What all models fitted by objective perturbation share: from data to one perturbed minimiser to coefficients."""
+"""Models fitted by objective perturbation: from a table to one perturbed minimiser to coefficients, or classes."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,32 +12,20 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.core import checks
-from discreet.core.checks import Neighbors
-from discreet.core.jobs import Progress, as_progress
-from discreet.data.inputs import (
-    as_features,
-    as_outcome,
-    column_names,
-    declared_for,
-    described,
-    described_by,
-    design_names,
-    feature_names,
-    is_table,
-    refuse_weights,
-    with_intercept,
-)
+from discreet.core.arrays import Floats
+from discreet.core.jobs import as_progress
+from discreet.data.inputs import as_weights, check_pair, design_names
+from discreet.data.reading import Unread
 from discreet.data.rows import Rows
-from discreet.data.sources import outcome_name
-from discreet.data.summing import threads
-from discreet.domain import CONSTANT, Domain, derived
+from discreet.data.sources.base import check_lengths
+from discreet.data.tables import Outcomes, Table, as_outcomes
+from discreet.domain import CONSTANT, Categorical, Domain, Numeric
 from discreet.domain.domain import every_level, lift
-from discreet.errors import DomainError, ParameterError
+from discreet.errors import ParameterError
 from discreet.gate.objective import Stages, Task, release_minimisers
-from discreet.gate.session import Session, promised
-from discreet.models.contract import Estimator
-from discreet.models.outcome import Outcome
-from discreet.models.parameters import COMMON, PENALTY
+from discreet.gate.session import promised
+from discreet.models.base import Asked, Classifier, PrivateEstimator, PrivateRegressor
+from discreet.models.outcome import Outcome, category, codes, declared_classes
 from discreet.models.stages import TwoStages, Wish, one_stage
 from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
@@ -48,36 +35,55 @@ from discreet.privacy.losses import Loss
 from discreet.released.units import in_user_units
 from discreet.results.glm_results import GLMResults, Link
 
-Floats = NDArray[np.float64]
+_COMMON = """epsilon, delta : float
+        The promise. `epsilon` is required; `delta` is required, or 1/rows^2 when `rows` is given, or 0 with
+        ``noise="laplace"``.
+    domain : Domain, optional
+        Public bounds and levels of the columns, for frames; or give
+    {facts} : optional
+        public facts about arrays, and
+    data_norm : float, optional
+        a public bound on the Euclidean norm of a row of X.
+    fit_intercept : bool
+        Whether the model has an intercept. It is penalised as the other coefficients are, for the proof needs it.
+    rows : int, optional
+        The public, rounded number of rows, declared by you. Tables of more than twice as many, or of more than 2^20
+        where it is not given, are refused."""
+_PENALTY = """penalty : {"l2", "l1", "elasticnet"}
+        alpha |theta|^2/2; alpha |theta|_1; or alpha (l1_ratio |theta|_1 + (1 - l1_ratio) |theta|^2/2); beside the *sum*
+        of the rows' losses, for columns mapped to [-1, 1]. The quadratic part that privacy needs and the penalty does
+        not have is added to it; `modulus_` says how much there is in all.
+    alpha : float, optional
+        By default a rule chooses it from epsilon, delta, the bounds and the number of coefficients only.
+    l1_ratio : float
+        Of the elastic net.
+    noise : {"gaussian", "laplace"}
+        Spherical Laplace noise needs no delta; it is much larger unless there are few coefficients.
+    adaptive : bool
+        Whether a private pilot, which takes part of the budget, decides which coefficients are penalised more.
+    neighbors : {"add-remove", "replace-one"}
+        Whether one person's presence or one person's content is hidden.
+    n_jobs : int, optional
+        Threads; all cores by default.
+    random_state : None
+        For simulation only: a release made with a seed promises nothing."""
+_CLASSES = """classes : sequence, optional
+        The classes of a y that comes with arrays, for example [0, 1]: a public fact. ``"public"`` declares that the
+        set of labels in y is public knowledge, and takes it from y. With a domain its levels count."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PerturbedModel(Estimator, ABC):
+class PerturbedModel(PrivateEstimator):
     """A generalised linear model fitted by objective perturbation."""
 
-    facts: ClassVar[str] = "bounds_X, bounds_y"
+    words: ClassVar[dict[str, str]] = {"common": _COMMON, "penalties": _PENALTY}
     link: ClassVar[Link]
 
-    epsilon: float | None = None
-    delta: float | None = None
-    domain: Domain | None = None
-    bounds_X: Any = None
-    data_norm: float | None = None
-    fit_intercept: bool = True
-    rows: int | None = None
     penalty: str = "l2"
     alpha: float | None = None
     l1_ratio: float = 0.5
     noise: Noise = "gaussian"
     adaptive: bool = False
-    neighbors: Neighbors = "add-remove"
-    n_jobs: int | None = None
-    random_state: Any = None
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        words = (cls.__doc__ or "").replace("{common}", COMMON.replace("{bounds}", cls.facts))
-        cls.__doc__ = words.replace("{penalties}", PENALTY)
 
     # ---------------------------------------------------------------- what differs between models
 
@@ -89,145 +95,53 @@ class PerturbedModel(Estimator, ABC):
     def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
         """The loss."""
 
-    @abstractmethod
-    def _prepared(self, X: Any, y: Any, name: str | None) -> tuple[Any, Domain, Outcome]:
-        """A source of rows made of X and y, its domain, and the outcome."""
-
     def _tasks(self, calibration: Calibration, domain: Domain, outcome: Outcome) -> list[Task]:
         """The perturbed objectives, calibrated, where there is one stage."""
         return one_stage(calibration, self._wish(), outcome.labels(domain), None)
-
-    @property
-    def _method(self) -> str:
-        return type(self).__name__
 
     def _units(self, domain: Domain, outcome: Outcome) -> tuple[float, float]:
         """Centre and half-width of the linear predictor's own unit."""
         return 0.0, 1.0
 
-    # ---------------------------------------------------------------- scikit-learn's interface
-
-    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
-        """Minimise a perturbed objective of (X, y) and release the minimiser.
-
-        Parameters
-        ----------
-        X : array, pandas or polars frame, or Arrow table
-            The features.
-        y : array or pandas series
-            The outcome.
-        sample_weight : None
-            Not supported: a weight would let one person count for more than the noise hides.
-        """
-        refuse_weights(sample_weight)
-        promise = self._check()
-        name = outcome_name(y)
-        X, y = as_features(X), as_outcome(y)
-        source, domain, outcome = self._prepared(X, y, name or outcome_name(y))
-        names = [column for column in domain.columns if column != outcome.column]
-        return self._fit(source, domain, names, outcome, promise, named=is_table(X))
-
-    def fit_source(
-        self, source: Any, target: str, features: Sequence[str] | None = None, *, progress: bool | Progress = False
-    ) -> Self:
-        """Read rows from a file, a frame or a table, as often as the solver needs, and release the minimiser.
-
-        Parameters
-        ----------
-        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
-            The private rows; `domain` must be given.
-        target : str
-            The outcome.
-        features : sequence of str, optional
-            The features; all other declared columns by default.
-        progress : bool or callable
-            Show a progress bar, or call this with the fraction done.
-        """
-        promise = self._check()
-        declared = declared_for(source, self.domain, "fit_source")
-        outcome = self._outcome(declared, target)
-        names = feature_names(declared, declared.entries[declared.positions[outcome.column][-1]].name, features)
-        domain = with_intercept(declared.select([*names, outcome.column]), self.fit_intercept)
-        with as_progress(progress) as report:
-            self._fit(source, domain, names, outcome, promise, named=True, progress=report)
-            report(1.0)
-        return self
-
-    def fit_formula(self, formula: str, source: Any, *, progress: bool | Progress = False) -> Self:
-        """Read rows from a file, a frame or a table, and fit the model that a formula describes.
-
-        Parameters
-        ----------
-        formula : str
-            For example ``"bought ~ age + C(region) + age:hours"``; see `discreet.formula`.
-        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
-            The private rows; `domain` must be given.
-        progress : bool or callable
-            Show a progress bar, or call this with the fraction done.
-        """
-        promise = self._check()
-        domain, target, features = described_by(formula, source, self.domain, self.fit_intercept)
-        with as_progress(progress) as report:
-            outcome = self._outcome(domain, target)
-            self._fit(source, domain, features, outcome, promise, named=True, progress=report)
-            report(1.0)
-        return self
-
     # ---------------------------------------------------------------- wiring
 
-    def _check(self) -> Guarantee:
+    def _promise(self) -> Guarantee:
         checks.choice("noise", self.noise, ("gaussian", "laplace"))
         pure = self.noise == "laplace" and self.delta is None
-        promise = promised(self.epsilon, self.delta, self.rows, self.neighbors, pure=pure)
-        for name in ("fit_intercept", "adaptive"):
-            checks.choice(name, getattr(self, name), (True, False))
+        return promised(self.epsilon, self.delta, self.rows, self.neighbors, pure=pure)
+
+    def _check(self) -> Guarantee:
+        promise = super()._check()
+        checks.choice("adaptive", self.adaptive, (True, False))
         checks.choice("penalty", self.penalty, ("l2", "l1", "elasticnet"))
         if self.alpha is not None:
             checks.positive("alpha", self.alpha)
         if not checks.is_real(self.l1_ratio) or not 0 <= self.l1_ratio <= 1:
             raise ParameterError(f"l1_ratio must lie between 0 (ridge) and 1 (lasso), got {self.l1_ratio!r}.")
-        threads(self.n_jobs)
         return promise
 
-    def _session(self, promise: Guarantee) -> Session:
-        return Session(promise, self._method, self.rows, self.random_state)
+    def _outcome_columns(self, domain: Domain, targets: Sequence[str], *, several: bool = False) -> list[str]:
+        if several:
+            return super()._outcome_columns(domain, targets, several=True)
+        return [self._outcome(domain, targets[0]).column]
 
     def _wish(self) -> Wish:
         return Wish(self.penalty, self.alpha, self.l1_ratio)
 
-    def _declared(self, X: Any, target: str | None, bounds: dict[str, Any]) -> tuple[Domain, str]:
-        """The domain of X and y, and the name of the outcome, as far as they are declared."""
-        if self.domain is None:
-            names = column_names(X)
-            target = target or "y"
-            options = {"bounds_X": self.bounds_X, "data_norm": self.data_norm, "intercept": self.fit_intercept}
-            return Domain.from_bounds(names, [target], **options, **bounds), target
-        if not isinstance(self.domain, Domain):
-            raise DomainError("domain must be a Domain, for example Domain({'age': (18, 90), 'bought': bool}).")
-        if not (self.bounds_X is None and self.data_norm is None and not self._has_own_bounds()):
-            raise DomainError(f"Give either domain= or {self.facts} and data_norm=, not both.")
-        names, target = described(self.domain, X, target)
-        return with_intercept(self.domain.select([*names, target]), self.fit_intercept), target
+    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+        domain, target = table.domain, asked.target
+        outcome = self._outcome(domain, target) if asked.classes is None else Outcome(target, target, asked.classes)
+        shown = design_names(domain, asked.features)
+        design = every_level(domain, asked.features, shown) if self.penalty == "l2" else shown
+        with as_progress(table.progress) as report:
 
-    def _has_own_bounds(self) -> bool:
-        return getattr(self, "bounds_y", None) is not None or getattr(self, "classes", None) is not None
+            def read() -> Rows:
+                return Rows(table, design, outcome.column, progress=report)
 
-    def _fit(
-        self,
-        source: Any,
-        domain: Domain,
-        features: list[str],
-        outcome: Outcome,
-        promise: Guarantee,
-        *,
-        named: bool,
-        progress: Progress | None = None,
-    ) -> Self:
-        shown = design_names(domain, features)
-        design = every_level(domain, features, shown) if self.penalty == "l2" else shown
-        read = partial(Rows, source, domain, design, outcome.column, n_jobs=self.n_jobs, progress=progress)
-        certificate, thetas = self._minimisers(read, domain, design, outcome, promise)
-        self._set(certificate, thetas, domain, (design, shown), outcome, features, named=named)
+            certificate, thetas = self._minimisers(read, domain, design, outcome, asked.promise)
+            report(1.0)
+        fitted = self._fitted(certificate, thetas, design, shown, outcome)
+        self._set(fitted, fitted, asked)
         return self
 
     def _minimisers(
@@ -242,19 +156,17 @@ class PerturbedModel(Estimator, ABC):
         stages = plan.stages() if plan else Stages(self._tasks(calibration, domain, outcome))
         return release_minimisers(read(), stages, self._session(promise))
 
-    def _set(
+    def _fitted(
         self,
         certificate: Certificate,
         thetas: list[Floats],
-        domain: Domain,
-        designs: tuple[tuple[str, ...], tuple[str, ...]],
+        full: tuple[str, ...],
+        design: tuple[str, ...],
         outcome: Outcome,
-        features: list[str],
-        *,
-        named: bool,
-    ) -> None:
-        count, (full, design) = len(outcome.labels(domain)), designs
-        L = lift(domain, full, design)
+    ) -> GLMResults:
+        """The model in the user's units, without the first levels of categories."""
+        domain = certificate.domain
+        count, L = len(outcome.labels(domain)), lift(domain, full, design)
         mapped = [L.T @ theta for theta in thetas[-count:]]
         final = [in_user_units(domain, design, theta, self._units(domain, outcome)) for theta in mapped]
         coef, intercept = np.array([c for c, _ in final]), np.array([c for _, c in final])
@@ -263,16 +175,104 @@ class PerturbedModel(Estimator, ABC):
             places = [full.index(name) for name in names]
             weights = np.array([TwoStages.weights(theta)[places] for theta in thetas[:count]])
         facts = (certificate.method, certificate, self.link, outcome.classes, weights)
-        self.results_ = GLMResults(outcome.name, names, coef, intercept, *facts)
-        self._set_columns(list(derived.inputs({name: domain.columns[name] for name in features})), named=named)
-        self._features = tuple(features)
-        self.release_, self.certificate_ = self.results_, certificate
-        self.modulus_ = certificate.events[-1].modulus  # type: ignore[union-attr]
+        return GLMResults(outcome.name, names, coef, intercept, *facts)
+
+    def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
+        super()._set(release, fitted, asked)
+        self.modulus_ = fitted.certificate.events[-1].modulus
 
     def _predictor(self, X: Any) -> Floats:
         """The linear predictors of the rows of X, which is not clipped to the bounds."""
         check_is_fitted(self)
         return self._predictors(X, self.results_.coef, self.results_.intercept)
 
-    def _coefficient_names(self) -> Sequence[str]:
-        return self.results_.names
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PerturbedRegressor(PrivateRegressor, PerturbedModel):
+    """A regressor whose linear predictor minimises a perturbed objective."""
+
+    def _outcome(self, domain: Domain, target: str) -> Outcome:
+        column = domain.entries[domain.target(target)].column
+        if not isinstance(domain.columns[column], Numeric):
+            raise ParameterError(
+                f"Column {column!r} is a category; {type(self).__name__} needs a number as the outcome."
+            )
+        return Outcome(target, column)
+
+    def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
+        table, domain, asked = super()._ask(X, y, promise)
+        self._outcome(domain, asked.target)
+        check_pair(X, y)
+        return table, domain, asked
+
+    def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
+        super()._set(release, fitted, asked)
+        self.coef_, self.intercept_ = fitted.coef[0], float(fitted.intercept[0])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PerturbedClassifier(Classifier, PerturbedModel):
+    """A classifier whose linear predictors minimise perturbed objectives; more than two classes have one each."""
+
+    facts: ClassVar[tuple[str, ...]] = ("bounds_X", "classes")
+    words: ClassVar[dict[str, str]] = {"classes": _CLASSES}
+
+    classes: Sequence[Any] | str | None = None
+
+    def _outcome(self, domain: Domain, target: str) -> Outcome:
+        return category(domain, target)
+
+    def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
+        """As for numbers where y is a declared category; else y becomes the places of its labels among the classes."""
+        (labels,) = y.columns()
+        if self.domain is None:
+            classes = declared_classes(self.classes, labels)
+            domain, features, targets = self._describe(X, y, (0, len(classes) - 1))
+        else:
+            domain, features, targets = self._describe(X, y, None)
+            classes = category(domain, targets[0]).classes or ()
+            if X.named:
+                return X.beside(y, targets), domain, Asked(tuple(targets), features, promise)
+        column = domain.columns[targets[0]]
+        if isinstance(column, Categorical):
+            facts = domain.to_dict()
+            facts["columns"][targets[0]] = {"low": 0, "high": len(classes) - 1}
+            domain = Domain.from_dict(facts)
+        check_pair(X, Outcomes([np.zeros(len(labels))], y.names))
+        y = replace(y, values=[codes(labels, classes)])
+        return X.beside(y, targets), domain, Asked(tuple(targets), features, promise, X.named, classes=tuple(classes))
+
+    def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
+        super()._set(release, fitted, asked)
+        self.classes_ = np.array(fitted.classes)
+
+    def decision_function(self, X: Any) -> Floats:
+        """The linear predictor; above 0 for the second of two classes, largest for the class of several."""
+        eta = self._predictor(X)
+        return eta[:, 0] if len(self.classes_) == 2 else eta
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row; X is not clipped to the bounds."""
+        eta = self.decision_function(X)
+        places = (eta > 0).astype(int) if eta.ndim == 1 else eta.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[places]
+        return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose class is predicted rightly.
+
+        It is computed from the rows that are given, without noise: on private rows it is **confidential**.
+
+        Parameters
+        ----------
+        X : array, pandas or polars frame, or Arrow table
+            The features.
+        y : array or series
+            The class of each row, one of the declared ones.
+        sample_weight : array, optional
+            Weights of the rows.
+        """
+        classes = self.classes_.tolist() if hasattr(self, "classes_") else ()
+        predicted, true = codes(self.predict(X), classes), codes(as_outcomes(y).columns()[0], classes)
+        check_lengths([len(predicted), len(true)])
+        return float(np.average(predicted == true, weights=as_weights(sample_weight, len(true))))

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.gate.objective import Stages, Task
 from discreet.models.outcome import Label
 from discreet.privacy.events.objective import Calibration, ObjectiveEvent
 from discreet.released.solve.newton import Penalty
-
-Floats = NDArray[np.float64]
 
 SECOND = (0.7, 0.5)
 """Of epsilon and of delta: what the second stage of the adaptive method is held to, declared beforehand."""

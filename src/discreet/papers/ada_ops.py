@@ -30,8 +30,8 @@ from discreet.core.rounding import FEW, down
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
 from discreet.gate.posterior import Printed, Subject, release_adaptive, release_printed
-from discreet.models.asked import Asked
-from discreet.models.base import MomentsEstimator
+from discreet.models.base import Asked
+from discreet.models.moments import MomentsEstimator
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.papers.ops import argmin, spread
 from discreet.privacy import gdp
@@ -373,8 +373,7 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
             stages = self._printed(subject, promise)
             reason = E6 if self._paper == "wang2017" else E5
             certificate, theta = release_printed(moments, subject, stages, self._session(promise, reason))
-        self._set(certificate, theta, subject, asked)
-        return self
+        return self._fit_coefficients(certificate, theta, subject, asked)
 
     def _plan(self, subject: Subject, promise: Guarantee) -> Plan:
         d, B = len(subject.design), subject.norm

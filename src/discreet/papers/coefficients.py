@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Later, Unavailable
 from discreet.data.inputs import design_names
-from discreet.domain import CONSTANT, Domain, Numeric, derived
+from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import ParameterError
 from discreet.gate.posterior import Subject
-from discreet.models.asked import Asked
-from discreet.models.table import TableRegressor
+from discreet.models.base import Asked, PrivateRegressor
 from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
@@ -24,7 +23,7 @@ from discreet.results.results import Results
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CoefficientsRegressor(TableRegressor):
+class CoefficientsRegressor(PrivateRegressor):
     """A linear model whose coefficients themselves are released."""
 
     why_no_inference: ClassVar[str] = ""
@@ -65,22 +64,15 @@ class CoefficientsRegressor(TableRegressor):
             )
         return column
 
-    def _set(self, certificate: Certificate, theta: Floats, subject: Subject, asked: Asked) -> None:
-        domain, design, target, features = certificate.domain, subject.design, asked.target, asked.features
-        outcome = domain.map(column_of(domain, subject.target))
-        coef, intercept = in_user_units(domain, design, theta, outcome)
+    def _fit_coefficients(self, certificate: Certificate, theta: Floats, subject: Subject, asked: Asked) -> Self:
+        """The model of released coefficients, in the user's units."""
+        domain, design = certificate.domain, subject.design
+        coef, intercept = in_user_units(domain, design, theta, domain.map(column_of(domain, subject.target)))
         names = design[int(design[0] == CONSTANT) :]
         why = Unavailable("not available", self.why_no_inference)
-        model = certificate.method
-        facts = (coef[None, :], np.array([intercept]), model, certificate, "identity")
-        self.release_ = GLMResults(target, names, *facts)  # type: ignore[arg-type]
-        released = self.release_
+        given = (asked.target, names)
+        released = GLMResults(*given, coef[None, :], np.array([intercept]), certificate.method, certificate, "identity")
         cited = Later(lambda: released.release)
-        self.results_ = Results(target, names, coef, intercept, model, certificate, why, subject.rows, cited)
-        self.certificate_ = certificate
-        self._set_columns(list(derived.inputs({name: domain.columns[name] for name in features})), named=asked.named)
-        self._features = tuple(features)
-        self.coef_, self.intercept_ = coef, intercept
-
-    def _coefficient_names(self) -> tuple[str, ...]:
-        return self.results_.names
+        fitted = Results(*given, coef, intercept, certificate.method, certificate, why, subject.rows, cited)
+        self._set(released, fitted, asked)
+        return self

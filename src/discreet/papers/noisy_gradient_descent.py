@@ -13,8 +13,8 @@ from discreet.core.rounding import ROOM, down
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
 from discreet.gate.descent import release_descent
-from discreet.models.asked import Asked
-from discreet.models.base import MomentsEstimator
+from discreet.models.base import Asked
+from discreet.models.moments import MomentsEstimator
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
 from discreet.privacy.events.iterates import MAX_POINTS, GradientEvent
@@ -82,8 +82,7 @@ class NoisyGradientDescent(CoefficientsRegressor, MomentsEstimator):
         step = time * d / (rows * B**2) / steps
         given = (steps, step, RADIUS * Y / B * math.sqrt(d), self._session(promise))
         certificate, theta = release_descent(moments, event, *given)
-        self._set(certificate, theta, subject, asked)
-        return self
+        return self._fit_coefficients(certificate, theta, subject, asked)
 
 
 def check_steps(steps: int | None) -> None:

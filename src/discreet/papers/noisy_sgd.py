@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from discreet.core import checks
-from discreet.core.jobs import Progress, as_progress
+from discreet.core.jobs import as_progress
 from discreet.core.rounding import CURVE, ROOM, down, up
+from discreet.data.reading import Unread
 from discreet.data.rows import Rows
-from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.gate.batches import release_batches
-from discreet.models.asked import Asked
+from discreet.models.base import Asked
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.papers.noisy_gradient_descent import RADIUS, best_time, check_steps
 from discreet.privacy import gdp
@@ -79,8 +79,8 @@ class NoisySGD(CoefficientsRegressor):
             )
         return promise
 
-    def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
-        subject, promise = self._subject(domain, asked), asked.promise
+    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+        subject, promise = self._subject(table.domain, asked), asked.promise
         d, B, Y, size = len(subject.design), subject.norm, subject.outcome, float(self.rows or 0)
         epsilon, delta = add_remove(promise.epsilon, promise.delta, promise.neighbors)
         rate = round(self.rate * 2**32) / 2**32
@@ -91,11 +91,10 @@ class NoisySGD(CoefficientsRegressor):
         event = BatchesEvent(**facts, rate=rate, steps=self.steps, clip=bound, sd=sd)
         time = best_time(gdp.mu(promise.epsilon, promise.delta), d, B, Y, size)
         step = min(time * d, self.steps / 2) / (size * B**2) / self.steps
-        column = self._number(domain, asked.target)
-        with as_progress(progress) as report:
-            rows = Rows(source, domain, subject.design, column, n_jobs=self.n_jobs, progress=report)
+        column = self._number(table.domain, asked.target)
+        with as_progress(table.progress) as report:
+            rows = Rows(table, subject.design, column, progress=report)
             given = (event, step, RADIUS * Y / B * d**0.5, self._session(promise))
             certificate, theta = release_batches(rows, *given)
             report(1.0)
-        self._set(certificate, theta, subject, asked)
-        return self
+        return self._fit_coefficients(certificate, theta, subject, asked)

@@ -28,8 +28,8 @@ from discreet.data.moments import Moments
 from discreet.errors import ParameterError
 from discreet.gate.posterior import Subject, release_in_ball, release_posterior
 from discreet.gate.session import promised
-from discreet.models.asked import Asked
-from discreet.models.base import MomentsEstimator
+from discreet.models.base import Asked
+from discreet.models.moments import MomentsEstimator
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
 from discreet.privacy.events.posterior import (
@@ -349,8 +349,7 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
             certificate, theta = release_in_ball(moments, self._pure_event(subject, promise), session)
         else:
             certificate, theta = release_posterior(moments, self._event(subject, promise), session)
-        self._set(certificate, theta, subject, asked)
-        return self
+        return self._fit_coefficients(certificate, theta, subject, asked)
 
     def _pure_event(self, subject: Subject, promise: Guarantee) -> BallEvent:
         """Gamma by the exponential mechanism; as prior a Gaussian of sd `radius`, which the ball hardly cuts."""

@@ -22,8 +22,8 @@ from discreet.core import checks
 from discreet.core.rounding import ROOM, down
 from discreet.data.moments import Moments
 from discreet.gate.output import release_shaped
-from discreet.models.asked import Asked
-from discreet.models.base import MomentsEstimator
+from discreet.models.base import Asked
+from discreet.models.moments import MomentsEstimator
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
 from discreet.privacy.events.output import POWERS, SHAPES, OutputPlan, Shape, sensitivity
@@ -141,5 +141,4 @@ class OutputPerturbation(CoefficientsRegressor, MomentsEstimator):
         facts = {"B": B, "Y": subject.outcome, "d": d, "rows": subject.rows or 0.0, "change": eigenvalue_change(d, B)}
         planned = plan(cast(Shape, self.shape), epsilon, delta, **facts)  # type: ignore[arg-type]
         certificate, theta = release_shaped(moments, subject, planned, self._session(promise))
-        self._set(certificate, theta, subject, asked)
-        return self
+        return self._fit_coefficients(certificate, theta, subject, asked)

@@ -5,15 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.errors import ParameterError
-from discreet.models.dp_elastic_net import DPElasticNet
-from discreet.models.dp_lasso import DPLasso
-from discreet.models.dp_linear import DPLinearRegression
-from discreet.models.dp_logistic import DPLogisticRegression
-from discreet.models.dp_poisson import DPPoissonRegression
-from discreet.models.dp_ridge import DPRidge
-from discreet.models.dp_svc import DPLinearSVC
-from discreet.models.perturbed import PerturbedModel
-from discreet.models.table import TableRegressor
+from discreet.models.base import PrivateEstimator
+from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
+from discreet.models.linear import DPLinearRegression
+from discreet.models.penalised import DPElasticNet, DPLasso, DPRidge
 from discreet.papers.ada_ops import AdaOPS
 from discreet.papers.ada_ssp import AdaSSP
 from discreet.papers.const_ssp import ConstSSP
@@ -32,7 +27,7 @@ from discreet.papers.subsample_aggregate import SubsampleAggregate
 class Method:
     """One estimator as people choose it."""
 
-    estimator: type[TableRegressor] | type[PerturbedModel] | type[NAPP]
+    estimator: type[PrivateEstimator]
     source: str
     summary: str
 

@@ -22,19 +22,18 @@ import numpy as np
 from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.core.jobs import Progress
-from discreet.data.inputs import as_features, declared_for, design_names, is_table, with_intercept
-from discreet.data.moments import Moments, outcome_names
+from discreet.data.inputs import design_names, feature_names
+from discreet.data.moments import Moments, outcome_names, summed
 from discreet.data.public_outcomes import PublicOutcomes
-from discreet.data.unread import Unread
+from discreet.data.reading import Unread
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.domain import every_level
 from discreet.errors import ParameterError
 from discreet.gate.outcomes import OutcomesWant, Sampled, release_events, release_outcomes
 from discreet.gate.session import promised
-from discreet.models.asked import Asked
-from discreet.models.base import MomentsRegressor
-from discreet.models.dp_linear import DPLinearRegression
-from discreet.models.many_inputs import as_outcomes, describe_many, features_of, join_many
+from discreet.models.base import Asked
+from discreet.models.linear import DPLinearRegression
+from discreet.models.moments import MomentsRegressor
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import Event
@@ -43,8 +42,8 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
 from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.solve.projection import Spectrum, project
-from discreet.results.models import Solve, many_results, solve_many
-from discreet.results.results import Results, results
+from discreet.results.models import Solve
+from discreet.results.results import Results
 
 E16 = (
     "erratum E16: the printed noise is for changes of B^2 in X'X and sqrt(l) B Y in X'Y, which under replace-one are "
@@ -108,26 +107,6 @@ class ReuseCov(MomentsRegressor):
 
     # ---------------------------------------------------------------- scikit-learn's interface
 
-    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
-        """Release noisy moments of (X, Y) and fit a model to every outcome.
-
-        Parameters
-        ----------
-        X : array, pandas or polars frame, or Arrow table
-            The features.
-        y : array, frame or table
-            The outcomes, one a column; a single outcome gives a single model.
-        sample_weight : None
-            Not supported: a weight would let one person count for more than the noise hides.
-        """
-        outcomes = as_outcomes(y)
-        if outcomes is None or sample_weight is not None:
-            return super().fit(X, y, sample_weight)
-        promise, X = self._check(), as_features(X)
-        domain, features = describe_many(self, X, outcomes)
-        given = join_many(X, outcomes), domain, outcomes.names, features, promise
-        return self._fit_outcomes(*given, named=is_table(X), single=False, progress=False)
-
     def fit_source(
         self,
         source: Any,
@@ -149,13 +128,7 @@ class ReuseCov(MomentsRegressor):
         progress : bool or callable
             Show a progress bar, or call this with the fraction done.
         """
-        if isinstance(targets, str):
-            return super().fit_source(source, targets, features, progress=progress)
-        promise, declared = self._check(), declared_for(source, self.domain, "fit_source")
-        names, columns = features_of(declared, targets, features)
-        domain = with_intercept(declared.select([*names, *columns]), self.fit_intercept)
-        given = source, domain, list(targets), names, promise
-        return self._fit_outcomes(*given, named=True, single=False, progress=progress)
+        return super().fit_source(source, targets, features, progress=progress)
 
     def fit_moments(
         self, moments: Moments, targets: Sequence[str] | str | None = None, features: Sequence[str] | None = None
@@ -180,8 +153,8 @@ class ReuseCov(MomentsRegressor):
         if not isinstance(moments, Moments):
             raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
         targets = moments.targets if targets is None else targets
-        names, _ = features_of(moments.domain, targets, features)
-        return self._finish(moments, list(targets), names, promise, None, named=True, single=False)
+        names = feature_names(moments.domain, self._outcome_columns(moments.domain, targets), features)
+        return self._fit_public(moments, Asked(tuple(targets), names, promise, several=True), None)
 
     # ---------------------------------------------------------------- what is released
 
@@ -204,55 +177,26 @@ class ReuseCov(MomentsRegressor):
             raise ParameterError("published= has a fixed split: leave out gram_share.")
         return super()._check()
 
-    # ---------------------------------------------------------------- a single outcome, by the base's wiring
-
-    def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
-        given = source, domain, [asked.target], asked.features, asked.promise
-        return self._fit_outcomes(*given, named=asked.named, single=True, progress=progress)
-
-    def _fit(self, moments: Moments, asked: Asked) -> Self:
-        given = moments, [asked.target], asked.features, asked.promise, None
-        return self._finish(*given, named=asked.named, single=True)
-
     # ---------------------------------------------------------------- wiring
 
-    def _fit_outcomes(
-        self,
-        source: Any,
-        domain: Domain,
-        targets: list[str],
-        features: list[str],
-        promise: Guarantee,
-        *,
-        named: bool,
-        single: bool,
-        progress: bool | Progress,
-    ) -> Self:
-        outcomes = outcome_names(domain, targets)
-        design_names(domain, features)
-        public = None
-        if self.association == "projection":
-            public = PublicOutcomes.from_source(source, domain, outcomes)
+    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+        outcomes = outcome_names(table.domain, asked.targets)
+        design_names(table.domain, asked.features)
+        public = PublicOutcomes.of(table, outcomes) if self.association == "projection" else None
         moments: Moments | Sampled
         if self.subsample is None:
-            moments = Moments.from_source(source, domain, targets=targets, n_jobs=self.n_jobs, progress=progress)
+            moments = summed(table, asked.targets)
         else:
-            moments = Sampled(Unread(source, domain, self.n_jobs, progress), targets, self.subsample)
-        return self._finish(moments, targets, features, promise, public, named=named, single=single)
+            moments = Sampled(table, asked.targets, self.subsample)
+        return self._fit_public(moments, asked, public)
 
-    def _finish(
-        self,
-        moments: Moments | Sampled,
-        targets: list[str],
-        features: list[str],
-        promise: Guarantee,
-        public: PublicOutcomes | None,
-        *,
-        named: bool,
-        single: bool,
-    ) -> Self:
-        domain = moments.domain
-        design, outcomes = design_names(domain, features), outcome_names(domain, targets)
+    def _fit(self, moments: Moments, asked: Asked) -> Self:
+        return self._fit_public(moments, asked, None)
+
+    def _fit_public(self, moments: Moments | Sampled, asked: Asked, public: PublicOutcomes | None) -> Self:
+        """Release and fit, with what public outcomes tell besides."""
+        domain, features, promise = moments.domain, asked.features, asked.promise
+        design, outcomes = design_names(domain, features), outcome_names(domain, asked.targets)
         norm, n = (None, None) if public is None else (public.norm, float(public.n))
         if self._paper is None:
             rows = design if public is not None else every_level(domain, features, design)
@@ -261,16 +205,10 @@ class ReuseCov(MomentsRegressor):
         else:
             events, reason = printed_events(domain, design, outcomes, promise, self.subsample, norm)
             released = release_events(moments, events, self._session(promise, reason))
-        raw = normal_equations(released, targets, features)
+        raw = normal_equations(released, asked.targets, features)
         raw = raw if public is None else with_squares(raw, public)
         e = raw if public is None else projected(raw, public, sensitivity.norm(design, domain))
-        theta = solve_many(e, self.solve, self.penalty)
-        method = released.certificate.method
-        if single:
-            self._set(released, results(released, raw.one(0), theta[:, 0], method), features, named)
-        else:
-            self._set(released, many_results(released, e, theta, method, raw), features, named)
-        return self
+        return self._fit_equations(released, e, raw, asked, self.solve, self.penalty)
 
 
 # ---------------------------------------------------------------- the budget's split, and what public outcomes tell

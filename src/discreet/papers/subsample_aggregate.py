@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from discreet.core import checks
-from discreet.core.jobs import Progress
 from discreet.core.rounding import ROOM, up
-from discreet.data.unread import Unread
-from discreet.domain import Domain
+from discreet.data.reading import Unread
 from discreet.errors import ParameterError
 from discreet.gate.batches import release_aggregate
-from discreet.models.asked import Asked
+from discreet.models.base import Asked
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
 from discreet.privacy.events.iterates import AggregateEvent
@@ -70,8 +68,8 @@ class SubsampleAggregate(CoefficientsRegressor):
             raise ParameterError(f"blocks must be a whole number from 1 to {MAX_BLOCKS:,}, or None; got {blocks!r}.")
         return super()._check()
 
-    def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
-        subject, promise = self._subject(domain, asked), asked.promise
+    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+        subject, promise = self._subject(table.domain, asked), asked.promise
         d = len(subject.design)
         rows = self.rows or 0
         blocks = self.blocks or min(USUAL_BLOCKS, max(1, rows // (ROWS_PER_COEFFICIENT * d)))
@@ -79,8 +77,6 @@ class SubsampleAggregate(CoefficientsRegressor):
         sd = up(2 * radius / gdp.mu(promise.epsilon, promise.delta), ROOM)
         facts = {name: value for name, value in subject.facts().items() if name != "rows"}
         event = AggregateEvent(**facts, blocks=blocks, radius=radius, sd=sd)
-        self._number(domain, asked.target)
-        table = Unread(source, domain, self.n_jobs, progress)
+        self._number(table.domain, asked.target)
         certificate, theta = release_aggregate(table, event, self._session(promise))
-        self._set(certificate, theta, subject, asked)
-        return self
+        return self._fit_coefficients(certificate, theta, subject, asked)

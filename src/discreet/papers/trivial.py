@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import __version__
-from discreet.data.inputs import as_features, as_outcome, check_finite, check_pair, column_names, is_table
+from discreet.data.inputs import check_pair
+from discreet.data.tables import as_features, as_outcomes, check_finite
 from discreet.domain import Domain
-from discreet.models.contract import Regressor
+from discreet.models.base import Regressor
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
 
@@ -36,9 +37,9 @@ class TrivialRegressor(Regressor):
     def fit(self, X: Any, y: Any) -> Self:
         """Take the centre of the bounds; X and y are checked like those of the other methods and then not used."""
         domain = Domain.from_bounds((), ["y"], bounds_y=self.bounds_y)
-        X, y = as_features(X), as_outcome(y)
-        check_pair(X, y)
-        self._set_columns(column_names(X), named=is_table(X))
+        features = as_features(X)
+        check_pair(features, as_outcomes(y))
+        self._set_columns(features.names, named=features.named)
         self.coef_ = np.zeros(self.n_features_in_)
         self.intercept_ = domain.map("y")[0]
         promise = Guarantee(0.0, 0.0, "add-remove", "verified")
@@ -47,9 +48,10 @@ class TrivialRegressor(Regressor):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The centre of the bounds, for every row."""
-        X = self._to_predict(X)
-        check_finite("X", X)
-        return np.full(X.shape[0], self.intercept_)
+        features = self._to_predict(X)
+        if not features.named:
+            check_finite("X", features.matrix)
+        return np.full(features.rows or 0, self.intercept_)
 
     def _coefficient_names(self) -> Sequence[str]:
         return self._features

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.data.histogram import bin_of, only
+from discreet.data.moments import bin_of
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.per_instance import curves
@@ -86,7 +86,7 @@ def household(members: Any, release: Any, delta: float | None = None) -> float:
     squares = []
     for block in (block for event in gaussian for block in event.blocks):
         if block.statistic == "counts":
-            own = _rows(only(members, declared, block.columns[0]), declared.select(block.columns))
+            own = _rows(members, declared, block.columns[0])
             counts = np.bincount(bin_of(own[own[:, 0] > 0, 1]), minlength=BINS)
             squares.append(float(counts @ counts) / block.sd**2)
         else:
@@ -95,8 +95,8 @@ def household(members: Any, release: Any, delta: float | None = None) -> float:
     return float(curves.epsilon(np.sqrt(sum(squares)), delta))
 
 
-def _rows(source: Any, domain: Domain) -> Floats:
-    found: Floats = each_row(source, domain, lambda rows: rows.Z.T.copy(), n_jobs=1).T
+def _rows(source: Any, domain: Domain, only: str | None = None) -> Floats:
+    found: Floats = each_row(source, domain, lambda rows: rows.Z.T.copy(), only=only, n_jobs=1).T
     return found
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.jobs import Progress, as_progress
-from discreet.data.histogram import only
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
 from discreet.per_instance.mechanisms.parts import Facts, Pair, needs_moments, parts
@@ -89,13 +88,12 @@ def _measure(rows: Any, facts: Facts, n_jobs: int | None, report: Progress) -> l
     declared = _declared(facts.certificate)
     for column in dict.fromkeys(part.column for part in wanted):
         chosen = [i for i, part in enumerate(wanted) if part.column == column]
-        domain = facts.domain if column is None else declared.select([column])
-        source = rows if column is None else only(rows, declared, column)
+        domain = facts.domain if column is None else declared
 
         def work(batch: Rows, chosen: list[int] = chosen) -> Floats:
             return np.concatenate([np.atleast_2d(wanted[i].cost(batch)) for i in chosen])
 
-        found = each_row(source, domain, work, n_jobs=n_jobs, progress=report)
+        found = each_row(rows, domain, work, only=column, n_jobs=n_jobs, progress=report)
         ends = np.cumsum([1 if (curve := wanted[i].curve) is None else curve.width for i in chosen])
         values |= dict(zip(chosen, np.split(found, ends[:-1]), strict=True))
     return [Measured(part, values[i] if part.curve else values[i][0]) for i, part in enumerate(wanted)]
@@ -148,9 +146,7 @@ def _pair(replacement: Any, certificate: Certificate) -> Pair:
     gaussian = [event for event in certificate.events if isinstance(event, GaussianEvent)]
     columns = {b.columns[0] for event in gaussian for b in event.blocks if b.statistic == "counts"}
     used = one_row(replacement, certificate.domain, "replacement")
-    return Pair(
-        used, {c: one_row(only(replacement, declared, c), declared.select([c]), "replacement") for c in columns}
-    )
+    return Pair(used, {c: one_row(replacement, declared, "replacement", only=c) for c in columns})
 
 
 def _about(facts: Facts, targets: Any) -> str:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfinv, log_ndtr
 
 from discreet.core.arrays import Floats
-from discreet.data.summing import threads
+from discreet.data.reading import threads
 from discreet.per_instance import curves
 from discreet.per_instance.curves import Curve
 

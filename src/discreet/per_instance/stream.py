@@ -10,8 +10,9 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.jobs import Progress
-from discreet.data.sources import Source, open_source
-from discreet.data.summing import Done, Shared, in_threads, threads
+from discreet.data.reading import Done, Shared, in_threads, threads
+from discreet.data.sources.base import Source
+from discreet.data.tables import open_source
 from discreet.domain import Domain
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError, ParameterError
@@ -85,6 +86,7 @@ def each_row(
     domain: Domain,
     work: Callable[[Rows], Floats],
     *,
+    only: str | None = None,
     n_jobs: int | None = None,
     progress: Progress = lambda _: None,
 ) -> Floats:
@@ -98,6 +100,8 @@ def each_row(
         How rows are encoded.
     work : callable
         From `Rows` to an array with one column a row.
+    only : str, optional
+        The one column to read, of those that the domain declares.
     n_jobs : int, optional
         Threads; all cores by default.
     progress : callable
@@ -112,8 +116,9 @@ def each_row(
     """
     jobs = threads(n_jobs)
     opened = open_ordered(source, domain)
-    encoder = Encoder(domain)
-    size = min(8192, max(1024, _BATCH // len(domain.entries)))
+    opened = opened if only is None else opened.only(only)
+    encoder = Encoder(opened.domain)
+    size = min(8192, max(1024, _BATCH // len(opened.domain.entries)))
     parts, done = Shared(opened.parts(size)), Done(opened.total, progress)
     found: dict[tuple[int, int], Floats] = {}
 
@@ -131,9 +136,9 @@ def each_row(
     return np.concatenate([found[place] for place in sorted(found)], axis=1)
 
 
-def one_row(source: Any, domain: Domain, what: str) -> Floats:
-    """The encoded row of a source that holds exactly one."""
-    Z = each_row(source, domain, lambda rows: rows.Z.T.copy(), n_jobs=1).T
+def one_row(source: Any, domain: Domain, what: str, only: str | None = None) -> Floats:
+    """The encoded row of a source that holds exactly one; or one column of it."""
+    Z = each_row(source, domain, lambda rows: rows.Z.T.copy(), only=only, n_jobs=1).T
     if len(Z) != 1 or Z[0, 0] == 0:
         raise ParameterError(f"{what} must be one complete row: a table with one line and the declared columns.")
     return np.asarray(Z[0])

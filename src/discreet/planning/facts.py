@@ -119,7 +119,7 @@ def facts(
             "domain must be a Domain, the public bounds of the columns: Domain({'age': (18, 90)}), for example, or "
             "Domain.from_file('people.toml')."
         )
-    names = feature_names(domain, target, features)
+    names = feature_names(domain, [domain.entries[domain.target(target)].column], features)
     domain = domain.select([*names, domain.entries[domain.target(target)].column])
     _check_outcome(domain, target)
     design_names(domain, names)

@@ -22,9 +22,7 @@ from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import random_correlation
 
 from discreet.core.arrays import Floats
-from discreet.data.histogram import Histogram, bin_of
-from discreet.data.moments import Moments
-from discreet.data.summing import LIMB
+from discreet.data.moments import LIMB, Histogram, Moments, bin_of
 from discreet.domain import Domain
 from discreet.domain.columns import Numeric
 from discreet.domain.encoding import ONE, Encoder

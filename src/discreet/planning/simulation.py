@@ -15,11 +15,10 @@ from discreet.core.checks import Neighbors
 from discreet.core.placeholders import Unavailable
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
-from discreet.models.asked import Asked
-from discreet.models.base import MomentsEstimator
-from discreet.models.dp_elastic_net import DPElasticNet
-from discreet.models.dp_lasso import DPLasso
-from discreet.models.dp_linear import DPLinearRegression
+from discreet.models.base import Asked
+from discreet.models.linear import DPLinearRegression
+from discreet.models.moments import MomentsEstimator
+from discreet.models.penalised import DPElasticNet, DPLasso
 from discreet.models.perturbed import PerturbedModel
 from discreet.papers.ada_ops import AdaOPS
 from discreet.papers.noisy_gradient_descent import NoisyGradientDescent
@@ -113,7 +112,7 @@ def fit(
         warnings.simplefilter("ignore", DiscreetWarning)
         if isinstance(model, DPLinearRegression):
             counts = table.histogram(domain)
-            model._fit_counted(counts, table.moments, Asked(counts.column, features, model._check()))
+            model._fit_counted(counts, table.moments, Asked((counts.column,), features, model._check()))
         else:
             model.fit_moments(table.moments(domain), facts.target, features)
     found = model.results_.inference

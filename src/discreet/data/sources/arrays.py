@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import Bools, Floats
 from discreet.data.sources.base import Source, check_lengths, spans
 from discreet.domain import Domain, Numeric
 from discreet.domain.encoding import Encoder
@@ -19,18 +19,16 @@ from discreet.errors import DataError, DataTypeError
 
 
 class ArraySource(Source):
-    """Rows of a numeric array X, with outcomes y beside them.
+    """Rows of a matrix X, with a matrix of outcomes y beside them.
 
     The columns of X, then those of y, are the domain's columns in order.
     """
 
     columnar = False
 
-    def __init__(self, X: Any, y: Any, domain: Domain) -> None:
+    def __init__(self, X: np.ndarray[Any, Any], y: np.ndarray[Any, Any] | None, domain: Domain) -> None:
         self.domain = domain
-        self._blocks = [as_matrix("X", X)]
-        if y is not None:
-            self._blocks.append(as_matrix("y", y, column=True))
+        self._blocks = [X] if y is None else [X, y]
         self.total = check_lengths(len(block) for block in self._blocks)
         if domain.inputs != domain.columns:
             raise DataError("Derived columns need named columns: give a frame, an Arrow table or a file.")
@@ -51,7 +49,14 @@ class ArraySource(Source):
         """Number of rows of a range."""
         return batch[1] - batch[0]
 
-    def kept(self, batch: tuple[int, int]) -> NDArray[np.bool_] | None:
+    def only(self, column: str) -> ArraySource:
+        """The same rows with one column of them."""
+        own, place = copy.copy(self), list(self.domain.columns).index(column)
+        columns = [block[:, i : i + 1] for block in self._blocks for i in range(block.shape[1])]
+        own.domain, own._blocks = self.domain.select([column]), [columns[place]]
+        return own
+
+    def kept(self, batch: tuple[int, int]) -> Bools | None:
         """Which rows of a range lack no value, where others are dropped."""
         if self.domain.missing != "drop":
             return None

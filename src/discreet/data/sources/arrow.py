@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from discreet.core.arrays import Floats
-from discreet.data.sources.base import Source, broken, check_lengths, check_names, hiding, spans
+from discreet.core.arrays import Bools, Floats
+from discreet.data.sources.base import Source, broken, check_lengths, check_names, hiding, named_outcomes, spans
 from discreet.domain import Domain
-from discreet.domain.columns import Column
 from discreet.domain.encoding import Encoder
 from discreet.domain.values import as_arrow, check_type, plain, read_column
 from discreet.errors import DataError
@@ -35,7 +33,7 @@ class ArrowSource(Source):
         """Number of rows of a batch."""
         return int(batch.num_rows)
 
-    def kept(self, batch: pa.RecordBatch) -> NDArray[np.bool_] | None:
+    def kept(self, batch: pa.RecordBatch) -> Bools | None:
         """Which rows of a batch lack no value, where others are dropped."""
         if self.domain.missing != "drop":
             return None
@@ -54,9 +52,13 @@ class ArrowSource(Source):
 
 
 class TableSource(ArrowSource):
-    """An Arrow table in memory."""
+    """An Arrow table in memory, with outcomes beside it."""
 
-    def __init__(self, table: pa.Table, domain: Domain) -> None:
+    def __init__(self, table: pa.Table, outcomes: Sequence[tuple[str | None, Any]], domain: Domain) -> None:
+        for name, values in named_outcomes(outcomes, domain):
+            if name in domain.inputs:
+                check_lengths([len(values), table.num_rows])
+                table = table.append_column(name, as_arrow(values, name, domain.inputs[name]))
         super().__init__(table.schema, domain)
         self._table = table.select(list(domain.inputs))
         self.total = table.num_rows
@@ -84,15 +86,18 @@ class BatchSource(ArrowSource):
 
 
 class StreamSource(BatchSource):
-    """A stream of record batches; one that is a table's can be opened again, others are read once."""
+    """A stream of record batches; one that is a table's is opened again for each reading, others are read once."""
 
-    def __init__(self, reader: pa.RecordBatchReader, domain: Domain, *, once: bool = True) -> None:
-        super().__init__(reader.schema, domain)
-        self._reader = reader
-        self.once = once
+    def __init__(self, source: Any, domain: Domain) -> None:
+        self._source, self.once = source, not _is_stored(source)
+        self._reader, self._begun = _open_stream(source), False
+        super().__init__(self._reader.schema, domain)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The batches of the stream."""
+        if self._begun and not self.once:
+            self._reader = _open_stream(self._source)
+        self._begun = True
         with hiding((pa.ArrowException, OSError), broken("stream of rows")):
             yield from self._reader
 
@@ -102,7 +107,7 @@ class StreamSource(BatchSource):
             return self._reader.read_all().select(list(self.domain.inputs))
 
 
-def open_stream(source: Any) -> pa.RecordBatchReader:
+def _open_stream(source: Any) -> pa.RecordBatchReader:
     """Read anything that offers its rows as an Arrow stream."""
     try:
         return pa.RecordBatchReader.from_stream(source)
@@ -110,15 +115,9 @@ def open_stream(source: Any) -> pa.RecordBatchReader:
         raise DataError(f"Cannot read rows from {type(source).__name__}: its stream holds no columns.") from None
 
 
-def is_stored(source: Any) -> bool:
+def _is_stored(source: Any) -> bool:
     """Whether a source of an Arrow stream is a table, which has a size and can be read again and again."""
     return any(hasattr(source, name) for name in ("__len__", "num_rows", "shape")) and not hasattr(source, "__next__")
-
-
-def with_outcome(table: pa.Table, y: Any, name: str, column: Column) -> pa.Table:
-    """A table with the outcome as one more column."""
-    check_lengths([len(y), table.num_rows])
-    return table.append_column(name, as_arrow(y, name, column))
 
 
 def _without_missing(batch: pa.RecordBatch, domain: Domain) -> tuple[dict[str, pa.Array], pa.Array]:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from discreet.core.arrays import Floats
+from discreet.core.arrays import Bools, Floats
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.errors import DataError
 
 
 class Source(ABC):
-    """Rows of one domain, in parts that threads can read side by side.
+    """Rows of one domain, in parts that threads can read side by side, as often as need be unless `once`.
+
+    What is read does not depend on the bounds of columns: those are the encoder's.
 
     Attributes
     ----------
@@ -52,7 +52,13 @@ class Source(ABC):
     def fill(self, batch: Any, A: Floats, encoder: Encoder) -> int:
         """Write x - c and the one-hot levels of a batch into A; return how many rows were written."""
 
-    def kept(self, batch: Any) -> NDArray[np.bool_] | None:
+    def only(self, column: str) -> Source:
+        """The same rows and batches with one column of them: a row that lacks another value is not dropped."""
+        own = copy.copy(self)
+        own.domain = self.domain.select([column])
+        return own
+
+    def kept(self, batch: Any) -> Bools | None:
         """Which rows of a batch `fill` writes; None for all of them."""
         return None
 
@@ -111,3 +117,9 @@ def spans(total: int, rows: int) -> Iterator[tuple[int, int]]:
     [(0, 2), (2, 4), (4, 5)]
     """
     return ((start, min(start + rows, total)) for start in range(0, total, rows))
+
+
+def named_outcomes(outcomes: Iterable[tuple[str | None, Any]], domain: Domain) -> list[tuple[str, Any]]:
+    """Outcomes with their names; one without a name is the last column that is declared and not derived."""
+    last = next((name for name in reversed(domain.columns) if not domain.columns[name].factors), "")
+    return [(last if name is None else name, values) for name, values in outcomes]

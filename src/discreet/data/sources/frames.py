@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from discreet.data.sources.arrow import ArrowSource
-from discreet.data.sources.base import check_lengths, check_names, comes_from, spans
+from discreet.data.sources.base import check_lengths, check_names, comes_from, named_outcomes, spans
 from discreet.domain import Domain
 from discreet.domain.values import as_arrow, check_type, is_categories
 
 
 def is_frame(value: Any) -> bool:
     """Whether a value is a pandas DataFrame."""
-    return _is_pandas(value) and hasattr(value, "iloc") and hasattr(value, "columns")
+    return comes_from(value, "pandas") and hasattr(value, "iloc") and hasattr(value, "columns")
 
 
 def is_series(value: Any) -> bool:
     """Whether a value is a pandas Series."""
-    return _is_pandas(value) and hasattr(value, "iloc") and not hasattr(value, "columns")
-
-
-def _is_pandas(value: Any) -> bool:
-    return comes_from(value, "pandas")
+    return comes_from(value, "pandas") and hasattr(value, "iloc") and not hasattr(value, "columns")
 
 
 class FrameSource(ArrowSource):
     """Named columns, each a pandas Series, an array or a list, turned to Arrow a slice at a time."""
 
-    def __init__(self, columns: dict[str, Any], names: list[Any], domain: Domain) -> None:
+    def __init__(
+        self, frame: tuple[dict[str, Any], list[str]], outcomes: Sequence[tuple[str | None, Any]], domain: Domain
+    ) -> None:
         self.domain = domain
-        check_names([str(name) for name in names], domain)
-        self._columns = {
+        (columns, names), beside = frame, named_outcomes(outcomes, domain)
+        check_names([*names, *(name for name, _ in beside)], domain)
+        columns = columns | dict(beside)
+        used = {
             name: as_arrow(columns[name], name, column) if is_categories(columns[name]) else columns[name]
             for name, column in domain.inputs.items()
         }
-        self.total = check_lengths(len(values) for values in self._columns.values())
+        self.total = check_lengths(len(values) for values in used.values())
+        self._columns = {name: values.iloc if is_series(values) else values for name, values in used.items()}
         for name, column in domain.inputs.items():
             check_type(name, column, self._slice(name, 0, min(self.total, 1)).type)
 
@@ -46,13 +47,11 @@ class FrameSource(ArrowSource):
         return (self._batches(start, stop, rows) for start, stop in spans(self.total or 0, rows * 16))
 
     def _batches(self, start: int, stop: int, rows: int) -> Iterator[pa.RecordBatch]:
-        arrays = [self._slice(name, start, stop) for name in self._columns]
-        wide = pa.RecordBatch.from_arrays(arrays, names=list(self._columns))
+        names = list(self.domain.inputs)
+        wide = pa.RecordBatch.from_arrays([self._slice(name, start, stop) for name in names], names=names)
         for i, j in spans(stop - start, rows):
             yield wide.slice(i, j - i)
 
     def _slice(self, name: str, start: int, stop: int) -> pa.Array:
-        values = self._columns[name]
-        part = values.iloc[start:stop] if is_series(values) else values[start:stop]
-        array = as_arrow(part, name, self.domain.inputs[name])
+        array = as_arrow(self._columns[name][start:stop], name, self.domain.inputs[name])
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

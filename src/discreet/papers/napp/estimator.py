@@ -6,22 +6,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.core import checks
-from discreet.core.checks import Neighbors
-from discreet.core.jobs import Progress
+from discreet.core.arrays import Floats
+from discreet.data.reading import Unread
+from discreet.data.tables import Outcomes, Table
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.models.contract import Estimator
+from discreet.models.base import Asked as Fit
+from discreet.models.base import PrivateEstimator
 from discreet.papers.napp.augmented import Regularizer
 from discreet.papers.napp.models import CLASSIFIERS, MODELS, Asked, NAPPModel
 from discreet.privacy.events.objective import Noise
-
-Floats = NDArray[np.float64]
+from discreet.privacy.guarantee import Guarantee
 
 SOUND = ("ridge", "lasso", "elasticnet")
 OWN = ("modulus", "slope", "share", "moor", "selection", "n_e", "iterations", "tol", "zero", "retrieval", "rounds",
@@ -34,7 +34,7 @@ def _has(name: str) -> Callable[[NAPP], bool]:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NAPP(Estimator):
+class NAPP(PrivateEstimator):
     """Regression by objective perturbation with weights that realise a target regulariser (li2021, NAPP-ERM).
 
     ``published="li2021"`` is the paper's method: the rows and `n_e` augmented rows go to a solver without penalty, and
@@ -107,6 +107,7 @@ class NAPP(Estimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).uniform(-1, 1, (5000, 3))
     >>> y = np.clip(X[:, 0], -1, 1)
     >>> facts = {"epsilon": 1, "delta": 1e-6, "bounds_X": (-1, 1), "bounds_y": (-1, 1), "alpha": 20}
@@ -118,15 +119,8 @@ class NAPP(Estimator):
 
     papers: ClassVar[tuple[str, ...]] = ("li2021",)
 
-    epsilon: float | None = None
-    delta: float | None = None
-    domain: Domain | None = None
-    bounds_X: Any = None
     bounds_y: Any = None
     classes: Sequence[Any] | str | None = None
-    data_norm: float | None = None
-    fit_intercept: bool = True
-    rows: int | None = None
     loss: str = "linear"
     regularizer: str = "lasso"
     alpha: float | None = None
@@ -147,33 +141,6 @@ class NAPP(Estimator):
     rounds: int = 1
     keep_trace: bool = False
     published: str | None = None
-    neighbors: Neighbors = "add-remove"
-    n_jobs: int | None = None
-    random_state: Any = None
-
-    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
-        """Fit the model to (X, y), privately.
-
-        Parameters
-        ----------
-        X : array, pandas or polars frame, or Arrow table
-            The features.
-        y : array or pandas series
-            The outcome.
-        sample_weight : None
-            Not supported: a weight would let one person count for more than the noise hides.
-        """
-        return self._adopt(self._model().fit(X, y, sample_weight))
-
-    def fit_source(
-        self, source: Any, target: str, features: Sequence[str] | None = None, *, progress: bool | Progress = False
-    ) -> Self:
-        """Read rows from a file, a frame or a table, and fit the model; see `DPLogisticRegression.fit_source`."""
-        return self._adopt(self._model().fit_source(source, target, features, progress=progress))
-
-    def fit_formula(self, formula: str, source: Any, *, progress: bool | Progress = False) -> Self:
-        """Read rows, and fit the model that a formula describes; see `DPLogisticRegression.fit_formula`."""
-        return self._adopt(self._model().fit_formula(formula, source, progress=progress))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The expected outcome, or the class, of each row; X is not clipped to the bounds."""
@@ -197,6 +164,26 @@ class NAPP(Estimator):
         return float(self._done().score(X, y, sample_weight))
 
     # ---------------------------------------------------------------- wiring
+
+    def _check(self) -> Guarantee:
+        return self._model()._check()
+
+    def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Fit]:
+        return self._model()._ask(X, y, promise)
+
+    def _outcome_columns(self, domain: Domain, targets: Sequence[str], *, several: bool = False) -> list[str]:
+        return self._model()._outcome_columns(domain, targets, several=several)
+
+    def _fit_rows(self, table: Unread, asked: Fit) -> Self:
+        model = self._model()
+        model._fit_rows(table, asked)
+        for name in ("retrieved_", "trace_", "classes_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        for name, value in vars(model).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
+        self._fitted = model
+        return self
 
     def _model(self) -> NAPPModel:
         """A model of the loss, with what was asked for."""
@@ -245,21 +232,9 @@ class NAPP(Estimator):
             "l1_ratio": 1 / times,
         }
 
-    def _adopt(self, model: Any) -> Self:
-        for name in ("retrieved_", "trace_", "classes_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        for name, value in vars(model).items():
-            if name.endswith("_"):
-                setattr(self, name, value)
-        self._fitted = model
-        return self
-
     def _done(self) -> Any:
         check_is_fitted(self)
         return self._fitted
-
-    def _coefficient_names(self) -> Sequence[str]:
-        return self.results_.names  # type: ignore[no-any-return]
 
     def __sklearn_tags__(self) -> Any:
         model = MODELS.get(self.loss, MODELS["linear"])

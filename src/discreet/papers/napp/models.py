@@ -16,9 +16,7 @@ from discreet.data.rows import Rows
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.gate.napp import Draws, release_napp
-from discreet.models.dp_logistic import DPLogisticRegression
-from discreet.models.dp_poisson import DPPoissonRegression
-from discreet.models.dp_svc import DPLinearSVC
+from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.models.outcome import Outcome
 from discreet.models.perturbed import PerturbedModel
 from discreet.papers.napp.algorithm import Losses, Plan, Recycled, Squares, recycle

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import ClassVar, Self
 
 from discreet.core import checks
-from discreet.core.jobs import Progress
-from discreet.data.histogram import Histogram
+from discreet.core.arrays import Floats
 from discreet.data.inputs import design_names
-from discreet.data.moments import Moments
+from discreet.data.moments import Histogram, Moments, counted, summed
+from discreet.data.reading import Unread
 from discreet.domain import Domain, Numeric
-from discreet.errors import DiscreetWarning, DomainError
+from discreet.errors import DiscreetWarning, DomainError, ParameterError
 from discreet.gate.moments import Counts, Want, release_counted
-from discreet.models.asked import Asked
-from discreet.models.base import MomentsRegressor
+from discreet.models.base import Asked
+from discreet.models.moments import MomentsRegressor
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.equations import NormalEquations
@@ -43,6 +40,9 @@ class DPLinearRegression(MomentsRegressor):
     mean under a prior whose scale the release itself gives (`released.solve.noise_aware`). With much data nothing is
     clipped, nothing is shrunk, and the result is that of ordinary least squares.
 
+    Several outcomes, as columns of y or as a list of names in `fit_source`, are fitted as by `discreet.ReuseCov`, from
+    one release and with bounds as declared; ``coef_`` then has a row and ``intercept_`` an entry for each.
+
     Parameters
     ----------
     {parameters}
@@ -53,6 +53,7 @@ class DPLinearRegression(MomentsRegressor):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 1, (5000, 2))
     >>> model = DPLinearRegression(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 2)).fit(X, X.sum(axis=1))
@@ -65,76 +66,29 @@ class DPLinearRegression(MomentsRegressor):
     levels: ClassVar[bool] = True
     many_outcomes: ClassVar[bool] = True
 
-    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
-        """Release noisy moments of (X, y) and fit the model.
-
-        Parameters
-        ----------
-        X : array, pandas or polars frame, or Arrow table
-            The features.
-        y : array, series, frame or table
-            The outcome. Several columns are several outcomes, which are fitted as by `discreet.ReuseCov`, from one
-            release and with bounds as declared; ``coef_`` then has a row and ``intercept_`` an entry for each.
-        sample_weight : None
-            Not supported: a weight would let one person count for more than the noise hides.
-        """
-        from discreet.models.many_inputs import as_outcomes
-
-        if not self.many_outcomes or sample_weight is not None or as_outcomes(y) is None:
-            return super().fit(X, y, sample_weight)
-        return self._fit_many(lambda many: many.fit(X, y))
-
-    def fit_source(
-        self,
-        source: Any,
-        target: str | Sequence[str],
-        features: Sequence[str] | None = None,
-        *,
-        progress: bool | Progress = False,
-    ) -> Self:
-        """Read rows from a file, a frame or a table, release, and fit the model.
-
-        Parameters
-        ----------
-        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
-            The private rows; `domain` must be given.
-        target : str or sequence of str
-            The outcome, or several, as in `fit`.
-        features : sequence of str, optional
-            The features; all other declared columns by default.
-        progress : bool or callable
-            Show a progress bar, or call this with the fraction done.
-        """
-        if isinstance(target, str) or not self.many_outcomes:
-            return super().fit_source(source, target, features, progress=progress)  # type: ignore[arg-type]
-        return self._fit_many(lambda many: many.fit_source(source, target, features, progress=progress))
-
-    def _fit_many(self, fit: Callable[[Any], Any]) -> Self:
-        """Fit several outcomes, as `discreet.ReuseCov` does."""
-        from discreet.papers.reuse_cov import ReuseCov
-
-        self._check()
-        shared = {name: value for name, value in self.get_params(deep=False).items() if name != "narrow"}
-        many = fit(ReuseCov(**shared))
-        self._set(many.release_, many.results_, list(many._features), hasattr(many, "feature_names_in_"))
-        return self
-
     def _check(self) -> Guarantee:
         checks.choice("narrow", self.narrow, (True, False))
         return super()._check()
 
-    def _fit_rows(self, source: Any, domain: Domain, asked: Asked, progress: bool | Progress = False) -> Self:
-        target = asked.target
+    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+        if asked.several:
+            return self._fit_outcomes(summed(table, asked.targets), asked)
+        target, domain = asked.target, table.domain
         column = domain.columns.get(target)
         own = isinstance(column, Numeric) and not column.factors and target not in domain.norm_columns
         if not (self.narrow and own):
-            return super()._fit_rows(source, domain, asked, progress)
+            return super()._fit_rows(table, asked)
         design_names(domain, asked.features)
+        if table.reader.once:
+            raise ParameterError(
+                "A stream can be read only once, and this method reads all rows again where bounds are narrowed. "
+                "Give a table or a file, or choose narrow=False."
+            )
+        histogram, exact = counted(table, target)
 
         def moments(bounds: Domain) -> Moments:
-            return Moments.from_source(source, bounds, n_jobs=self.n_jobs, progress=progress)
+            return exact if bounds == domain else summed(replace(table, domain=bounds))
 
-        histogram = Histogram.from_source(source, domain, target)
         return self._fit_counted(histogram, moments, asked)
 
     def _fit_counted(self, histogram: Histogram, moments: Callable[[Domain], Moments], asked: Asked) -> Self:
@@ -145,7 +99,7 @@ class DPLinearRegression(MomentsRegressor):
         def narrowed(counts: Counts) -> Moments:
             nonlocal loose
             bounds, loose = self._narrowed(domain, target, asked.features, promise, counts)
-            return exact if bounds == domain else moments(bounds)
+            return moments(bounds)
 
         wants = self._wanted(domain, asked)
         given = histogram, exact, wants, SHARES["counts"], narrowed
@@ -180,7 +134,7 @@ class DPLinearRegression(MomentsRegressor):
             Want("squares", (), (target,), SHARES["squares"]),
         ]
 
-    def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> NDArray[np.float64]:
+    def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Floats:
         if e.yy is not None and e.s_yy is not None and e.yy + 2 * e.s_yy < LOOSE * e.n:
             warnings.warn(
                 f"The released y'y says that {e.target!r} fills less than a tenth of its bounds: most of the noise is "

@@ -1,0 +1,220 @@
+"""How rows are read: a table with its domain, opened once and read as often as need be, in threads."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+from discreet.core import checks
+from discreet.core.arrays import Floats
+from discreet.core.jobs import Progress, as_progress, one_thread
+from discreet.data.sources.arrow import StreamSource, TableSource
+from discreet.data.sources.base import Source
+from discreet.data.tables import as_table
+from discreet.domain import LATTICE_BITS, Domain
+from discreet.domain.encoding import Encoder
+from discreet.errors import ParameterError
+
+MOST_THREADS = 1024
+EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
+"""Sums over at most 8,192 rows are integers below 2^53, exact in float64."""
+
+_BATCH = 1 << 18
+T = TypeVar("T")
+
+
+class Batch(NamedTuple):
+    """Encoded rows, good until the next batch is drawn; `rows` counts those that were dropped, too.
+
+    `raw` is the same batch as the reader has it.
+    """
+
+    A: Floats
+    rows: int
+    raw: Any
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Unread:
+    """The rows of a table that are to be read; **confidential**.
+
+    Parameters
+    ----------
+    reader : Source
+        What reads them: chosen once, checked against the domain, and used for every reading.
+    domain : Domain
+        How rows are encoded. Bounds may be others than those that the reader was opened with, columns may not.
+    n_jobs, progress
+        As in `Moments.from_source`.
+    rows, left : int
+        How many rows there are, and how many of them are not dropped for a missing value; once they were `checked`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
+    >>> Unread.of((np.zeros((2, 1)), np.zeros(2)), domain).checked()
+    Unread(2 columns, confidential)
+    """
+
+    reader: Source
+    domain: Domain
+    n_jobs: int | None = None
+    progress: bool | Progress = False
+    rows: int = 0
+    left: int = 0
+
+    @classmethod
+    def of(cls, source: Any, domain: Domain, n_jobs: int | None = None, progress: bool | Progress = False) -> Unread:
+        """Rows from anywhere; the source is checked against the domain before it is scanned."""
+        return cls(as_table(source).open(domain), domain, n_jobs, progress)
+
+    def read(
+        self,
+        work: Callable[[Iterator[Batch]], T],
+        size: int | None = None,
+        report: Progress = lambda _: None,
+        n_jobs: int | None = None,
+    ) -> list[T]:
+        """Read all rows once: what each of several threads makes of the batches that it draws.
+
+        Parameters
+        ----------
+        work : callable
+            Goes through the batches of one thread.
+        size : int, optional
+            The most rows that a batch has.
+        report : callable
+            Called with the fraction done.
+        n_jobs : int, optional
+            Threads, where they are to be other than the table's.
+        """
+        reader, encoder = self.reader, Encoder(self.domain)
+        size = size or min(EXACT_ROWS, max(1024, _BATCH // len(self.domain.entries)))
+        parts, done = Shared(reader.parts(size)), Done(reader.total, report)
+
+        def batches() -> Iterator[Batch]:
+            buffer = encoder.empty(size, columnar=reader.columnar)
+            for _, batch in parts:
+                A, rows = buffer[: reader.fill(batch, buffer, encoder)], reader.size(batch)
+                encoder.finish(A)
+                yield Batch(A, rows, batch)
+                done.add(rows)
+
+        def run() -> T:
+            with parts:
+                return work(batches())
+
+        return in_threads(reader, parts, run, threads(self.n_jobs if n_jobs is None else n_jobs))
+
+    def checked(self) -> Unread:
+        """Read all rows, so that bad data are found: the same table, to be read again.
+
+        A stream that can be read only once is kept in memory.
+        """
+        if isinstance(self.reader, StreamSource) and self.reader.once:
+            return replace(self, reader=TableSource(self.reader.table(), (), self.domain)).checked()
+
+        def work(batches: Iterator[Batch]) -> tuple[int, int]:
+            rows = left = 0
+            for batch in batches:
+                rows, left = rows + batch.rows, left + len(batch.A)
+            return rows, left
+
+        with as_progress(_half(self.progress, 0.0)) as report:
+            counts = self.read(work, report=report)
+        rows, left = (sum(part) for part in zip(*counts, strict=True))
+        return replace(self, progress=_half(self.progress, 0.5), rows=rows, left=left)
+
+    def __repr__(self) -> str:
+        return f"Unread({len(self.domain.columns)} columns, confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Rows are confidential and are not pickled.")
+
+
+def _half(progress: bool | Progress, start: float) -> bool | Progress:
+    """One of two readings takes half of the progress that a caller is told; a bar is shown for each."""
+    return (lambda fraction: progress(start + fraction / 2)) if callable(progress) else progress
+
+
+def threads(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` stands for."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None or n_jobs == -1:
+        return cores
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or not 1 <= n_jobs <= MOST_THREADS:
+        raise ParameterError(
+            f"n_jobs must be a whole number of at least 1 and at most {MOST_THREADS:,}, or None for all cores; got "
+            f"{checks.shown(n_jobs)}."
+        )
+    return n_jobs
+
+
+def in_threads(source: Source, parts: Shared, work: Callable[[], T], jobs: int) -> list[T]:
+    """Do the work in so many threads, each drawing from the parts of a source; a failure stops all of them."""
+    with contextlib.closing(source), one_thread(), ThreadPoolExecutor(jobs) as pool:
+        try:
+            futures = [pool.submit(work) for _ in range(jobs)]
+            return [future.result() for future in futures]
+        finally:
+            parts.stop()
+
+
+class Shared:
+    """Parts that threads draw from in turn, a batch at a time; they end for all once one thread stops or fails.
+
+    Each batch comes with its place in the table: which part it is of, and which batch of that part it is.
+    """
+
+    def __init__(self, parts: Iterator[Iterable[Any]]) -> None:
+        self._parts = enumerate(parts)
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Let no thread begin another batch."""
+        self._stopped = True
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        if failure:
+            self.stop()
+
+    def __iter__(self) -> Iterator[tuple[tuple[int, int], Any]]:
+        while (part := self._next()) is not None:
+            for i, batch in enumerate(part[1]):
+                if self._stopped:
+                    return
+                yield (part[0], i), batch
+
+    def _next(self) -> tuple[int, Iterable[Any]] | None:
+        with self._lock:
+            return None if self._stopped else next(self._parts, None)
+
+
+class Done:
+    """Tells the progress callback how large a part of the rows has been read, in whole percents."""
+
+    def __init__(self, total: int | None, progress: Callable[[float], None]) -> None:
+        self._total, self._progress, self._rows = total, progress, 0
+        self._shown = 0.0
+        self._lock = threading.Lock()
+
+    def add(self, rows: int) -> None:
+        """So many rows more have been read."""
+        if not self._total:
+            return
+        with self._lock:
+            self._rows += rows
+            fraction = min(self._rows * 100 // self._total, 99) / 100
+            if fraction > self._shown:
+                self._shown = fraction
+                self._progress(fraction)

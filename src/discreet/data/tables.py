@@ -1,0 +1,263 @@
+"""The door: what people pass as rows, as X or as y is looked at here, once, and becomes one object of ours."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+from sklearn.exceptions import DataConversionWarning
+
+from discreet.core.arrays import Floats
+from discreet.data.sources.arrays import ArraySource, as_cells, as_matrix
+from discreet.data.sources.arrow import StreamSource, TableSource
+from discreet.data.sources.base import Source
+from discreet.data.sources.duckdb import RelationSource, is_relation
+from discreet.data.sources.frames import FrameSource, is_frame, is_series
+from discreet.data.sources.paths import open_files
+from discreet.data.sources.polars import LazySource, is_lazy, is_polars
+from discreet.domain import Domain
+from discreet.errors import DataError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Rows as people pass them, whose kind is known; **confidential**.
+
+    Parameters
+    ----------
+    reader : callable
+        What reads this kind of rows: takes `held` and a domain.
+    held : tuple
+        The rows. Those in memory are a matrix or named columns, and outcomes that came beside them, if any.
+    names : list of str
+        The columns of X, where they are in memory; x0, x1, ... for a matrix.
+    named : bool
+        Whether columns have names of their own.
+    rows : int, optional
+        How many rows of X are in memory.
+
+    Examples
+    --------
+    >>> table = as_table((np.zeros((2, 1)), [1.0, 2.0]))
+    >>> table, table.names, table.named
+    (Table(confidential), ['x0'], False)
+    """
+
+    reader: Callable[..., Source]
+    held: tuple[Any, ...]
+    names: list[str]
+    named: bool = True
+    rows: int | None = None
+
+    def open(self, domain: Domain) -> Source:
+        """A reader of the rows, with its columns checked against the domain before anything is scanned."""
+        return self.reader(*self.held, domain)
+
+    def beside(self, y: Outcomes, names: Sequence[str] | None = None) -> Table:
+        """The same rows of X with their outcomes, under names other than their own where these are given."""
+        if not self.named:
+            return replace(self, held=(self.held[0], y.matrix()))
+        return replace(self, held=(self.held[0], list(zip(names or y.names, y.columns(), strict=True))))
+
+    @property
+    def matrix(self) -> Any:
+        """The matrix of a table whose columns have no names."""
+        return self.held[0]
+
+    def __repr__(self) -> str:
+        return "Table(confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Rows are confidential and are not pickled.")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcomes:
+    """What is passed as y: one column or several; **confidential**.
+
+    Parameters
+    ----------
+    values : array or list
+        Cells in rows and columns, or a list of series, Arrow arrays or lists of cells.
+    names : list of str or None
+        Their names; None for one that has none.
+    """
+
+    values: Any
+    names: list[str | None]
+
+    def columns(self) -> list[Any]:
+        """Each outcome by itself."""
+        return self.values if isinstance(self.values, list) else list(self.values.T)
+
+    def matrix(self) -> np.ndarray[Any, Any]:
+        """The outcomes as numbers, in a column each."""
+        if not isinstance(self.values, list):
+            return as_matrix("y", self.values)
+        columns = [as_matrix("y", column, column=True) for column in self.values]
+        return columns[0] if len(columns) == 1 else np.hstack(columns)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"Outcomes({len(self)}, confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Outcomes are confidential and are not pickled.")
+
+
+# ---------------------------------------------------------------- rows
+
+
+def as_table(source: Any) -> Table:
+    """Rows from anywhere: a path, several, a frame, an Arrow table or stream, a query, an array, or a pair (X, y)."""
+    if isinstance(source, Table):
+        return source
+    if isinstance(source, (str, Path)):
+        return Table(open_files, ([source],), [])
+    if isinstance(source, list) and source and all(isinstance(item, (str, Path)) for item in source):
+        return Table(open_files, (source,), [])
+    if isinstance(source, tuple) and len(source) == 2:
+        X = _in_memory(source[0])
+        y = _outcomes(source[1]) if X.named else Outcomes([source[1]], [None])
+        if len(y) > 1 and None in y.names:
+            raise DataError("y must have one column, or columns with names: give a frame or a table.")
+        return X.beside(y)
+    if isinstance(source, np.ndarray) or _has_columns(source):
+        return _in_memory(source)
+    if is_lazy(source):
+        return Table(LazySource, (source,), [])
+    if is_relation(source):
+        return Table(RelationSource, (source,), [])
+    if hasattr(source, "__arrow_c_stream__"):
+        return Table(StreamSource, (source,), [])
+    raise DataError(
+        f"Cannot read rows from {type(source).__name__}. Give a Parquet or CSV path, a list of paths, a pandas or "
+        "polars frame, an Arrow table or stream, a DuckDB relation, an array, or a pair (X, y)."
+    )
+
+
+def open_source(source: Any, domain: Domain) -> Source:
+    """A reader of rows from anywhere."""
+    return as_table(source).open(domain)
+
+
+def as_features(X: Any) -> Table:
+    """The features: a table, if X is one, or a matrix of numbers."""
+    features = _in_memory(X)
+    if not features.names:
+        raise DataError(
+            "X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required. The number of rows is never shown."
+        )
+    return features
+
+
+def _in_memory(X: Any) -> Table:
+    """Named columns, or a matrix of numbers."""
+    if is_frame(X):
+        names = [str(name) for name in X.columns]
+        columns = {name: X[label] for name, label in zip(names, X.columns, strict=True)}
+        return Table(FrameSource, ((columns, names), ()), names, rows=len(X))
+    if _is_arrow(X):
+        X = _arrow(X)
+        return Table(TableSource, (X, ()), list(X.column_names), rows=X.num_rows)
+    X = as_matrix("X", X)
+    return Table(ArraySource, (X, None), [f"x{i}" for i in range(X.shape[1])], named=False, rows=len(X))
+
+
+def _has_columns(value: Any) -> bool:
+    return is_frame(value) or _is_arrow(value)
+
+
+def _is_arrow(value: Any) -> bool:
+    """Whether a value is an Arrow table in memory, or at once turned into one."""
+    return isinstance(value, (pa.Table, pa.RecordBatch)) or is_polars(value)
+
+
+def _arrow(value: Any) -> pa.Table:
+    """An Arrow table of what `_is_arrow` finds."""
+    if isinstance(value, pa.Table):
+        return value
+    return pa.Table.from_batches([value]) if isinstance(value, pa.RecordBatch) else pa.table(value)
+
+
+# ---------------------------------------------------------------- outcomes
+
+
+def as_outcomes(y: Any, *, several: bool = False) -> Outcomes:
+    """The outcome of every row, or several."""
+    if y is None:
+        raise DataError("The model requires y to be passed, but the target y is None: give the outcome of every row.")
+    found = _outcomes(y)
+    if len(found) < 1 or (len(found) > 1 and not several):
+        raise DataError("y must have one column. For several outcomes use DPLinearRegression or ReuseCov.")
+    if len(found) == 1 and not isinstance(found.values, list):
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Give y.ravel() instead.",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        return Outcomes(found.columns(), found.names)
+    return found
+
+
+def as_numbers(y: Any) -> Floats:
+    """Outcomes to compare predictions with, in a column each."""
+    if y is None:
+        raise DataError("The target y is None: give the outcome of every row.")
+    columns = _arrow(y).columns if _is_arrow(y) else [y if is_frame(y) else _column(y)]
+    numbers = np.hstack([as_matrix("y", column, column=True).astype(float) for column in columns])
+    check_finite("y", numbers)
+    return numbers
+
+
+def check_finite(name: str, matrix: Any) -> None:
+    """Refuse a matrix with missing or infinite values."""
+    if not np.isfinite(matrix).all():
+        raise DataError(f"{name} holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
+
+
+def _outcomes(y: Any) -> Outcomes:
+    """The columns of y with their names."""
+    if isinstance(y, Mapping):
+        return Outcomes(list(y.values()), list(y))
+    if is_series(y):
+        return Outcomes([y], [_name(y.name)])
+    if is_frame(y):
+        return Outcomes([y.iloc[:, i] for i in range(y.shape[1])], _names(list(y.columns)))
+    if _is_arrow(y):
+        table = _arrow(y)
+        return Outcomes(table.columns, _names(table.column_names))
+    column = _column(y)
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        return Outcomes([column], [_name(getattr(y, "name", None))])
+    cells = as_cells("y", y)
+    if cells.ndim == 1:
+        return Outcomes([cells], [None])
+    if cells.ndim != 2:
+        raise DataError("y must have one column, or columns with names: give a frame or a table.")
+    return Outcomes(cells, [None] * cells.shape[1])
+
+
+def _names(labels: list[Any]) -> list[str | None]:
+    return [str(label) for label in labels] if len(labels) > 1 else [_name(label) for label in labels]
+
+
+def _name(name: Any) -> str | None:
+    return None if name is None or name == "" else str(name)
+
+
+def _column(y: Any) -> Any:
+    """A polars series, or another one that offers an Arrow stream, as an Arrow array; others as they are."""
+    if isinstance(y, (pa.Array, pa.ChunkedArray)) or is_series(y) or not hasattr(y, "__arrow_c_stream__"):
+        return y
+    try:
+        return pa.chunked_array(y)
+    except (pa.ArrowException, TypeError, ValueError, OSError):
+        raise DataError("y must be one column of numbers, or of the levels of one category.") from None

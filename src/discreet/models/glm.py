@@ -1,0 +1,157 @@
+"""DPLogisticRegression, DPLinearSVC and DPPoissonRegression: classes and counts by objective perturbation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from discreet.core.arrays import Floats
+from discreet.domain import Domain, Numeric
+from discreet.errors import ParameterError
+from discreet.models.outcome import Label, Outcome
+from discreet.models.perturbed import PerturbedClassifier, PerturbedRegressor
+from discreet.privacy.losses import Logistic, Loss, Poisson, SmoothHinge
+from discreet.results.glm_results import Link
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DPLogisticRegression(PerturbedClassifier):
+    """Logistic regression by objective perturbation, with a proven guarantee.
+
+    theta minimises sum_i log(1 + e^(x_i'theta)) - y_i x_i'theta + penalty + b'theta, b being noise. With three
+    classes or more there is one such problem for each class against the others, and one promise for all of them.
+
+    Parameters
+    ----------
+    {common}
+    {penalties}
+    {classes}
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (5000, 2))
+    >>> y = rng.random(5000) < 1 / (1 + np.exp(-4 * X[:, 0]))
+    >>> model = DPLogisticRegression(epsilon=1, delta=1e-6, bounds_X=(-1, 1), classes=[False, True]).fit(X, y)
+    >>> bool(model.score(X, y) > 0.75), model.certificate_.guarantee.status
+    (True, 'verified')
+    """
+
+    link: ClassVar[Link] = "logit"
+
+    def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
+        return Logistic()
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class; of more than two, each against the others, made to add up to 1."""
+        p = expit(self.decision_function(X))
+        if p.ndim == 1:
+            return np.column_stack([1 - p, p])
+        at_least = np.maximum(p, 1e-300)
+        shares: Floats = at_least / at_least.sum(axis=1, keepdims=True)
+        return shares
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """The logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DPLinearSVC(PerturbedClassifier):
+    """Linear support-vector machine by objective perturbation, with a proven guarantee.
+
+    The hinge max(0, 1 - t eta), t = -1 or 1, has its corner rounded: w log(1 + e^((1 - t eta)/w)), at most w log 2
+    above it.
+
+    Parameters
+    ----------
+    {common}
+    {penalties}
+    {classes}
+    width : float
+        w. The smaller, the nearer to the hinge, and the larger the penalty that privacy needs: in proportion to 1/w.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (5000, 2))
+    >>> model = DPLinearSVC(epsilon=1, delta=1e-6, bounds_X=(-1, 1), classes=[0, 1]).fit(X, (X[:, 0] > 0).astype(int))
+    >>> bool(model.score(X, X[:, 0] > 0) > 0.8)
+    True
+    """
+
+    link: ClassVar[Link] = "sign"
+
+    width: float = 0.5
+
+    def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
+        try:
+            return SmoothHinge(self.width)
+        except TypeError:
+            raise ParameterError("width must be a number above 0.") from None
+
+
+@dataclass(frozen=True)
+class _Count(Outcome):
+    """A count: in its own unit, as the loss needs it."""
+
+    def labels(self, domain: Domain) -> list[Label]:
+        """The counts, clipped to their bounds."""
+        (c, h), column = domain.map(self.column), domain.columns[self.column]
+        assert isinstance(column, Numeric)
+        low, high = column.low, column.high
+        return [lambda y: np.clip(c + h * y, low, high)]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DPPoissonRegression(PerturbedRegressor):
+    """Poisson regression by objective perturbation, with a proven guarantee.
+
+    theta minimises sum_i e^(x_i'theta) - y_i x_i'theta + penalty + b'theta, b being noise. Counts are bounded by the
+    upper bound Y of the outcome, so rates above Y are not modelled: the loss goes on linearly there. The noise is in
+    proportion to Y: choose it no larger than needed.
+
+    Parameters
+    ----------
+    {common}
+    {penalties}
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (20000, 1))
+    >>> y = np.minimum(rng.poisson(np.exp(X[:, 0])), 10)
+    >>> model = DPPoissonRegression(epsilon=1, delta=1e-6, bounds_X=(-1, 1), bounds_y=(0, 10)).fit(X, y)
+    >>> bool(model.predict([[1.0]]) > model.predict([[-1.0]]))
+    True
+    """
+
+    link: ClassVar[Link] = "log"
+
+    def _outcome(self, domain: Domain, target: str) -> Outcome:
+        plain = super()._outcome(domain, target)
+        column = domain.columns[plain.column]
+        if not isinstance(column, Numeric) or column.low < 0:
+            raise ParameterError(f"Counts are at least 0: declare bounds from 0 on for {plain.column!r}.")
+        return _Count(plain.name, plain.column)
+
+    def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
+        column = domain.columns[outcome.column]
+        assert isinstance(column, Numeric)
+        return Poisson(column.high)
+
+    def predict(self, X: Any) -> Floats:
+        """The expected count, at most the upper bound of the outcome; X is not clipped to the bounds."""
+        eta = self._predictor(X)[:, 0]
+        column = self.certificate_.domain.columns[self.results_.target]
+        return np.exp(np.minimum(eta, np.log(column.high))) if isinstance(column, Numeric) else np.exp(eta)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
