@@ -76,7 +76,6 @@ class ObjectivePerturbation(PerturbedRegressor):
         promise = super()._check()
         if self.radius is not None:
             checks.positive("radius", self.radius)
-        self._check_paper()
         if self._paper is not None:
             plain = self.penalty == "l2" and self.alpha is None and self.noise == "gaussian" and not self.adaptive
             if promise.neighbors != "add-remove" or not plain:

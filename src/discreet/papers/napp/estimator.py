@@ -166,6 +166,7 @@ class NAPP(PrivateEstimator):
     # ---------------------------------------------------------------- wiring
 
     def _check(self) -> Guarantee:
+        self._check_paper()
         return self._model()._check()
 
     def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Fit]:
@@ -188,7 +189,6 @@ class NAPP(PrivateEstimator):
     def _model(self) -> NAPPModel:
         """A model of the loss, with what was asked for."""
         checks.choice("loss", self.loss, tuple(MODELS))
-        self._check_paper()
         classifier = self.loss in CLASSIFIERS
         if (self.bounds_y if classifier else self.classes) is not None:
             needed = "classes=, not bounds_y=" if classifier else "bounds_y=, not classes="
