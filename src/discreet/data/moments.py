@@ -106,7 +106,7 @@ class Moments:
             raise ParameterError("These moments have different domains and cannot be added.")
         if other.targets != self.targets:
             raise ParameterError("These moments have different outcomes and cannot be added.")
-        limbs = carry(self._high + other._high, self._low + other._low)
+        limbs = _carry(self._high + other._high, self._low + other._low)
         return Moments(self.domain, *limbs, self.targets)
 
     def integers(self, rows: ArrayLike, columns: ArrayLike) -> Objects:
@@ -271,19 +271,14 @@ def _summed(
     table: Unread, targets: tuple[str, ...], sampler: Sampler | None, column: str | None = None
 ) -> tuple[Moments, Ints]:
     """Read all rows once, in several threads, each with sums of its own."""
-    what = layout(table.domain, targets)
-    alone = table.reader if column is None else table.reader.only(column)
-    own = None if column is None else Encoder(alone.domain)
+    what, tally = layout(table.domain, targets), None if column is None else _Tally(table, column)
 
     def work(batches: Iterator[Batch]) -> tuple[Total, Ints]:
         total, counts = Total(what), np.zeros(BINS, dtype=np.int64)
-        for A, rows, raw in batches:
-            total.add(A, None if sampler is None else sampler.take(rows)[: len(A)])
-            if own is not None:
-                y = own.empty(rows, columnar=alone.columnar)
-                y = y[: alone.fill(raw, y, own)]
-                own.finish(y)
-                counts += np.bincount(bin_of(y[:, 1] / ONE), minlength=BINS)
+        for batch in batches:
+            total.add(batch.A, None if sampler is None else sampler.take(batch.rows)[: len(batch.A)])
+            if tally is not None:
+                counts += np.bincount(bin_of(tally.outcomes(batch) / ONE), minlength=BINS)
         return total, counts
 
     with as_progress(table.progress) as report:
@@ -291,6 +286,24 @@ def _summed(
         report(1.0)
     parts = [Moments(table.domain, *total.limbs(), targets) for total, _ in found]
     return sum(parts[1:], start=parts[0]), sum((counts for _, counts in found), start=np.zeros(BINS, dtype=np.int64))
+
+
+class _Tally:
+    """The encoded outcomes of all rows that have one, those that are dropped for another value too."""
+
+    def __init__(self, table: Unread, column: str) -> None:
+        self._place = table.domain.positions[column][0]
+        self._alone = table.reader.only(column) if table.domain.missing == "drop" else None
+        self._encoder = Encoder(table.domain.select([column])) if self._alone else None
+
+    def outcomes(self, batch: Batch) -> Floats:
+        """Of one batch."""
+        if self._alone is None or self._encoder is None:
+            return batch.A[:, self._place]
+        y = self._encoder.empty(batch.rows, columnar=self._alone.columnar)
+        y = y[: self._alone.fill(batch.raw, y, self._encoder)]
+        self._encoder.finish(y)
+        return y[:, 1]
 
 
 class Sampler(Protocol):
@@ -397,12 +410,12 @@ class Total:
     def _limbs(self) -> tuple[Ints, Ints]:
         self._high += self._recent >> LIMB
         self._low += self._recent & ((1 << LIMB) - 1)
-        self._high, self._low = carry(self._high, self._low)
+        self._high, self._low = _carry(self._high, self._low)
         self._recent[:] = 0
         self._pending = 0
         return self._high, self._low
 
 
-def carry(high: Ints, low: Ints) -> tuple[Ints, Ints]:
+def _carry(high: Ints, low: Ints) -> tuple[Ints, Ints]:
     """The same sum with a low limb of 32 bits."""
     return high + (low >> LIMB), low & ((1 << LIMB) - 1)

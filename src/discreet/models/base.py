@@ -35,7 +35,7 @@ from discreet.errors import DataError, DomainError, ParameterError, printable
 from discreet.gate.session import Session, promised
 from discreet.privacy.guarantee import Guarantee
 
-GOOD_SCORE = 100.0
+_GOOD_SCORE = 100.0
 """The epsilon from which every method has R^2 > 0.5 on scikit-learn's 200 rows of 10 features, in tight bounds."""
 
 
@@ -64,7 +64,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _poor_score(self) -> bool:
         epsilon = self.get_params(deep=False).get("epsilon")
-        return not (checks.is_real(epsilon) and epsilon >= GOOD_SCORE)
+        return not (checks.is_real(epsilon) and epsilon >= _GOOD_SCORE)
 
     def _html_repr(self) -> str:
         """Scikit-learn's page, which lists the names of the coefficients as they are."""
@@ -200,7 +200,7 @@ class Asked:
         return self.targets[0]
 
 
-PARAMETERS = """epsilon, delta : float
+_PARAMETERS = """epsilon, delta : float
         The promise. `epsilon` is required; `delta` is required, or 1/rows^2 when `rows` is given.
     domain : Domain, optional
         Public bounds and levels of the columns, for frames; or give
@@ -238,7 +238,7 @@ class PrivateEstimator(Estimator, ABC):
     facts: ClassVar[tuple[str, ...]] = ("bounds_X", "bounds_y")
     """Parameters that describe arrays, in place of a domain."""
 
-    words: ClassVar[dict[str, str]] = {"parameters": PARAMETERS}
+    words: ClassVar[dict[str, str]] = {"parameters": _PARAMETERS}
     """What stands in docstrings for words in braces, of this class and those below."""
 
     epsilon: float | None = None

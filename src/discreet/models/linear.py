@@ -27,7 +27,7 @@ from discreet.results.private_moments import PrivateMoments
 SHARES = {"counts": 0.06, "gram": 0.40, "cross": 0.50, "squares": 0.04}
 """How mu^2 is split."""
 
-LOOSE = 0.01
+_LOOSE = 0.01
 """Bounds are far too wide where the outcome's mean square is below this share of the largest possible."""
 
 
@@ -135,7 +135,7 @@ class DPLinearRegression(MomentsRegressor):
         ]
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Floats:
-        if e.yy is not None and e.s_yy is not None and e.yy + 2 * e.s_yy < LOOSE * e.n:
+        if e.yy is not None and e.s_yy is not None and e.yy + 2 * e.s_yy < _LOOSE * e.n:
             warnings.warn(
                 f"The released y'y says that {e.target!r} fills less than a tenth of its bounds: most of the noise is "
                 "for room that is not needed. Give tighter bounds, or let them be narrowed (narrow=True).",

@@ -15,10 +15,10 @@ from discreet.models.outcome import Label
 from discreet.privacy.events.objective import Calibration, ObjectiveEvent
 from discreet.released.solve.newton import Penalty
 
-SECOND = (0.7, 0.5)
+_SECOND = (0.7, 0.5)
 """Of epsilon and of delta: what the second stage of the adaptive method is held to, declared beforehand."""
 
-LARGEST_WEIGHT = 1e3
+_LARGEST_WEIGHT = 1e3
 
 
 @dataclass(frozen=True)
@@ -105,20 +105,20 @@ class TwoStages:
         second = cls._second(calibration, count)
         least = wish.modulus(second, 1) / 2 if wish.alpha is None else wish.modulus(second, 1)
         reserved = [second.stage(least)] * count
-        modulus = public_modulus(replace(calibration, epsilon=calibration.epsilon * (1 - SECOND[0])), count)
+        modulus = public_modulus(replace(calibration, epsilon=calibration.epsilon * (1 - _SECOND[0])), count)
         event = calibration.calibrate(modulus, count, reserved)
         ridge = Wish("l2", None, 0.0).penalty(calibration, modulus, event.scale)
         return cls(calibration, wish, labels, reserved, [Task(label, ridge, event) for label in labels])
 
     @staticmethod
     def _second(calibration: Calibration, count: int) -> Calibration:
-        epsilon, delta = calibration.epsilon * SECOND[0] / count, calibration.delta * SECOND[1] / count
+        epsilon, delta = calibration.epsilon * _SECOND[0] / count, calibration.delta * _SECOND[1] / count
         return replace(calibration, epsilon=epsilon, delta=delta)
 
     @staticmethod
     def weights(pilot: Floats) -> Floats:
         """max(1, 1/|pilot_j|), at most 1,000."""
-        return np.clip(1 / np.maximum(np.abs(pilot), 1 / LARGEST_WEIGHT), 1.0, LARGEST_WEIGHT)
+        return np.clip(1 / np.maximum(np.abs(pilot), 1 / _LARGEST_WEIGHT), 1.0, _LARGEST_WEIGHT)
 
     def stages(self) -> Stages:
         """The pilot, and the second stage given the pilot."""
@@ -133,7 +133,7 @@ class TwoStages:
     def _task(self, second: Calibration, least: float, label: Label, pilot: Floats) -> Task:
         weights = self.weights(pilot)
         slopes = np.array(second.design) != CONSTANT
-        weights = np.where(slopes, weights, weights[slopes].min(initial=LARGEST_WEIGHT) if slopes.any() else 1.0)
+        weights = np.where(slopes, weights, weights[slopes].min(initial=_LARGEST_WEIGHT) if slopes.any() else 1.0)
         event = second.stage(least * float(weights.min()))
         plain = self.wish.penalty(second, least, event.scale)
         return Task(label, Penalty(plain.quadratic * weights, plain.l1 * weights), event)
