@@ -64,7 +64,8 @@ if __name__ == "__main__":
 def test_a_killed_study_goes_on_where_it_was(tmp_path):
     script, log = tmp_path / "slow.py", tmp_path / "log.jsonl"
     script.write_text(SLOW)
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    source = str(Path(__file__).parents[1])
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
     process = subprocess.Popen([sys.executable, script, log], env=environment, start_new_session=True)
     for _ in range(200):
         time.sleep(0.1)
