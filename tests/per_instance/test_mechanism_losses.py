@@ -68,7 +68,7 @@ def test_ops_against_draws_of_the_posterior(inside, d, epsilon):
     rows = fit.without(X, y) if inside else fit.adding(row[0][None], np.array([row[1]]))
     i = 4 if inside else 0
     found = [ways(epsilon, rows.leverage[i], rows.residual[i], gamma) for ways in (ops.delta, ops.delta_with)]
-    assert found[0] >= found[1]
+    assert found[0] >= found[1] * (1 - 1e-9)
     tables = both_tables(X, y, 0.8, i, row)
     check(found, tables, lambda H: np.linalg.cholesky(H).T * math.sqrt(gamma), epsilon, 1)
 

@@ -77,7 +77,7 @@ def listed(events: Sequence[Event]) -> str:
 
     Examples
     --------
-    >>> from discreet.privacy.events import Block
+    >>> from discreet.privacy.events.gaussian import Block
     >>> listed([GaussianEvent(0.1, (Block("gram", ("x",), (), 1.0), Block("cross", ("x",), ("y",), 1.0)))])
     'gram, cross'
     """
