@@ -34,7 +34,7 @@ LINEAR = {
     "ConstSSP": [{"rows": 800}],
     "SSP": [{}, {"published": "wang2018"}],
     "ObjectivePerturbation": [{}, {"published": "wang2018"}],
-    "AdaOPS": [{"rows": 800}, {"published": "wang2018"}, {"published": "wang2017", "variant": "kappa"}],
+    "AdaOPS": [{"rows": 800}, {"published": "wang2018"}, {"published": "wang2017", "variant": "kappa", "rows": 800}],
     "OPS": [{"rows": 800}, {"published": "wang2018", "rows": 800}, {"calibration": "pure", "delta": None, "rows": 800}],
     "OutputPerturbation": [{"rows": 800}],
     "NoisyGradientDescent": [{"rows": 800}],
