@@ -168,11 +168,9 @@ def release_counted(
 def calibrate(wants: Sequence[Want], domain: Domain, neighbors: Neighbors, mu: float) -> list[Block]:
     """The least noise that costs mu, with mu^2 split by the shares."""
     total = math.fsum(want.share for want in wants)
-    blocks = []
-    for want in wants:
-        unit = Block(want.statistic, want.rows, want.columns, 1.0)
-        change = sensitivity.sensitivity(unit, domain, neighbors)
-        blocks.append(replace(unit, sd=change / (mu * math.sqrt(want.share / total))))
+    units = [Block(want.statistic, want.rows, want.columns, 1.0) for want in wants]
+    changes = zip(wants, units, sensitivity.sensitivities(units, domain, neighbors), strict=True)
+    blocks = [replace(unit, sd=change / (mu * math.sqrt(want.share / total))) for want, unit, change in changes]
     excess = up(sensitivity.mu(blocks, domain, neighbors) / mu)
     return [replace(block, sd=block.sd * excess) for block in blocks]
 
