@@ -17,7 +17,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.domain import derived
-from discreet.domain.domain import every_level, lift
+from discreet.domain.domain import Domain, every_level, lift
 from discreet.errors import NotReleasedError, ParameterError
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def normal_equations(
         raise ParameterError("A model needs at least one feature, or an intercept.")
     design, y = [domain.entries[i].name for i in places], [entry.name for entry in outcomes]
     gram, cross = released.find("gram", design), released.find("cross", design, y)
-    z, L = coordinates(released, names, design, [gram, cross])
+    z, L = coordinates(domain, names, design, [gram, cross])
     known = domain.exclusive(domain.indices(z))
     ZZ, ZY, (squares, s_yy), n = gram.pick(z, z), cross.pick(z, y), released.squares(y), released.rows()
     diagonal, upper = gram.sds
@@ -178,13 +178,13 @@ def normal_equations(
 
 
 def coordinates(
-    released: ReleasedMoments, features: Sequence[str], design: Sequence[str], tables: Sequence[Table]
+    domain: Domain, features: Sequence[str], design: Sequence[str], tables: Sequence[Table]
 ) -> tuple[list[str], Floats | None]:
     """The coordinates z that tell of the regressors x and that all tables hold, and L with z = L x; None if z is x."""
-    full = every_level(released.domain, features, design)
+    full = every_level(domain, features, design)
     more = [name for name in full if name not in set(design) and all(table.holds([name]) for table in tables)]
     z = [*design, *more]
-    return z, lift(released.domain, z, design) if more else None
+    return z, lift(domain, z, design) if more else None
 
 
 def fitted(L: Floats | None, Z: Floats) -> Floats:

@@ -223,16 +223,15 @@ class ReleasedMoments:
 
     @cached_property
     def _tables(self) -> tuple[Table, ...]:
-        scaled = zip(self.arrays.items(), self._scales, strict=True)
-        return tuple([Table(block, array, self._sds(block, scale)) for (block, array), scale in scaled])
+        sds = [block.sds for block in self.blocks]
+        scaled = zip(self.arrays.items(), sds, self._scales, strict=True)
+        return tuple([Table(*held, own if scale == 1 else self._sds(held[0], scale)) for held, own, scale in scaled])
 
     def _sds(self, block: Block, scale: float) -> tuple[float, ...]:
-        """Noise sds of a block that stands for all rows.
+        """Noise sds of a block of a sample, scaled to stand for all rows.
 
         A sample of the rows adds its own error to X'X (docs 9.3), at most this much on average over the entries.
         """
-        if scale == 1:
-            return block.sds
         d = len(block.rows)
         error = self.domain.norms[block.rows] * math.sqrt((scale - 1) * self.rows() / (d * (d + 1)))
         diagonal, upper = (scale * sd for sd in block.sds)
