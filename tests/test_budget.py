@@ -54,7 +54,7 @@ def test_releases_compose_exactly():
 
 def test_noise_is_not_drawn_for_a_release_that_does_not_fit(monkeypatch):
     with Budget(0.1, 1e-6) as budget:
-        monkeypatch.setattr("discreet.gate.moments.add_rounded_normal", lambda *a: pytest.fail("noise was drawn"))
+        monkeypatch.setattr("discreet.gate.moments.add_normal_on_grid", lambda *a: pytest.fail("noise was drawn"))
         for cls in (AdaSSP, DPLinearRegression):
             with pytest.raises(BudgetError):
                 model(0.5, cls).fit(X, Y)

@@ -121,9 +121,7 @@ def tally(design, n, epsilon, simulations):
     for i in range(simulations):
         rng = np.random.default_rng([77, n, i])
         table = coverage.Table(*people.sample(n, rng), people.domain)
-        released = release(
-            table.moments(None, table.domain), epsilon=epsilon, delta=1e-6, targets=["y"], random_state=rng
-        )
+        released = release(table.moments(table.domain), epsilon=epsilon, delta=1e-6, targets=["y"], random_state=rng)
         results = released.fit("y", model="ols")
         found.add(people, released, results, coverage.without_noise(table), people.sample(20, rng))
     return found
@@ -158,16 +156,16 @@ def lucky(limit, draws=9000):
     people = population("correlated", 3)
     X, y = people.sample(1000, np.random.default_rng(11))
     table = coverage.Table(X, y, people.domain)
-    released = release(table.moments(None, table.domain), epsilon=3, delta=1e-6, targets=["y"], random_state=0)
+    released = release(table.moments(table.domain), epsilon=3, delta=1e-6, targets=["y"], random_state=0)
     e, rng = released.equations("y"), np.random.default_rng(12)
-    gram = table.moments(None, table.domain).floats(list(range(5)))
+    gram = table.moments(table.domain).floats(list(range(5)))
     A, v, yy = gram[:4, :4], gram[:4, 4], gram[4, 4]
     for _ in range(draws):
         N = rng.normal(0, e.s_xx, (4, 4))
         V, squares = (v + rng.normal(0, e.s_xy, 4))[:, None], np.array([yy + rng.normal(0, e.s_yy)])
         drawn = replace(e, S=A + (N + N.T) / 2, V=V, squares=squares, n=1000.0)
         if debiased(drawn).noise <= limit:
-            yield inference.infer(released, drawn)
+            yield inference.infer(released, drawn, user_units(released, drawn, unclip=False))
     units = user_units(released, e, unclip=False)
     coef, intercept = units.params(np.linalg.solve(A, v))
     yield np.concatenate([[intercept], coef])
@@ -198,7 +196,7 @@ def zeros(people, n, noise, draws):
     for i in range(draws):
         rng = np.random.default_rng([78, i])
         table = coverage.Table(*people.sample(n, rng), people.domain)
-        moments = table.moments(None, table.domain)
+        moments = table.moments(table.domain)
         results = release(moments, **noise, targets=["y"], random_state=rng).fit("y", model="ols")
         found = results.inference
         plain = replace(results, inference=replace(found, W=0 * found.W))

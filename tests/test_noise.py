@@ -17,7 +17,7 @@ from discreet.errors import ParameterError
 from discreet.gate import noise
 from discreet.gate.entropy import NO_NOISE, Entropy, OSEntropy, SeededEntropy, entropy
 from discreet.gate.noise import NDTRI_ABSOLUTE, NDTRI_RELATIVE, add_rounded_normal, rounded_normal
-from discreet.released.grid import grid_exponent
+from discreet.privacy.events.gaussian import grid_exponent
 
 TOP = 2**63
 FULL = 2**64 - 1

@@ -160,7 +160,7 @@ def averaged(cell: study.Cell) -> study.Rows:
         released = model.fit_moments(Moments.from_source(table, PEOPLE, n_jobs=1), "y", NAMES).release_
         e = released.equations("y", NAMES)
         gram = released.find("gram", e.names)
-        z, L = coordinates(released, NAMES, e.names, [gram])
+        z, L = coordinates(released.domain, NAMES, e.names, [gram])
         Z = np.where(PEOPLE.exclusive(PEOPLE.indices(z)), 0.0, gram.pick(z, z))
         for j in [j for j, name in enumerate(z) if "[" in name]:
             Z[0, j] = Z[j, 0] = Z[j, j] = (2 * Z[0, j] + Z[j, j]) / 3

@@ -17,15 +17,17 @@ from discreet.data.moments import Histogram, Moments, outcome_names
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.errors import DataError, ParameterError
 from discreet.gate.entropy import Entropy
-from discreet.gate.noise import add_rounded_normal
+from discreet.gate.noise import add_normal_on_grid
 from discreet.gate.session import Session, check_rows, promised
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
 from discreet.privacy.split import Sizes, shares_of
-from discreet.released.grid import GridValues, grid_exponent
+from discreet.released.moments import GridValues
 from discreet.results.private_moments import PrivateMoments
 
 Integers = NDArray[Any]
+Noise = list[tuple[float, int]]
+"""Sd and exponent of the grid of each part of a block, in lattice units."""
 DEFAULT_SHARES = {"gram": 0.4, "cross": 0.55, "squares": 0.05}
 """How mu^2 is split between X'X, X'y and y'y when one outcome is named."""
 
@@ -101,11 +103,11 @@ def release_blocks(moments: Moments, blocks: Sequence[Block], session: Session) 
     """Release moments with noise of the given sds."""
     event = GaussianEvent(sensitivity.mu(blocks, moments.domain, session.promise.neighbors), tuple(blocks))
     certificate = session.certify(moments.domain, event)
-    check_sds(blocks)
+    noise = block_noise(blocks)
     check_rows(moments.count)
     exact = exact_blocks(moments, blocks)
     entropy = session.charge(mu=event.mu, epsilon=certificate.epsilon)
-    return PrivateMoments(certificate, noisy_blocks(exact, blocks, entropy))
+    return PrivateMoments(certificate, noisy_blocks(exact, noise, entropy))
 
 
 @dataclass(frozen=True)
@@ -149,40 +151,36 @@ def release_counted(
     )
     first = GaussianEvent(sensitivity.mu([block], declared, neighbors), (block,))
     left = down(math.sqrt((session.mu - first.mu) * (session.mu + first.mu)))
-    check_sds([block, *calibrate(wants, declared, neighbors, left)])
+    noise, *_ = block_noise([block, *calibrate(wants, declared, neighbors, left)])
     check_rows(histogram.integers().sum())
     check_rows(moments.count)
     exact = histogram.integers() * (1 << (2 * LATTICE_BITS))
     entropy = session.charge(mu=session.mu)
-    (values,) = noisy_blocks([[exact]], [block], entropy)
+    (values,) = noisy_blocks([[exact]], [noise], entropy)
     moments = narrowed(Counts(first, *values))
     blocks = calibrate(wants, moments.domain, neighbors, left)
     second = GaussianEvent(sensitivity.mu(blocks, moments.domain, neighbors), tuple(blocks))
     bounds = None if declared == moments.domain else declared
     certificate = session.certify(moments.domain, first, second, declared=bounds)
-    check_sds(blocks)
+    noises = block_noise(blocks)
     check_rows(moments.count)
-    return PrivateMoments(certificate, (values, *noisy_blocks(exact_blocks(moments, blocks), blocks, entropy)))
+    return PrivateMoments(certificate, (values, *noisy_blocks(exact_blocks(moments, blocks), noises, entropy)))
 
 
 def calibrate(wants: Sequence[Want], domain: Domain, neighbors: Neighbors, mu: float) -> list[Block]:
     """The least noise that costs mu, with mu^2 split by the shares."""
     total = math.fsum(want.share for want in wants)
-    blocks = []
-    for want in wants:
-        unit = Block(want.statistic, want.rows, want.columns, 1.0)
-        change = sensitivity.sensitivity(unit, domain, neighbors)
-        blocks.append(replace(unit, sd=change / (mu * math.sqrt(want.share / total))))
+    units = [Block(want.statistic, want.rows, want.columns, 1.0) for want in wants]
+    changes = zip(wants, units, sensitivity.sensitivities(units, domain, neighbors), strict=True)
+    blocks = [replace(unit, sd=change / (mu * math.sqrt(want.share / total))) for want, unit, change in changes]
     excess = up(sensitivity.mu(blocks, domain, neighbors) / mu)
     return [replace(block, sd=block.sd * excess) for block in blocks]
 
 
-def check_sds(blocks: Sequence[Block]) -> None:
-    """Refuse noise that is too small or too large to be added exactly."""
+def block_noise(blocks: Sequence[Block]) -> list[Noise]:
+    """The noise of the parts of blocks; refuses what is too small or too large to be added exactly."""
     try:
-        for block in blocks:
-            for sd in _sds(block):
-                grid_exponent(sd)
+        return [block.noise for block in blocks]
     except ParameterError:
         raise ParameterError(
             "This promise needs noise that cannot be added exactly: its sd must lie between 2^-10 and 2^42 in units "
@@ -192,32 +190,26 @@ def check_sds(blocks: Sequence[Block]) -> None:
 
 def exact_blocks(moments: Moments, blocks: Sequence[Block]) -> list[list[Integers]]:
     """The exact statistics that blocks are about."""
-    return [_exact(moments, block) for block in blocks]
+    places = [np.array(moments.domain.indices(block.rows + block.columns), dtype=int) for block in blocks]
+    return [_exact(moments, block, at) for block, at in zip(blocks, places, strict=True)]
 
 
 def noisy_blocks(
-    exact: Sequence[list[Integers]], blocks: Sequence[Block], entropy: Entropy
+    exact: Sequence[list[Integers]], noise: Sequence[Noise], entropy: Entropy
 ) -> tuple[tuple[GridValues, ...], ...]:
-    """Exact statistics with the noise of their blocks."""
+    """Exact statistics with their `block_noise`."""
     return tuple(
-        tuple(_noisy(part, sd, entropy) for part, sd in zip(parts, _sds(block), strict=True))
-        for block, parts in zip(blocks, exact, strict=True)
+        tuple(
+            GridValues(m, tuple(add_normal_on_grid(part, sd, m, entropy).tolist()))
+            for part, (sd, m) in zip(parts, own, strict=True)
+        )
+        for parts, own in zip(exact, noise, strict=True)
     )
 
 
-def _noisy(part: Integers, sd: float, entropy: Entropy) -> GridValues:
-    integers, exponent = add_rounded_normal(part, sd, entropy)
-    return GridValues(exponent, tuple(integers.tolist()))
-
-
-def _sds(block: Block) -> list[float]:
-    """Noise sds in lattice units, in the order of `_exact`."""
-    return [math.ldexp(sd, 2 * LATTICE_BITS) for sd in block.sds]
-
-
-def _exact(moments: Moments, block: Block) -> list[Integers]:
+def _exact(moments: Moments, block: Block, places: NDArray[np.int_]) -> list[Integers]:
     """The exact statistic as integers: diagonal and upper triangle of a Gram matrix, all values of another."""
-    X, Y = (np.array(moments.domain.indices(names), dtype=int) for names in (block.rows, block.columns))
+    X, Y = np.split(places, [len(block.rows)])
     if block.statistic == "gram":
         i, j = np.triu_indices(len(X), k=1)
         return [moments.integers(X, X), moments.integers(X[i], X[j])]

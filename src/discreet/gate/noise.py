@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from discreet.errors import ParameterError
 from discreet.gate.entropy import GUARD, NO_NOISE, Entropy, Uniform, Words, precise
-from discreet.released.grid import grid_exponent
+from discreet.privacy.events.gaussian import grid_exponent
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -115,13 +115,18 @@ def add_rounded_normal(x: ArrayLike, sd: float, source: Entropy) -> tuple[NDArra
     array([1, -1], dtype=object)
     """
     m = grid_exponent(sd)
+    return add_normal_on_grid(x, sd, m, source), m
+
+
+def add_normal_on_grid(x: ArrayLike, sd: float, m: int, source: Entropy) -> NDArray[Any]:
+    """The integers q of `add_rounded_normal`, where the `grid_exponent` m of the sd is known."""
     exact = np.asarray(x)
     wide = exact.dtype != np.int64
     flat = exact.astype(object).reshape(-1) if wide else exact.reshape(-1)
     offset = (flat & (2**m - 1)).astype(np.float64) * 2.0**-m
     noise = rounded_normal(offset, math.ldexp(sd, -m), source)
     q: NDArray[Any] = (flat >> m) + (noise.astype(object) if wide else noise)
-    return q.reshape(exact.shape), m
+    return q.reshape(exact.shape)
 
 
 def normals(size: int, source: Entropy) -> FloatArray:

@@ -18,7 +18,7 @@ from discreet.data.reading import Unread
 from discreet.domain import Domain
 from discreet.errors import DataError
 from discreet.gate.entropy import Entropy
-from discreet.gate.moments import Want, calibrate, check_sds, exact_blocks, noisy_blocks
+from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, noisy_blocks
 from discreet.gate.session import Session, check_rows
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
@@ -99,7 +99,7 @@ def release_events(moments: Moments | Sampled, events: tuple[Event, ...], sessio
     neighbors = session.promise.neighbors
     certificate = session.certify(moments.domain, *events)
     blocks = certificate.blocks
-    check_sds(blocks)
+    noise = block_noise(blocks)
     mu = None if any(event.law is not None for event in events) else gdp.compose(event.mu for event in events)
     public = [block for event in events if isinstance(event, PublicOutcomesEvent) for block in event.blocks]
     columns = {moments.domain.entries[i].column for block in public for i in moments.domain.indices(block.columns)}
@@ -112,7 +112,7 @@ def release_events(moments: Moments | Sampled, events: tuple[Event, ...], sessio
         check_rows(moments.count)
         exact = exact_blocks(moments, blocks)
         entropy = session.charge(*cost)
-    return PrivateMoments(certificate, noisy_blocks(exact, blocks, entropy))
+    return PrivateMoments(certificate, noisy_blocks(exact, noise, entropy))
 
 
 def calibrated(domain: Domain, want: OutcomesWant, promise: Guarantee, rate: float | None) -> tuple[Event, ...]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import FEW, up
 from discreet.domain import Categorical, Domain, Numeric
@@ -28,29 +30,40 @@ def sensitivity(block: Block, domain: Domain, neighbors: Neighbors = "add-remove
     >>> round(sensitivity(block, domain), 6), round(sensitivity(block, domain, "replace-one"), 6)
     (2.0, 2.828427)
     """
+    (change,) = sensitivities([block], domain, neighbors)
+    return change
+
+
+def sensitivities(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> list[float]:
+    """The sensitivity of each block."""
+    changes: list[float] = up(np.array([_change(block, domain, neighbors) for block in blocks]), FEW).tolist()
+    return changes
+
+
+def _change(block: Block, domain: Domain, neighbors: Neighbors) -> float:
+    """The sensitivity of a block, before it is rounded up."""
     R2, T2 = _norm_squared(block.rows, domain), _norm_squared(block.columns, domain)
     replace = neighbors == "replace-one"
     if block.statistic == "gram" and block.layout == "weighted":
         r = _least_overlap(block.rows, domain)
-        change = math.sqrt(2 * (R2 - r) * (R2 + r)) if replace else R2
-    elif block.statistic == "gram":
-        change = math.sqrt((R2**2 + R2) / 2) * (math.sqrt(2) if replace else 1)
-    elif block.statistic == "cross":
-        change = math.sqrt(R2 * T2) * (2 if replace else 1)
-    elif block.statistic == "squares":
-        change = math.sqrt(min(len(block.columns), 2 * T2) if replace else T2)
-    elif block.statistic == "counts":
-        change = math.sqrt(2) if replace else 1.0
-    else:
-        change = R2 * (1 + 2 * eigenvalue_error(len(block.rows)))
-    return up(change, FEW)
+        return math.sqrt(2 * (R2 - r) * (R2 + r)) if replace else R2
+    if block.statistic == "gram":
+        return math.sqrt((R2**2 + R2) / 2) * (math.sqrt(2) if replace else 1)
+    if block.statistic == "cross":
+        return math.sqrt(R2 * T2) * (2 if replace else 1)
+    if block.statistic == "squares":
+        return math.sqrt(min(len(block.columns), 2 * T2) if replace else T2)
+    if block.statistic == "counts":
+        return math.sqrt(2) if replace else 1.0
+    return R2 * (1 + 2 * eigenvalue_error(len(block.rows)))
 
 
 def costs(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> list[tuple[tuple[Block, ...], float]]:
     """What each block adds to mu^2; X'X and X'Y on the same X share one figure for replace-one neighbours."""
-    alone = [((block,), (sensitivity(block, domain, neighbors) / block.sd) ** 2) for block in blocks]
+    changes = zip(blocks, sensitivities(blocks, domain, neighbors), strict=True)
+    alone: list[tuple[tuple[Block, ...], float]] = [((block,), (change / block.sd) ** 2) for block, change in changes]
     if neighbors == "add-remove":
-        return alone  # type: ignore[return-value]
+        return alone
     joined = pairs(blocks)
     paired = {i for pair in joined for i in pair}
     together = [((blocks[i], blocks[j]), _joint(blocks[i], blocks[j], domain)) for i, j in joined]

@@ -17,12 +17,11 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.domain import derived
-from discreet.domain.domain import every_level, lift
+from discreet.domain.domain import Domain, every_level, lift
 from discreet.errors import NotReleasedError, ParameterError
-from discreet.released.grid import Table
 
 if TYPE_CHECKING:
-    from discreet.released.moments import ReleasedMoments
+    from discreet.released.moments import ReleasedMoments, Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,42 +157,34 @@ def normal_equations(
         raise ParameterError("A model needs at least one feature, or an intercept.")
     design, y = [domain.entries[i].name for i in places], [entry.name for entry in outcomes]
     gram, cross = released.find("gram", design), released.find("cross", design, y)
-    z, L = coordinates(released, names, design, [gram, cross])
+    z, L = coordinates(domain, names, design, [gram, cross])
     known = domain.exclusive(domain.indices(z))
+    ZZ, ZY, (squares, s_yy), n = gram.pick(z, z), cross.pick(z, y), released.squares(y), released.rows()
     diagonal, upper = gram.sds
-    S = fitted(L, fitted(L, np.where(known, 0.0, gram.pick(z, z))).T)
-    squares, s_yy = _squares(released, y)
+    S = fitted(L, fitted(L, np.where(known, 0.0, ZZ)).T)
     return NormalEquations(
         names=tuple(design),
         targets=tuple(y),
         S=(S + S.T) / 2,
-        V=fitted(L, cross.pick(z, y)),
+        V=fitted(L, ZY),
         squares=squares,
         s_xx=diagonal,
         s_V=np.full(len(y), cross.sds[-1]),
         s_yy=s_yy,
-        n=released.rows(),
+        n=n,
         variances=np.where(known, 0.0, np.where(np.eye(len(z)), diagonal**2, upper**2)),
         L=L,
     )
 
 
-def _squares(released: ReleasedMoments, outcomes: Sequence[str]) -> tuple[Floats | None, float | None]:
-    """Y'y of each outcome and the sd of its noise; None where one of them was not released."""
-    tables = [(name, table) for name in outcomes if (table := released.find_square(name)) is not None]
-    if len(tables) < len(outcomes):
-        return None, None
-    return np.array([table.pick([name], [name])[0, 0] for name, table in tables]), tables[0][1].sds[0]
-
-
 def coordinates(
-    released: ReleasedMoments, features: Sequence[str], design: Sequence[str], tables: Sequence[Table]
+    domain: Domain, features: Sequence[str], design: Sequence[str], tables: Sequence[Table]
 ) -> tuple[list[str], Floats | None]:
     """The coordinates z that tell of the regressors x and that all tables hold, and L with z = L x; None if z is x."""
-    full = every_level(released.domain, features, design)
+    full = every_level(domain, features, design)
     more = [name for name in full if name not in set(design) and all(table.holds([name]) for table in tables)]
     z = [*design, *more]
-    return z, lift(released.domain, z, design) if more else None
+    return z, lift(domain, z, design) if more else None
 
 
 def fitted(L: Floats | None, Z: Floats) -> Floats:

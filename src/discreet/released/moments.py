@@ -1,4 +1,4 @@
-"""Released moments: noisy sums with their certificate, saved and loaded, and the equations that they give."""
+"""Released moments: noisy sums on grids of integers with their certificate, saved and loaded, and found by name."""
 
 from __future__ import annotations
 
@@ -14,13 +14,81 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.core.files import digest, load_document, write_document
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric, derived
-from discreet.errors import NotReleasedError
+from discreet.errors import FileFormatError, NotReleasedError
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.gaussian import Block
+from discreet.privacy.events.gaussian import BINS, Block
 from discreet.privacy.events.kinds import BlockEvent
 from discreet.released.equations import NormalEquations, normal_equations
-from discreet.released.grid import GridValues, Table, grid_exponent, statistic
 from discreet.released.solve.outcome import Unclip, unclip
+
+
+@dataclass(frozen=True)
+class GridValues:
+    """Integers q that stand for the values q 2^exponent, in units of 2^-40."""
+
+    exponent: int
+    integers: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {"exponent": self.exponent, "integers": [str(q) for q in self.integers]}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> GridValues:
+        """Rebuild from `to_dict`."""
+        exponent, texts = facts["exponent"], facts["integers"]
+        if type(exponent) is not int or not all(isinstance(text, str) for text in texts):
+            raise FileFormatError("Released values are not integers on a grid.")
+        return cls(exponent, tuple(map(int, texts)))
+
+    def floats(self) -> Floats:
+        """The values in units of the mapped columns."""
+        with np.errstate(over="ignore"):
+            values: Floats = np.ldexp(np.array(self.integers, dtype=float), self.exponent - 2 * LATTICE_BITS)
+        if not np.isfinite(values).all():
+            raise OverflowError("released integers are too large")
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The values of a released block, found by name.
+
+    Parameters
+    ----------
+    block : Block
+        What was released.
+    array : array
+        Its values, for all rows of the table.
+    sds : tuple of float
+        Noise sds: of the diagonal of a Gram matrix and off it; of all values of another statistic.
+    """
+
+    block: Block
+    array: Floats
+    sds: tuple[float, ...]
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """Places of the rows."""
+        return {name: i for i, name in enumerate(self.block.rows)}
+
+    @cached_property
+    def columns(self) -> dict[str, int]:
+        """Places of the columns."""
+        return {name: i for i, name in enumerate(self.block.columns)}
+
+    def holds(self, rows: Sequence[str], columns: Sequence[str] = ()) -> bool:
+        """Whether some products are among the values."""
+        return all(name in self.rows for name in rows) and all(name in self.columns for name in columns)
+
+    def pick(self, rows: Sequence[str], columns: Sequence[str]) -> Floats:
+        """The products of some coordinates."""
+        if self.block.statistic == "squares":
+            return self.array[[self.columns[name] for name in rows]][:, None]
+        column = self.columns if self.block.statistic == "cross" else self.rows
+        picked: Floats = self.array[np.ix_([self.rows[name] for name in rows], [column[name] for name in columns])]
+        return picked
 
 
 @dataclass(frozen=True)
@@ -52,7 +120,7 @@ class ReleasedMoments:
     def arrays(self) -> dict[Block, Floats]:
         """The released statistics in units of the mapped columns."""
         values = zip(self.blocks, self.values, self._scales, strict=True)
-        return {block: scale * statistic(block, parts) for block, parts, scale in values}
+        return {block: scale * _statistic(block, parts) for block, parts, scale in values}
 
     def value(self, statistic: str) -> Floats:
         """The released values of one kind of statistic."""
@@ -150,16 +218,24 @@ class ReleasedMoments:
     def _check_grids(self) -> None:
         """Refuse values on another grid than that of the stated noise."""
         for block, parts in zip(self.blocks, self.values, strict=True):
-            for sd, part in zip(block.sds, parts, strict=True):
-                if part.exponent != grid_exponent(math.ldexp(sd, 2 * LATTICE_BITS)):
-                    raise ValueError("the grid does not fit the noise")
+            if [part.exponent for part in parts] != [exponent for _, exponent in block.noise]:
+                raise ValueError("the grid does not fit the noise")
 
     @cached_property
     def _tables(self) -> tuple[Table, ...]:
-        pairs = zip(self.arrays.items(), self._scales, strict=True)
-        norms = self.domain.norms
-        norm = {block: norms[block.rows] for block in self.blocks}
-        return tuple(Table(block, array, scale, norm[block], self.rows()) for (block, array), scale in pairs)
+        sds = [block.sds for block in self.blocks]
+        scaled = zip(self.arrays.items(), sds, self._scales, strict=True)
+        return tuple([Table(*held, own if scale == 1 else self._sds(held[0], scale)) for held, own, scale in scaled])
+
+    def _sds(self, block: Block, scale: float) -> tuple[float, ...]:
+        """Noise sds of a block of a sample, scaled to stand for all rows.
+
+        A sample of the rows adds its own error to X'X (docs 9.3), at most this much on average over the entries.
+        """
+        d = len(block.rows)
+        error = self.domain.norms[block.rows] * math.sqrt((scale - 1) * self.rows() / (d * (d + 1)))
+        diagonal, upper = (scale * sd for sd in block.sds)
+        return math.hypot(diagonal, math.sqrt(2) * error), math.hypot(upper, error)
 
     @cached_property
     def _scales(self) -> tuple[float, ...]:
@@ -202,13 +278,41 @@ class ReleasedMoments:
             f"Released: {'; '.join(map(_describe, self.blocks))}."
         )
 
-    def find_square(self, name: str) -> Table | None:
+    def squares(self, outcomes: Sequence[str]) -> tuple[Floats | None, float | None]:
+        """Y'y of each outcome and the sd of its noise; None where one of them was not released."""
+        tables = [(name, table) for name in outcomes if (table := self._square(name)) is not None]
+        if len(tables) < len(outcomes):
+            return None, None
+        return np.array([table.pick([name], [name])[0, 0] for name, table in tables]), tables[0][1].sds[0]
+
+    def _square(self, name: str) -> Table | None:
         """The released block that holds the square of a coordinate, if any does."""
         for table in self._tables:
             squares = table.block.statistic == "squares" and name in table.columns
             if squares or (table.block.statistic == "gram" and name in table.rows):
                 return table
         return None
+
+
+def _statistic(block: Block, parts: Sequence[GridValues]) -> Floats:
+    """The statistic of a block, in units of the mapped columns."""
+    if block.statistic == "gram":
+        diagonal, upper = (part.floats() for part in parts)
+        at = np.triu_indices(len(block.rows), k=1)
+        if len(diagonal) != len(block.rows) or len(upper) != len(at[0]):
+            raise ValueError("a Gram matrix of another size")
+        G = np.diag(diagonal)
+        G[at] = upper
+        G.T[at] = upper
+        return G
+    (values,) = (part.floats() for part in parts)
+    shape = {
+        "cross": (len(block.rows), len(block.columns)),
+        "squares": (len(block.columns),),
+        "eigenvalue": (),
+        "counts": (BINS,),
+    }
+    return values.reshape(shape[block.statistic])
 
 
 def _describe(block: Block) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class UserUnits:
 
     T: Floats
     t: Floats
+    half: float
+    """h_y, of the outcome as it was released."""
 
     def params(self, theta: Floats) -> tuple[Floats, float]:
         """Coefficients and intercept."""
@@ -33,7 +35,7 @@ class UserUnits:
 
     def after(self, C: Floats) -> UserUnits:
         """The line for coefficients of which theta is C times."""
-        return UserUnits(self.T @ C, self.t)
+        return replace(self, T=self.T @ C)
 
     def covariance(self, C: Floats) -> Floats:
         """The covariance of (intercept, coef) from that of theta."""
@@ -53,15 +55,22 @@ def user_units(released: ReleasedMoments, e: NormalEquations, *, unclip: bool = 
     unclip : bool
         Whether to predict the outcome itself where its bounds were narrowed, rather than the clipped outcome.
     """
-    domain = released.domain
-    T, t = _line(domain, e.names, domain.map(column_of(domain, e.target)))
-    declared, line = released.certificate.declared, released.unclip(e.target) if unclip else None
-    if declared is not None and line is not None:
-        T *= line.factor
-        if declared.intercept:
-            centre, half = declared.map(e.target)
-            t[0] = centre + half * line.mean_y + line.factor * (t[0] - centre - half * line.mean_g)
-    return UserUnits(T, t)
+    (target,), domain = e.targets, released.domain
+    outcome = domain.map(column_of(domain, target))
+    units = UserUnits(*_line(domain, e.names, outcome), outcome[1])
+    return unclipped(released, target, units) if unclip else units
+
+
+def unclipped(released: ReleasedMoments, target: str, units: UserUnits) -> UserUnits:
+    """The units of the outcome itself, from those of the clipped one; the same where its bounds were not narrowed."""
+    declared, line = released.certificate.declared, released.unclip(target)
+    if declared is None or line is None:
+        return units
+    T, t = line.factor * units.T, units.t.copy()
+    if declared.intercept:
+        centre, half = declared.map(target)
+        t[0] = centre + half * line.mean_y + line.factor * (t[0] - centre - half * line.mean_g)
+    return replace(units, T=T, t=t)
 
 
 def many_units(released: ReleasedMoments, e: NormalEquations) -> tuple[Floats, Floats, Floats]:
@@ -77,7 +86,7 @@ def in_user_units(
     domain: Domain, design: Sequence[str], theta: Floats, outcome: tuple[float, float] = (0.0, 1.0)
 ) -> tuple[Floats, float]:
     """Coefficients and intercept from those of the mapped columns, for an outcome c_y + h_y eta."""
-    return UserUnits(*_line(domain, design, outcome)).params(theta)
+    return UserUnits(*_line(domain, design, outcome), outcome[1]).params(theta)
 
 
 def _line(domain: Domain, design: Sequence[str], outcome: tuple[float, float]) -> tuple[Floats, Floats]:

@@ -26,7 +26,7 @@ from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.debiased import Debiased, coefficients, debiased, inverse, restricted
-from discreet.released.units import column_of, many_units, user_units
+from discreet.released.units import UserUnits, many_units
 
 LARGEST_NOISE = 0.25
 """Intervals are given where the noise of X'X is at most this share of the features' least variation."""
@@ -271,8 +271,8 @@ class ManyInference:
         return found
 
 
-def infer(released: ReleasedMoments, e: NormalEquations) -> Inference | Unavailable:
-    """What released normal equations tell of the coefficients, or why they tell too little."""
+def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> Inference | Unavailable:
+    """What released normal equations tell of the coefficients, in units of the clipped outcome, or why too little."""
     if released.sampled:
         return _SAMPLED
     fit = debiased(e.turned())
@@ -282,13 +282,13 @@ def infer(released: ReleasedMoments, e: NormalEquations) -> Inference | Unavaila
             f"The noise of X'X is {fit.noise:.2g} of the least variation of the features, and intervals keep their "
             f"level up to {LARGEST_NOISE:g} only. Fewer features, tighter bounds, more rows or a larger epsilon help.",
         )
-    units, df = user_units(released, e, unclip=False).after(e.turn), max(e.n - e.d, 1.0)
+    units, df = units.after(e.turn), max(e.n - e.d, 1.0)
     sampling: Floats | Unavailable = _NO_SQUARES
     sigma: float | Unavailable = _NO_SQUARES
     sigma_df = df
     if fit.sigma2 is not None:
         sampling = units.covariance(fit.sigma2 * fit.unit_sampling)
-        sigma = released.domain.map(column_of(released.domain, e.target))[1] * fit.sigma2**0.5
+        sigma = units.half * fit.sigma2**0.5
         sigma_df = 2 / (2 / df + fit.sigma2_error / fit.sigma2**2)
     bend = fit.bend(units.T)
     intercept, coef = units.params(fit.theta)[::-1]

@@ -19,7 +19,7 @@ from discreet.errors import GuaranteeError, ParameterError
 from discreet.privacy.certificate import Certificate
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.units import coefficient_unit, regressors, user_units
+from discreet.released.units import coefficient_unit, regressors, unclipped, user_units
 from discreet.results.fitted import Fitted, design_matrix
 from discreet.results.inference import OLD_FILE, Inference, Test, infer
 
@@ -189,7 +189,8 @@ def _inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailab
 
 def results(released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str) -> Results:
     """Package a solution in the user's units."""
-    coef, intercept = user_units(released, e).params(theta)
+    target, units = e.target, user_units(released, e, unclip=False)
+    coef, intercept = unclipped(released, target, units).params(theta)
     names = tuple(name for name in e.names if name != CONSTANT)
-    facts = released.certificate, infer(released, e), e.n
-    return Results(e.target, names, coef, intercept, model, *facts, Later(lambda: released.digest))
+    facts = released.certificate, infer(released, e, units), e.n
+    return Results(target, names, coef, intercept, model, *facts, Later(lambda: released.digest))

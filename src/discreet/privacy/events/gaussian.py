@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from discreet.core.files import number, texts
-from discreet.errors import FileFormatError
+from discreet.domain import LATTICE_BITS
+from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 
 Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts"]
@@ -66,6 +67,12 @@ class Block:
         return self.sd, self.sd if self.layout == "uniform" else self.sd / math.sqrt(2)
 
     @property
+    def noise(self) -> list[tuple[float, int]]:
+        """Noise sd and `grid_exponent` of its parts, in lattice units."""
+        sds = [math.ldexp(sd, 2 * LATTICE_BITS) for sd in self.sds]
+        return [(sd, grid_exponent(sd)) for sd in sds]
+
+    @property
     def exact(self) -> bool:
         """Whether the statistic is an integer sum, so that no rounding error enters before the noise."""
         return self.statistic != "eigenvalue"
@@ -92,6 +99,24 @@ class Block:
         if not known or not needed or twice:
             raise FileFormatError("A block of the release is of an unknown kind.")
         return cls(statistic, rows, columns, sd, layout)
+
+
+def grid_exponent(sd: float) -> int:
+    """The m of the grid 2**m on which a value with noise of this sd is released: floor(log2 sd) - 30.
+
+    The sd is in lattice units, from 2**30 (grid of one unit) to 2**82 (remainders are still exact doubles).
+
+    Examples
+    --------
+    >>> grid_exponent(2.0**35), grid_exponent(2.0**35 - 1)
+    (5, 4)
+    """
+    if not 2.0**30 <= sd <= 2.0**82:
+        raise ParameterError(
+            f"the noise sd must lie between 2**30 and 2**82 lattice units, got {sd:g}. Use a finer lattice "
+            "if it is below, a coarser one if it is above."
+        )
+    return math.frexp(sd)[1] - 31
 
 
 @dataclass(frozen=True)
