@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.core.jobs import as_progress, one_thread
 from discreet.core.rounding import down
 from discreet.data.blocks import block_sums
@@ -26,7 +27,6 @@ from discreet.gate.session import Session, check_rows
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, kept
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 GRADIENT_BITS = 20
