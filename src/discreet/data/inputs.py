@@ -13,7 +13,7 @@ from discreet.core.arrays import Floats
 from discreet.data.sources.arrays import as_matrix
 from discreet.data.sources.base import check_lengths
 from discreet.data.tables import Outcomes, Table, as_table, check_finite
-from discreet.domain import Domain, derived
+from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.domain.formula import formula as read_formula
 from discreet.errors import DataError, DomainError, ParameterError
@@ -66,7 +66,7 @@ def described(domain: Domain, X: Table, names: Sequence[str | None]) -> tuple[li
     if not X.named:
         own = set(targets)
         return [name for name in domain.columns if name not in own], targets
-    return derived.features_from(domain, X.names, targets[0] if len(targets) == 1 else ""), targets
+    return domain.features_from(X.names, set(targets)), targets
 
 
 def _unnamed(domain: Domain, X: Table, count: int) -> list[str]:
@@ -108,9 +108,8 @@ def feature_names(domain: Domain, outcomes: Sequence[str], features: Sequence[st
         raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
     own = set(outcomes)
     if features is None:
-        used = {name: {name, *(f.column for f in spec.factors)} for name, spec in domain.columns.items()}
-        return [name for name, columns in used.items() if not own & columns]
-    derived.refuse_outcomes(domain, own, features)
+        return domain.features_for(own)
+    domain.refuse_outcomes(own, features)
     return list(features)
 
 

@@ -30,7 +30,8 @@ from discreet.data.moments import outcome_names
 from discreet.data.reading import Unread, threads
 from discreet.data.sources.base import check_lengths
 from discreet.data.tables import Outcomes, Table, as_features, as_numbers, as_outcomes
-from discreet.domain import Domain, derived
+from discreet.domain import Domain
+from discreet.domain.columns import inputs_of
 from discreet.errors import DataError, DomainError, ParameterError, printable
 from discreet.gate.session import Session, promised
 from discreet.privacy.guarantee import Guarantee
@@ -396,7 +397,7 @@ class PrivateEstimator(Estimator, ABC):
     def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
         """Keep what was fitted."""
         columns = {name: fitted.certificate.domain.columns[name] for name in asked.features}
-        self._set_columns(list(derived.inputs(columns)), named=asked.named)
+        self._set_columns(list(inputs_of(columns)), named=asked.named)
         self._features = tuple(asked.features)
         self.release_, self.results_, self.certificate_ = release, fitted, fitted.certificate
         self.coef_, self.intercept_ = fitted.coef, fitted.intercept
