@@ -209,9 +209,22 @@ class Domain:
             raise DomainError(_EMPTY)
         ball = tuple(name for name in self.norm_columns if name in kept)
         columns = {name: self.columns[name] for name in names}
-        chosen = object.__new__(Domain)
-        chosen._hold(columns, self.data_norm if ball else None, ball, self.intercept, self.missing)
-        return chosen
+        return self._with(columns=columns, data_norm=self.data_norm if ball else None, norm_columns=ball)
+
+    def with_column(self, name: str, column: Column) -> Domain:
+        """The domain with other facts of one column, such as narrower bounds; they are checked."""
+        column.check(name, in_ball=name in self._ball)
+        return self._with(columns={**self.columns, name: column})
+
+    def with_intercept(self, intercept: bool) -> Domain:
+        """The domain for models with or without an intercept."""
+        return self if self.intercept == intercept else self._with(intercept=bool(intercept))
+
+    def _with(self, **facts: Any) -> Domain:
+        """The domain with other facts, which must be as good as checked."""
+        changed = object.__new__(Domain)
+        changed._hold(*({**self.__getstate__(), **facts}.values()))
+        return changed
 
     def require(self, names: Iterable[str]) -> set[str]:
         """Refuse names that are repeated or unknown."""
@@ -300,6 +313,12 @@ class Domain:
             kept[name] = [place for place, T in cells if not any(column >= T for column in earlier)]
             earlier.append(frozenset(categories))
         return ([0] if self.intercept else []) + [place for name in features for place in kept[name]]
+
+    def design_names(self, features: Sequence[str]) -> tuple[str, ...]:
+        """Names of the regressors' coordinates; at least one."""
+        if not (places := self.design(features)):
+            raise ParameterError("A model needs at least one feature, or an intercept.")
+        return tuple(self.entries[i].name for i in places)
 
     @cached_property
     def _parts(self) -> dict[str, _Parts]:

@@ -9,7 +9,6 @@ from typing import ClassVar, Self
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.data.inputs import design_names
 from discreet.data.moments import Histogram, Moments, counted, summed
 from discreet.data.reading import Unread
 from discreet.domain import Domain, Numeric
@@ -78,7 +77,7 @@ class DPLinearRegression(MomentsRegressor):
         own = isinstance(column, Numeric) and not column.factors and target not in domain.norm_columns
         if not (self.narrow and own):
             return super()._fit_rows(table, asked)
-        design_names(domain, asked.features)
+        domain.design_names(asked.features)
         if table.reader.once:
             raise ParameterError(
                 "A stream can be read only once, and this method reads all rows again where bounds are narrowed. "
@@ -156,16 +155,7 @@ def with_bounds(domain: Domain, column: str, low: float, high: float) -> Domain:
     c, h = domain.map(column)
     least = spec.low if low == -1 else max(spec.low, c + h * low)
     most = spec.high if high == 1 else min(spec.high, c + h * high)
-    inner = replace(spec, low=least, high=most)
     try:
-        inner.check(column)
+        return domain.with_column(column, replace(spec, low=least, high=most))
     except DomainError:
         return domain
-    columns = {name: inner if name == column else known for name, known in domain.columns.items()}
-    return Domain(
-        columns,
-        data_norm=domain.data_norm,
-        norm_columns=domain.norm_columns or None,
-        intercept=domain.intercept,
-        missing=domain.missing,
-    )

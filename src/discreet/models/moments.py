@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from discreet.core.arrays import Floats
-from discreet.data.inputs import design_names, feature_names
 from discreet.data.moments import Moments, outcome_names, summed
 from discreet.data.reading import Unread
+from discreet.data.tables import feature_names
 from discreet.domain import Domain
 from discreet.domain.domain import every_level
 from discreet.errors import ParameterError
@@ -94,7 +94,7 @@ class MomentsRegressor(MomentsEstimator):
         if self._paper is None:
             released = release_wants(moments, self._wanted(domain, asked), self._session(promise))
         else:
-            design = design_names(domain, asked.features)
+            design = domain.design_names(asked.features)
             outcome = domain.entries[domain.target(asked.target)].name
             R2 = domain.norm_squared(domain.indices(design))
             blocks, reason = self._published(design, outcome, R2, promise)
@@ -103,7 +103,7 @@ class MomentsRegressor(MomentsEstimator):
 
     def _wanted(self, domain: Domain, asked: Asked) -> list[Want]:
         """What is released for a model."""
-        design = design_names(domain, asked.features)
+        design = domain.design_names(asked.features)
         rows = every_level(domain, asked.features, design) if self.levels else design
         return self._wants(rows, domain.entries[domain.target(asked.target)].name)
 
@@ -123,7 +123,7 @@ class MomentsRegressor(MomentsEstimator):
         """Fit one outcome or several to one release of X'X, X'Y and y'y, each with all levels of categories."""
         domain, promise = moments.domain, asked.promise
         outcomes = outcome_names(domain, asked.targets)
-        rows = every_level(domain, asked.features, design_names(domain, asked.features))
+        rows = every_level(domain, asked.features, domain.design_names(asked.features))
         norms = sensitivity.norm(rows, domain), sensitivity.norm(outcomes, domain)
         shares = shares_of(Sizes(len(rows), len(outcomes), *norms, promise.neighbors))
         released = release_outcomes(moments, OutcomesWant(rows, outcomes, shares), self._outcomes_session(promise))

@@ -14,11 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.jobs import as_progress
-from discreet.data.inputs import as_weights, check_pair, design_names
 from discreet.data.reading import Unread
 from discreet.data.rows import Rows
 from discreet.data.sources.base import check_lengths
-from discreet.data.tables import Outcomes, Table, as_outcomes
+from discreet.data.tables import Outcomes, Table, as_outcomes, as_weights, check_pair
 from discreet.domain import CONSTANT, Categorical, Domain, Numeric
 from discreet.domain.domain import every_level, lift
 from discreet.errors import ParameterError
@@ -131,7 +130,7 @@ class PerturbedModel(PrivateEstimator):
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
         domain, target = table.domain, asked.target
         outcome = self._outcome(domain, target) if asked.classes is None else Outcome(target, target, asked.classes)
-        shown = design_names(domain, asked.features)
+        shown = domain.design_names(asked.features)
         design = every_level(domain, asked.features, shown) if self.penalty == "l2" else shown
         with as_progress(table.progress) as report:
 
