@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats, Ints, Objects
 from discreet.core.files import atomic_write, reading, refuse_special, texts
-from discreet.core.jobs import Progress, as_progress
-from discreet.data.reading import EXACT_ROWS, Batch, Unread
+from discreet.data.reading import EXACT_ROWS, Batch, Progress, Unread, as_progress
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.domain import VERSIONS
 from discreet.domain.encoding import ONE, Encoder

@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.core import checks, citations
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
-from discreet.core.jobs import Progress
 from discreet.data.moments import outcome_names
-from discreet.data.reading import Unread, threads
+from discreet.data.reading import Progress, Unread, threads
 from discreet.data.sources.base import check_lengths
 from discreet.data.tables import (
     Outcomes,

@@ -21,10 +21,9 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.core.jobs import Progress
 from discreet.data.moments import Moments, outcome_names, summed
 from discreet.data.public_outcomes import PublicOutcomes
-from discreet.data.reading import Unread
+from discreet.data.reading import Progress, Unread
 from discreet.data.tables import feature_names
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.domain import every_level

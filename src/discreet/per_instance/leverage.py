@@ -19,8 +19,8 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.jobs import Progress, as_progress
 from discreet.data.moments import Moments
+from discreet.data.reading import Progress, as_progress
 from discreet.errors import ParameterError
 from discreet.per_instance.stream import Rows, each_row
 
