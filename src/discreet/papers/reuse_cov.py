@@ -31,8 +31,7 @@ from discreet.errors import ParameterError
 from discreet.gate.outcomes import OutcomesWant, Sampled, release_events, release_outcomes
 from discreet.gate.session import promised
 from discreet.models.base import Asked
-from discreet.models.linear import DPLinearRegression
-from discreet.models.moments import MomentsRegressor
+from discreet.models.linear import DPLinearRegression, MomentsRegressor
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import Event
