@@ -37,7 +37,7 @@ from discreet.errors import (
 )
 from discreet.gate import objective
 from discreet.gate.entropy import NO_NOISE
-from discreet.models.stages import TwoStages
+from discreet.models.perturbed import TwoStages
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.objective import gradient_error
 from discreet.privacy.laws import Point
@@ -320,7 +320,7 @@ def test_the_budget_that_the_pilot_frees_is_recycled():
     """Where the pilot finds only small coefficients, all weights exceed the least, and less noise is needed."""
     from dataclasses import replace
 
-    from discreet.models.stages import Wish
+    from discreet.models.perturbed import Wish
     from discreet.privacy.events.objective import Calibration
 
     plain = Calibration(Logistic(), ("x0", "x1"), 2.0**0.5, 1.0, 1e-6)

@@ -9,7 +9,7 @@ import pytest
 from experiments.defaults import poisson_penalty
 
 from discreet import DPPoissonRegression
-from discreet.models.stages import public_modulus
+from discreet.models.perturbed import public_modulus
 from discreet.privacy import accounting
 from discreet.privacy.events.objective import Calibration
 from discreet.privacy.losses import Logistic, Poisson, Squared

@@ -16,7 +16,7 @@ from tables import full_text
 from discreet import DiscreetWarning, Domain, Moments, PrivateMoments, formula, release
 from discreet.domain.columns import Numeric
 from discreet.errors import DataError, DiscreetError, ParameterError
-from discreet.models.moments import MomentsRegressor
+from discreet.models.linear import MomentsRegressor
 from discreet.papers.registry import METHODS
 from discreet.privacy.certificate import Certificate
 

@@ -15,7 +15,7 @@ import discreet
 from discreet import DiscreetWarning, Domain, Moments
 from discreet.core.citations import mark_of
 from discreet.errors import DiscreetError
-from discreet.models.moments import MomentsEstimator
+from discreet.models.linear import MomentsEstimator
 from experiments.comparison.equal import PROTOCOL, stated_epsilon
 from experiments.comparison.peers import boosted_ada_ssp, diffprivlib, opendp_ssp, tukey_em
 from experiments.uci import Floats

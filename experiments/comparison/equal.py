@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from discreet import OPS, DiscreetWarning
-from discreet.models.moments import MomentsRegressor
+from discreet.models.linear import MomentsRegressor
 from discreet.privacy import accounting, gdp, sensitivity
 
 PRECISION = 1e-4

@@ -23,7 +23,7 @@ from pyarrow import csv
 from sklearn.linear_model import LogisticRegression
 
 from discreet import DiscreetWarning, Domain, DPLogisticRegression
-from discreet.data.inputs import design_matrix
+from discreet.data.tables import design_matrix
 from experiments import study
 from experiments.record import report
 

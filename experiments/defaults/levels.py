@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import DiscreetWarning, Domain, DPLinearRegression, Moments
-from discreet.data.inputs import design_matrix
+from discreet.data.tables import design_matrix
 from discreet.released.equations import coordinates, fitted
 from discreet.released.solve.noise_aware import noise_aware
 from discreet.released.units import user_units

@@ -12,7 +12,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import NAPP, DiscreetWarning
-from discreet.data.inputs import design_names
 from discreet.privacy import sensitivity
 from experiments.defaults import adult
 from experiments.li2021.panels import listed, look, means, panels
@@ -20,7 +19,7 @@ from experiments.li2021.simulation import METHODS
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 
-NORM = sensitivity.norm(design_names(adult.DOMAIN, adult.FEATURES), adult.DOMAIN)
+NORM = sensitivity.norm(adult.DOMAIN.design_names(adult.FEATURES), adult.DOMAIN)
 NON_PRIVATE = "logistic regression, not private"
 
 

@@ -36,7 +36,7 @@ from discreet import (
 )
 from discreet.errors import DataError, DataTypeError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.models.moments import MomentsRegressor
+from discreet.models.linear import MomentsRegressor
 from discreet.papers import registry
 from discreet.papers.coefficients import CoefficientsRegressor
 

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.errors import DiscreetError, FileFormatError
 
 T = TypeVar("T")
-Floats = NDArray[np.float64]
 
 KINDS = {
     "release": "a release",

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from discreet.core.arrays import Floats, Ints, Objects
-from discreet.core.jobs import Progress
-from discreet.data.reading import EXACT_ROWS, Batch, Unread, threads
+from discreet.data.reading import EXACT_ROWS, Batch, Progress, Unread, threads
 from discreet.errors import DataError
 
 Choose = Callable[[int], Ints]

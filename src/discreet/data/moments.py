@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats, Ints, Objects
 from discreet.core.files import atomic_write, reading, refuse_special, texts
-from discreet.core.jobs import Progress, as_progress
-from discreet.data.reading import EXACT_ROWS, Batch, Unread
-from discreet.domain import LATTICE_BITS, Domain, derived
+from discreet.data.reading import EXACT_ROWS, Batch, Progress, Unread, as_progress
+from discreet.domain import LATTICE_BITS, Domain
+from discreet.domain.domain import VERSIONS
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy.events.gaussian import BINS
@@ -157,7 +157,7 @@ class Moments:
 
     def save(self, path: str | Path) -> None:
         """Save the exact moments to a **confidential** file that only its owner may read."""
-        version = _WITH_OUTCOMES if self.targets else derived.format_version(self.domain)
+        version = _WITH_OUTCOMES if self.targets else self.domain.format_version
         header = {"kind": "moments", "format_version": version, "note": _NOTE, "domain": self.domain.to_dict()}
         header |= {"targets": list(self.targets)} if self.targets else {}
         with atomic_write(path, confidential=True) as file:
@@ -167,7 +167,7 @@ class Moments:
     @classmethod
     def load(cls, path: str | Path) -> Moments:
         """Load what `save` wrote."""
-        name, versions = Path(path).name, (*derived.VERSIONS, _WITH_OUTCOMES)
+        name, versions = Path(path).name, (*VERSIONS, _WITH_OUTCOMES)
         refuse_special(path)
         with Path(path).open("rb") as file, reading(path):
             if file.readline(1000) != (_NOTE + "\n").encode():

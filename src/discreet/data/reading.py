@@ -1,4 +1,7 @@
-"""How rows are read: a table with its domain, opened once and read as often as need be, in threads."""
+"""How rows are read: a table with its domain, opened once and read as often as need be, in threads.
+
+Progress is told as a fraction, never as a count, for counts are private.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.jobs import Progress, as_progress, one_thread
 from discreet.data.sources.arrow import StreamSource, TableSource
 from discreet.data.sources.base import Source
 from discreet.data.tables import as_table
@@ -26,6 +31,7 @@ EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
 
 _BATCH = 1 << 18
 T = TypeVar("T")
+Progress = Callable[[float], None]
 
 
 class Batch(NamedTuple):
@@ -143,6 +149,9 @@ def _half(progress: bool | Progress, start: float) -> bool | Progress:
     return (lambda fraction: progress(start + fraction / 2)) if callable(progress) else progress
 
 
+# ---------------------------------------------------------------- threads
+
+
 def threads(n_jobs: int | None) -> int:
     """How many threads `n_jobs` stands for."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -164,6 +173,24 @@ def in_threads(source: Source, parts: Shared, work: Callable[[], T], jobs: int) 
             return [future.result() for future in futures]
         finally:
             parts.stop()
+
+
+def one_thread() -> contextlib.AbstractContextManager[Any]:
+    """Let every BLAS call use one thread, inside a ``with`` block, while the library's own threads share the cores.
+
+    Examples
+    --------
+    >>> with one_thread():
+    ...     pass
+    """
+    limits: contextlib.AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limits
+
+
+@lru_cache
+def _libraries() -> ThreadpoolController:
+    """The loaded libraries: looking for them takes milliseconds."""
+    return ThreadpoolController()
 
 
 class Shared:
@@ -198,6 +225,47 @@ class Shared:
     def _next(self) -> tuple[int, Iterable[Any]] | None:
         with self._lock:
             return None if self._stopped else next(self._parts, None)
+
+
+# ---------------------------------------------------------------- progress
+
+
+@contextlib.contextmanager
+def as_progress(progress: bool | Progress, what: str = "reading") -> Iterator[Progress]:
+    """A callback for a fraction between 0 and 1; True shows a bar on standard error, which goes away at the end."""
+    if callable(progress) or not progress:
+        yield progress if callable(progress) else _silent
+        return
+    bar = _Bar(what)
+    try:
+        yield bar
+    finally:
+        bar.stop()
+
+
+def _silent(fraction: float) -> None:
+    pass
+
+
+class _Bar:
+    """A bar on standard error that appears with the first progress."""
+
+    def __init__(self, what: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Rich
+
+        columns = (TextColumn(what), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        self._rich = Rich(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._rich.add_task(what, total=1.0)
+
+    def __call__(self, fraction: float) -> None:
+        self._rich.start()
+        self._rich.update(self._task, completed=fraction)
+
+    def stop(self) -> None:
+        """Take the bar away and give the terminal back."""
+        self._rich.stop()
 
 
 class Done:

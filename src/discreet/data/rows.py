@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.jobs import Progress, one_thread
-from discreet.data.reading import Done, Shared, Unread, in_threads, threads
+from discreet.data.reading import Done, Progress, Shared, Unread, in_threads, one_thread, threads
 from discreet.domain import Numeric
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError

@@ -1,7 +1,12 @@
-"""The door: what people pass as rows, as X or as y is looked at here, once, and becomes one object of ours."""
+"""The door: what people pass as rows, as X or as y is looked at here, once, and becomes one object of ours.
+
+Which declared columns it is about is told here too, by its names. Errors quote no data.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +20,15 @@ from sklearn.exceptions import DataConversionWarning
 from discreet.core.arrays import Floats
 from discreet.data.sources.arrays import ArraySource, as_cells, as_matrix
 from discreet.data.sources.arrow import StreamSource, TableSource
-from discreet.data.sources.base import Source
+from discreet.data.sources.base import Source, check_lengths, comes_from
 from discreet.data.sources.duckdb import RelationSource, is_relation
-from discreet.data.sources.frames import FrameSource, is_frame, is_series
+from discreet.data.sources.frames import FrameSource
 from discreet.data.sources.paths import open_files
 from discreet.data.sources.polars import LazySource, is_lazy, is_polars
 from discreet.domain import Domain
-from discreet.errors import DataError
+from discreet.domain.encoding import Encoder
+from discreet.domain.formula import formula as read_formula
+from discreet.errors import DataError, DomainError, ParameterError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,7 +167,7 @@ def as_features(X: Any) -> Table:
 
 def _in_memory(X: Any) -> Table:
     """Named columns, or a matrix of numbers."""
-    if is_frame(X):
+    if _is_frame(X):
         names = [str(name) for name in X.columns]
         columns = {name: X[label] for name, label in zip(names, X.columns, strict=True)}
         return Table(FrameSource, ((columns, names), ()), names, rows=len(X))
@@ -171,8 +178,18 @@ def _in_memory(X: Any) -> Table:
     return Table(ArraySource, (X, None), [f"x{i}" for i in range(X.shape[1])], named=False, rows=len(X))
 
 
+def _is_frame(value: Any) -> bool:
+    """Whether a value is a pandas DataFrame."""
+    return comes_from(value, "pandas") and hasattr(value, "iloc") and hasattr(value, "columns")
+
+
+def _is_series(value: Any) -> bool:
+    """Whether a value is a pandas Series."""
+    return comes_from(value, "pandas") and hasattr(value, "iloc") and not hasattr(value, "columns")
+
+
 def _has_columns(value: Any) -> bool:
-    return is_frame(value) or _is_arrow(value)
+    return _is_frame(value) or _is_arrow(value)
 
 
 def _is_arrow(value: Any) -> bool:
@@ -211,7 +228,7 @@ def as_numbers(y: Any) -> Floats:
     """Outcomes to compare predictions with, in a column each."""
     if y is None:
         raise DataError("The target y is None: give the outcome of every row.")
-    columns = _arrow(y).columns if _is_arrow(y) else [y if is_frame(y) else _column(y)]
+    columns = _arrow(y).columns if _is_arrow(y) else [y if _is_frame(y) else _column(y)]
     numbers = np.hstack([as_matrix("y", column, column=True).astype(float) for column in columns])
     check_finite("y", numbers)
     return numbers
@@ -227,9 +244,9 @@ def _outcomes(y: Any) -> Outcomes:
     """The columns of y with their names."""
     if isinstance(y, Mapping):
         return Outcomes(list(y.values()), list(y))
-    if is_series(y):
+    if _is_series(y):
         return Outcomes([y], [_name(y.name)])
-    if is_frame(y):
+    if _is_frame(y):
         return Outcomes([y.iloc[:, i] for i in range(y.shape[1])], _names(list(y.columns)))
     if _is_arrow(y):
         table = _arrow(y)
@@ -255,9 +272,101 @@ def _name(name: Any) -> str | None:
 
 def _column(y: Any) -> Any:
     """A polars series, or another one that offers an Arrow stream, as an Arrow array; others as they are."""
-    if isinstance(y, (pa.Array, pa.ChunkedArray)) or is_series(y) or not hasattr(y, "__arrow_c_stream__"):
+    if isinstance(y, (pa.Array, pa.ChunkedArray)) or _is_series(y) or not hasattr(y, "__arrow_c_stream__"):
         return y
     try:
         return pa.chunked_array(y)
     except (pa.ArrowException, TypeError, ValueError, OSError):
         raise DataError("y must be one column of numbers, or of the levels of one category.") from None
+
+
+def check_pair(X: Table, y: Outcomes) -> None:
+    """Refuse rows that no model could use, whatever its domain; what the columns of a table hold is not looked at."""
+    if check_lengths([X.rows or 0, *map(len, y.columns())]) == 0:
+        raise DataError("There is no row in X and y.")
+    if not X.named:
+        check_finite("X", X.matrix)
+        check_finite("y", y.matrix())
+
+
+def as_weights(sample_weight: Any, rows: int) -> Floats | None:
+    """Weights of the rows of a score, which is a matter of whoever computes it: no release depends on them."""
+    if sample_weight is None:
+        return None
+    weights = as_matrix("sample_weight", sample_weight, column=True).astype(float)
+    check_finite("sample_weight", weights)
+    if weights.shape != (rows, 1):
+        raise DataError("sample_weight must be one column of weights, one for each row of X.")
+    if not weights.sum() > 0:
+        raise DataError("The weights in sample_weight must have a sum above 0.")
+    return weights[:, 0]
+
+
+# ---------------------------------------------------------------- which columns are what
+
+
+def described(domain: Domain, X: Table, names: Sequence[str | None]) -> tuple[list[str], list[str]]:
+    """Features and outcomes of an X whose columns a domain declares; outcomes may have no names."""
+    targets = [str(name) for name in names] if None not in names else _unnamed(domain, X, len(names))
+    if not X.named:
+        own = set(targets)
+        return [name for name in domain.columns if name not in own], targets
+    return domain.features_from(X.names, set(targets)), targets
+
+
+def _unnamed(domain: Domain, X: Table, count: int) -> list[str]:
+    """The declared columns that outcomes without names stand for: all but the features, or the last beside a matrix."""
+    if not X.named:
+        return list(domain.columns)[-count:]
+    features = set(X.names)
+    left = [name for name in domain.inputs if name not in features]
+    if len(left) != count:
+        raise DataError(
+            f"y has no name, so it is unclear which declared column it is: beside the features there are "
+            f"{', '.join(left) or 'none'}. Give y as a pandas Series or DataFrame with its name, use fit_source(table, "
+            "name), or declare the features and the outcome only, as domain.select([...]) does."
+        )
+    return left
+
+
+def declared_table(source: Any, domain: Any, method: str) -> tuple[Table, Domain]:
+    """A source whose columns have names, and the declared domain."""
+    if not isinstance(domain, Domain):
+        raise DomainError(f"{method} needs domain=, the public bounds of the columns.")
+    table = as_table(source)
+    if not table.named:
+        raise DataError(f"{method} goes by the names of columns, which arrays do not have: use fit(X, y).")
+    return table, domain
+
+
+def described_by(formula: str, domain: Domain) -> tuple[Domain, str, list[str]]:
+    """The domain with a formula's columns, the outcome and the features."""
+    found, target, features = read_formula(formula, domain)
+    if target is None:
+        raise ParameterError(f"{formula}: name the outcome left of '~'.")
+    return found, target, features
+
+
+def feature_names(domain: Domain, outcomes: Sequence[str], features: Sequence[str] | None) -> list[str]:
+    """The features: those named, or all columns that can explain the outcomes, which are columns too."""
+    if isinstance(features, str):
+        raise ParameterError(f"features must be a list of column names, for example [{features!r}].")
+    own = set(outcomes)
+    if features is None:
+        return domain.features_for(own)
+    domain.refuse_outcomes(own, features)
+    return list(features)
+
+
+def design_matrix(X: Any, domain: Domain) -> Floats:
+    """Features in the user's units, categories one-hot without the first level."""
+    encoder, source = Encoder(domain, clip=False), as_table(X).open(domain)
+    places = [i for i in domain.design(list(domain.columns)) if i > 0]
+    pieces = [np.empty((0, len(places)))]
+    with contextlib.closing(source):
+        for batch in itertools.chain.from_iterable(source.parts(8192)):
+            A = encoder.empty(source.size(batch), columnar=source.columnar)
+            pieces.append(A[: source.fill(batch, A, encoder), places] / encoder.unit[places] + encoder.centre[places])
+    matrix = np.concatenate(pieces)
+    check_finite("X", matrix)
+    return matrix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -14,21 +14,25 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats
-from discreet.domain import derived
 from discreet.domain.columns import (
     Categorical,
     Column,
     Factor,
     Numeric,
     bounded_columns,
+    inputs_of,
     norm_columns_of,
     parse_column,
+    parse_derived,
     unbounded,
 )
-from discreet.errors import DomainError, NotReleasedError, ParameterError
+from discreet.errors import DiscreetError, DomainError, NotReleasedError, ParameterError
 
 LATTICE_BITS = 20
 """Entries are rounded to multiples of 2^-20, so a sum of 8,192 products is exact in float64."""
+
+VERSIONS = (1, 2)
+"""Versions of files that hold a domain: 2 has derived columns."""
 
 CONSTANT = "(intercept)"
 """Name of the column of ones."""
@@ -181,7 +185,7 @@ class Domain:
     def from_dict(cls, facts: Mapping[str, Any]) -> Domain:
         """Rebuild a domain from `to_dict` or from a parsed schema."""
         options = {k: facts[k] for k in ("data_norm", "norm_columns", "intercept", "missing") if k in facts}
-        columns = {name: derived.parse_derived(name, spec) for name, spec in dict(facts.get("columns", {})).items()}
+        columns = {name: parse_derived(name, spec) for name, spec in dict(facts.get("columns", {})).items()}
         if options.get("data_norm") is not None:
             columns = {name: unbounded(spec) for name, spec in columns.items()}
         return cls(columns, **options)
@@ -205,9 +209,22 @@ class Domain:
             raise DomainError(_EMPTY)
         ball = tuple(name for name in self.norm_columns if name in kept)
         columns = {name: self.columns[name] for name in names}
-        chosen = object.__new__(Domain)
-        chosen._hold(columns, self.data_norm if ball else None, ball, self.intercept, self.missing)
-        return chosen
+        return self._with(columns=columns, data_norm=self.data_norm if ball else None, norm_columns=ball)
+
+    def with_column(self, name: str, column: Column) -> Domain:
+        """The domain with other facts of one column, such as narrower bounds; they are checked."""
+        column.check(name, in_ball=name in self._ball)
+        return self._with(columns={**self.columns, name: column})
+
+    def with_intercept(self, intercept: bool) -> Domain:
+        """The domain for models with or without an intercept."""
+        return self if self.intercept == intercept else self._with(intercept=bool(intercept))
+
+    def _with(self, **facts: Any) -> Domain:
+        """The domain with other facts, which must be as good as checked."""
+        changed = object.__new__(Domain)
+        changed._hold(*({**self.__getstate__(), **facts}.values()))
+        return changed
 
     def require(self, names: Iterable[str]) -> set[str]:
         """Refuse names that are repeated or unknown."""
@@ -223,7 +240,38 @@ class Domain:
     @cached_property
     def inputs(self) -> dict[str, Column]:
         """The columns to read from the data: those of the domain, or the factors of derived ones."""
-        return derived.inputs(self.columns)
+        return inputs_of(self.columns)
+
+    @property
+    def format_version(self) -> int:
+        """The oldest version of files that can hold the domain, so that older programs read what they can."""
+        return 2 if any(column.factors for column in self.columns.values()) else 1
+
+    # ---------------------------------------------------------------- features and outcomes
+
+    def made_of(self, name: str) -> set[str]:
+        """A column, and those that it is derived from."""
+        column = self.columns.get(name)
+        return {name, *(factor.column for factor in (column.factors if column else ()))}
+
+    def features_for(self, outcomes: Set[str]) -> list[str]:
+        """The columns that can explain outcomes: all others that are not derived from them."""
+        return [name for name in self.columns if not self.made_of(name) & outcomes]
+
+    def features_from(self, names: Sequence[str], outcomes: Set[str]) -> list[str]:
+        """The features that a table with these columns gives: its own, and those derived from them alone."""
+        own, held = [name for name in names if name in self.columns or name not in self.inputs], set(names)
+        made = [name for name in self.features_for(outcomes) if self.columns[name].factors]
+        return own + [name for name in made if self.made_of(name) - {name} <= held]
+
+    def refuse_outcomes(
+        self, outcomes: Set[str], features: Sequence[str], error: type[DiscreetError] = ParameterError
+    ) -> None:
+        """Refuse features that are outcomes, or derived from them."""
+        for name in features:
+            for outcome in self.made_of(name) & outcomes:
+                place = "" if name == outcome else f", as in {name!r}"
+                raise error(f"Column {outcome!r} cannot be outcome and feature at once{place}.")
 
     # ---------------------------------------------------------------- encoded rows
 
@@ -265,6 +313,12 @@ class Domain:
             kept[name] = [place for place, T in cells if not any(column >= T for column in earlier)]
             earlier.append(frozenset(categories))
         return ([0] if self.intercept else []) + [place for name in features for place in kept[name]]
+
+    def design_names(self, features: Sequence[str]) -> tuple[str, ...]:
+        """Names of the regressors' coordinates; at least one."""
+        if not (places := self.design(features)):
+            raise ParameterError("A model needs at least one feature, or an intercept.")
+        return tuple(self.entries[i].name for i in places)
 
     @cached_property
     def _parts(self) -> dict[str, _Parts]:

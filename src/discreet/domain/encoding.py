@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import ROOM, down
-from discreet.domain import derived
-from discreet.domain.columns import Column, Numeric
+from discreet.domain.columns import Column, Numeric, cell, number
 from discreet.domain.domain import LATTICE_BITS, Domain
 from discreet.errors import MISSING, DataError
 
@@ -91,13 +90,13 @@ class Encoder:
             x = self._product(column, values) if column.factors else values[name]
             np.subtract(x, self.centre[places[0]], out=A[:, places[0]])
             return
-        cells = derived.cell(column, values) if column.factors else values[name]
+        cells = cell(column, values) if column.factors else values[name]
         levels = A[:, places[0] : places[-1] + 1]
         levels[:] = 0.0
         levels[np.arange(len(A)), cells] = ONE if self._is_counted(name) else self._product(column, values)
 
     def _product(self, column: Column, values: Mapping[str, NDArray[Any]]) -> Floats:
-        return derived.number(column, values, _refuse_non_finite, clip=self._clip)
+        return number(column, values, _refuse_non_finite, clip=self._clip)
 
     def centred(self, A: Floats) -> None:
         """Turn a batch of numbers x into x - c."""

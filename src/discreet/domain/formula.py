@@ -15,7 +15,7 @@ category, and is an error where it is declared as a number. Inside ``I(...)`` ``
 characters than letters, digits, ``_`` and inner dots stand in backticks: ```body mass```. The outcome is a number, or
 one level of a category: ``region[south]``.
 
-Bounds of products and powers follow from those of their columns: see `discreet.domain.derived`.
+Bounds of products and powers follow from those of their columns: see `discreet.domain.columns`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
-from discreet.domain.columns import Categorical, Column, Factor
-from discreet.domain.derived import MAX_POWER, bounded, features_for, product, uses
+from discreet.domain.columns import MAX_POWER, Categorical, Column, Factor, bounded, product
 from discreet.domain.domain import Domain
 from discreet.errors import DiscreetError, NotReleasedError, ParameterError, printable
 
@@ -236,7 +235,7 @@ class _Parser:
             self.intercept = (sign, token.text) == ("+", "1")
         elif self._take("."):
             outcome = self.outcome or ""
-            self._keep(sign, [self._whole(name) for name in features_for(self.domain, outcome)], token)
+            self._keep(sign, [self._whole(name) for name in self.domain.features_for({outcome})], token)
         else:
             products = [self._product()]
             while self._take("*"):
@@ -259,7 +258,7 @@ class _Parser:
                 del self.terms[known]
 
     def _refuse_outcome(self, term: _Term, token: _Token) -> None:
-        if self.outcome is not None and any(uses(self.domain, self.outcome, column) for column in term):
+        if self.outcome is not None and self.domain.made_of(self.outcome).intersection(term):
             self.fail(token.place, "The outcome cannot explain itself")
 
     def _merge(self, products: tuple[_Term, ...], token: _Token) -> _Term:

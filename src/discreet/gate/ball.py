@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from discreet.core.arrays import Floats
 from discreet.errors import DataError
 from discreet.gate.entropy import GUARD, NO_NOISE, Entropy, Uniform, precise
 from discreet.gate.noise import rounded_normal
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 UNIT_BITS = 40

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.jobs import as_progress, one_thread
+from discreet.core.arrays import Floats
 from discreet.core.rounding import down
 from discreet.data.blocks import block_sums
-from discreet.data.reading import Unread
+from discreet.data.reading import Unread, as_progress, one_thread
 from discreet.data.rows import Rows
 from discreet.domain.encoding import ONE
 from discreet.gate.entropy import NO_NOISE, Entropy
@@ -26,7 +26,6 @@ from discreet.gate.session import Session, check_rows
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, kept
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 GRADIENT_BITS = 20

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.core.rounding import ROOM, up
 from discreet.data.moments import Moments
 from discreet.domain import LATTICE_BITS
@@ -17,8 +18,6 @@ from discreet.gate.noise import add_rounded_normal
 from discreet.gate.session import Session, check_rows
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.iterates import POINT_BITS, GradientEvent, kept
-
-Floats = NDArray[np.float64]
 
 
 def release_descent(

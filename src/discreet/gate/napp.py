@@ -12,17 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, log_ndtr, ndtr, ndtri
 
+from discreet.core.arrays import Floats
 from discreet.data.rows import Rows
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import normals, spherical_laplace
 from discreet.gate.session import Session
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.napp import NappEvent, noise_scale
-
-Floats = NDArray[np.float64]
 
 
 class Found(Protocol):

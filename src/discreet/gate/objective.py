@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.data.rows import Rows
 from discreet.errors import DataError, DiscreetError, GuaranteeError
 from discreet.gate.entropy import NO_NOISE, Entropy
@@ -23,8 +23,6 @@ from discreet.gate.session import Session
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.objective import ObjectiveEvent, most_rows
 from discreet.released.solve.newton import Penalty, minimise
-
-Floats = NDArray[np.float64]
 
 _GRID_BITS = 36
 """The noise in the objective is rounded to 2^-36 of its sd."""

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.core.rounding import ROOM, down, up
 from discreet.data.moments import Moments
 from discreet.domain import LATTICE_BITS
@@ -19,8 +19,6 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.output import OutputEvent, OutputPlan, output_change, root
 from discreet.privacy.events.staged import norm_change, quantile
 from discreet.privacy.ops import coefficient_bound
-
-Floats = NDArray[np.float64]
 
 
 def release_shaped(

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import ROOM, down, up
 from discreet.data.moments import Moments
@@ -28,8 +28,6 @@ from discreet.privacy.events.coefficients import PrintedEvent
 from discreet.privacy.events.posterior import ROWS, BallEvent, PosteriorEvent, relative, tolerance, trace_bound
 from discreet.privacy.events.staged import AdaptiveEvent, AdaptivePlan, norm_change
 from discreet.privacy.sensitivity import MAX_ROWS
-
-Floats = NDArray[np.float64]
 
 _UNIT = 2.0**-53
 

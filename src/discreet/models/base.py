@@ -15,22 +15,24 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.core import checks, citations
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
-from discreet.core.jobs import Progress
-from discreet.data.inputs import (
+from discreet.data.moments import outcome_names
+from discreet.data.reading import Progress, Unread, threads
+from discreet.data.sources.base import check_lengths
+from discreet.data.tables import (
+    Outcomes,
+    Table,
+    as_features,
+    as_numbers,
+    as_outcomes,
     as_weights,
     declared_table,
     described,
     described_by,
     design_matrix,
     feature_names,
-    refuse_weights,
-    with_intercept,
 )
-from discreet.data.moments import outcome_names
-from discreet.data.reading import Unread, threads
-from discreet.data.sources.base import check_lengths
-from discreet.data.tables import Outcomes, Table, as_features, as_numbers, as_outcomes
-from discreet.domain import Domain, derived
+from discreet.domain import Domain
+from discreet.domain.columns import inputs_of
 from discreet.errors import DataError, DomainError, ParameterError, printable
 from discreet.gate.session import Session, promised
 from discreet.privacy.guarantee import Guarantee
@@ -51,10 +53,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         key: str | None = citations.key_of(getattr(self, "published", None))
         return key
 
-    def _check_paper(self) -> None:
-        """Refuse a paper that is not the method's, and say what an old key is called now."""
-        checks.choice("published", self._paper, (None, *self.papers))
+    def _check_paper(self) -> str | None:
+        """The paper; refuse one that is not the method's, and say what an old key is called now."""
+        paper = self._paper
+        checks.choice("published", paper, (None, *self.papers))
         citations.tell_old_key("published", getattr(self, "published", None))
+        return paper
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -272,7 +276,11 @@ class PrivateEstimator(Estimator, ABC):
         sample_weight : None
             Not supported: a weight would let one person count for more than the noise hides.
         """
-        refuse_weights(sample_weight)
+        if sample_weight is not None:
+            raise ParameterError(
+                "sample_weight is not supported, whether its weights are zero, one or more: a weight would let one "
+                "person move the result by more than the noise hides."
+            )
         promise = self._check()
         table, domain, asked = self._ask(as_features(X), as_outcomes(y, several=self.many_outcomes), promise)
         return self._fit_rows(Unread.of(table, domain, self.n_jobs), asked)
@@ -303,7 +311,7 @@ class PrivateEstimator(Estimator, ABC):
         targets = (target,) if isinstance(target, str) else tuple(target)
         columns = self._outcome_columns(declared, targets, several=not isinstance(target, str))
         names = feature_names(declared, columns, features)
-        domain = with_intercept(declared.select([*names, *columns]), self.fit_intercept)
+        domain = declared.select([*names, *columns]).with_intercept(self.fit_intercept)
         asked = Asked(targets, names, promise, several=not isinstance(target, str))
         return self._fit_rows(Unread.of(table, domain, self.n_jobs, progress), asked)
 
@@ -321,7 +329,7 @@ class PrivateEstimator(Estimator, ABC):
         """
         promise = self._check()
         table, declared = declared_table(source, self.domain, "fit_formula")
-        domain, target, features = described_by(formula, with_intercept(declared, self.fit_intercept))
+        domain, target, features = described_by(formula, declared.with_intercept(self.fit_intercept))
         self._outcome_columns(domain, (target,))
         return self._fit_rows(Unread.of(table, domain, self.n_jobs, progress), Asked((target,), features, promise))
 
@@ -338,8 +346,7 @@ class PrivateEstimator(Estimator, ABC):
         promise = self._promise()
         checks.choice("fit_intercept", self.fit_intercept, (True, False))
         threads(self.n_jobs)
-        self._check_paper()
-        if self._paper is not None and promise.neighbors != self.paper_neighbors:
+        if self._check_paper() is not None and promise.neighbors != self.paper_neighbors:
             raise ParameterError(f"published= follows papers that are about {self.paper_neighbors} neighbours.")
         return promise
 
@@ -391,12 +398,12 @@ class PrivateEstimator(Estimator, ABC):
             given = ", ".join(f"{name}=" for name in self.facts)
             raise DomainError(f"Give either domain= or {given} and data_norm=, not both.")
         names, targets = described(self.domain, X, y.names)
-        return with_intercept(self.domain.select([*names, *targets]), self.fit_intercept), names, targets
+        return self.domain.select([*names, *targets]).with_intercept(self.fit_intercept), names, targets
 
     def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
         """Keep what was fitted."""
         columns = {name: fitted.certificate.domain.columns[name] for name in asked.features}
-        self._set_columns(list(derived.inputs(columns)), named=asked.named)
+        self._set_columns(list(inputs_of(columns)), named=asked.named)
         self._features = tuple(asked.features)
         self.release_, self.results_, self.certificate_ = release, fitted, fitted.certificate
         self.coef_, self.intercept_ = fitted.coef, fitted.intercept

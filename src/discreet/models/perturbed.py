@@ -1,7 +1,11 @@
-"""Models fitted by objective perturbation: from a table to one perturbed minimiser to coefficients, or classes."""
+"""Models fitted by objective perturbation: from a table to perturbed minimisers to coefficients, or classes.
+
+The penalty, the noise, and the two stages of the adaptive method follow from public facts.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,27 +17,30 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.jobs import as_progress
-from discreet.data.inputs import as_weights, check_pair, design_names
-from discreet.data.reading import Unread
+from discreet.data.reading import Unread, as_progress
 from discreet.data.rows import Rows
 from discreet.data.sources.base import check_lengths
-from discreet.data.tables import Outcomes, Table, as_outcomes
+from discreet.data.tables import Outcomes, Table, as_outcomes, as_weights, check_pair
 from discreet.domain import CONSTANT, Categorical, Domain, Numeric
 from discreet.domain.domain import every_level, lift
 from discreet.errors import ParameterError
 from discreet.gate.objective import Stages, Task, release_minimisers
 from discreet.gate.session import promised
 from discreet.models.base import Asked, Classifier, PrivateEstimator, PrivateRegressor
-from discreet.models.outcome import Outcome, category, codes, declared_classes
-from discreet.models.stages import TwoStages, Wish, one_stage
+from discreet.models.outcome import Label, Outcome, category, codes, declared_classes
 from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.objective import Calibration, Noise
+from discreet.privacy.events.objective import Calibration, Noise, ObjectiveEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss
+from discreet.released.solve.newton import Penalty
 from discreet.released.units import in_user_units
 from discreet.results.glm_results import GLMResults, Link
+
+SECOND = (0.7, 0.5)
+"""Of epsilon and of delta: what the second stage of the adaptive method is held to, declared beforehand."""
+
+LARGEST_WEIGHT = 1e3
 
 _COMMON = """epsilon, delta : float
         The promise. `epsilon` is required; `delta` is required, or 1/rows^2 when `rows` is given, or 0 with
@@ -70,6 +77,130 @@ _PENALTY = """penalty : {"l2", "l1", "elasticnet"}
 _CLASSES = """classes : sequence, optional
         The classes of a y that comes with arrays, for example [0, 1]: a public fact. ``"public"`` declares that the
         set of labels in y is public knowledge, and takes it from y. With a domain its levels count."""
+
+
+# ---------------------------------------------------------------- from public facts to perturbed objectives
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The penalty that the user asks for, in units of the mapped columns.
+
+    Parameters
+    ----------
+    kind : {"l2", "l1", "elasticnet"}
+        Which norms it has.
+    alpha : float, optional
+        Its strength; chosen by a public rule by default.
+    l1_ratio : float
+        The share of the l1 norm in an elastic net.
+    """
+
+    kind: str
+    alpha: float | None
+    l1_ratio: float
+
+    @property
+    def ratio(self) -> float:
+        """The share of the l1 norm."""
+        return {"l2": 0.0, "l1": 1.0}.get(self.kind, self.l1_ratio)
+
+    def modulus(self, calibration: Calibration, count: int) -> float:
+        """lambda: the quadratic part of the penalty counts towards what privacy needs; what is missing is added."""
+        least = calibration.least_modulus(count)
+        if self.alpha is None:
+            return public_modulus(calibration, count)
+        return max(self.alpha * (1 - self.ratio), least / 2)
+
+    def penalty(self, calibration: Calibration, modulus: float, scale: float) -> Penalty:
+        """The penalty with this modulus; the constant has no l1 norm."""
+        strength = scale if self.alpha is None else self.alpha
+        slopes = np.array([name != CONSTANT for name in calibration.design], dtype=float)
+        return Penalty(np.full(len(slopes), modulus), strength * self.ratio * slopes)
+
+
+def public_modulus(calibration: Calibration, count: int = 1) -> float:
+    """The penalty when none is given, from the promise, the bounds and the number of coefficients only.
+
+    It is the least that hardly costs privacy, or more where the noise is large: the noise alone, of norm
+    sigma sqrt(d), then moves theta by at most ten.
+    """
+    least = calibration.least_modulus(count)
+    scale = calibration.calibrate(least, count).scale
+    return max(least, 0.1 * scale * math.sqrt(len(calibration.design)))
+
+
+def one_stage(calibration: Calibration, wish: Wish, labels: Sequence[Label], radius: float | None) -> list[Task]:
+    """One perturbed objective for each linear predictor."""
+    modulus = wish.modulus(calibration, len(labels))
+    event = calibration.calibrate(modulus, len(labels))
+    penalty = wish.penalty(calibration, modulus, event.scale)
+    return [Task(label, penalty, event, radius) for label in labels]
+
+
+@dataclass(frozen=True)
+class TwoStages:
+    """A private pilot, and a second objective whose weights come from it; held to a promise declared beforehand.
+
+    With Lambda the least modulus of the second stage, w_j = Lambda max(1, 1/|pilot_j|): regressors that the pilot
+    finds small are penalised more, the constant as little as any of them. The least of the w_j is public once the
+    pilot is, so where all exceed Lambda the second stage needs less noise for what it declared: what Lambda would
+    have cost is recycled.
+
+    Examples
+    --------
+    >>> TwoStages.weights(np.array([4.0, 0.5, 0.0]))
+    array([   1.,    2., 1000.])
+    """
+
+    calibration: Calibration
+    wish: Wish
+    labels: Sequence[Label]
+    reserved: list[ObjectiveEvent]
+    pilot: list[Task]
+
+    @classmethod
+    def plan(cls, calibration: Calibration, wish: Wish, labels: Sequence[Label]) -> TwoStages:
+        """Declare the second stage, and give the pilot what it leaves."""
+        count = len(labels)
+        second = cls._second(calibration, count)
+        least = wish.modulus(second, 1) / 2 if wish.alpha is None else wish.modulus(second, 1)
+        reserved = [second.stage(least)] * count
+        modulus = public_modulus(replace(calibration, epsilon=calibration.epsilon * (1 - SECOND[0])), count)
+        event = calibration.calibrate(modulus, count, reserved)
+        ridge = Wish("l2", None, 0.0).penalty(calibration, modulus, event.scale)
+        return cls(calibration, wish, labels, reserved, [Task(label, ridge, event) for label in labels])
+
+    @staticmethod
+    def _second(calibration: Calibration, count: int) -> Calibration:
+        epsilon, delta = calibration.epsilon * SECOND[0] / count, calibration.delta * SECOND[1] / count
+        return replace(calibration, epsilon=epsilon, delta=delta)
+
+    @staticmethod
+    def weights(pilot: Floats) -> Floats:
+        """max(1, 1/|pilot_j|), at most 1,000."""
+        return np.clip(1 / np.maximum(np.abs(pilot), 1 / LARGEST_WEIGHT), 1.0, LARGEST_WEIGHT)
+
+    def stages(self) -> Stages:
+        """The pilot, and the second stage given the pilot."""
+        second = self._second(self.calibration, len(self.labels))
+        least = self.reserved[0].modulus
+
+        def tasks(pilots: list[Floats]) -> list[Task]:
+            return [self._task(second, least, label, pilot) for label, pilot in zip(self.labels, pilots, strict=True)]
+
+        return Stages(self.pilot, self.reserved, tasks)
+
+    def _task(self, second: Calibration, least: float, label: Label, pilot: Floats) -> Task:
+        weights = self.weights(pilot)
+        slopes = np.array(second.design) != CONSTANT
+        weights = np.where(slopes, weights, weights[slopes].min(initial=LARGEST_WEIGHT) if slopes.any() else 1.0)
+        event = second.stage(least * float(weights.min()))
+        plain = self.wish.penalty(second, least, event.scale)
+        return Task(label, Penalty(plain.quadratic * weights, plain.l1 * weights), event)
+
+
+# ---------------------------------------------------------------- models
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -131,7 +262,7 @@ class PerturbedModel(PrivateEstimator):
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
         domain, target = table.domain, asked.target
         outcome = self._outcome(domain, target) if asked.classes is None else Outcome(target, target, asked.classes)
-        shown = design_names(domain, asked.features)
+        shown = domain.design_names(asked.features)
         design = every_level(domain, asked.features, shown) if self.penalty == "l2" else shown
         with as_progress(table.progress) as report:
 

@@ -31,7 +31,7 @@ from discreet.data.moments import Moments
 from discreet.errors import ParameterError
 from discreet.gate.posterior import Printed, Subject, release_adaptive, release_printed
 from discreet.models.base import Asked
-from discreet.models.moments import MomentsEstimator
+from discreet.models.linear import MomentsEstimator
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.papers.ops import argmin, spread
 from discreet.privacy import gdp

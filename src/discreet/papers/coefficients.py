@@ -9,7 +9,6 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Later, Unavailable
-from discreet.data.inputs import design_names
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import ParameterError
 from discreet.gate.posterior import Subject
@@ -48,7 +47,7 @@ class CoefficientsRegressor(PrivateRegressor):
         return promise
 
     def _subject(self, domain: Domain, asked: Asked) -> Subject:
-        design = design_names(domain, asked.features)
+        design = domain.design_names(asked.features)
         outcome = domain.entries[domain.target(asked.target)].name
         sizes = sensitivity.norm(design, domain), sensitivity.norm((outcome,), domain)
         return Subject(

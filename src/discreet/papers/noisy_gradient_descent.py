@@ -14,7 +14,7 @@ from discreet.data.moments import Moments
 from discreet.errors import ParameterError
 from discreet.gate.descent import release_descent
 from discreet.models.base import Asked
-from discreet.models.moments import MomentsEstimator
+from discreet.models.linear import MomentsEstimator
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
 from discreet.privacy.events.iterates import MAX_POINTS, GradientEvent

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from discreet.core import checks
-from discreet.core.jobs import as_progress
 from discreet.core.rounding import CURVE, ROOM, down, up
-from discreet.data.reading import Unread
+from discreet.data.reading import Unread, as_progress
 from discreet.data.rows import Rows
 from discreet.errors import ParameterError
 from discreet.gate.batches import release_batches

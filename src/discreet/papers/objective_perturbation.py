@@ -15,8 +15,7 @@ from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.gate.objective import Task
 from discreet.models.outcome import Label, Outcome
-from discreet.models.perturbed import PerturbedRegressor
-from discreet.models.stages import one_stage
+from discreet.models.perturbed import PerturbedRegressor, one_stage
 from discreet.privacy.events.objective import Calibration
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss, Squared

@@ -29,7 +29,7 @@ from discreet.errors import ParameterError
 from discreet.gate.posterior import Subject, release_in_ball, release_posterior
 from discreet.gate.session import promised
 from discreet.models.base import Asked
-from discreet.models.moments import MomentsEstimator
+from discreet.models.linear import MomentsEstimator
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
 from discreet.privacy.events.posterior import (

@@ -23,7 +23,7 @@ from discreet.core.rounding import ROOM, down
 from discreet.data.moments import Moments
 from discreet.gate.output import release_shaped
 from discreet.models.base import Asked
-from discreet.models.moments import MomentsEstimator
+from discreet.models.linear import MomentsEstimator
 from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
 from discreet.privacy.events.output import POWERS, SHAPES, OutputPlan, Shape, sensitivity

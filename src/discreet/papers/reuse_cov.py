@@ -21,19 +21,17 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.core.jobs import Progress
-from discreet.data.inputs import design_names, feature_names
 from discreet.data.moments import Moments, outcome_names, summed
 from discreet.data.public_outcomes import PublicOutcomes
-from discreet.data.reading import Unread
+from discreet.data.reading import Progress, Unread
+from discreet.data.tables import feature_names
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.domain import every_level
 from discreet.errors import ParameterError
 from discreet.gate.outcomes import OutcomesWant, Sampled, release_events, release_outcomes
 from discreet.gate.session import promised
 from discreet.models.base import Asked
-from discreet.models.linear import DPLinearRegression
-from discreet.models.moments import MomentsRegressor
+from discreet.models.linear import DPLinearRegression, MomentsRegressor
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import Event
@@ -181,7 +179,7 @@ class ReuseCov(MomentsRegressor):
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
         outcomes = outcome_names(table.domain, asked.targets)
-        design_names(table.domain, asked.features)
+        table.domain.design_names(asked.features)
         public = PublicOutcomes.of(table, outcomes) if self.association == "projection" else None
         moments: Moments | Sampled
         if self.subsample is None:
@@ -196,7 +194,7 @@ class ReuseCov(MomentsRegressor):
     def _fit_public(self, moments: Moments | Sampled, asked: Asked, public: PublicOutcomes | None) -> Self:
         """Release and fit, with what public outcomes tell besides."""
         domain, features, promise = moments.domain, asked.features, asked.promise
-        design, outcomes = design_names(domain, features), outcome_names(domain, asked.targets)
+        design, outcomes = domain.design_names(features), outcome_names(domain, asked.targets)
         norm, n = (None, None) if public is None else (public.norm, float(public.n))
         if self._paper is None:
             rows = design if public is not None else every_level(domain, features, design)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.core import checks
 from discreet.gate.moments import Want
-from discreet.models.moments import MomentsRegressor
+from discreet.models.linear import MomentsRegressor
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.equations import NormalEquations

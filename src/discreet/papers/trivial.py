@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import __version__
-from discreet.data.inputs import check_pair
-from discreet.data.tables import as_features, as_outcomes, check_finite
+from discreet.data.tables import as_features, as_outcomes, check_finite, check_pair
 from discreet.domain import Domain
 from discreet.models.base import Regressor
 from discreet.privacy.certificate import Certificate

@@ -19,9 +19,8 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.jobs import Progress, as_progress
 from discreet.data.moments import Moments
-from discreet.domain import derived
+from discreet.data.reading import Progress, as_progress
 from discreet.errors import ParameterError
 from discreet.per_instance.stream import Rows, each_row
 
@@ -165,8 +164,9 @@ def leave_one_out(
         checks.positive("penalty", penalty)
     domain = moments.domain
     y = domain.target(target)
-    names = derived.features_for(domain, domain.entries[y].column) if features is None else list(features)
-    derived.refuse_outcome(domain, domain.entries[y].column, names)
+    own = {domain.entries[y].column}
+    names = domain.features_for(own) if features is None else list(features)
+    domain.refuse_outcomes(own, names)
     X = domain.design(names)
     gram = moments.floats([*X, y])
     fit = Ridge(gram[:-1, :-1], gram[:-1, -1], penalty)

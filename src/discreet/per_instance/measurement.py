@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.jobs import Progress, as_progress
 from discreet.data.moments import Moments
+from discreet.data.reading import Progress, as_progress
 from discreet.errors import ParameterError
 from discreet.per_instance.mechanisms.parts import Facts, Pair, needs_moments, parts
 from discreet.per_instance.result import Losses, Measured

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.jobs import Progress
-from discreet.data.reading import Done, Shared, in_threads, threads
+from discreet.data.reading import Done, Progress, Shared, in_threads, threads
 from discreet.data.sources.base import Source
 from discreet.data.tables import open_source
 from discreet.domain import Domain

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core import checks
-from discreet.data.inputs import design_names, feature_names
+from discreet.data.tables import feature_names
 from discreet.domain import Domain
 from discreet.domain.columns import Categorical, Numeric, to_days
 from discreet.errors import ParameterError
@@ -122,7 +122,7 @@ def facts(
     names = feature_names(domain, [domain.entries[domain.target(target)].column], features)
     domain = domain.select([*names, domain.entries[domain.target(target)].column])
     _check_outcome(domain, target)
-    design_names(domain, names)
+    domain.design_names(names)
     guessed = _guesses(domain, about)
     numbers: dict[str, Number | None] = {}
     shares: dict[str, tuple[float, ...]] = {}

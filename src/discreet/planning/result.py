@@ -14,8 +14,8 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.core.jobs import Progress, as_progress
 from discreet.core.placeholders import Unavailable
+from discreet.data.reading import Progress, as_progress
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.papers.registry import DEFAULT

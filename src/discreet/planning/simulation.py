@@ -16,8 +16,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.models.base import Asked
-from discreet.models.linear import DPLinearRegression
-from discreet.models.moments import MomentsEstimator
+from discreet.models.linear import DPLinearRegression, MomentsEstimator
 from discreet.models.penalised import DPElasticNet, DPLasso
 from discreet.models.perturbed import PerturbedModel
 from discreet.papers.ada_ops import AdaOPS

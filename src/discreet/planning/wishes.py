@@ -195,7 +195,7 @@ def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter
         if name in factors or name in facts.domain.norm_columns or column.factors or not isinstance(column, Numeric):
             continue
         low, high = _half(facts, name, column)
-        bounds = _with_bounds(facts.domain, name, low, high)
+        bounds = facts.domain.with_column(name, replace(column, low=low, high=high))
         after = simulation.expected(method, epsilon, domain=bounds, draws=_DRAWS, widths=False)
         if isinstance(after, Unavailable):
             continue
@@ -212,12 +212,3 @@ def _half(facts: Facts, name: str, column: Numeric) -> tuple[float, float]:
     mean = column.low / 2 + column.high / 2 if number is None else number.mean
     centre = min(max(mean, column.low + quarter), column.high - quarter)
     return centre - quarter, centre + quarter
-
-
-def _with_bounds(domain: Domain, name: str, low: float, high: float) -> Domain:
-    columns: dict[str, Any] = dict(domain.columns)
-    columns[name] = replace(columns[name], low=low, high=high)
-    return Domain(
-        columns, data_norm=domain.data_norm, norm_columns=domain.norm_columns or None,
-        intercept=domain.intercept, missing=domain.missing,
-    )  # fmt: skip

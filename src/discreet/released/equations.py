@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.domain import derived
 from discreet.domain.domain import Domain, every_level, lift
 from discreet.errors import NotReleasedError, ParameterError
 
@@ -151,7 +150,7 @@ def normal_equations(
     outcomes = [domain.entries[domain.target(name)] for name in targets]
     own = {entry.column for entry in outcomes}
     names = released.features(own) if features is None else list(features)
-    derived.refuse_outcomes(domain, own, names, NotReleasedError)
+    domain.refuse_outcomes(own, names, NotReleasedError)
     places = domain.design(names)
     if not places:
         raise ParameterError("A model needs at least one feature, or an intercept.")

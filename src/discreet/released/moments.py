@@ -13,7 +13,8 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.files import digest, load_document, write_document
-from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric, derived
+from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric
+from discreet.domain.domain import VERSIONS
 from discreet.errors import FileFormatError, NotReleasedError
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import BINS, Block
@@ -187,7 +188,7 @@ class ReleasedMoments:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Load a release that `save` wrote, after checking that it is whole."""
-        return load_document(path, "release", derived.VERSIONS, cls._from_document)
+        return load_document(path, "release", VERSIONS, cls._from_document)
 
     @classmethod
     def _from_document(cls, body: dict[str, Any]) -> Self:
@@ -205,7 +206,7 @@ class ReleasedMoments:
     def _document(self) -> dict[str, Any]:
         return {
             "kind": "release",
-            "format_version": derived.format_version(self.domain),
+            "format_version": self.domain.format_version,
             "certificate": self.certificate.to_dict(),
             "values": [[part.to_dict() for part in parts] for parts in self.values],
         }
@@ -261,8 +262,7 @@ class ReleasedMoments:
 
     def features(self, outcomes: set[str]) -> list[str]:
         """The regressors of some outcomes, where none are named: columns that are neither, nor derived from one."""
-        factors = {name: {f.column for f in spec.factors} for name, spec in self.domain.columns.items()}
-        return [name for name in self.regressors if not outcomes & {name, *factors[name]}]
+        return [name for name in self.regressors if not self.domain.made_of(name) & outcomes]
 
     def find(self, statistic: str, rows: Sequence[str], columns: Sequence[str] = ()) -> Table:
         """The released block that holds some products."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT, Domain
-from discreet.domain.derived import unit_of
+from discreet.domain.columns import unit_of
 from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments

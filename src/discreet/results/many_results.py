@@ -13,7 +13,8 @@ from discreet.core import checks, files
 from discreet.core.arrays import Floats
 from discreet.core.files import load_document, numbers, text, texts, write_document
 from discreet.core.placeholders import Later, Unavailable
-from discreet.domain import CONSTANT, derived
+from discreet.domain import CONSTANT
+from discreet.domain.domain import VERSIONS
 from discreet.errors import DataError, GuaranteeError, ParameterError
 from discreet.privacy.certificate import Certificate
 from discreet.released.units import coefficient_unit, regressors
@@ -188,7 +189,7 @@ class ManyResults:
         write_document(path, self._document())
 
     def _document(self) -> dict[str, Any]:
-        version = derived.format_version(self.certificate.domain)
+        version = self.certificate.domain.format_version
         body = {"kind": "many results", "format_version": version, "certificate": self.certificate.to_dict()}
         facts = {"targets": list(self.targets), "names": list(self.names), "model": self.model, "rows": self.rows}
         numbers = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist(), "release": self.release}
@@ -197,7 +198,7 @@ class ManyResults:
     @classmethod
     def load(cls, path: str | Path) -> ManyResults:
         """Load what `save` wrote."""
-        return load_document(path, "many results", derived.VERSIONS, cls._from_document)
+        return load_document(path, "many results", VERSIONS, cls._from_document)
 
     @classmethod
     def _from_document(cls, body: dict[str, Any]) -> ManyResults:

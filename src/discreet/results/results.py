@@ -14,7 +14,7 @@ from discreet.core.arrays import Floats
 from discreet.core.files import load_document, number, numbers, text, texts, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
-from discreet.domain.derived import VERSIONS, format_version
+from discreet.domain.domain import VERSIONS
 from discreet.errors import GuaranteeError, ParameterError
 from discreet.privacy.certificate import Certificate
 from discreet.released.equations import NormalEquations
@@ -159,7 +159,7 @@ class Results(Fitted):
         write_document(path, self._document())
 
     def _document(self) -> dict[str, Any]:
-        version = format_version(self.certificate.domain)
+        version = self.certificate.domain.format_version
         body = {"kind": "results", "format_version": version, "certificate": self.certificate.to_dict()}
         facts = {"target": self.target, "model": self.model, "names": list(self.names)}
         numbers = {"coef": self.coef.tolist(), "intercept": self.intercept, "rows": self.rows, "release": self.release}

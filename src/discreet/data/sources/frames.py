@@ -1,4 +1,4 @@
-"""Pandas frames and series, recognised by their shape so that pandas is never imported here."""
+"""Pandas frames and series; pandas itself is never imported here."""
 
 from __future__ import annotations
 
@@ -8,19 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.data.sources.arrow import ArrowSource
-from discreet.data.sources.base import check_lengths, check_names, comes_from, named_outcomes, spans
+from discreet.data.sources.base import check_lengths, check_names, named_outcomes, spans
 from discreet.domain import Domain
 from discreet.domain.values import as_arrow, check_type, is_categories
-
-
-def is_frame(value: Any) -> bool:
-    """Whether a value is a pandas DataFrame."""
-    return comes_from(value, "pandas") and hasattr(value, "iloc") and hasattr(value, "columns")
-
-
-def is_series(value: Any) -> bool:
-    """Whether a value is a pandas Series."""
-    return comes_from(value, "pandas") and hasattr(value, "iloc") and not hasattr(value, "columns")
 
 
 class FrameSource(ArrowSource):
@@ -38,7 +28,7 @@ class FrameSource(ArrowSource):
             for name, column in domain.inputs.items()
         }
         self.total = check_lengths(len(values) for values in used.values())
-        self._columns = {name: values.iloc if is_series(values) else values for name, values in used.items()}
+        self._columns = {name: getattr(values, "iloc", values) for name, values in used.items()}
         for name, column in domain.inputs.items():
             check_type(name, column, self._slice(name, 0, min(self.total, 1)).type)
 

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.core.arrays import Floats
 from discreet.privacy.losses import Loss
 
-Floats = NDArray[np.float64]
 Part = Callable[[Floats], tuple[float, Floats, Floats]]
 """A sum of losses: its value, gradient and Hessian at theta."""
 

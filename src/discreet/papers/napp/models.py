@@ -9,9 +9,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.core import checks
+from discreet.core.arrays import Floats
 from discreet.data.rows import Rows
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
@@ -27,8 +27,6 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.napp import REGULARIZERS, NappEvent, least_modulus, noise_scale
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss, Poisson, QuadraticHinge, Squared
-
-Floats = NDArray[np.float64]
 
 _LEAST_RATE = 8.0
 """Augmented rows of Poisson regression have rates near 1: their loss must not end there."""
