@@ -144,7 +144,7 @@ def _converted(values: Any, column: Column) -> pa.Array | pa.ChunkedArray:
 
 
 def _knows_arrow(values: Any, dtype: Any) -> bool:
-    """Whether a container of pandas has a type that is one of Arrow's; for objects, Arrow would find one from values."""
+    """Whether a container of pandas has a type that is one of Arrow's, which finds one for objects from values."""
     return getattr(dtype, "kind", "O") != "O" or hasattr(getattr(values, "array", values), "__arrow_array__")
 
 
