@@ -21,6 +21,7 @@ from discreet import (
 )
 from discreet.core.files import digest
 from discreet.papers.registry import METHODS
+from discreet.privacy.events.kinds import event_from_dict
 from discreet.privacy.steps import STEPS, complete
 from discreet.results.saved import check_saved, load_saved
 
@@ -216,8 +217,14 @@ def lose_the_norm(body):
     body["certificate"]["events"][0] |= {"norm_sd": None, "log_norm": None}
 
 
+def careful(event):
+    """An event whose figures that follow from others are what they should be."""
+    event |= event_from_dict(event).to_dict()
+
+
 def lower_the_norm(body):
     body["certificate"]["events"][0]["norm"] *= 0.9
+    careful(body["certificate"]["events"][0])
 
 
 def raise_the_norm(body):
@@ -245,6 +252,7 @@ def wider_counts(body):
 
 def another_loss(body):
     body["certificate"]["events"][0]["loss"] = {"name": "logistic"}
+    careful(body["certificate"]["events"][0])
 
 
 def another_regressor(body):
@@ -260,6 +268,22 @@ def lose_a_column(body):
         block["rows"] = [name for name in block["rows"] if name != "hours"]
 
 
+def lose_the_constant(body):
+    for block in body["certificate"]["events"][-1]["blocks"]:
+        block["rows"] = [name for name in block["rows"] if name != "(intercept)"]
+
+
+def other_classes(body):
+    body["classes"] = [*body["classes"], "more"]
+    for name in ("coef", "intercept"):
+        body[name] = [*body[name], body[name][-1]]
+    body["certificate"]["events"].append(body["certificate"]["events"][-1])
+
+
+def a_wider_label(body):
+    body["certificate"]["domain"]["columns"]["y"]["high"] = 9
+
+
 FORGERIES = [
     ("narrowed", "results", another_method, "no method of discreet releases that alone"),
     ("narrowed", "release", empty_blocks, "an event lists no statistic"),
@@ -271,6 +295,9 @@ FORGERIES = [
     ("narrowed", "results", declare_other_rows, "not inside those that were declared"),
     ("narrowed", "results", lose_a_stage, "the certificate lists counts"),
     ("narrowed", "results", lose_a_column, "whose products are not listed"),
+    ("narrowed", "results", lose_the_constant, "whose products are not listed"),
+    ("classes", "release", other_classes, "other classes than the outcome has"),
+    ("classes", "release", a_wider_label, "other classes than the outcome has"),
     ("AdaSSP", "results", lose("eigenvalue"), "the certificate lists gram, cross"),
     ("AdaSSP", "results", lose("cross"), "the certificate lists eigenvalue, gram"),
     ("AdaSSP", "results", verified_constants, "never verified"),
@@ -322,3 +349,44 @@ def test_a_forgery_is_found(name, what, forge, why, honest, run, tmp_path):
     assert (ran.code, found["ok"]) == (1, False)
     assert any(why in finding["what"] + " " + finding["detail"] for finding in found["findings"] if not finding["ok"])
     assert run("check", "forged.json").code == 1
+
+
+def set_in(*path, to):
+    def forge(body):
+        *before, last = path
+        for step in before:
+            body = body[step]
+        assert last in body
+        body[last] = to
+
+    return forge
+
+
+@pytest.mark.parametrize(
+    ("name", "forge"),
+    [
+        ("narrowed", set_in("unit", to="ten rows are one person")),
+        ("narrowed", set_in("events", -1, "blocks", 0, "exact", to=False)),
+        ("Poisson", set_in("events", 0, "gradient", to=0.01)),
+        ("Poisson", set_in("events", 0, "smoothness", to=0.01)),
+        ("Poisson", set_in("events", 0, "one_signed", to=True)),
+        ("Poisson", set_in("events", 0, "exact", to=True)),
+    ],
+)
+def test_figures_that_follow_from_others_do(name, forge, honest, run, tmp_path):
+    """Nothing is computed from them, but whoever reads the file sees them."""
+    body = honest(name, "release")
+    forge(body["certificate"])
+    (tmp_path / "forged.json").write_text(json.dumps(body | {"sha256": digest(body)}))
+    ran = run("check", "forged.json")
+    assert ran.code == 2
+    assert "contradicts itself" in ran.err
+
+
+def test_a_huge_cost_is_told_and_not_an_error(honest, run, tmp_path):
+    body = honest("Poisson", "release")
+    body["certificate"]["events"][0]["tolerance"] = 2.0**63
+    (tmp_path / "forged.json").write_text(json.dumps(body | {"sha256": digest(body)}))
+    ran = run("check", "forged.json", "--json")
+    assert ran.code == 1
+    assert json.loads(ran.out)["epsilon"] is None

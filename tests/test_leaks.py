@@ -806,3 +806,27 @@ def test_searches_and_cross_validation_quote_nothing(case, capfd):
         assert_clean(said, IN_WORDS)
         assert "y must hold numbers" in said or "y holds missing" in said
     assert_clean("".join(capfd.readouterr()), IN_WORDS)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_level_beyond_64_bits_with_a_sign_is_not_quoted(packed):
+    secret = 2**64 - 987_654_321
+    levels = pa.array([1, secret], pa.uint64())
+    table = pa.table({"c": levels.dictionary_encode() if packed else levels, "y": [0.0, 1.0]})
+    with pytest.raises(DataError, match="not declared") as caught:
+        Moments.from_source(table, Domain({"c": [0, 1], "y": (0, 1)}))
+    assert str(secret) not in full_text(caught.value)
+
+
+def test_a_damaged_arrow_array_is_refused_in_our_words():
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 7]), pa.array(["a", "b"]), safe=False)
+    with pytest.raises(DataError, match="Column 'c' is damaged") as caught:
+        Moments.from_source(pa.table({"c": codes, "y": [0.0, 1.0]}), Domain({"c": ["a", "b"], "y": (0, 1)}))
+    assert "7" not in str(caught.value)
+
+
+def test_public_classes_do_not_tell_of_the_number_of_rows():
+    """Scikit-learn warns where there are more than half as many labels as rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert declared_classes("public", np.arange(30) % 20) == tuple(range(20))

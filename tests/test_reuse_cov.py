@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from discreet import (
     Moments,
     PrivateMoments,
     ReuseCov,
+    formula,
     release,
 )
 from discreet.data.public_outcomes import PublicOutcomes
@@ -185,6 +187,34 @@ def test_what_is_public_of_outcomes_does_not_depend_on_private_features():
         assert (one.n, one.norm) == (two.n, two.norm)
         assert np.array_equal(one.gram, two.gram)
         assert np.array_equal(one.sums, two.sums)
+
+
+def test_public_outcomes_share_no_column_with_private_features():
+    """A product of a feature and another column, exactly known, would show the feature."""
+    derived = formula("y0 ~ a + b + c + a:b + a:c", Domain(dict.fromkeys(("a", "b", "c", "y0"), (0, 1)))).domain
+    given = {"epsilon": 1, "delta": 1e-6, "domain": derived}
+    for outcome, features in (("a:b", ["a"]), ("a:b", ["a:c"]), ("a", ["a:b"])):
+        with pytest.raises((DomainError, ParameterError)) as caught:
+            ReuseCov(**given, **PUBLIC).fit_source(TABLE, [outcome], features)
+        assert "'a'" in str(caught.value)
+    apart = ReuseCov(**given, **PUBLIC)
+    assert apart.fit_source(TABLE, ["a:b"], ["c"]).certificate_.guarantee.status == "verified"
+    with (
+        Budget(9, 1e-5, neighbors="replace-one", public_outcomes=["a:b"]),
+        pytest.raises(BudgetError, match="'a' and 'b'"),
+    ):
+        apart.fit_source(TABLE, ["a:b"], ["c"])
+    with Budget(9, 1e-5, neighbors="replace-one", public_outcomes=["a", "b"]) as budget:
+        apart.fit_source(TABLE, ["a:b"], ["c"])
+    assert budget.to_dict()["releases"][0]["public_outcomes"] == ["a", "b"]
+
+
+@pytest.mark.parametrize("facts", [{"missing": "drop"}, {"data_norm": 1.0, "norm_columns": ["a", NAMES[0]]}])
+def test_a_certificate_of_what_no_public_outcomes_allow_fails(facts):
+    made = model(**PUBLIC).fit(TABLE[list("abc")], TABLE[NAMES]).certificate_
+    assert all(finding.ok for finding in made.check())
+    forged = replace(made, domain=Domain.from_dict(made.domain.to_dict() | facts))
+    assert any("lists what no release has" in finding.detail for finding in forged.check() if not finding.ok)
 
 
 def test_levels_of_categories_as_outcomes():

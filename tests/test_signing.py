@@ -172,6 +172,15 @@ def test_keys_in_each_other_s_place(run, folder):
     assert run("check", "r.json", "--key", "nowhere.pem").code == 2
 
 
+def test_a_file_with_several_keys(run, folder):
+    """Only the first of them would count, whatever a reader takes the file for."""
+    sign(run)
+    both = [(folder / f"{name}.public.pem").read_bytes() for name in ("custodian", "other")]
+    (folder / "both.pem").write_bytes(b"".join(both))
+    ran = run("check", "r.json", "--key", "both.pem")
+    assert (ran.code, "several keys" in ran.said) == (2, True)
+
+
 def test_a_key_with_a_passphrase(run, folder, monkeypatch):
     monkeypatch.setenv(signing.PASSPHRASE, "open sesame")
     assert run("sign", "--new-key", "safe").code == 0

@@ -1,6 +1,7 @@
 """A row is a row: whatever stands beside it, and whatever holds it, a row is encoded by its own values alone."""
 
 import datetime as dt
+import gzip
 import math
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -696,3 +697,34 @@ def test_a_decimal_does_not_change_the_scale_of_others(features):
     assert [row[2] for row in more[:-1]] == [float(value) for value in values]
     table = pa.table({"w": ones(values), "v": pa.array(values, pa.decimal128(12, 2))})
     assert read(lambda _: table, None, domain) == more[:-1]
+
+
+@pytest.mark.parametrize(
+    "holder", [lambda v: pd.array(v, dtype=object), lambda v: pd.arrays.SparseArray(v, dtype=object)]
+)
+def test_objects_in_arrays_of_pandas_have_no_type_of_their_own(holder):
+    """Such an array has no way of its own to Arrow, which would find a type from its first entries."""
+
+    def offer(values):
+        objects = np.empty(len(values), dtype=object)
+        objects[:] = values
+        return pd.DataFrame({"w": ones(values)}), {"v": holder(objects)}
+
+    spec, domain = ("2001-09-09", "2001-09-10"), Domain({"w": (-1, 1), "v": ("2001-09-09", "2001-09-10")})
+    assert own_share(offer, [NOON, EVENING], dt.date(2001, 9, 9), spec)
+    first, without = (Moments.from_source(offer(v), domain) for v in ([dt.date(2001, 9, 9), NOON], [NOON]))
+    assert first == without + Moments.from_source(offer([dt.date(2001, 9, 9)]), domain)
+
+
+@pytest.mark.parametrize("names", [("a.csv", "b.csv.gz"), ("a.csv.gz", "b.csv.gz"), ("a.CSV.GZ", "b.csv")])
+def test_a_packed_copy_of_a_file_is_a_copy(names, tmp_path):
+    text = b"w,v\n1,2\n1,3\n"
+    for i, name in enumerate(names):
+        packed = gzip.compress(text, compresslevel=1 + 8 * i, mtime=i) if name.lower().endswith("gz") else text
+        (tmp_path / name).write_bytes(packed)
+    domain = Domain({"w": (-1, 1), "v": (0, 4)})
+    with pytest.raises(DataError, match="copies of each other"):
+        Moments.from_source(tmp_path, domain)
+    (tmp_path / names[1]).unlink()
+    (tmp_path / "c.csv.gz").write_bytes(gzip.compress(text + b"1,4\n"))
+    assert Moments.from_source(tmp_path, domain).count == 5

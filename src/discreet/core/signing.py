@@ -233,6 +233,10 @@ def _public_key(path: Path) -> bytes:
     content = path.read_bytes()
     if b"PRIVATE KEY" in content:
         raise FileFormatError(f"{path.name} is a private key. Check with the public one, and keep this one secret.")
+    if content.count(b"-----BEGIN ") > 1:
+        raise FileFormatError(
+            f"{path.name} holds several keys, so it is unclear which one is meant. Give a file with one."
+        )
     try:
         key = serialization.load_pem_public_key(content)
     except Exception:  # a damaged key fails in many ways

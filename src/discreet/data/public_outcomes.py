@@ -11,9 +11,10 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.data.reading import Unread
-from discreet.domain import LATTICE_BITS, Domain
+from discreet.domain import LATTICE_BITS
 from discreet.domain.encoding import ONE, Encoder
-from discreet.errors import DataError, DomainError, ParameterError
+from discreet.errors import DataError, ParameterError
+from discreet.privacy.sensitivity import refuse_mixed
 
 _ROWS = 1024
 
@@ -36,6 +37,7 @@ class PublicOutcomes:
 
     Examples
     --------
+    >>> from discreet import Domain
     >>> domain = Domain.from_bounds(["x"], ["a", "b"], bounds_X=(0, 1), bounds_y=(-1, 1))
     >>> Y = np.array([[1.0, 0.5], [0.0, 0.5], [0.0, 0.0]])
     >>> facts = PublicOutcomes.of(Unread.of((np.zeros((3, 1)), Y), domain), ["a", "b"])
@@ -94,19 +96,3 @@ class PublicOutcomes:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Facts about public outcomes are not pickled: read them again.")
-
-
-def refuse_mixed(domain: Domain, targets: Sequence[str]) -> None:
-    """Refuse a domain in which an encoded outcome, or whether its row counts, depends on the features of that row."""
-    if domain.missing == "drop":
-        raise DomainError(
-            "missing='drop' does not go with public outcomes: which rows are left out depends on their features, which "
-            "are private, and exact sums over the outcomes of the others would show it. Fill in what is missing first."
-        )
-    own = {domain.entries[i].column for i in domain.indices(targets)}
-    ball = set(domain.norm_columns)
-    if own & ball and ball - own:
-        raise DomainError(
-            "data_norm covers outcomes and features together, so how far an outcome is shortened depends on the "
-            "features, which are private. With public outcomes name norm_columns= that are all outcomes, or all not."
-        )

@@ -132,7 +132,7 @@ def _converted(values: Any, column: Column) -> pa.Array | pa.ChunkedArray:
     if dtype is None or dtype == np.dtype(object):
         return _declared(_without_masked(values), column)
     if not isinstance(dtype, np.dtype):
-        return pa.array(values, from_pandas=True)
+        return pa.array(values, from_pandas=True) if _knows_arrow(values, dtype) else _declared(list(values), column)
     if dtype.kind == "T" or (dtype.kind == "M" and np.datetime_data(dtype) not in [(unit, 1) for unit in _ARROW_UNITS]):
         return _declared(list(values), column)
     if dtype.kind == "f" and dtype.itemsize > 8:
@@ -141,6 +141,11 @@ def _converted(values: Any, column: Column) -> pa.Array | pa.ChunkedArray:
         values = values.astype(dtype.newbyteorder("="))
     hidden = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     return pa.array(values if hidden is None else values.data, mask=hidden, from_pandas=True)
+
+
+def _knows_arrow(values: Any, dtype: Any) -> bool:
+    """Whether a container of pandas has a type that is one of Arrow's, which finds one for objects from values."""
+    return getattr(dtype, "kind", "O") != "O" or hasattr(getattr(values, "array", values), "__arrow_array__")
 
 
 def _codes_and_categories(values: Any) -> tuple[NDArray[Any], Any]:
@@ -342,15 +347,15 @@ def read_column(array: pa.Array, name: str, column: Column) -> np.ndarray[Any, A
     array = plain(array, column)
     if array.null_count or (isinstance(column, Categorical) and _has_nan(array)):
         raise DataError(f"Column {name!r} has missing values. Remedy: {MISSING}.")
-    if isinstance(column, Categorical):
-        return _codes(name, column, array)
     try:
-        return _numbers(array)
+        return _codes(name, column, array) if isinstance(column, Categorical) else _numbers(array)
     except OverflowError:
         raise DataError(
             f"Column {name!r} holds dates that are too far away to be counted in microseconds. Remedy: mend them "
             "before the release."
         ) from None
+    except pa.ArrowException:
+        raise DataError(f"Column {name!r} is damaged: its Arrow array is not a valid one of its type.") from None
 
 
 def plain(array: pa.Array, column: Column) -> pa.Array:
@@ -379,7 +384,10 @@ def _whole_numbers(array: pa.Array) -> pa.Array:
         whole = (np.rint(values) == values) & (np.abs(values) < 2.0**63)
         return pa.array(np.where(whole, values, 0.0).astype(np.int64), mask=~whole)
     if pa.types.is_uint64(array.type):
-        return pc.if_else(pc.less_equal(array, np.iinfo(np.int64).max), array, None).cast(pa.int64())
+        most = pa.scalar(
+            np.iinfo(np.int64).max, pa.uint64()
+        )  # a scalar of 64 bits with a sign would make Arrow cast all
+        return pc.if_else(pc.less_equal(array, most), array, None).cast(pa.int64())
     if pa.types.is_decimal(array.type):
         return pa.array(map(_exact_whole, array.to_pylist()), pa.int64())
     return array.cast(pa.int64())

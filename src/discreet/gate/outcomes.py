@@ -15,7 +15,7 @@ from discreet.core.checks import Neighbors
 from discreet.core.rounding import up
 from discreet.data.moments import Moments, summed
 from discreet.data.reading import Unread
-from discreet.domain import Domain
+from discreet.domain import Domain, derived
 from discreet.errors import DataError
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, noisy_blocks
@@ -102,8 +102,9 @@ def release_events(moments: Moments | Sampled, events: tuple[Event, ...], sessio
     noise = block_noise(blocks)
     mu = None if any(event.law is not None for event in events) else gdp.compose(event.mu for event in events)
     public = [block for event in events if isinstance(event, PublicOutcomesEvent) for block in event.blocks]
-    columns = {moments.domain.entries[i].column for block in public for i in moments.domain.indices(block.columns)}
-    cost = mu, certificate.epsilon, columns
+    domain = moments.domain
+    columns = {domain.entries[i].column for block in public for i in domain.indices(block.columns)}
+    cost = mu, certificate.epsilon, derived.inputs({name: domain.columns[name] for name in columns})
     if isinstance(moments, Sampled):
         table = moments.checked(neighbors)
         entropy = session.charge(*cost)

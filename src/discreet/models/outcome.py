@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -94,7 +95,11 @@ def _found_classes(labels: list[Any]) -> tuple[Any, ...]:
     if any(is_missing(label) or (isinstance(label, Real) and abs(label) == np.inf) for label in labels):
         raise DataError("y holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
     try:
-        check_classification_targets(np.asarray(labels))
+        with (
+            warnings.catch_warnings()
+        ):  # scikit-learn's compare the number of labels with that of rows, which is private
+            warnings.simplefilter("ignore")
+            check_classification_targets(np.asarray(labels))
         kinds = sorted({(type(label).__name__, label) for label in map(_label, labels)}, key=lambda pair: pair[0])
         found = sorted({label: None for _, label in kinds})
     except (TypeError, ValueError):  # which may quote labels

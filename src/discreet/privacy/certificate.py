@@ -140,6 +140,7 @@ class Certificate:
             mu, stated = sensitivity.public_mu(event.blocks, self.domain, event.norm), event.mu
             what, more = f"noise on {names}, outcomes public", f", norm of the public outcomes {event.norm:.6g}"
             outcomes = [name for block in event.blocks for name in block.columns]
+            sensitivity.refuse_mixed(self.domain, outcomes)
             if event.norm > up(sensitivity.norm(outcomes, self.domain), ROOM):
                 return Finding(what, False, f"no outcomes within the bounds have a norm of {event.norm:.6g}")
         ok = mu <= stated and event.neighbors == self.guarantee.neighbors
@@ -178,6 +179,7 @@ class Certificate:
                 None if facts.get("declared") is None else Domain.from_dict(facts["declared"]),
             )
             consistent = certificate._names_columns() and facts["simulation"] is certificate.simulation
+            consistent = consistent and _agree(facts, certificate.to_dict())
         except FileFormatError:
             raise
         except Exception:  # whatever is not a certificate may fail in any way
@@ -257,6 +259,17 @@ _PUBLIC = (
     "about them is protected. The promise covers the features only."
 )
 _LIMITS = "The promise is about what the release adds; it does not hide what is true of people in general."
+
+
+def _agree(listed: Any, found: Any) -> bool:
+    """Whether a file lists what its certificate has, also what follows from other entries; old files list less."""
+    if isinstance(listed, dict) and isinstance(found, dict):
+        return all(_agree(listed[name], found[name]) for name in listed.keys() & found.keys())
+    if isinstance(listed, list) and isinstance(found, list):
+        return len(listed) == len(found) and all(map(_agree, listed, found))
+    if checks.is_real(listed) and checks.is_real(found):
+        return math.isclose(listed, found, rel_tol=1e-9)
+    return bool(listed == found)
 
 
 def _is_bound(listed: float, norm: float) -> bool:

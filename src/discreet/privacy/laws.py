@@ -28,6 +28,9 @@ _CELLS = 8192
 _BEYOND = 1e-18
 """Losses of a smaller probability than this are put at infinity."""
 
+_NOTHING_HIDDEN = 2.0**20
+"""A Gaussian part with a larger mu hides nothing beside others, and its losses are too far from 0 for a grid."""
+
 
 @dataclass(frozen=True)
 class Tail:
@@ -187,7 +190,7 @@ def together(laws: Sequence[Law], mu: float) -> Callable[[float], float]:
         return lambda epsilon: gdp.delta(mu, epsilon)
     if len(laws) == 1 and mu == 0:
         return laws[0].delta  # type: ignore[union-attr]
-    if any(isinstance(law, Alone) for law in laws):
+    if mu > _NOTHING_HIDDEN or any(isinstance(law, Alone) for law in laws):
         return lambda epsilon: 1.0
     profiles = [law for law in laws if isinstance(law, Profile)]
     others = [law for law in laws if isinstance(law, (Tail, Point))]

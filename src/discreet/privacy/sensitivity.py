@@ -13,7 +13,8 @@ import numpy as np
 
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import FEW, up
-from discreet.domain import Categorical, Domain, Numeric
+from discreet.domain import Categorical, Domain, Numeric, derived
+from discreet.errors import DomainError
 from discreet.privacy.events.gaussian import Block
 
 MAX_ROWS = 1 << 32
@@ -124,6 +125,28 @@ def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
         c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, domain) / R2))
         worst = min(worst, a * (1 - c**2) + b * (1 + c))
     return up(math.sqrt(worst), FEW)
+
+
+def refuse_mixed(domain: Domain, targets: Sequence[str]) -> None:
+    """Refuse a domain in which an encoded outcome, or whether its row counts, depends on the features of that row."""
+    if domain.missing == "drop":
+        raise DomainError(
+            "missing='drop' does not go with public outcomes: which rows are left out depends on their features, which "
+            "are private, and exact sums over the outcomes of the others would show it. Fill in what is missing first."
+        )
+    own = {domain.entries[i].column for i in domain.indices(targets)}
+    features = derived.inputs({name: column for name, column in domain.columns.items() if name not in own})
+    if shared := sorted(features.keys() & derived.inputs({name: domain.columns[name] for name in own}).keys()):
+        raise DomainError(
+            f"The outcomes and the features are both computed from {', '.join(map(repr, shared))}. Public outcomes "
+            "would show of it what is promised to be private. Leave it out of the features, or of the outcomes."
+        )
+    ball = set(domain.norm_columns)
+    if own & ball and ball - own:
+        raise DomainError(
+            "data_norm covers outcomes and features together, so how far an outcome is shortened depends on the "
+            "features, which are private. With public outcomes name norm_columns= that are all outcomes, or all not."
+        )
 
 
 def _least_product(names: Sequence[str], domain: Domain) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 from discreet.core.files import kind_of, read_json
 from discreet.domain import CONSTANT, Numeric
+from discreet.domain.columns import Column
 from discreet.errors import DiscreetError
 from discreet.privacy.certificate import Certificate, Finding
 from discreet.privacy.events.kinds import BlockEvent, Event
@@ -88,11 +89,12 @@ def _are_released(saved: GLMResults | Results | ManyResults, targets: tuple[str,
     """Whether products of the regressors, and of these with each outcome, are listed."""
     domain, blocks = saved.certificate.domain, saved.certificate.blocks
     held = {name for block in blocks if block.statistic == "gram" for name in block.rows}
+    names = {*saved.names, CONSTANT} if domain.intercept else {*saved.names}
     crossed = [block for block in blocks if block.statistic == "cross"]
     for target in targets:
         outcome = domain.entries[domain.target(target)].name
         cross = {name for block in crossed if outcome in block.columns for name in block.rows}
-        if not set(saved.names) <= held or not (outcome in held or set(saved.names) <= cross):
+        if not names <= held or not (outcome in held or names <= cross):
             return False
     return True
 
@@ -105,8 +107,18 @@ def _stages(saved: GLMResults) -> str | None:
         return "the model has other linear predictors, or stages, than the certificate lists objectives"
     if any(event.loss.name not in _LINKS[saved.link] for event in events):
         return f"no {saved.kind} has the loss that the certificate lists"
-    column = saved.certificate.domain.columns[column_of(saved.certificate.domain, saved.target)]
+    domain = saved.certificate.domain
+    column = domain.columns[column_of(domain, saved.target)]
+    if saved.classes is not None and not _are_of(saved.classes, column, level=saved.target not in domain.columns):
+        return "the file names other classes than the outcome has in the certificate's domain"
     limits = [event.loss.limit for event in events if isinstance(event.loss, Poisson)]
     if isinstance(column, Numeric) and any(limit < column.high for limit in limits):
         return "the certificate lists a loss for smaller counts than the outcome's bounds allow"
     return None
+
+
+def _are_of(classes: tuple[Any, ...], column: Column, *, level: bool) -> bool:
+    """Whether classes are those of an outcome: a category, one level of it, or a number that stands for places."""
+    if isinstance(column, Numeric):
+        return (column.low, column.high) == (0, len(classes) - 1)
+    return classes == ((False, True) if level else column.levels)

@@ -89,7 +89,7 @@ class CsvSource(ArrowSource):
 
 def header(file: Path) -> Header:
     """The names in the first line of a CSV file, separated by commas, semicolons or tabs; no other line is read."""
-    with _content(file) as content:
+    with unpacked(file) as content:
         return _header(content, file)
 
 
@@ -132,7 +132,7 @@ def _texts(file: Path, found: Header) -> Iterator[bytes]:
     Because of the line end before it, Arrow takes no line for the beginning of a file, where it would leave out a byte
     order mark.
     """
-    with _content(file) as content:
+    with unpacked(file) as content:
         if _header(content, file) != found:
             raise FileFormatError(f"{file.name} has changed since it was opened.")
         held = b"\n"
@@ -148,7 +148,8 @@ def _texts(file: Path, found: Header) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def _content(file: Path) -> Iterator[IO[bytes]]:
+def unpacked(file: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked where its name says that it is packed."""
     packing = "gzip" if file.name.lower().endswith(".gz") else None
     try:
         with io.BufferedReader(pa.input_stream(file, compression=packing)) as content:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from discreet.core.files import refuse_special
 from discreet.data.sources.base import Source
-from discreet.data.sources.csv import CsvSource, header
+from discreet.data.sources.csv import CsvSource, header, unpacked
 from discreet.data.sources.parquet import ParquetSource, open_parquet
 from discreet.domain import Domain
 from discreet.domain.values import kind
@@ -76,12 +76,13 @@ def _kind(file: Path) -> type[ParquetSource] | type[CsvSource]:
 
 
 def _refuse_copies(files: Sequence[Path], has_rows: Callable[[Path], bool]) -> None:
-    """Refuse a file that is named twice, by a link too, and files with the same bytes; contents as a last resort."""
+    """Refuse a file that is named twice, by a link too, and files with the same bytes, once they are unpacked."""
     for first, second, *_ in _alike([files], _identity):
         also = "" if first.name == second.name else f", as {second.name} too"
         raise DataError(f"{first.name} is named twice{also}, so its rows would count twice: {_ONE_ROW}")
     groups = [files]
-    for same in (_size, _beginning, _bytes):
+    sizes = (_size,) if not any(map(_is_packed, files)) else ()  # of packed files, sizes tell nothing
+    for same in (*sizes, _beginning, _bytes):
         groups = _alike(groups, same)
     for first, second, *_ in groups:
         if has_rows(first):
@@ -111,14 +112,21 @@ def _size(file: Path) -> int:
     return file.stat().st_size
 
 
+def _is_packed(file: Path) -> bool:
+    return file.name.lower().endswith(".gz")
+
+
 def _beginning(file: Path) -> bytes:
-    with file.open("rb") as content:
+    with unpacked(file) as content:
         return hashlib.sha256(content.read(1 << 16)).digest()
 
 
 def _bytes(file: Path) -> bytes:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").digest()
+    found = hashlib.sha256()
+    with unpacked(file) as content:
+        while piece := content.read(1 << 20):
+            found.update(piece)
+    return found.digest()
 
 
 def _has_rows(source: Source) -> bool:
