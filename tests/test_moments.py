@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tables import encode, full_text
 
 from discreet import Domain, Moments
-from discreet.core import jobs
+from discreet.data import reading
 from discreet.data.moments import CARRY_EVERY, Layout, Total
 from discreet.domain.encoding import ONE
 from discreet.errors import DataError, FileFormatError, ParameterError
@@ -256,7 +256,7 @@ class Bar:
 @pytest.mark.parametrize("spoil", [False, True])
 def test_the_bar_always_goes_away(monkeypatch, spoil):
     """Otherwise a failure would leave the terminal without a cursor."""
-    monkeypatch.setattr(jobs, "_Bar", Bar)
+    monkeypatch.setattr(reading, "_Bar", Bar)
     monkeypatch.setattr(Bar, "shown", [], raising=False)
     columns = sample(30_000)
     columns["a"][-1] = math.nan if spoil else 0.0
