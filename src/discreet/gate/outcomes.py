@@ -15,7 +15,8 @@ from discreet.core.checks import Neighbors
 from discreet.core.rounding import up
 from discreet.data.moments import Moments, summed
 from discreet.data.reading import Unread
-from discreet.domain import Domain, derived
+from discreet.domain import Domain
+from discreet.domain.columns import inputs_of
 from discreet.errors import DataError
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, noisy_blocks
@@ -104,7 +105,7 @@ def release_events(moments: Moments | Sampled, events: tuple[Event, ...], sessio
     public = [block for event in events if isinstance(event, PublicOutcomesEvent) for block in event.blocks]
     domain = moments.domain
     columns = {domain.entries[i].column for block in public for i in domain.indices(block.columns)}
-    cost = mu, certificate.epsilon, derived.inputs({name: domain.columns[name] for name in columns})
+    cost = mu, certificate.epsilon, inputs_of({name: domain.columns[name] for name in columns})
     if isinstance(moments, Sampled):
         table = moments.checked(neighbors)
         entropy = session.charge(*cost)

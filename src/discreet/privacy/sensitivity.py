@@ -13,7 +13,8 @@ import numpy as np
 
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import FEW, up
-from discreet.domain import Categorical, Domain, Numeric, derived
+from discreet.domain import Categorical, Domain, Numeric
+from discreet.domain.columns import inputs_of
 from discreet.errors import DomainError
 from discreet.privacy.events.gaussian import Block
 
@@ -135,8 +136,8 @@ def refuse_mixed(domain: Domain, targets: Sequence[str]) -> None:
             "are private, and exact sums over the outcomes of the others would show it. Fill in what is missing first."
         )
     own = {domain.entries[i].column for i in domain.indices(targets)}
-    features = derived.inputs({name: column for name, column in domain.columns.items() if name not in own})
-    if shared := sorted(features.keys() & derived.inputs({name: domain.columns[name] for name in own}).keys()):
+    features = inputs_of({name: column for name, column in domain.columns.items() if name not in own})
+    if shared := sorted(features.keys() & inputs_of({name: domain.columns[name] for name in own}).keys()):
         raise DomainError(
             f"The outcomes and the features are both computed from {', '.join(map(repr, shared))}. Public outcomes "
             "would show of it what is promised to be private. Leave it out of the features, or of the outcomes."
