@@ -54,4 +54,4 @@ def no_noise_yet(monkeypatch):
     def refuse(*_):
         pytest.fail("noise was drawn")
 
-    monkeypatch.setattr("discreet.gate.moments._noisy", refuse)
+    monkeypatch.setattr("discreet.gate.moments.add_normal_on_grid", refuse)
