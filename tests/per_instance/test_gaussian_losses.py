@@ -12,7 +12,7 @@ from tables import unit_rows
 from discreet import SSP, AdaSSP, ConstSSP, Domain, DPLinearRegression, Moments, release
 from discreet.data.moments import counted
 from discreet.data.reading import Unread
-from discreet.gate.moments import _exact
+from discreet.gate.moments import exact_blocks
 from discreet.per_instance import losses
 from discreet.per_instance import result as results
 from discreet.per_instance.curves import delta as curve_delta
@@ -51,7 +51,7 @@ def statistics(frame, blocks, domain=SMALL):
     moments = Moments.from_source(frame, domain)
     numbers = []
     for block in blocks:
-        for part, sd in zip(_exact(moments, block), block.sds, strict=True):
+        for part, sd in zip(exact_blocks(moments, [block])[0], block.sds, strict=True):
             numbers += [float(value) / 2.0**40 / sd for value in part]
     return np.array(numbers)
 
