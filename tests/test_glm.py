@@ -3,6 +3,7 @@
 import contextlib
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -319,7 +320,6 @@ def test_two_stages_are_held_to_what_was_declared(cls):
 
 def test_the_budget_that_the_pilot_frees_is_recycled():
     """Where the pilot finds only small coefficients, all weights exceed the least, and less noise is needed."""
-    from dataclasses import replace
 
     from discreet.models.perturbed import Wish
     from discreet.privacy.events.objective import Calibration
@@ -338,7 +338,6 @@ def test_the_budget_that_the_pilot_frees_is_recycled():
 
 
 def test_a_later_stage_other_than_the_declared_one_is_refused(monkeypatch):
-    from dataclasses import replace
 
     task = TwoStages._task
     monkeypatch.setattr(
