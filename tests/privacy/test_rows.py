@@ -1,5 +1,6 @@
 """A row is a row: whatever stands beside it, and whatever holds it, a row is encoded by its own values alone."""
 
+import contextlib
 import datetime as dt
 import gzip
 import math
@@ -728,3 +729,24 @@ def test_a_packed_copy_of_a_file_is_a_copy(names, tmp_path):
     (tmp_path / names[1]).unlink()
     (tmp_path / "c.csv.gz").write_bytes(gzip.compress(text + b"1,4\n"))
     assert Moments.from_source(tmp_path, domain).count == 5
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i4", "i8", "u1", "u8", "f2", "f4", "f8", "?"])
+def test_labels_of_typed_arrays_are_those_of_their_entries(dtype):
+    """Classes are looked for one at a time in an array of numbers, and found as if each entry were looked up."""
+    rng = np.random.default_rng(0)
+    labels = [0, 1, -1, 2, 0.5, 0.1, 2**53, 2**53 + 1, 2**62, 2**63, 2**64 - 1, 3.0, 1e300, float(np.float32(0.1)), "a"]
+    held = []
+    for label in labels[:-1]:
+        with contextlib.suppress(OverflowError), np.errstate(over="ignore"):
+            held.append(np.array([label], dtype=dtype)[0])
+    for _ in range(300):
+        classes = [labels[i] for i in rng.permutation(len(labels))[:4]]
+        y = np.array([held[i] for i in rng.integers(0, len(held), 2)], dtype=dtype)
+        known = {label: float(k) for k, label in enumerate(classes)}
+        places = [known.get(label) for label in y.tolist()]
+        if None in places:
+            with pytest.raises(DataError, match="declared classes"):
+                codes(y, classes)
+        else:
+            assert codes(y, classes).tolist() == places

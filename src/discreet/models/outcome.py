@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from discreet.core.arrays import Floats
@@ -124,11 +125,39 @@ def codes(y: Any, classes: Sequence[Any]) -> Floats:
     >>> codes([2**53 + 1, 2.0**53], [2**53, 2**53 + 1]).tolist()
     [1.0, 0.0]
     """
-    known = {label: float(k) for k, label in enumerate(classes)}
+    dtype = getattr(y, "dtype", None)
+    plain = isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= 8
     try:
-        places = [known[label] for label in map(_label, entries(y))]
+        if plain and not isinstance(y, np.ma.MaskedArray):
+            return _codes_of_numbers(np.asarray(y), classes)
+        known = {label: float(k) for k, label in enumerate(classes)}
+        return np.array([known[label] for label in map(_label, entries(y))], dtype=np.float64)
     except (KeyError, TypeError):
         raise DataError(
             "y holds a label that is not among the declared classes. Remedy: declare it, or recode y."
         ) from None
-    return np.array(places, dtype=np.float64)
+
+
+def _codes_of_numbers(values: NDArray[Any], classes: Sequence[Any]) -> Floats:
+    """The same for an array of one type of numbers; a class that the type cannot hold exactly is in no row."""
+    places, found = np.zeros(len(values)), 0
+    for k, label in enumerate(classes):
+        held = values.dtype.type(label) if _holds(values.dtype, label) else None
+        if held is not None:
+            here = values == held
+            places[here] = k
+            found += int(np.count_nonzero(here))
+    if found < len(values):
+        raise KeyError("a label is none of the classes")
+    return places
+
+
+def _holds(dtype: np.dtype[Any], label: Any) -> bool:
+    """Whether a type of numbers holds a label exactly."""
+    if not isinstance(label, Real) or label != label:
+        return False
+    try:
+        with np.errstate(over="ignore"):
+            return bool(dtype.type(label).item() == label)
+    except OverflowError:  # whole numbers that the type is too small for
+        return False
