@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import resource
 import shutil
 import subprocess
@@ -51,6 +53,21 @@ def beside(
     finally:
         shutil.rmtree(folder)
     return [row | {"ratio": row["seconds"] / rows[0]["seconds"]} for row in rows]
+
+
+def at_revision(script: str, revision: str) -> Any:
+    """What a script of this folder prints as JSON, with ``--print``, about the package of an earlier revision."""
+    root = Path(script).resolve().parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        place, git = Path(folder) / "before", ["git", "worktree"]
+        subprocess.run([*git, "add", "--detach", place, revision], cwd=root, check=True, capture_output=True)
+        try:
+            given = os.environ | {"PYTHONPATH": os.pathsep.join([str(place / "src"), str(root)])}
+            command = [sys.executable, str(Path(script).resolve()), "--print"]
+            done = subprocess.run(command, cwd=place, env=given, check=True, capture_output=True, text=True)
+        finally:
+            subprocess.run([*git, "remove", "--force", place], cwd=root, check=True, capture_output=True)
+    return json.loads(done.stdout)
 
 
 def ran_job(jobs: Mapping[str, Job]) -> bool:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import argparse
 import ast
 import json
-import os
 import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
+
+from benchmarks.common import at_revision
 
 ROOT = Path(__file__).parents[1]
 
@@ -112,22 +112,6 @@ def figures(src: Path) -> dict[str, Any]:
     return layout(src) | way(src) | times
 
 
-def earlier(revision: str) -> dict[str, Any]:
-    """The figures of an earlier revision, by this script."""
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "before"
-        git = ["git", "worktree"]
-        subprocess.run([*git, "add", "--detach", place, revision], cwd=ROOT, check=True, capture_output=True)
-        try:
-            command = [sys.executable, str(Path(__file__).resolve()), "--print"]
-            given = os.environ | {"PYTHONPATH": str(place / "src")}
-            done = subprocess.run(command, cwd=place, env=given, check=True, capture_output=True, text=True)
-        finally:
-            subprocess.run([*git, "remove", "--force", place], cwd=ROOT, check=True, capture_output=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", metavar="REV", help="beside this revision")
@@ -139,7 +123,7 @@ def main() -> None:
     if asked.print:
         print(json.dumps(now))
         return
-    before = earlier(asked.before) if asked.before else {}
+    before = at_revision(__file__, asked.before) if asked.before else {}
     print(f"{'':40} {'before':>10} {'now':>10}")
     for name, value in now.items():
         print(f"{name:40} {before.get(name, ''):>10} {value:>10}")

@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -22,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 import discreet
+from benchmarks.common import at_revision
 
 ROOT = Path(__file__).parents[1]
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
@@ -142,23 +141,6 @@ def digests() -> dict[str, dict[str, str]]:
     return found
 
 
-def earlier(revision: str) -> dict[str, dict[str, str]]:
-    """The digests that an earlier revision gives, with this script."""
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "before"
-        subprocess.run(
-            ["git", "worktree", "add", "--detach", place, revision], cwd=ROOT, check=True, capture_output=True
-        )
-        try:
-            environment = os.environ | {"PYTHONPATH": str(place / "src")}
-            command = [sys.executable, str(Path(__file__).resolve()), "--print"]
-            done = subprocess.run(command, cwd=place, env=environment, check=True, capture_output=True, text=True)
-        finally:
-            subprocess.run(["git", "worktree", "remove", "--force", place], cwd=ROOT, check=True, capture_output=True)
-    found: dict[str, dict[str, str]] = json.loads(done.stdout)
-    return found
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", metavar="REV", help="compare with this revision")
@@ -168,7 +150,7 @@ def main() -> int:
     if asked.print:
         print(json.dumps(now))
         return 0
-    before = earlier(asked.before) if asked.before else now
+    before = at_revision(__file__, asked.before) if asked.before else now
     differ = [
         f"{case}: {what}" for case in now for what in now[case] if before.get(case, {}).get(what) != now[case][what]
     ]

@@ -81,7 +81,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "discreet.per_instance": ("per_instance",),
     "discreet.data.moments": ("Moments",),
     "discreet.domain": ("Domain",),
     "discreet.domain.formula": ("formula",),
@@ -133,6 +132,7 @@ _FOLDERS = (
     "gate",
     "models",
     "papers",
+    "per_instance",
     "planning",
     "privacy",
     "released",
@@ -144,9 +144,9 @@ moved.lead()
 
 def __getattr__(name: str) -> Any:
     """An exported name, from its home."""
-    if name in _HOME and name != "per_instance":
+    if name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)
-    elif name in (*_FOLDERS, *moved.MOVED, "per_instance"):
+    elif name in (*_FOLDERS, *moved.MOVED):
         value = importlib.import_module(f"{__name__}.{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
