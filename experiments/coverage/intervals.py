@@ -30,7 +30,8 @@ from scipy import stats
 
 from discreet import DiscreetWarning, DPLinearRegression, Moments, Results, release
 from discreet.core.placeholders import Unavailable
-from discreet.data.moments import Histogram, counted
+from discreet.data.counts import Histogram
+from discreet.data.moments import counted
 from discreet.data.reading import Unread
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder

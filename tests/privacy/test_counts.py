@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from discreet import Domain, DPLinearRegression
-from discreet.data.moments import bin_of, counted
+from discreet.data.counts import bin_of
+from discreet.data.moments import counted
 from discreet.data.reading import Unread
 from discreet.domain.encoding import ONE
 from discreet.gate.moments import Want, release_counted

@@ -1,4 +1,4 @@
-"""Exact sums of encoded rows: products as integers, the same however rows were read, and counts of an outcome."""
+"""Exact moments: products of encoded rows, summed up as integers that are the same however rows were read."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats, Ints, Objects
 from discreet.core.files import atomic_write, reading, refuse_special, texts
+from discreet.data.counts import Histogram, Tally
 from discreet.data.reading import EXACT_ROWS, Batch, Progress, Unread, as_progress
+from discreet.data.sums import LIMB, Total, carry, integers, joined
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.domain import VERSIONS
-from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import FileFormatError, ParameterError
-from discreet.privacy.events.gaussian import BINS
+from discreet.privacy.events.gaussian import CELLS
 
-CARRY_EVERY = 1 << (63 - 53 - 1)
-LIMB = 32
-_SMALL = 1 << (62 - LIMB - 1)
 _NOTE = "CONFIDENTIAL: exact statistics of private data. Not a release; do not publish or share."
 _WITH_OUTCOMES = 3
 """The version of files of moments that keep only some products."""
@@ -106,18 +104,13 @@ class Moments:
             raise ParameterError("These moments have different domains and cannot be added.")
         if other.targets != self.targets:
             raise ParameterError("These moments have different outcomes and cannot be added.")
-        limbs = _carry(self._high + other._high, self._low + other._low)
+        limbs = carry(self._high + other._high, self._low + other._low)
         return Moments(self.domain, *limbs, self.targets)
 
     def integers(self, rows: ArrayLike, columns: ArrayLike) -> Objects:
         """Exact entries of the Gram matrix in units of 2^-40: int64 where all are below 2^62, else Python integers."""
         at = self._at(np.asarray(rows, dtype=int), np.asarray(columns, dtype=int))
-        high, low = self._high[at], self._low[at]
-        if not high.size or -_SMALL < high.min() <= high.max() < _SMALL:
-            narrow: Objects = (high << LIMB) + low
-            return narrow
-        wide: Objects = high.astype(object) * (1 << LIMB) + low.astype(object)
-        return wide
+        return integers(self._high[at], self._low[at])
 
     @property
     def count(self) -> int:
@@ -225,37 +218,6 @@ def layout(domain: Domain, targets: tuple[str, ...] = ()) -> Layout:
     return Layout(len(domain.entries), features, outcomes)
 
 
-class Histogram:
-    """How many rows have their outcome in each of 16 equal parts of its mapped range [-1, 1]; **confidential**.
-
-    Examples
-    --------
-    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
-    >>> counted(Unread.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain), "y")
-    (Histogram(outcome 'y', confidential), Moments(2 columns, confidential))
-    """
-
-    def __init__(self, domain: Domain, column: str, counts: Ints) -> None:
-        self.domain = domain
-        self.column = column
-        self._counts = counts
-
-    def integers(self) -> Objects:
-        """The exact counts as Python integers."""
-        return self._counts.astype(object)
-
-    def __repr__(self) -> str:
-        return f"Histogram(outcome {self.column!r}, confidential)"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("A Histogram is confidential and is not pickled.")
-
-
-def bin_of(z: Floats) -> NDArray[np.intp]:
-    """The part of [-1, 1] that holds each z; the last one is closed at both ends."""
-    return np.minimum(((z + 1) * (BINS / 2)).astype(np.intp), BINS - 1)
-
-
 def summed(table: Unread, targets: Sequence[str] | None = None, sampler: Sampler | None = None) -> Moments:
     """The moments of a table; a sampler restricts products within the features to sampled rows."""
     return _summed(table, () if targets is None else outcome_names(table.domain, targets), sampler)[0]
@@ -271,39 +233,21 @@ def _summed(
     table: Unread, targets: tuple[str, ...], sampler: Sampler | None, column: str | None = None
 ) -> tuple[Moments, Ints]:
     """Read all rows once, in several threads, each with sums of its own."""
-    what, tally = layout(table.domain, targets), None if column is None else _Tally(table, column)
+    what, tally = layout(table.domain, targets), None if column is None else Tally(table, column)
 
     def work(batches: Iterator[Batch]) -> tuple[Total, Ints]:
-        total, counts = Total(what), np.zeros(BINS, dtype=np.int64)
+        total, counts = Total(what), np.zeros(CELLS, dtype=np.int64)
         for batch in batches:
             total.add(batch.A, None if sampler is None else sampler.take(batch.rows)[: len(batch.A)])
             if tally is not None:
-                counts += np.bincount(bin_of(tally.outcomes(batch) / ONE), minlength=BINS)
+                counts += tally.cells(batch)
         return total, counts
 
     with as_progress(table.progress) as report:
         found = table.read(work, what.batch(columnar=table.reader.columnar), report)
         report(1.0)
-    parts = [Moments(table.domain, *total.limbs(), targets) for total, _ in found]
-    return sum(parts[1:], start=parts[0]), sum((counts for _, counts in found), start=np.zeros(BINS, dtype=np.int64))
-
-
-class _Tally:
-    """The encoded outcomes of all rows that have one, those that are dropped for another value too."""
-
-    def __init__(self, table: Unread, column: str) -> None:
-        self._place = table.domain.positions[column][0]
-        self._alone = table.reader.only(column) if table.domain.missing == "drop" else None
-        self._encoder = Encoder(table.domain.select([column])) if self._alone else None
-
-    def outcomes(self, batch: Batch) -> Floats:
-        """Of one batch."""
-        if self._alone is None or self._encoder is None:
-            return batch.A[:, self._place]
-        y = self._encoder.empty(batch.rows, columnar=self._alone.columnar)
-        y = y[: self._alone.fill(batch.raw, y, self._encoder)]
-        self._encoder.finish(y)
-        return y[:, 1]
+    limbs = joined([total for total, _ in found])
+    return Moments(table.domain, *limbs, targets), np.sum([counts for _, counts in found], axis=0)
 
 
 class Sampler(Protocol):
@@ -374,48 +318,3 @@ def _span(places: Sequence[int]) -> slice | list[int]:
     """Places as a slice where they follow one another, so that no copy is made."""
     first = places[0] if places else 0
     return slice(first, first + len(places)) if list(places) == list(range(first, first + len(places))) else [*places]
-
-
-class Total:
-    """A running sum of products in exact integers."""
-
-    def __init__(self, layout: Layout) -> None:
-        self._layout = layout
-        self._sum, self._work = np.zeros(layout.shape), np.empty(layout.shape)
-        self._recent, self._high, self._low = (np.zeros(layout.shape, dtype=np.int64) for _ in range(3))
-        self._rows = self._pending = 0
-
-    def add(self, A: Floats, sampled: Bools | None = None) -> None:
-        """Add the products of a batch; sums over at most 8,192 rows are integers below 2^53, exact in float64."""
-        if len(A) > EXACT_ROWS:
-            raise AssertionError("a batch is too long for an exact product")
-        if self._rows + len(A) > EXACT_ROWS:
-            self._settle()
-        self._layout.add(A, self._sum, self._work, sampled)
-        self._rows += len(A)
-
-    def _settle(self) -> None:
-        self._recent += self._sum.astype(np.int64)
-        self._sum[:] = 0.0
-        self._rows = 0
-        self._pending += 1
-        if self._pending == CARRY_EVERY:
-            self._limbs()
-
-    def limbs(self) -> tuple[Ints, Ints]:
-        """High and low limbs of the sum so far."""
-        self._settle()
-        return self._limbs()
-
-    def _limbs(self) -> tuple[Ints, Ints]:
-        self._high += self._recent >> LIMB
-        self._low += self._recent & ((1 << LIMB) - 1)
-        self._high, self._low = _carry(self._high, self._low)
-        self._recent[:] = 0
-        self._pending = 0
-        return self._high, self._low
-
-
-def _carry(high: Ints, low: Ints) -> tuple[Ints, Ints]:
-    """The same sum with a low limb of 32 bits."""
-    return high + (low >> LIMB), low & ((1 << LIMB) - 1)

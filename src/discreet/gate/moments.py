@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import down, up
-from discreet.data.moments import Histogram, Moments, outcome_names
+from discreet.data.counts import Histogram, Margins
+from discreet.data.moments import Moments, outcome_names
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.errors import DataError, ParameterError
 from discreet.gate.entropy import Entropy
@@ -22,7 +23,7 @@ from discreet.gate.session import Session, check_rows, promised
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
 from discreet.privacy.split import Sizes, shares_of
-from discreet.released.moments import GridValues
+from discreet.released.grids import GridValues
 from discreet.results.private_moments import PrivateMoments
 
 Integers = NDArray[Any]
@@ -152,11 +153,11 @@ def release_counted(
     first = GaussianEvent(sensitivity.mu([block], declared, neighbors), (block,))
     left = down(math.sqrt((session.mu - first.mu) * (session.mu + first.mu)))
     noise, *_ = block_noise([block, *calibrate(wants, declared, neighbors, left)])
-    check_rows(histogram.integers().sum())
+    check_rows(histogram.count)
     check_rows(moments.count)
-    exact = histogram.integers() * (1 << (2 * LATTICE_BITS))
+    exact = exact_counts(histogram, block)
     entropy = session.charge(mu=session.mu)
-    (values,) = noisy_blocks([[exact]], [noise], entropy)
+    (values,) = noisy_blocks([exact], [noise], entropy)
     moments = narrowed(Counts(first, *values))
     blocks = calibrate(wants, moments.domain, neighbors, left)
     second = GaussianEvent(sensitivity.mu(blocks, moments.domain, neighbors), tuple(blocks))
@@ -167,7 +168,7 @@ def release_counted(
     return PrivateMoments(certificate, (values, *noisy_blocks(exact_blocks(moments, blocks), noises, entropy)))
 
 
-def calibrate(wants: Sequence[Want], domain: Domain, neighbors: Neighbors, mu: float) -> list[Block]:
+def calibrate(wants: Sequence[Want], domain: sensitivity.Space, neighbors: Neighbors, mu: float) -> list[Block]:
     """The least noise that costs mu, with mu^2 split by the shares."""
     total = math.fsum(want.share for want in wants)
     units = [Block(want.statistic, want.rows, want.columns, 1.0) for want in wants]
@@ -188,8 +189,13 @@ def block_noise(blocks: Sequence[Block]) -> list[Noise]:
         ) from None
 
 
-def exact_blocks(moments: Moments, blocks: Sequence[Block]) -> list[list[Integers]]:
-    """The exact statistics that blocks are about."""
+def exact_counts(histogram: Histogram, block: Block) -> list[Integers]:
+    """The exact counts that a block is about, in units of 2^-40."""
+    return [histogram.integers(block.span) * (1 << (2 * LATTICE_BITS))]
+
+
+def exact_blocks(moments: Moments | Margins, blocks: Sequence[Block]) -> list[list[Integers]]:
+    """The exact statistics that blocks are about; margins have sums and squares alone."""
     places = [np.array(moments.domain.indices(block.rows + block.columns), dtype=int) for block in blocks]
     return [_exact(moments, block, at) for block, at in zip(blocks, places, strict=True)]
 
@@ -207,7 +213,7 @@ def noisy_blocks(
     )
 
 
-def _exact(moments: Moments, block: Block, places: NDArray[np.int_]) -> list[Integers]:
+def _exact(moments: Moments | Margins, block: Block, places: NDArray[np.int_]) -> list[Integers]:
     """The exact statistic as integers: diagonal and upper triangle of a Gram matrix, all values of another."""
     X, Y = np.split(places, [len(block.rows)])
     if block.statistic == "gram":
@@ -217,6 +223,10 @@ def _exact(moments: Moments, block: Block, places: NDArray[np.int_]) -> list[Int
         return [moments.integers(np.repeat(X, len(Y)), np.tile(Y, len(X)))]
     if block.statistic == "squares":
         return [moments.integers(Y, Y)]
+    if block.statistic in ("sums", "diagonal"):
+        return [moments.integers(np.zeros_like(X) if block.statistic == "sums" else X, X)]
+    if not isinstance(moments, Moments):
+        raise AssertionError("an eigenvalue needs all products")
     return [np.array([_least_eigenvalue(moments, X.tolist())], dtype=object)]
 
 

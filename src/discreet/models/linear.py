@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Self
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.data.moments import Histogram, Moments, counted, outcome_names, summed
+from discreet.data.counts import Histogram
+from discreet.data.moments import Moments, counted, outcome_names, summed
 from discreet.data.reading import Unread
 from discreet.data.tables import feature_names
 from discreet.domain import Domain, Numeric

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.data.moments import bin_of
+from discreet.data.counts import bin_of
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.per_instance import curves

@@ -22,12 +22,14 @@ from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import random_correlation
 
 from discreet.core.arrays import Floats
-from discreet.data.moments import LIMB, Histogram, Moments, bin_of
+from discreet.data.counts import Histogram, cell_of
+from discreet.data.moments import Moments
+from discreet.data.sums import LIMB
 from discreet.domain import Domain
 from discreet.domain.columns import Numeric
 from discreet.domain.encoding import ONE, Encoder
 from discreet.planning.facts import Facts, Number
-from discreet.privacy.events.gaussian import BINS
+from discreet.privacy.events.gaussian import CELLS
 
 LEAST_DIRECTION = 1e-9
 """Directions in which standardised regressors vary less than this are taken as none."""
@@ -312,8 +314,8 @@ class Table:
     def histogram(self, domain: Domain) -> Histogram:
         """The counts of the outcome over its declared bounds."""
         target = self.people.facts.target
-        bins = bin_of(self.people.encoded(domain.select([target]))[self._present, 1] / ONE)
-        counts = np.bincount(bins, weights=self._copies, minlength=BINS)
+        cells = cell_of(self.people.encoded(domain.select([target]))[self._present, 1] / ONE)
+        counts = np.bincount(cells, weights=self._copies, minlength=CELLS)
         return Histogram(domain, target, np.rint(counts).astype(np.int64))
 
     @cached_property

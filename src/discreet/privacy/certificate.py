@@ -14,6 +14,7 @@ from discreet.domain import Domain
 from discreet.errors import FileFormatError, GuaranteeError, printable
 from discreet.privacy import accounting, sensitivity
 from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import BlockEvent, Event, event_from_dict
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
@@ -103,7 +104,7 @@ class Certificate:
 
     def _examine(self, event: Event) -> Finding:
         """Whether the noise of one event fits the bounds and the relation."""
-        if isinstance(event, BlockEvent) and not event.blocks:
+        if isinstance(event, BlockEvent | StageEvent) and not event.blocks:
             return Finding("noise on nothing", False, "an event lists no statistic, so its noise hides nothing")
         try:
             return self._compare(event)
@@ -116,6 +117,10 @@ class Certificate:
             mu = sensitivity.mu(event.blocks, self.domain, neighbors)
             names = ", ".join(block.name for block in event.blocks)
             return Finding(f"noise on {names}", mu <= event.mu, f"mu {mu:.6g}, listed {event.mu:.6g}")
+        if isinstance(event, StageEvent):
+            event.coordinates.check(self.domain)
+            mu = sensitivity.mu(event.blocks, event.coordinates, neighbors)
+            return Finding(f"noise on {event.name}", mu <= event.mu, f"mu {mu:.6g}, listed {event.mu:.6g}")
         if isinstance(event, SampledEvent | PublicOutcomesEvent):
             return self._examine_outcomes(event)
         norm = sensitivity.norm(event.design, self.domain)
@@ -148,7 +153,7 @@ class Certificate:
 
     @property
     def blocks(self) -> list[Block]:
-        """The statistics that were released with Gaussian noise."""
+        """The statistics of mapped columns that were released with Gaussian noise."""
         return [block for event in self.events if isinstance(event, BlockEvent) for block in event.blocks]
 
     def to_dict(self) -> dict[str, Any]:
@@ -194,6 +199,8 @@ class Certificate:
         for event in self.events:
             if isinstance(event, BlockEvent):
                 self.domain.indices([name for block in event.blocks for name in (*block.rows, *block.columns)])
+            elif isinstance(event, StageEvent):
+                event.coordinates.check(self.domain)
             else:
                 self.domain.indices([*event.design, *([] if event.target is None else [event.target])])
         return self.declared is None or list(self.declared.columns) == list(self.domain.columns)
@@ -206,9 +213,10 @@ class Certificate:
 
     def _facts(self) -> list[str]:
         facts = [_NEIGHBORS[self.guarantee.neighbors]]
-        others = [event for event in self.events if not isinstance(event, BlockEvent)]
+        others = [event for event in self.events if not isinstance(event, BlockEvent | StageEvent)]
         if self.events:
-            names = ", ".join([*(block.name for block in self.blocks), *dict.fromkeys(e.name for e in others)])
+            own = [event.name for event in self.events if not isinstance(event, BlockEvent)]
+            names = ", ".join([*(block.name for block in self.blocks), *dict.fromkeys(own)])
             known = f"Recomputed from that noise, epsilon is {self.epsilon:.4g}."
             known = known if math.isfinite(self.epsilon) else "That noise does not bound epsilon."
             facts.append(f"Released with noise: {names}. {known}")

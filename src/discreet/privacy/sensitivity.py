@@ -7,22 +7,27 @@ columns, rounding included; every coordinate is at most 1.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import FEW, up
-from discreet.domain import Categorical, Domain, Numeric
+from discreet.domain import CONSTANT, Categorical, Domain, Numeric
 from discreet.domain.columns import inputs_of
+from discreet.domain.coordinates import Coordinates
 from discreet.errors import DomainError
 from discreet.privacy.events.gaussian import Block
+
+Space = Domain | Coordinates
+"""What blocks are about: the mapped columns of a domain, or the coordinates of a stage."""
 
 MAX_ROWS = 1 << 32
 """Tables larger than this are refused where a floating-point eigenvalue is released."""
 
 
-def sensitivity(block: Block, domain: Domain, neighbors: Neighbors = "add-remove") -> float:
+def sensitivity(block: Block, space: Space, neighbors: Neighbors = "add-remove") -> float:
     """Largest change of one block, weighted by its noise layout so that mu = sensitivity/sd.
 
     Examples
@@ -32,22 +37,22 @@ def sensitivity(block: Block, domain: Domain, neighbors: Neighbors = "add-remove
     >>> round(sensitivity(block, domain), 6), round(sensitivity(block, domain, "replace-one"), 6)
     (2.0, 2.828427)
     """
-    (change,) = sensitivities([block], domain, neighbors)
+    (change,) = sensitivities([block], space, neighbors)
     return change
 
 
-def sensitivities(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> list[float]:
+def sensitivities(blocks: Sequence[Block], space: Space, neighbors: Neighbors) -> list[float]:
     """The sensitivity of each block."""
-    changes: list[float] = up(np.array([_change(block, domain, neighbors) for block in blocks]), FEW).tolist()
+    changes: list[float] = up(np.array([_change(block, space, neighbors) for block in blocks]), FEW).tolist()
     return changes
 
 
-def _change(block: Block, domain: Domain, neighbors: Neighbors) -> float:
+def _change(block: Block, space: Space, neighbors: Neighbors) -> float:
     """The sensitivity of a block, before it is rounded up."""
-    R2, T2 = _norm_squared(block.rows, domain), _norm_squared(block.columns, domain)
+    R2, T2 = _norm_squared(block.rows, space), _norm_squared(block.columns, space)
     replace = neighbors == "replace-one"
     if block.statistic == "gram" and block.layout == "weighted":
-        r = _least_overlap(block.rows, domain)
+        r = _least_overlap(block.rows, space)
         return math.sqrt(2 * (R2 - r) * (R2 + r)) if replace else R2
     if block.statistic == "gram":
         return math.sqrt((R2**2 + R2) / 2) * (math.sqrt(2) if replace else 1)
@@ -57,24 +62,41 @@ def _change(block: Block, domain: Domain, neighbors: Neighbors) -> float:
         return math.sqrt(min(len(block.columns), 2 * T2) if replace else T2)
     if block.statistic == "counts":
         return math.sqrt(2) if replace else 1.0
+    if block.statistic in ("sums", "diagonal"):
+        return math.sqrt(_margin_exchange(block, space) if replace else R2)
     return R2 * (1 + 2 * eigenvalue_error(len(block.rows)))
 
 
-def costs(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> list[tuple[tuple[Block, ...], float]]:
+def _margin_exchange(block: Block, space: Space) -> float:
+    """Squared change of the sums of x_i, or of x_i^2, when one row is replaced; 2.9 of the mathematics."""
+    if isinstance(space, Coordinates):
+        raise ValueError("a stage has no such statistic")
+    R2 = _norm_squared(block.rows, space)
+    if block.statistic == "sums":
+        change = 2 * (R2 - _least_product(block.rows, space))
+    else:
+        held = Counter(space.column_of[name] for name in block.rows if name != CONSTANT)
+        ball = [name for name in block.rows if space.column_of[name] in space.norm_columns]
+        alone = sum(min(count, 2) for name, count in held.items() if name not in space.norm_columns)
+        change = alone + min(len(ball), 2 * _norm_squared(ball, space))
+    return max(change, R2) if space.missing == "drop" else change
+
+
+def costs(blocks: Sequence[Block], space: Space, neighbors: Neighbors) -> list[tuple[tuple[Block, ...], float]]:
     """What each block adds to mu^2; X'X and X'Y on the same X share one figure for replace-one neighbours."""
-    changes = zip(blocks, sensitivities(blocks, domain, neighbors), strict=True)
+    changes = zip(blocks, sensitivities(blocks, space, neighbors), strict=True)
     alone: list[tuple[tuple[Block, ...], float]] = [((block,), (change / block.sd) ** 2) for block, change in changes]
     if neighbors == "add-remove":
         return alone
     joined = pairs(blocks)
     paired = {i for pair in joined for i in pair}
-    together = [((blocks[i], blocks[j]), _joint(blocks[i], blocks[j], domain)) for i, j in joined]
+    together = [((blocks[i], blocks[j]), _joint(blocks[i], blocks[j], space)) for i, j in joined]
     return [*together, *(cost for i, cost in enumerate(alone) if i not in paired)]
 
 
-def mu(blocks: Sequence[Block], domain: Domain, neighbors: Neighbors) -> float:
+def mu(blocks: Sequence[Block], space: Space, neighbors: Neighbors) -> float:
     """The mu of blocks released together with independent noise, rounded up."""
-    return up(math.sqrt(math.fsum(cost for _, cost in costs(blocks, domain, neighbors))), FEW)
+    return up(math.sqrt(math.fsum(cost for _, cost in costs(blocks, space, neighbors))), FEW)
 
 
 def pairs(blocks: Sequence[Block]) -> list[tuple[int, int]]:
@@ -94,15 +116,15 @@ def eigenvalue_error(size: int) -> float:
     return 4 * size * 2.0**-52 * MAX_ROWS
 
 
-def _joint(gram: Block, cross: Block, domain: Domain) -> float:
+def _joint(gram: Block, cross: Block, space: Space) -> float:
     """Replace-one cost of X'X and X'Y together: no pair of rows is the worst for both.
 
     With a = 2 R^4/s_xx^2, b = 2 R^2 T^2/s_xy^2 and c = abs(z_X . z'_X)/R^2 it is the maximum over c of
     a (1 - c^2) + b (1 + c).
     """
-    R2, T2 = _norm_squared(gram.rows, domain), _norm_squared(cross.columns, domain)
+    R2, T2 = _norm_squared(gram.rows, space), _norm_squared(cross.columns, space)
     a, b = 2 * (R2 / gram.sd) ** 2, 2 * R2 * T2 / cross.sd**2
-    c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, domain) / R2))
+    c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, space) / R2))
     return up(a * (1 - c**2) + b * (1 + c), FEW)
 
 
@@ -159,21 +181,23 @@ def _least_product(names: Sequence[str], domain: Domain) -> float:
     return (1.0 if names[0] == domain.entries[0].name else 0.0) - _norm_squared(moving, domain)
 
 
-def norm(names: Sequence[str], domain: Domain) -> float:
+def norm(names: Sequence[str], space: Space) -> float:
     """Bound on the Euclidean norm of some coordinates of a row, rounded up."""
-    return up(math.sqrt(_norm_squared(names, domain)), FEW)
+    return up(math.sqrt(_norm_squared(names, space)), FEW)
 
 
-def _norm_squared(names: Sequence[str], domain: Domain) -> float:
-    return domain.norms[tuple(names)]
+def _norm_squared(names: Sequence[str], space: Space) -> float:
+    return space.norms[tuple(names)]
 
 
-def _least_overlap(names: Sequence[str], domain: Domain) -> int:
+def _least_overlap(names: Sequence[str], space: Space) -> int:
     """The least abs(z . z') over corners of a box that has the constant in it: 0, or 1 where parity forbids 0."""
-    columns = {domain.column_of[name] for name in names}
-    if names[0] != domain.entries[0].name or columns & set(domain.norm_columns) or _has_signed_levels(columns, domain):
+    if isinstance(space, Coordinates):
         return 0
-    numbers = sum(isinstance(domain.columns.get(name), Numeric) for name in columns)
+    columns = {space.column_of[name] for name in names}
+    if names[0] != space.entries[0].name or columns & set(space.norm_columns) or _has_signed_levels(columns, space):
+        return 0
+    numbers = sum(isinstance(space.columns.get(name), Numeric) for name in columns)
     categories = len(columns) - 1 - numbers
     if len(columns) == 1:
         return 0

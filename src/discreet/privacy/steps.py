@@ -8,6 +8,7 @@ from itertools import groupby
 
 from discreet.domain import Domain
 from discreet.domain.columns import Column, Numeric
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import Event
 from discreet.privacy.events.objective import ObjectiveEvent
@@ -92,8 +93,8 @@ def listed(events: Sequence[Event]) -> str:
 def _words(event: Event) -> str:
     if isinstance(event, ObjectiveEvent):
         return "declared objective" if event.declared else "objective"
-    if isinstance(event, GaussianEvent | SampledEvent | PublicOutcomesEvent):
-        kinds = {SampledEvent: "sample: ", PublicOutcomesEvent: "public outcomes: "}
+    if isinstance(event, GaussianEvent | SampledEvent | PublicOutcomesEvent | StageEvent):
+        kinds = {SampledEvent: "sample: ", PublicOutcomesEvent: "public outcomes: ", StageEvent: "stage: "}
         return kinds.get(type(event), "") + (", ".join(block.statistic for block in event.blocks) or "nothing")
     return event.mechanism
 

@@ -13,42 +13,16 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.files import digest, load_document, write_document
-from discreet.domain import CONSTANT, LATTICE_BITS, Domain, Numeric
+from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.domain.domain import VERSIONS
-from discreet.errors import FileFormatError, NotReleasedError
+from discreet.errors import NotReleasedError
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.gaussian import BINS, Block
+from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent
 from discreet.released.equations import NormalEquations, normal_equations
+from discreet.released.grids import GridValues, ReleasedStage, statistic
 from discreet.released.solve.outcome import Unclip, unclip
-
-
-@dataclass(frozen=True)
-class GridValues:
-    """Integers q that stand for the values q 2^exponent, in units of 2^-40."""
-
-    exponent: int
-    integers: tuple[int, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {"exponent": self.exponent, "integers": [str(q) for q in self.integers]}
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> GridValues:
-        """Rebuild from `to_dict`."""
-        exponent, texts = facts["exponent"], facts["integers"]
-        if type(exponent) is not int or not all(isinstance(text, str) for text in texts):
-            raise FileFormatError("Released values are not integers on a grid.")
-        return cls(exponent, tuple(map(int, texts)))
-
-    def floats(self) -> Floats:
-        """The values in units of the mapped columns."""
-        with np.errstate(over="ignore"):
-            values: Floats = np.ldexp(np.array(self.integers, dtype=float), self.exponent - 2 * LATTICE_BITS)
-        if not np.isfinite(values).all():
-            raise OverflowError("released integers are too large")
-        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +75,8 @@ class ReleasedMoments:
     certificate : Certificate
         What was promised and released.
     values : tuple of tuples of GridValues
-        For each block of the certificate: diagonal and upper triangle of a Gram matrix, or all values of another.
+        For each block of the certificate, those of its stages too: diagonal and upper triangle of a Gram matrix, or all
+        values of another.
     """
 
     certificate: Certificate
@@ -114,14 +89,36 @@ class ReleasedMoments:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """What was released."""
-        return tuple(block for event in self._events for block in event.blocks)
+        """What was released of the mapped columns."""
+        return tuple(block for event, _ in self._held for block in event.blocks)
+
+    @cached_property
+    def stages(self) -> tuple[ReleasedStage, ...]:
+        """What was released in the coordinates of each stage."""
+        return tuple(ReleasedStage(event, values) for event, values in self._parts if isinstance(event, StageEvent))
+
+    @cached_property
+    def _parts(self) -> list[tuple[BlockEvent | StageEvent, tuple[tuple[GridValues, ...], ...]]]:
+        """The values of each event that has any."""
+        events = [event for event in self.certificate.events if isinstance(event, BlockEvent | StageEvent)]
+        ends = np.cumsum([0, *(len(event.blocks) for event in events)]).tolist()
+        if ends[-1] != len(self.values):
+            raise ValueError("another number of values than the certificate lists")
+        return [(event, self.values[i:j]) for event, i, j in zip(events, ends, ends[1:], strict=False)]
+
+    @cached_property
+    def _held(self) -> list[tuple[BlockEvent, tuple[tuple[GridValues, ...], ...]]]:
+        """The events on mapped columns with their values."""
+        return [(event, values) for event, values in self._parts if isinstance(event, BlockEvent)]
 
     @cached_property
     def arrays(self) -> dict[Block, Floats]:
         """The released statistics in units of the mapped columns."""
-        values = zip(self.blocks, self.values, self._scales, strict=True)
-        return {block: scale * _statistic(block, parts) for block, parts, scale in values}
+        return {
+            block: event.scale * statistic(block, parts)
+            for event, values in self._held
+            for block, parts in zip(event.blocks, values, strict=True)
+        }
 
     def value(self, statistic: str) -> Floats:
         """The released values of one kind of statistic."""
@@ -151,8 +148,10 @@ class ReleasedMoments:
         for block, array in self.arrays.items():
             if block.statistic == "gram" and block.rows[0] == CONSTANT:
                 return max(float(array[0, 0]), 1.0)
+            if block.statistic == "sums" and block.rows[0] == CONSTANT:
+                return max(float(array[0]), 1.0)
         for block, array in self.arrays.items():
-            if block.statistic == "counts":
+            if block.statistic == "counts" and block.span is None:
                 return max(float(array.sum()), 1.0)
         gram = self.value("gram")
         names = next(block.rows for block in self.blocks if block.statistic == "gram")
@@ -161,15 +160,15 @@ class ReleasedMoments:
     def unclip(self, target: str) -> Unclip | None:
         """The way back from clipping, in the units of the declared mapped outcome; None if it was not narrowed."""
         declared = self.certificate.declared
-        if declared is None or ("counts", target) not in {(b.statistic, *b.columns) for b in self.blocks}:
+        counted = [b for b in self.blocks if (b.statistic, *b.columns, b.span) == ("counts", target, None)]
+        if declared is None or not counted:
             return None
         used = self.domain.columns[target]
         if not isinstance(used, Numeric):
             return None
         c, h = declared.map(target)
-        counts, sd = self.value("counts"), next(b.sd for b in self.blocks if b.statistic == "counts")
         low, high = (used.low - c) / h, (used.high - c) / h
-        return unclip(counts, sd, self.rows(), low, high, centred=self.domain.intercept)
+        return unclip(self.arrays[counted[0]], counted[0].sd, self.rows(), low, high, centred=self.domain.intercept)
 
     def save(self, path: str | Path, *, simulation: bool = False) -> None:
         """Save the release as JSON with a SHA-256 digest, which finds damage and careless edits, not forgery.
@@ -194,7 +193,7 @@ class ReleasedMoments:
     def _from_document(cls, body: dict[str, Any]) -> Self:
         parts = [[GridValues.from_dict(part) for part in parts] for parts in body["values"]]
         released = cls(Certificate.from_dict(body["certificate"]), tuple(map(tuple, parts)))
-        _ = released.arrays
+        _ = released.arrays, [stage.arrays for stage in released.stages]
         released._check_grids()
         return released
 
@@ -218,7 +217,8 @@ class ReleasedMoments:
 
     def _check_grids(self) -> None:
         """Refuse values on another grid than that of the stated noise."""
-        for block, parts in zip(self.blocks, self.values, strict=True):
+        held = [pair for event, values in self._parts for pair in zip(event.blocks, values, strict=True)]
+        for block, parts in held:
             if [part.exponent for part in parts] != [exponent for _, exponent in block.noise]:
                 raise ValueError("the grid does not fit the noise")
 
@@ -241,11 +241,7 @@ class ReleasedMoments:
     @cached_property
     def _scales(self) -> tuple[float, ...]:
         """What each block is multiplied by to stand for all rows."""
-        return tuple(event.scale for event in self._events for _ in event.blocks)
-
-    @property
-    def _events(self) -> list[BlockEvent]:
-        return [event for event in self.certificate.events if isinstance(event, BlockEvent)]
+        return tuple(event.scale for event, _ in self._held for _ in event.blocks)
 
     @property
     def sampled(self) -> bool:
@@ -292,27 +288,6 @@ class ReleasedMoments:
             if squares or (table.block.statistic == "gram" and name in table.rows):
                 return table
         return None
-
-
-def _statistic(block: Block, parts: Sequence[GridValues]) -> Floats:
-    """The statistic of a block, in units of the mapped columns."""
-    if block.statistic == "gram":
-        diagonal, upper = (part.floats() for part in parts)
-        at = np.triu_indices(len(block.rows), k=1)
-        if len(diagonal) != len(block.rows) or len(upper) != len(at[0]):
-            raise ValueError("a Gram matrix of another size")
-        G = np.diag(diagonal)
-        G[at] = upper
-        G.T[at] = upper
-        return G
-    (values,) = (part.floats() for part in parts)
-    shape = {
-        "cross": (len(block.rows), len(block.columns)),
-        "squares": (len(block.columns),),
-        "eigenvalue": (),
-        "counts": (BINS,),
-    }
-    return values.reshape(shape[block.statistic])
 
 
 def _describe(block: Block) -> str:

@@ -10,6 +10,7 @@ from discreet.domain import CONSTANT, Numeric
 from discreet.domain.columns import Column
 from discreet.errors import DiscreetError
 from discreet.privacy.certificate import Certificate, Finding
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
@@ -63,7 +64,7 @@ def _unexplained(saved: GLMResults | Results | ManyResults) -> str | None:
     for event in events:
         if not isinstance(event, BlockEvent) and (why := _differs(saved, event, targets)) is not None:
             return why
-    if isinstance(events[0], BlockEvent) and not _are_released(saved, targets):
+    if isinstance(events[0], BlockEvent | StageEvent) and not _are_released(saved, targets):
         return "the file holds coefficients of columns whose products are not listed"
     if isinstance(saved, GLMResults) and isinstance(events[0], ObjectiveEvent):
         return _stages(saved)
@@ -88,13 +89,17 @@ def _differs(saved: GLMResults | Results | ManyResults, event: Event, targets: t
 def _are_released(saved: GLMResults | Results | ManyResults, targets: tuple[str, ...]) -> bool:
     """Whether products of the regressors, and of these with each outcome, are listed."""
     domain, blocks = saved.certificate.domain, saved.certificate.blocks
+    stages = [event for event in saved.certificate.events if isinstance(event, StageEvent)]
+    turned = {
+        name for event in stages for block in event.blocks if block.statistic == "cross" for name in block.columns
+    }
     held = {name for block in blocks if block.statistic == "gram" for name in block.rows}
     names = {*saved.names, CONSTANT} if domain.intercept else {*saved.names}
     crossed = [block for block in blocks if block.statistic == "cross"]
     for target in targets:
         outcome = domain.entries[domain.target(target)].name
         cross = {name for block in crossed if outcome in block.columns for name in block.rows}
-        if not names <= held or not (outcome in held or names <= cross):
+        if outcome not in turned and (not names <= held or not (outcome in held or names <= cross)):
             return False
     return True
 

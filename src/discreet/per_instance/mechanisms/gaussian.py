@@ -45,7 +45,7 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import down
-from discreet.data.moments import bin_of
+from discreet.data.counts import bin_of
 from discreet.domain import Domain
 from discreet.per_instance.eigenvalue import Spectrum
 from discreet.per_instance.mechanisms.parts import Facts, Pair, Part, parts_of, span

@@ -6,16 +6,22 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from discreet.core.files import number, texts
+from discreet.core.files import number, numbers, texts
 from discreet.domain import LATTICE_BITS
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 
-Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts"]
+Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal"]
 Layout = Literal["weighted", "uniform"]
 
 BINS = 16
 """Into how many equal parts the range of an outcome is divided for `counts`."""
+
+CELLS = 1 << 12
+"""Into how many equal cells that range is divided at most: ends of spans, and of their parts, are ends of cells."""
+
+Span = tuple[float, float]
+"""A part of the mapped range [-1, 1] of an outcome."""
 
 _NAMES: dict[Statistic, str] = {
     "gram": "X'X",
@@ -23,7 +29,10 @@ _NAMES: dict[Statistic, str] = {
     "squares": "y'y",
     "eigenvalue": "least eigenvalue of X'X",
     "counts": "counts of y",
+    "sums": "sums of x",
+    "diagonal": "diagonal of X'X",
 }
+_WITHOUT_ROWS, _WITHOUT_COLUMNS = ("squares", "counts"), ("gram", "eigenvalue", "sums", "diagonal")
 
 
 @dataclass(frozen=True)
@@ -32,15 +41,18 @@ class Block:
 
     Parameters
     ----------
-    statistic : {"gram", "cross", "squares", "eigenvalue", "counts"}
-        X'X, X'Y, the diagonal of Y'Y, the least eigenvalue of X'X, or how many outcomes lie in each of `BINS` equal
-        parts of the declared range; X stands for `rows`, Y for `columns`.
+    statistic : {"gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal"}
+        X'X, X'Y, the diagonal of Y'Y, the least eigenvalue of X'X; how many outcomes lie in each of `BINS` equal
+        parts of the declared range; or the sums of the columns of X, and of their squares. X stands for `rows`, Y for
+        `columns`.
     rows, columns : tuple of str
         Names of the encoded entries.
     sd : float
         Standard deviation of the noise; of the diagonal for a weighted Gram matrix.
     layout : {"weighted", "uniform"}
         For a Gram matrix, sd/sqrt(2) off the diagonal, or the same sd everywhere.
+    span : pair of float, optional
+        For counts, the part [low, high) of the mapped range whose equal parts are counted; all of it by default.
 
     Examples
     --------
@@ -53,6 +65,7 @@ class Block:
     columns: tuple[str, ...]
     sd: float
     layout: Layout = "weighted"
+    span: Span | None = None
 
     @property
     def name(self) -> str:
@@ -86,19 +99,34 @@ class Block:
             "sd": self.sd,
             "layout": self.layout,
             "exact": self.exact,
-        }
+        } | ({} if self.span is None else {"span": list(self.span)})
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> Block:
         """Rebuild a block from `to_dict`."""
         statistic, layout = facts["statistic"], facts["layout"]
         rows, columns, sd = texts(facts["rows"]), texts(facts["columns"]), number(facts["sd"])
+        span = None if "span" not in facts else numbers(facts["span"], (2,), "a span").tolist()
         known = statistic in get_args(Statistic) and layout in get_args(Layout) and sd > 0
-        needed = (statistic in ("squares", "counts") or rows) and (statistic in ("gram", "eigenvalue") or columns)
+        needed = (statistic in _WITHOUT_ROWS or rows) and (statistic in _WITHOUT_COLUMNS or columns)
         twice = len(set(rows)) < len(rows) or len(set(columns)) < len(columns)
-        if not known or not needed or twice:
+        if not known or not needed or twice or not (span is None or (statistic == "counts" and is_span(*span))):
             raise FileFormatError("A block of the release is of an unknown kind.")
-        return cls(statistic, rows, columns, sd, layout)
+        return cls(statistic, rows, columns, sd, layout, None if span is None else tuple(span))
+
+
+def is_span(low: float, high: float) -> bool:
+    """Whether counts of equal parts of [low, high) are sums of counts of cells.
+
+    Examples
+    --------
+    >>> is_span(-0.25, 0.5), is_span(-0.3, 0.5), is_span(0.0, 2 / 512)
+    (True, False, False)
+    """
+    if not -1 <= low < high <= 1:
+        return False
+    start, stop = low * (CELLS / 2), high * (CELLS / 2)
+    return start.is_integer() and stop.is_integer() and (stop - start) % BINS == 0
 
 
 def grid_exponent(sd: float) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 from discreet.core.checks import shown
 from discreet.errors import FileFormatError
 from discreet.privacy.events.coefficients import CoefficientEvent, PrintedEvent
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, GradientEvent
 from discreet.privacy.events.napp import NappEvent
@@ -19,7 +20,7 @@ from discreet.privacy.events.staged import AdaptiveEvent
 BlockEvent = GaussianEvent | SampledEvent | PublicOutcomesEvent
 """Events that released statistics with noise on them."""
 
-Event = BlockEvent | ObjectiveEvent | CoefficientEvent
+Event = BlockEvent | StageEvent | ObjectiveEvent | CoefficientEvent
 
 _COEFFICIENTS: tuple[type[CoefficientEvent], ...] = (
     PosteriorEvent,
@@ -37,6 +38,7 @@ _MECHANISMS: dict[str, type[Event]] = {
     "objective perturbation": ObjectiveEvent,
     "sampled gaussian": SampledEvent,
     "gaussian, public outcomes": PublicOutcomesEvent,
+    StageEvent.mechanism: StageEvent,
     **{kind.mechanism: kind for kind in _COEFFICIENTS},
 }
 

@@ -16,6 +16,7 @@ from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Categorical, from_days
 from discreet.errors import printable
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.sensitivity import costs
 from discreet.released.moments import ReleasedMoments
@@ -294,10 +295,12 @@ def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
     [('counts of y', 0.06), ("X'X", 0.4), ("X'y", 0.5), ("y'y", 0.04)]
     """
     neighbors = certificate.guarantee.neighbors
-    events = [event for event in certificate.events if isinstance(event, GaussianEvent)]
+    events = [event for event in certificate.events if isinstance(event, GaussianEvent | StageEvent)]
     if len(events) < len(certificate.events):
         return []
-    parts = [part for event in events for part in costs(event.blocks, certificate.domain, neighbors)]
+    spaces = [event.coordinates if isinstance(event, StageEvent) else certificate.domain for event in events]
+    given = zip(events, spaces, strict=True)
+    parts = [part for event, space in given for part in costs(event.blocks, space, neighbors)]
     total = math.fsum(cost for _, cost in parts)
     return [(" and ".join(block.name for block in blocks), cost / total) for blocks, cost in parts]
 

@@ -1,0 +1,146 @@
+"""Exact sums over rows in the coordinates of a stage: U'U, U'E, the squares of e, and counts of residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+import numpy as np
+
+from discreet.core.arrays import Bools, Floats, Ints, Objects
+from discreet.data.reading import EXACT_ROWS, Batch, Unread, as_progress
+from discreet.data.sums import Total, carry, integers, joined
+from discreet.domain import LATTICE_BITS, Domain
+from discreet.domain.coordinates import Chart, Coordinates
+from discreet.errors import ParameterError
+from discreet.privacy.events.gaussian import Block
+
+_BATCH = 1 << 18
+
+
+class StageSums:
+    """Exact sums of u u', u e' and e^2 over the rows of a table, in integers of 95 bits; **confidential**.
+
+    e is there for every half width of every outcome. Sums of integers do not depend on order, chunking or threads, so
+    one row changes these by exactly its own products. Sums of parts of a table add up with ``+``.
+
+    Parameters
+    ----------
+    domain, coordinates : Domain, Coordinates
+        How rows were encoded, and turned.
+    high, low : array
+        Limbs of the sums: E'U in the first rows, with the squares of e in the last column, then U'U.
+    counts : sequence of array
+        For each outcome, how many of its weighted residuals lie between its half widths.
+    rows : int
+        How many rows there are.
+
+    Examples
+    --------
+    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
+    >>> stage = Coordinates.rounded(["(intercept)", "x"], ["y"], np.eye(2), np.zeros((2, 1)), 1.0, [[0.5, 1.0]])
+    >>> staged(Unread.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain), stage)
+    StageSums(2 coordinates, 1 outcomes, confidential)
+    """
+
+    def __init__(
+        self, domain: Domain, coordinates: Coordinates, high: Ints, low: Ints, counts: Sequence[Ints], rows: int
+    ) -> None:
+        self.domain, self.coordinates = domain, coordinates
+        self._high, self._low, self._counts, self._rows = high, low, list(counts), rows
+
+    @property
+    def count(self) -> int:
+        """How many rows there are; **confidential**."""
+        return self._rows
+
+    def integers(self, block: Block, chosen: Sequence[int] = ()) -> list[Objects]:
+        """The exact statistic of a block in units of 2^-40: diagonal and upper triangle of U'U, all values of another.
+
+        Parameters
+        ----------
+        block : Block
+            Of the same coordinates; see `privacy.events.coordinates.stage_block`.
+        chosen : sequence of int
+            For each outcome, the place of its half width; needed for U'E and E'E.
+        """
+        own, q = self.coordinates, len(self.coordinates.axes)
+        starts = np.cumsum([0, *map(len, own.widths)])
+        if block.statistic == "gram":
+            i, j = np.triu_indices(q, k=1)
+            return [self._at(starts[-1] + np.arange(q), np.arange(q)), self._at(starts[-1] + i, j)]
+        places = [own.outcomes.index(name) for name in block.columns]
+        if block.statistic == "counts":
+            return [self._counts[place].astype(object) * (1 << 2 * LATTICE_BITS) for place in places]
+        rows = np.array([starts[place] + range(len(own.widths[place]))[chosen[place]] for place in places])
+        if block.statistic == "squares":
+            return [self._at(rows, np.full(len(rows), q))]
+        return [self._at(np.tile(rows, q), np.repeat(np.arange(q), len(rows)))]
+
+    def _at(self, rows: Objects, columns: Objects) -> Objects:
+        return integers(self._high[rows, columns], self._low[rows, columns])
+
+    def __add__(self, other: StageSums) -> StageSums:
+        if not isinstance(other, StageSums):
+            return NotImplemented
+        if other.domain != self.domain or other.coordinates != self.coordinates:
+            raise ParameterError("These sums have different domains or coordinates and cannot be added.")
+        limbs = carry(self._high + other._high, self._low + other._low)
+        counts = [a + b for a, b in zip(self._counts, other._counts, strict=True)]
+        return StageSums(self.domain, self.coordinates, *limbs, counts, self._rows + other._rows)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StageSums):
+            return NotImplemented
+        same = np.array_equal(self._high, other._high) and np.array_equal(self._low, other._low)
+        counts = all(map(np.array_equal, self._counts, other._counts)) and self._rows == other._rows
+        return self.domain == other.domain and self.coordinates == other.coordinates and same and counts
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        q, m = len(self.coordinates.axes), len(self.coordinates.outcomes)
+        return f"StageSums({q} coordinates, {m} outcomes, confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("StageSums are confidential and are not pickled.")
+
+
+class _StageLayout:
+    """E'U, the squares of e, and U'U, from lines (e, u)."""
+
+    def __init__(self, coordinates: Coordinates) -> None:
+        self._l, q = sum(map(len, coordinates.widths)), len(coordinates.axes)
+        self.shape = self._l + q, q + 1
+
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+        """Add the products of a batch to a total."""
+        l, E, U = self._l, A.T[: self._l], A.T[self._l :]  # noqa: E741
+        total[l:, :-1] += np.matmul(U, U.T, out=work[l:, :-1])
+        if l:
+            total[:l, :-1] += np.matmul(E, U.T, out=work[:l, :-1])
+            total[:l, -1] += np.einsum("ij,ij->i", E, E)
+
+
+def staged(table: Unread, coordinates: Coordinates) -> StageSums:
+    """Read all rows once, in several threads, and sum them up exactly in the coordinates of a stage."""
+    domain, layout = table.domain, _StageLayout(coordinates)
+    coordinates.check(domain)
+    size = min(EXACT_ROWS, max(1024, _BATCH // len(domain.entries)))
+
+    def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints], int]:
+        chart, total, rows = Chart(coordinates, domain, size), Total(layout), 0
+        counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in coordinates.widths]
+        for batch in batches:
+            turned = chart.turn(batch.A)
+            total.add(turned.both.T)
+            counts = [held + own for held, own in zip(counts, chart.counts(turned.V), strict=True)]
+            rows += len(batch.A)
+        return total, counts, rows
+
+    with as_progress(table.progress) as report:
+        found = table.read(work, size, report)
+        report(1.0)
+    limbs = joined([total for total, _, _ in found])
+    counts = [np.sum(own, axis=0) for own in zip(*(counts for _, counts, _ in found), strict=True)]
+    return StageSums(domain, coordinates, *limbs, counts, sum(rows for _, _, rows in found))

@@ -1,0 +1,86 @@
+"""Running sums in exact integers: float64 over few rows, then int64, then limbs of 32 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from discreet.core.arrays import Bools, Floats, Ints, Objects
+from discreet.data.reading import EXACT_ROWS
+
+CARRY_EVERY = 1 << (63 - 53 - 1)
+LIMB = 32
+_SMALL = 1 << (62 - LIMB - 1)
+
+
+class Products(Protocol):
+    """What is summed up of each batch."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the array of sums."""
+
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+        """Add the products of a batch, a row of the table a line, to a total; `work` is an array of the same shape."""
+
+
+class Total:
+    """A running sum of products in exact integers."""
+
+    def __init__(self, layout: Products) -> None:
+        self._layout = layout
+        self._sum, self._work = np.zeros(layout.shape), np.empty(layout.shape)
+        self._recent, self._high, self._low = (np.zeros(layout.shape, dtype=np.int64) for _ in range(3))
+        self._rows = self._pending = 0
+
+    def add(self, A: Floats, sampled: Bools | None = None) -> None:
+        """Add the products of a batch; sums over at most 8,192 rows are integers below 2^53, exact in float64."""
+        if len(A) > EXACT_ROWS:
+            raise AssertionError("a batch is too long for an exact product")
+        if self._rows + len(A) > EXACT_ROWS:
+            self._settle()
+        self._layout.add(A, self._sum, self._work, sampled)
+        self._rows += len(A)
+
+    def _settle(self) -> None:
+        self._recent += self._sum.astype(np.int64)
+        self._sum[:] = 0.0
+        self._rows = 0
+        self._pending += 1
+        if self._pending == CARRY_EVERY:
+            self._limbs()
+
+    def limbs(self) -> tuple[Ints, Ints]:
+        """High and low limbs of the sum so far."""
+        self._settle()
+        return self._limbs()
+
+    def _limbs(self) -> tuple[Ints, Ints]:
+        self._high += self._recent >> LIMB
+        self._low += self._recent & ((1 << LIMB) - 1)
+        self._high, self._low = carry(self._high, self._low)
+        self._recent[:] = 0
+        self._pending = 0
+        return self._high, self._low
+
+
+def carry(high: Ints, low: Ints) -> tuple[Ints, Ints]:
+    """The same sum with a low limb of 32 bits."""
+    return high + (low >> LIMB), low & ((1 << LIMB) - 1)
+
+
+def joined(totals: Sequence[Total]) -> tuple[Ints, Ints]:
+    """High and low limbs of several sums together."""
+    highs, lows = zip(*(total.limbs() for total in totals), strict=True)
+    return carry(np.sum(highs, axis=0), np.sum(lows, axis=0))
+
+
+def integers(high: Ints, low: Ints) -> Objects:
+    """What limbs stand for: int64 where all are below 2^62, else Python integers."""
+    if not high.size or -_SMALL < high.min() <= high.max() < _SMALL:
+        narrow: Objects = (high << LIMB) + low
+        return narrow
+    wide: Objects = high.astype(object) * (1 << LIMB) + low.astype(object)
+    return wide

@@ -1,0 +1,343 @@
+"""Private coordinates: rows turned by public matrices, weighted into a ball, and put back on the lattice.
+
+With x the design's coordinates of an encoded row and y_j an outcome, both on the lattice, a stage is
+
+    z   = P' x
+    w   = min(1, r/|z|)                      u   = w z / r                            |u| <= 1
+    v_j = w (y_j - theta_j' x)               e_j = clip(v_j, -b_j, b_j) / b_j         |e_j| <= 1
+
+with u and e rounded to the lattice. P, theta, r and b are public: they are functions of what was released before. Both
+products are exact, and all else is done row by row in a fixed order, so u and e are functions of the row alone. Proofs
+in ``docs/mathematics.md``, section 11.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet.core import checks
+from discreet.core.arrays import Floats, Ints
+from discreet.core.files import number, texts
+from discreet.domain.domain import LATTICE_BITS, Domain
+from discreet.domain.encoding import ONE
+from discreet.errors import DomainError, FileFormatError, ParameterError
+
+ROOM_BITS = 53 - LATTICE_BITS
+"""Integers whose sizes add up to at most 2^33 have exact products with rows, in whatever order these are summed."""
+
+MOST_EXPONENT = 256
+"""Powers of two up to this size, and their squares times 2^106, are far from the ends of float64."""
+
+MOST_WIDTHS = 64
+"""Candidates for the half width of one outcome."""
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Vectors over the coordinates of a design: integers times a power of two, so that products with rows are exact.
+
+    Parameters
+    ----------
+    integers : tuple of tuples of int
+        One tuple for each vector.
+    exponents : tuple of int
+        Vector j stands for integers[j] times 2^-exponents[j].
+
+    Examples
+    --------
+    >>> Directions.rounded([[0.5, 3.0], [0.25, -1.0]]).floats
+    array([[ 0.5 ,  3.  ],
+           [ 0.25, -1.  ]])
+    """
+
+    integers: tuple[tuple[int, ...], ...]
+    exponents: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.integers) != len(self.exponents) or len({len(vector) for vector in self.integers}) > 1:
+            raise ParameterError("Directions need one exponent for each vector, and vectors of the same length.")
+        whole = all(type(q) is int for vector in (*self.integers, self.exponents) for q in vector)
+        if not whole or any(abs(p) > MOST_EXPONENT for p in self.exponents):
+            raise ParameterError(
+                f"Directions are integers times 2^p, with p a whole number of at most {MOST_EXPONENT}."
+            )
+        if any(sum(map(abs, vector)) > 1 << ROOM_BITS for vector in self.integers):
+            raise ParameterError(f"The integers of a direction must add up to at most 2^{ROOM_BITS} in size.")
+
+    @classmethod
+    def rounded(cls, matrix: ArrayLike, *, bits: int = ROOM_BITS - 1, most: int = MOST_EXPONENT) -> Directions:
+        """The columns of a matrix, rounded so that their integers add up to about 2^bits at most.
+
+        Parameters
+        ----------
+        matrix : array
+            Finite numbers, a column for each vector.
+        bits, most : int
+            The room for the integers, and the largest exponent.
+        """
+        columns = np.array(matrix, dtype=float)
+        if columns.ndim != 2 or not np.isfinite(columns).all():
+            raise ParameterError("Directions must be a matrix of finite numbers.")
+        with np.errstate(over="ignore"):
+            sizes = np.abs(columns).sum(axis=0)
+        exponents = np.minimum(np.where(sizes > 0, bits - np.frexp(sizes)[1], 0), most)
+        if not np.isfinite(sizes).all() or (exponents < -MOST_EXPONENT).any():
+            raise ParameterError(f"Directions must have entries of at most 2^{MOST_EXPONENT} in size.")
+        integers = np.rint(np.ldexp(columns, exponents)).astype(np.int64)
+        return cls(tuple(map(tuple, integers.T.tolist())), tuple(exponents.tolist()))
+
+    @cached_property
+    def floats(self) -> Floats:
+        """The vectors as columns of a matrix, exactly."""
+        vectors = np.array(self.integers, dtype=float)
+        floats: Floats = (
+            np.ldexp(vectors.T, -np.array(self.exponents, dtype=int)) if self.integers else np.empty((0, 0))
+        )
+        return floats
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {"integers": [list(vector) for vector in self.integers], "exponents": list(self.exponents)}
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Directions:
+        """Rebuild from `to_dict`."""
+        return cls(tuple(map(tuple, facts["integers"])), tuple(facts["exponents"]))
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Public coordinates of one stage.
+
+    Parameters
+    ----------
+    design, outcomes : tuple of str
+        Names of the coordinates that x and y consist of; there may be no outcome.
+    P : Directions
+        One vector for each coordinate u.
+    theta : Directions
+        One vector for each outcome: the model whose residuals are taken.
+    radius : float
+        r: rows whose z is longer are shortened to it, with their residuals.
+    widths : tuple of tuples of float
+        For each outcome its half width b, or several of them in rising order, one of which is chosen later.
+
+    Examples
+    --------
+    >>> stage = Coordinates.rounded(["(intercept)", "x"], ["y"], np.eye(2), [[0.5], [0.0]], 1.0, [[0.25, 0.5]])
+    >>> stage.axes, stage.bins("y"), stage.norms[stage.axes] < 1.00001
+    (('u1', 'u2'), 3, True)
+    """
+
+    design: tuple[str, ...]
+    outcomes: tuple[str, ...]
+    P: Directions
+    theta: Directions
+    radius: float
+    widths: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        d, m = len(self.design), len(self.outcomes)
+        if checks.repeated([*self.design, *self.outcomes]) is not None:
+            raise ParameterError("A coordinate is named twice in a stage, or is regressor and outcome at once.")
+        lengths = {len(vector) for vector in (*self.P.integers, *self.theta.integers)}
+        if not self.P.integers or lengths != {d} or len(self.theta.integers) != m or len(self.widths) != m:
+            raise ParameterError("A stage needs directions over its design: one or more, and a model for each outcome.")
+        sizes = zip(self.theta.integers, self.theta.exponents, strict=True)
+        if not all(0 <= t <= ROOM_BITS and (1 << t) + sum(map(abs, own)) <= 1 << ROOM_BITS for own, t in sizes):
+            raise ParameterError(f"The model of a stage does not leave exact residuals within 2^{ROOM_BITS}.")
+        if not _is_size(self.radius):
+            raise ParameterError("The radius of a stage must be a number above 0, neither tiny nor huge.")
+        for own in self.widths:
+            rising = all(a < b for a, b in itertools.pairwise(own))
+            if not 1 <= len(own) <= MOST_WIDTHS or not all(map(_is_size, own)) or not rising:
+                raise ParameterError("Half widths of an outcome must be numbers above 0 in rising order.")
+
+    @classmethod
+    def rounded(
+        cls,
+        design: Sequence[str],
+        outcomes: Sequence[str],
+        P: ArrayLike,
+        theta: ArrayLike,
+        radius: float,
+        widths: Sequence[Sequence[float]],
+    ) -> Coordinates:
+        """Coordinates whose matrices are the nearest that have exact products with rows.
+
+        Parameters
+        ----------
+        design, outcomes : sequence of str
+            Names.
+        P : array of shape (len(design), q)
+            Finite; columns are rounded to about 2^-32 of the sum of their sizes.
+        theta : array of shape (len(design), len(outcomes))
+            Finite; the sizes of a column add up to less than 2^31.
+        radius, widths
+            As they are kept.
+        """
+        d, m = len(design), len(outcomes)
+        models = Directions.rounded(np.reshape(theta, (d, m)), bits=ROOM_BITS - 2, most=ROOM_BITS - 1)
+        own = tuple(tuple(map(float, widths_)) for widths_ in widths)
+        return cls(tuple(design), tuple(outcomes), Directions.rounded(P), models, float(radius), own)
+
+    @cached_property
+    def axes(self) -> tuple[str, ...]:
+        """Names of the coordinates u."""
+        return tuple(f"u{j + 1}" for j in range(len(self.P.integers)))
+
+    def bins(self, outcome: str) -> int:
+        """Into how many parts the half widths of an outcome divide the sizes of its weighted residuals."""
+        return len(self.widths[self.outcomes.index(outcome)]) + 1
+
+    @cached_property
+    def norm_squared_lattice(self) -> int:
+        """Squared norm that the rounded u never exceeds, in lattice units; see `Domain.ball_lattice`."""
+        return ((1 << LATTICE_BITS) + math.isqrt(len(self.axes)) // 2 + 2) ** 2
+
+    @cached_property
+    def norms(self) -> Mapping[tuple[str, ...], float]:
+        """Largest squared norms: of u, and of each set of outcomes as many as there are."""
+        return _Norms(self)
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a design or outcomes that a domain does not have, and outcomes that are features too."""
+        known = domain.column_of
+        if unknown := [name for name in (*self.design, *self.outcomes) if name not in known]:
+            raise DomainError(f"A stage names the coordinate {unknown[0]!r}, which the domain does not have.")
+        domain.refuse_outcomes(
+            {known[name] for name in self.outcomes}, [known[name] for name in self.design], DomainError
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {
+            "design": list(self.design),
+            "outcomes": list(self.outcomes),
+            "P": self.P.to_dict(),
+            "theta": self.theta.to_dict(),
+            "radius": self.radius,
+            "widths": [list(own) for own in self.widths],
+        }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Coordinates:
+        """Rebuild from `to_dict`."""
+        P, theta = Directions.from_dict(facts["P"]), Directions.from_dict(facts["theta"])
+        widths = tuple(tuple(map(number, own)) for own in facts["widths"])
+        try:
+            return cls(texts(facts["design"]), texts(facts["outcomes"]), P, theta, number(facts["radius"]), widths)
+        except ParameterError as error:
+            raise FileFormatError(str(error)) from None
+
+
+class _Norms(dict[tuple[str, ...], float]):
+    """Squared norms of coordinates and of outcomes of a stage, by their names."""
+
+    def __init__(self, coordinates: Coordinates) -> None:
+        self._coordinates = coordinates
+
+    def __missing__(self, names: tuple[str, ...]) -> float:
+        own = self._coordinates
+        if names and names == own.axes:
+            return math.ldexp(float(own.norm_squared_lattice), -2 * LATTICE_BITS)
+        return float(len([own.outcomes.index(name) for name in names]))
+
+
+def _is_size(value: Any) -> bool:
+    return checks.is_real(value) and 2.0**-MOST_EXPONENT <= value <= 2.0**MOST_EXPONENT
+
+
+class Turned(NamedTuple):
+    """Rows of a batch in the coordinates of a stage, a column each, good until the next batch.
+
+    Parameters
+    ----------
+    both : array
+        e and then u, as lattice integers. The rows of e are the half widths of the first outcome, then of the next.
+    E, U : array
+        Each of them.
+    V : array
+        The weighted residuals v of each outcome, in lattice units.
+    """
+
+    both: Floats
+    E: Floats
+    U: Floats
+    V: Floats
+
+
+class Chart:
+    """Turns batches of encoded rows of one domain into the coordinates of a stage.
+
+    A chart holds the arrays that it works in: each thread needs its own.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        The stage.
+    domain : Domain
+        How rows were encoded.
+    rows : int
+        The most rows of a batch.
+
+    Examples
+    --------
+    >>> stage = Coordinates.rounded(["(intercept)"], ["y"], [[4.0]], [[0.5]], 1.0, [[0.25]])
+    >>> turned = Chart(stage, Domain({"y": (-1, 1)}), 2).turn(np.array([[ONE, ONE], [ONE, 0.25 * ONE]]))
+    >>> (turned.U / ONE).tolist(), (turned.E / ONE).tolist()
+    ([[1.0, 1.0]], [[0.5, -0.25]])
+    """
+
+    def __init__(self, coordinates: Coordinates, domain: Domain, rows: int) -> None:
+        coordinates.check(domain)
+        q, x = len(coordinates.axes), domain.indices(coordinates.design)
+        W = np.zeros((q + len(coordinates.outcomes), len(domain.entries)))
+        W[:q, x] = coordinates.P.floats.T
+        for row, model, place in zip(
+            W[q:], coordinates.theta.floats.T, domain.indices(coordinates.outcomes), strict=True
+        ):
+            row[x], row[place] = -model, 1.0
+        self._W, self._radius, self._norm = W, coordinates.radius * ONE, float(coordinates.norm_squared_lattice)
+        self._widths = [np.array(own) for own in coordinates.widths]
+        self._l = sum(map(len, self._widths))
+        self._both, self._squares = np.empty((self._l + len(W), rows)), np.empty((q, rows))
+
+    def turn(self, A: Floats) -> Turned:
+        """Turn a batch, one encoded row a line."""
+        n, q, held = len(A), len(self._squares), self._both[:, : len(A)]
+        both, E, U, V = held[: self._l + q], held[: self._l], held[self._l : self._l + q], held[self._l + q :]
+        np.matmul(self._W, A.T, out=held[self._l :])
+        squares = np.zeros(n)
+        for square in np.multiply(U, U, out=self._squares[:, :n]):  # in this order, whatever the batch
+            squares += square
+        length = np.maximum(np.sqrt(squares), self._radius)
+        V *= self._radius / length
+        U *= ONE / length
+        np.rint(U, out=U)
+        inside = np.einsum("ij,ij->j", U, U) <= self._norm
+        if not inside.all():
+            U *= inside
+        self._clip(V, E)
+        return Turned(both, E, U, V)
+
+    def _clip(self, V: Floats, E: Floats) -> None:
+        start = 0
+        for v, widths in zip(V, self._widths, strict=True):
+            own = E[start : start + len(widths)]
+            np.clip(np.multiply(v, (1 / widths)[:, None], out=own), -ONE, ONE, out=own)
+            start += len(widths)
+        np.rint(E, out=E)
+
+    def counts(self, V: Floats) -> list[Ints]:
+        """How many of the weighted residuals of a batch lie in each part that the half widths of its outcome make."""
+        sizes = zip(np.abs(V), self._widths, strict=True)
+        return [np.bincount(np.searchsorted(b * ONE, v), minlength=len(b) + 1) for v, b in sizes]

@@ -1,0 +1,100 @@
+"""The gate of a stage: U'U, U'e and e'e with noise, for half widths that noisy counts of residuals may choose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from discreet.core.arrays import Floats
+from discreet.core.checks import Neighbors
+from discreet.core.rounding import down
+from discreet.data.stages import StageSums
+from discreet.domain.coordinates import Coordinates
+from discreet.gate.entropy import Entropy
+from discreet.gate.moments import Want, block_noise, calibrate, noisy_blocks
+from discreet.privacy import sensitivity
+from discreet.privacy.events.coordinates import STATISTICS, StageEvent, stage_block
+from discreet.privacy.events.gaussian import Block, Statistic
+from discreet.released.grids import ReleasedStage, statistic
+
+Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
+"""From the noisy counts of each outcome to the place of its half width."""
+
+
+def portions(mu: float, shares: Sequence[float]) -> list[float]:
+    """What releases may cost each, so that together they cost mu: mu^2 is split by the shares.
+
+    Examples
+    --------
+    >>> [round(part, 3) for part in portions(1.0, [0.1, 0.3, 0.6])]
+    [0.316, 0.548, 0.775]
+    """
+    total = math.fsum(shares)
+    return [down(mu * math.sqrt(share / total)) for share in shares]
+
+
+def stage_blocks(
+    coordinates: Coordinates, shares: Mapping[Statistic, float], neighbors: Neighbors, mu: float
+) -> list[Block]:
+    """The least noise on the statistics of a stage that costs mu; it does not depend on P, theta, r or b.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        The stage. Counts are those of each outcome; U'e and e'e are of all outcomes.
+    shares : mapping
+        How mu^2 is split between ``"counts"``, ``"gram"``, ``"cross"`` and ``"squares"``; those not named are left out.
+    neighbors : {"add-remove", "replace-one"}
+        The relation.
+    mu : float
+        What the stage costs.
+
+    Examples
+    --------
+    >>> stage = Coordinates.rounded(["(intercept)", "x"], ["y"], [[1, 0], [0, 1]], [[0.5], [0.0]], 1.0, [[0.25]])
+    >>> [(b.statistic, round(b.sd, 3)) for b in stage_blocks(stage, {"gram": 0.5, "cross": 0.5}, "add-remove", 0.1)]
+    [('gram', 14.142), ('cross', 14.142)]
+    """
+    wants = []
+    for kind in (kind for kind in STATISTICS if shares.get(kind, 0) > 0):
+        groups = [(name,) for name in coordinates.outcomes] if kind == "counts" else [coordinates.outcomes]
+        for columns in groups:
+            block = stage_block(coordinates, kind, () if kind == "gram" else columns)
+            wants.append(Want(kind, block.rows, block.columns, shares[kind] / len(groups)))
+    return calibrate(wants, coordinates, neighbors, mu)
+
+
+def release_stage(
+    sums: StageSums, blocks: Sequence[Block], neighbors: Neighbors, choose: Choice | None, entropy: Entropy
+) -> ReleasedStage:
+    """Add noise to the exact sums of a stage: first to the counts, which choose the half widths, then to the rest.
+
+    Parameters
+    ----------
+    sums : StageSums
+        The exact sums.
+    blocks : sequence of Block
+        What to release of them; see `stage_blocks`.
+    neighbors : {"add-remove", "replace-one"}
+        The relation.
+    choose : callable, optional
+        From the noisy counts of each outcome, by name, to the place of its half width; where there is none, each has
+        one half width only.
+    entropy : Entropy
+        Of a session that was charged with the whole stage.
+    """
+    stage, noise = sums.coordinates, block_noise(blocks)
+    early = [i for i, block in enumerate(blocks) if block.statistic == "counts"]
+    late = [i for i in range(len(blocks)) if i not in early]
+    first = noisy_blocks([sums.integers(blocks[i]) for i in early], [noise[i] for i in early], entropy)
+    counts = {
+        name: statistic(blocks[i], values, stage.bins(name))
+        for i, values in zip(early, first, strict=True)
+        for name in blocks[i].columns
+    }
+    chosen = tuple(choose(counts)) if choose else (0,) * len(stage.outcomes)
+    exact = [sums.integers(blocks[i], chosen) for i in late]
+    rest = noisy_blocks(exact, [noise[i] for i in late], entropy)
+    values = dict(zip([*early, *late], (*first, *rest), strict=True))
+    event = StageEvent(sensitivity.mu(blocks, stage, neighbors), stage, tuple(blocks), chosen)
+    return ReleasedStage(event, tuple(values[i] for i in range(len(blocks))))

@@ -1,0 +1,125 @@
+"""Gaussian noise on statistics of rows in the coordinates of a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.core.files import number, texts
+from discreet.domain.coordinates import Coordinates
+from discreet.errors import FileFormatError
+from discreet.privacy import gdp
+from discreet.privacy.events.gaussian import Block, Statistic
+
+STATISTICS: tuple[Statistic, ...] = ("counts", "gram", "cross", "squares")
+"""What a stage may release, in this order: how many weighted residuals lie between the half widths, U'U, U'E, E'E."""
+
+
+def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequence[str] = (), sd: float = 1.0) -> Block:
+    """A statistic of a stage, in units of u and e.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        The stage.
+    statistic : {"counts", "gram", "cross", "squares"}
+        Which one.
+    columns : sequence of str
+        The outcomes; one for counts, none for U'U.
+    sd : float
+        Of the noise.
+
+    Examples
+    --------
+    >>> stage = Coordinates.rounded(["(intercept)", "x"], ["y"], [[1, 0], [0, 1]], [[0.5], [0.0]], 1.0, [[0.25]])
+    >>> stage_block(stage, "cross", ["y"], 3.0)
+    Block(statistic='cross', rows=('u1', 'u2'), columns=('y',), sd=3.0, layout='weighted', span=None)
+    """
+    return Block(statistic, coordinates.axes if statistic in ("gram", "cross") else (), tuple(columns), sd)
+
+
+_NAMES: dict[str, str] = {"counts": "counts of residuals", "gram": "U'U", "cross": "U'e", "squares": "e'e"}
+
+
+def stage_name(block: Block) -> str:
+    """How people write a statistic of a stage."""
+    return _NAMES[block.statistic]
+
+
+@dataclass(frozen=True)
+class StageEvent:
+    """Gaussian noise on statistics of u and e, the coordinates and residuals of one stage.
+
+    Parameters
+    ----------
+    mu : float
+        What it costs.
+    coordinates : Coordinates
+        What u and e are; a function of what was released before.
+    blocks : tuple of Block
+        The statistics, in units of u and e; see `stage_block`.
+    chosen : tuple of int
+        For each outcome, which of its half widths U'E and E'E are for: a function of the counts and what came before.
+    """
+
+    mu: float
+    coordinates: Coordinates
+    blocks: tuple[Block, ...]
+    chosen: tuple[int, ...]
+
+    mechanism = "gaussian, private coordinates"
+    law = None
+    exact = True
+    target = None
+
+    @property
+    def design(self) -> tuple[str, ...]:
+        """The coordinates that rows consist of before they are turned."""
+        return self.coordinates.design
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        return f"{', '.join(map(stage_name, self.blocks))} of a stage"
+
+    @property
+    def widths(self) -> tuple[float, ...]:
+        """The half widths that were chosen."""
+        return tuple(own[i] for own, i in zip(self.coordinates.widths, self.chosen, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description; what the blocks are about follows from the coordinates."""
+        blocks = [{"statistic": b.statistic, "columns": list(b.columns), "sd": b.sd} for b in self.blocks]
+        return {
+            "mechanism": self.mechanism,
+            "mu": self.mu,
+            "coordinates": self.coordinates.to_dict(),
+            "blocks": blocks,
+            "chosen": list(self.chosen),
+        }
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> StageEvent:
+        """Rebuild an event from `to_dict`."""
+        mu, coordinates = number(facts["mu"]), Coordinates.from_dict(facts["coordinates"])
+        blocks, chosen = tuple(_block(coordinates, block) for block in facts["blocks"]), tuple(facts["chosen"])
+        if not 0 < mu <= gdp.LIMIT:
+            raise FileFormatError("A stage of the release lists a mu that no Gaussian noise has.")
+        fits = len(chosen) == len(coordinates.widths) and all(
+            type(i) is int and 0 <= i < len(own) for i, own in zip(chosen, coordinates.widths, strict=True)
+        )
+        listed = [(block.statistic, name) for block in blocks for name in block.columns or ("",)]
+        if not fits or len(set(listed)) < len(listed):
+            raise FileFormatError("A stage of the release names a half width that it does not have, or a block twice.")
+        return cls(mu, coordinates, blocks, chosen)
+
+
+def _block(coordinates: Coordinates, facts: dict[str, Any]) -> Block:
+    """One statistic of a stage from a file."""
+    statistic, columns, sd = facts["statistic"], texts(facts["columns"]), number(facts["sd"])
+    few = {"gram": len(columns) == 0, "counts": len(columns) == 1}
+    known = statistic in STATISTICS and few.get(statistic, len(columns) > 0) and sd > 0
+    if not known or not set(columns) <= set(coordinates.outcomes) or len(set(columns)) < len(columns):
+        raise FileFormatError("A block of a stage is of an unknown kind.")
+    return stage_block(coordinates, statistic, columns, sd)

@@ -1,0 +1,117 @@
+"""Released values: integers on grids, the statistics that they stand for, and those of a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.domain import LATTICE_BITS
+from discreet.errors import FileFormatError, NotReleasedError
+from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.gaussian import BINS, Block
+
+
+@dataclass(frozen=True)
+class GridValues:
+    """Integers q that stand for the values q 2^exponent, in units of 2^-40."""
+
+    exponent: int
+    integers: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {"exponent": self.exponent, "integers": [str(q) for q in self.integers]}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> GridValues:
+        """Rebuild from `to_dict`."""
+        exponent, texts = facts["exponent"], facts["integers"]
+        if type(exponent) is not int or not all(isinstance(text, str) for text in texts):
+            raise FileFormatError("Released values are not integers on a grid.")
+        return cls(exponent, tuple(map(int, texts)))
+
+    def floats(self) -> Floats:
+        """The values in units of the mapped columns."""
+        with np.errstate(over="ignore"):
+            values: Floats = np.ldexp(np.array(self.integers, dtype=float), self.exponent - 2 * LATTICE_BITS)
+        if not np.isfinite(values).all():
+            raise OverflowError("released integers are too large")
+        return values
+
+
+def statistic(block: Block, parts: Sequence[GridValues], bins: int = BINS) -> Floats:
+    """The statistic of a block, in units of the mapped columns or of the coordinates of a stage; counts have `bins`."""
+    if block.statistic == "gram":
+        diagonal, upper = (part.floats() for part in parts)
+        at = np.triu_indices(len(block.rows), k=1)
+        if len(diagonal) != len(block.rows) or len(upper) != len(at[0]):
+            raise ValueError("a Gram matrix of another size")
+        G = np.diag(diagonal)
+        G[at] = upper
+        G.T[at] = upper
+        return G
+    (values,) = (part.floats() for part in parts)
+    shape = {
+        "cross": (len(block.rows), len(block.columns)),
+        "squares": (len(block.columns),),
+        "eigenvalue": (),
+        "counts": (bins,),
+    }
+    return values.reshape(shape.get(block.statistic, (len(block.rows),)))
+
+
+@dataclass(frozen=True)
+class ReleasedStage:
+    """What was released in the coordinates of one stage.
+
+    Parameters
+    ----------
+    event : StageEvent
+        The coordinates, the noise, and which half widths were chosen.
+    values : tuple of tuples of GridValues
+        For each block of the event: diagonal and upper triangle of U'U, or all values of another.
+    """
+
+    event: StageEvent
+    values: tuple[tuple[GridValues, ...], ...]
+
+    @cached_property
+    def arrays(self) -> dict[Block, Floats]:
+        """The released statistics in units of u and e."""
+        stage = self.event.coordinates
+        held = zip(self.event.blocks, self.values, strict=True)
+        return {b: statistic(b, own, stage.bins(b.columns[0]) if b.statistic == "counts" else 0) for b, own in held}
+
+    @property
+    def gram(self) -> Floats:
+        """U'U."""
+        return self._find("gram")[1]
+
+    @property
+    def cross(self) -> Floats:
+        """U'E, a column for each outcome of its block."""
+        return self._find("cross")[1]
+
+    @property
+    def squares(self) -> Floats:
+        """The sum of e^2 of each outcome of its block."""
+        return self._find("squares")[1]
+
+    def counts(self, outcome: str) -> Floats:
+        """How many weighted residuals of an outcome lie between its half widths, beginning at 0."""
+        return self._find("counts", outcome)[1]
+
+    def sd(self, statistic: str, outcome: str | None = None) -> float:
+        """The noise sd of a statistic; of U'U that on its diagonal, which is sqrt(2) times that of the rest."""
+        return self._find(statistic, outcome)[0].sd
+
+    def _find(self, statistic: str, outcome: str | None = None) -> tuple[Block, Floats]:
+        for block, array in self.arrays.items():
+            if block.statistic == statistic and (outcome is None or outcome in block.columns):
+                return block, array
+        raise NotReleasedError(f"This stage holds no {statistic!r}.")
