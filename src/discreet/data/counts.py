@@ -130,8 +130,7 @@ class _MarginLayout:
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
         """Add those of a batch to a total."""
-        np.sum(A, axis=0, out=work[0])
-        total[0] += np.multiply(work[0], ONE, out=work[0])
+        total[0] += np.matmul(A[:, 0], A, out=work[0])
         total[1] += np.einsum("ij,ij->j", A, A, out=work[1])
 
 

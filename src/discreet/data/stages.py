@@ -15,7 +15,8 @@ from discreet.domain.coordinates import Chart, Coordinates
 from discreet.errors import ParameterError
 from discreet.privacy.events.gaussian import Block
 
-_BATCH = 1 << 18
+_NARROW = 64
+"""Columns up to which longer batches are faster."""
 
 
 class StageSums:
@@ -126,7 +127,7 @@ def staged(table: Unread, coordinates: Coordinates) -> StageSums:
     """Read all rows once, in several threads, and sum them up exactly in the coordinates of a stage."""
     domain, layout = table.domain, _StageLayout(coordinates)
     coordinates.check(domain)
-    size = min(EXACT_ROWS, max(1024, _BATCH // len(domain.entries)))
+    size = EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3)
 
     def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints], int]:
         chart, total, rows = Chart(coordinates, domain, size), Total(layout), 0

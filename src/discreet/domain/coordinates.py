@@ -39,6 +39,12 @@ MOST_EXPONENT = 256
 MOST_WIDTHS = 64
 """Candidates for the half width of one outcome."""
 
+_SPARSE = 0.8
+"""A matrix is multiplied in parts where they hold less than this share of its entries."""
+
+_PAD = 24
+"""Unused entries at the end of each row of an array, lest rows be a power of two apart, which caches handle badly."""
+
 
 @dataclass(frozen=True)
 class Directions:
@@ -306,20 +312,19 @@ class Chart:
             W[q:], coordinates.theta.floats.T, domain.indices(coordinates.outcomes), strict=True
         ):
             row[x], row[place] = -model, 1.0
-        self._W, self._radius, self._norm = W, coordinates.radius * ONE, float(coordinates.norm_squared_lattice)
+        self._parts, self._q = _parts(W), q
+        self._radius, self._norm = coordinates.radius * ONE, float(coordinates.norm_squared_lattice)
         self._widths = [np.array(own) for own in coordinates.widths]
         self._l = sum(map(len, self._widths))
-        self._both, self._squares = np.empty((self._l + len(W), rows)), np.empty((q, rows))
+        self._both, self._work = np.empty((self._l + len(W), rows + _PAD)), np.empty((q, rows + _PAD))
 
     def turn(self, A: Floats) -> Turned:
         """Turn a batch, one encoded row a line."""
-        n, q, held = len(A), len(self._squares), self._both[:, : len(A)]
-        both, E, U, V = held[: self._l + q], held[: self._l], held[self._l : self._l + q], held[self._l + q :]
-        np.matmul(self._W, A.T, out=held[self._l :])
-        squares = np.zeros(n)
-        for square in np.multiply(U, U, out=self._squares[:, :n]):  # in this order, whatever the batch
-            squares += square
-        length = np.maximum(np.sqrt(squares), self._radius)
+        l, q, held = self._l, self._q, self._both[:, : len(A)]  # noqa: E741
+        both, E, U, V = held[: l + q], held[:l], held[l : l + q], held[l + q :]
+        for rows, columns, W in self._parts:
+            np.matmul(W, A[:, columns].T, out=held[l:][rows])
+        length = np.maximum(np.sqrt(_squares(U, self._work[:, : len(A)])), self._radius)
         V *= self._radius / length
         U *= ONE / length
         np.rint(U, out=U)
@@ -339,5 +344,50 @@ class Chart:
 
     def counts(self, V: Floats) -> list[Ints]:
         """How many of the weighted residuals of a batch lie in each part that the half widths of its outcome make."""
-        sizes = zip(np.abs(V), self._widths, strict=True)
-        return [np.bincount(np.searchsorted(b * ONE, v), minlength=len(b) + 1) for v, b in sizes]
+        within = [[np.count_nonzero(v <= b) for b in own * ONE] for v, own in zip(np.abs(V), self._widths, strict=True)]
+        return [np.diff([0, *own, V.shape[1]]) for own in within]
+
+
+def _parts(W: Floats) -> list[tuple[slice, slice, Floats]]:
+    """A matrix in parts of some rows each, without the columns at either end that are 0 in them."""
+    parts = []
+    for rows in np.array_split(np.arange(len(W)), max(1, min(4, len(W) // 32))):
+        columns = np.flatnonzero(W[rows].any(axis=0))
+        low, high = (int(columns[0]), int(columns[-1]) + 1) if len(columns) else (0, 1)
+        part = slice(int(rows[0]), int(rows[-1]) + 1)
+        parts.append((part, slice(low, high), np.ascontiguousarray(W[part, low:high])))
+    if sum(part.size for _, _, part in parts) > _SPARSE * W.size:
+        return [(slice(0, len(W)), slice(0, W.shape[1]), W)]
+    return parts
+
+
+def _squares(Z: Floats, work: Floats) -> Floats:
+    """Squared norms of the columns, each a sum in an order that depends on the number of rows alone."""
+    np.multiply(Z, Z, out=work)
+    k = len(work)
+    while k > 1:
+        half = k // 2
+        work[:half] += work[k - half : k]
+        k -= half
+    squares: Floats = work[0]
+    return squares
+
+
+def triangular(P: ArrayLike) -> Floats:
+    """P O with O orthogonal, so that lengths are the same, and each column needs only the first coordinates of x.
+
+    U'U and U'E are turned with it, and turned back by `Coordinates.P`; rows are turned in less time.
+
+    Parameters
+    ----------
+    P : array of shape (d, q)
+        With q at most d.
+
+    Examples
+    --------
+    >>> triangular([[3.0, 4.0], [4.0, -3.0]]).round(6).tolist()
+    [[5.0, 0.0], [0.0, -5.0]]
+    """
+    flipped = np.asarray(P, dtype=float)[::-1]
+    turned: Floats = np.linalg.qr(flipped.T)[1].T[::-1, ::-1]
+    return turned

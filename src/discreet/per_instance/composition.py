@@ -26,8 +26,11 @@ from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.per_instance import curves
 from discreet.per_instance.measurement import certificate_of
+from discreet.per_instance.mechanisms.gaussian import Places
+from discreet.per_instance.mechanisms.stages import StageRows
 from discreet.per_instance.result import Losses
-from discreet.per_instance.stream import each_row
+from discreet.per_instance.stream import Rows, each_row
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import BINS, Block, GaussianEvent
 
 
@@ -78,19 +81,23 @@ def household(members: Any, release: Any, delta: float | None = None) -> float:
         The certificate's by default.
     """
     certificate = certificate_of(release)
-    gaussian = [event for event in certificate.events if isinstance(event, GaussianEvent)]
+    gaussian = [event for event in certificate.events if isinstance(event, GaussianEvent | StageEvent)]
     if certificate.guarantee.neighbors != "add-remove" or len(gaussian) < len(certificate.events):
         raise ParameterError("The exact loss of a group is known for add-remove releases of Gaussian sums only.")
     declared = certificate.domain if certificate.declared is None else certificate.declared
     Z = _rows(members, certificate.domain)
     squares = []
-    for block in (block for event in gaussian for block in event.blocks):
-        if block.statistic == "counts":
-            own = _rows(members, declared, block.columns[0])
-            counts = np.bincount(bin_of(own[own[:, 0] > 0, 1]), minlength=BINS)
-            squares.append(float(counts @ counts) / block.sd**2)
-        else:
-            squares.append(_change(block, certificate.domain, Z) / block.sd**2)
+    for event in gaussian:
+        if isinstance(event, StageEvent):
+            squares += _stage_costs(event, certificate.domain, Z)
+            continue
+        for block in event.blocks:
+            if block.statistic == "counts":
+                own = _rows(members, declared, block.columns[0])
+                counts = np.bincount(bin_of(own[own[:, 0] > 0, 1], block.span) + 1, minlength=BINS + 1)[1:]
+                squares.append(float(counts @ counts) / block.sd**2)
+            else:
+                squares.append(_change(block, certificate.domain, Z) / block.sd**2)
     delta = checks.fraction("delta", certificate.guarantee.delta if delta is None else delta)
     return float(curves.epsilon(np.sqrt(sum(squares)), delta))
 
@@ -100,13 +107,27 @@ def _rows(source: Any, domain: Domain, only: str | None = None) -> Floats:
     return found
 
 
-def _change(block: Block, domain: Domain, Z: Floats) -> float:
+def _stage_costs(event: StageEvent, domain: Domain, Z: Floats) -> list[float]:
+    """Squared changes of the statistics of a stage when all rows of Z go, in units of their noise."""
+    places, squares = StageRows(event, domain), []
+    for block in event.blocks:
+        if block.statistic == "counts":
+            counts = np.bincount(places.bins(Z, block.columns[0]) + 1)[1:]
+            squares.append(float(counts @ counts) / block.sd**2)
+        else:
+            squares.append(_change(block, places, places.turned(Rows(Z)).Z) / block.sd**2)
+    return squares
+
+
+def _change(block: Block, places: Places, Z: Floats) -> float:
     """Squared change of a statistic when all rows of Z go."""
-    X, Y = Z[:, domain.indices(block.rows)], Z[:, domain.indices(block.columns)]
+    X, Y = Z[:, places.indices(block.rows)], Z[:, places.indices(block.columns)]
     if block.statistic == "cross":
         return float(np.sum((X.T @ Y) ** 2))
     if block.statistic == "squares":
         return float(np.sum((Y**2).sum(axis=0) ** 2))
+    if block.statistic in ("sums", "diagonal"):
+        return float(np.sum((X if block.statistic == "sums" else X**2).sum(axis=0) ** 2))
     S = X.T @ X
     if block.statistic == "eigenvalue":
         return float(np.linalg.eigvalsh(S)[-1] * (1 + 1e-9)) ** 2

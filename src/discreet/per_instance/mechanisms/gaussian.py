@@ -9,7 +9,9 @@ exactly, blocks and stages together. With z the encoded row, x = z_X and y = z_Y
     X'X        |x|^4                       uniform layout: (|x|^4 + sum x_j^4)/2
     X'Y        |x|^2 |y|^2
     y'y        sum y_j^4
-    counts     1
+    counts     1, or 0 outside their span
+    sums of x  |x|^2
+    diagonal   sum x_j^4
     lambda_min (lambda_min(A) - lambda_min(A - x x'))^2, rounding errors added (`eigenvalue`)
 
 *Replace-one.* With w the row in the place of z, p = |z_X|^2, q = |w_X|^2 and g = z_X.w_X,
@@ -17,7 +19,8 @@ exactly, blocks and stages together. With z the encoded row, x = z_X and y = z_Y
     X'X     |z z' - w w'|^2 = p^2 + q^2 - 2 g^2          uniform layout: half of that + sum (z_j^2 - w_j^2)^2
     X'Y     p |z_Y|^2 + q |w_Y|^2 - 2 g (z_Y.w_Y)
     y'y     sum (y_j^2 - v_j^2)^2
-    counts  2, or 0 in the same bin
+    counts  2, or 0 in the same bin; 1 where one of them is outside the span
+    sums    p + q - 2 g                                  diagonal: sum (z_j^2 - w_j^2)^2
     lambda_min  |lambda_min(A) - lambda_min(A - z z' + w w')|
 
 The worst w has q <= R^2 and |w_Y| <= T, so X'X and X'Y on the same X cost at most the maximum over 0 <= g <= R |z_X| of
@@ -37,16 +40,17 @@ never too small. On a grid coarser than the certificate's it is a few per cent t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import down
 from discreet.data.counts import bin_of
-from discreet.domain import Domain
 from discreet.per_instance.eigenvalue import Spectrum
 from discreet.per_instance.mechanisms.parts import Facts, Pair, Part, parts_of, span
 from discreet.per_instance.stream import Rows
@@ -71,7 +75,7 @@ def _has_eigenvalue(event: GaussianEvent | SampledEvent) -> bool:
 def _gaussian(event: GaussianEvent, facts: Facts) -> list[Part]:
     """Exact costs, block by block; under replace-one those of a given replacement, or of the worst."""
     if facts.replaces:
-        return _worst(event, facts) if facts.pair is None else _against(event, facts, facts.pair)
+        return _worst_parts(event, facts) if facts.pair is None else _against(event, facts, facts.pair)
     return [of_block(block, facts) for block in event.blocks]
 
 
@@ -87,16 +91,28 @@ def of_block(block: Block, facts: Facts) -> Part:
             block.name, lambda rows: ((move(rows.Z[:, X]) + rows.present * spectrum.error) / block.sd) ** 2, most
         )
     column = None
-    if block.statistic == "counts" and facts.domain.missing == "drop":
+    if block.statistic == "counts" and (facts.domain.missing == "drop" or block.span is not None):
         column = block.columns[0]
-    return Part(block.name, lambda rows: _change(block, facts.domain, rows) / block.sd**2, everyone, column=column)
+    return Part(block.name, lambda rows: change(block, facts.domain, rows) / block.sd**2, everyone, column=column)
 
 
-def _change(block: Block, domain: Domain, rows: Rows) -> Floats:
+class Places(Protocol):
+    """Where the coordinates that blocks name stand in a row, and the largest squared norm of some of them."""
+
+    def indices(self, names: Iterable[str]) -> list[int]:
+        """Places by name."""
+
+    def norm_squared(self, indices: Iterable[int]) -> float:
+        """Of the coordinates at these places."""
+
+
+def change(block: Block, places: Places, rows: Rows) -> Floats:
     """Squared change of a sum when one row comes or goes, weighted by its noise layout so that mu^2 = change/sd^2."""
     if block.statistic == "counts":
-        return rows.present
-    X, Y = domain.indices(block.rows), domain.indices(block.columns)
+        return rows.present if block.span is None else rows.present * (bin_of(rows.Z[:, 1], block.span) >= 0)
+    X, Y = places.indices(block.rows), places.indices(block.columns)
+    if block.statistic in ("sums", "diagonal"):
+        return rows.norm2(X) if block.statistic == "sums" else rows.norm4(X)
     if block.statistic == "gram":
         square = rows.norm2(X) ** 2
         return square if block.layout == "weighted" else (square + rows.norm4(X)) / 2
@@ -121,17 +137,28 @@ def _exchange(block: Block, facts: Facts, pair: Pair, everyone: float) -> Part:
 def _swap(block: Block, facts: Facts, pair: Pair, rows: Rows) -> Floats:
     """Squared change of a statistic."""
     if block.statistic == "counts":
-        same = bin_of(rows.Z[:, 1]) == bin_of(pair.declared[block.columns[0]][1:2])
-        return np.where(rows.present > 0, np.where(same, 0.0, 2.0), 1.0)
-    w = pair.used
-    X, Y = facts.domain.indices(block.rows), facts.domain.indices(block.columns)
+        own, other = (bin_of(z, block.span) for z in (rows.Z[:, 1], pair.declared[block.columns[0]][1:2]))
+        return swapped_counts(np.where(rows.present > 0, own, -1), other)
+    if block.statistic != "eigenvalue":
+        return swap(block, facts.domain, pair.used, rows)
+    X = facts.domain.indices(block.rows)
+    x, A = pair.used[X], facts.moments.floats(X)
+    with_w = Spectrum(A + np.outer(x, x))
+    least = np.linalg.eigvalsh(A)[0]
+    moved: Floats = (np.abs(least - with_w.least + with_w.fall(rows.Z[:, X])) + with_w.error) ** 2
+    return moved
+
+
+def swapped_counts(own: NDArray[np.intp], other: NDArray[np.intp]) -> Floats:
+    """Squared change of counts when a row of one bin takes the place of one of another; -1 stands for none."""
+    changed: Floats = np.where(own == other, 0.0, (own >= 0) * 1.0 + (other >= 0))
+    return changed
+
+
+def swap(block: Block, places: Places, w: Floats, rows: Rows) -> Floats:
+    """Squared change of a sum when w takes the place of each row."""
+    X, Y = places.indices(block.rows), places.indices(block.columns)
     x, v = w[X], w[Y]
-    if block.statistic == "eigenvalue":
-        A = facts.moments.floats(X)
-        with_w = Spectrum(A + np.outer(x, x))
-        least = np.linalg.eigvalsh(A)[0]
-        moved: Floats = (np.abs(least - with_w.least + with_w.fall(rows.Z[:, X])) + with_w.error) ** 2
-        return moved
     p, q, g = rows.norm2(X), x @ x, rows.Z[:, X] @ x
     if block.statistic == "gram":
         frobenius = np.maximum(p**2 + q**2 - 2 * g**2, 0.0)
@@ -141,47 +168,57 @@ def _swap(block: Block, facts: Facts, pair: Pair, rows: Rows) -> Floats:
         return (frobenius + diagonal) / 2
     if block.statistic == "cross":
         return np.maximum(p * rows.norm2(Y) + q * (v @ v) - 2 * g * (rows.Z[:, Y] @ v), 0.0)
-    squares: Floats = ((rows.squares[:, Y] - v**2) ** 2).sum(axis=1)
+    if block.statistic == "sums":
+        return np.maximum(p + q - 2 * g, 0.0)
+    own, u = (rows.squares[:, Y], v) if block.statistic == "squares" else (rows.squares[:, X], x)
+    squares: Floats = ((own - u**2) ** 2).sum(axis=1)
     return squares
 
 
-def _worst(event: GaussianEvent, facts: Facts) -> list[Part]:
+def _worst_parts(event: GaussianEvent, facts: Facts) -> list[Part]:
     """A bound on the cost of any replacement, all blocks of an event together."""
     names = ", ".join(block.name for block in event.blocks)
     note = "a bound over every row that may take this one's place"
     spectra = {block: facts.spectrum(block.rows) for block in event.blocks if block.statistic == "eigenvalue"}
 
     def cost(rows: Rows) -> Floats:
-        total = np.zeros(len(rows.Z))
-        left = list(event.blocks)
-        for i, j in sensitivity.pairs(event.blocks):
-            gram, cross = event.blocks[i], event.blocks[j]
-            left = [block for block in left if block not in (gram, cross)]
-            total += _joint(gram, cross, facts.domain, rows)
-        for block in left:
-            total += _most(block, facts.domain, rows, spectra.get(block)) / block.sd**2
+        own = {block: spectrum.fall(rows.Z[:, facts.domain.indices(block.rows)]) for block, spectrum in spectra.items()}
+        most = [block for block in event.blocks if block not in own]
+        total = worst(most, facts.domain, rows)
+        for block, fall in own.items():
+            R2 = facts.domain.norm_squared(facts.domain.indices(block.rows))
+            total += ((np.maximum(fall, R2 - fall) + spectra[block].error) / block.sd) ** 2
         return np.minimum(total, event.mu**2)
 
     return [Part(names, cost, event.mu**2, note)]
 
 
-def _joint(gram: Block, cross: Block, domain: Domain, rows: Rows) -> Floats:
+def worst(blocks: Sequence[Block], places: Places, rows: Rows) -> Floats:
+    """A bound on mu_i^2 of sums together, over all rows that may take the place of each."""
+    total, left = np.zeros(len(rows.Z)), list(blocks)
+    for i, j in sensitivity.pairs(blocks):
+        gram, cross = blocks[i], blocks[j]
+        left = [block for block in left if block not in (gram, cross)]
+        total += _joint(gram, cross, places, rows)
+    for block in left:
+        total += _most(block, places, rows) / block.sd**2
+    return total
+
+
+def _joint(gram: Block, cross: Block, places: Places, rows: Rows) -> Floats:
     """Of X'X and X'Y together: the best g for the adversary, and the cost there."""
-    X, Y = domain.indices(gram.rows), domain.indices(cross.columns)
-    R2, T2, p, a = domain.norm_squared(X), domain.norm_squared(Y), rows.norm2(X), rows.norm2(Y)
+    X, Y = places.indices(gram.rows), places.indices(cross.columns)
+    R2, T2, p, a = places.norm_squared(X), places.norm_squared(Y), rows.norm2(X), rows.norm2(Y)
     pull = np.sqrt(a * T2) / cross.sd**2
     g = np.minimum(pull * gram.sd**2 / 2, np.sqrt(p * R2))
     joint: Floats = (p**2 + R2**2 - 2 * g**2) / gram.sd**2 + (p * a + R2 * T2) / cross.sd**2 + 2 * g * pull
     return joint
 
 
-def _most(block: Block, domain: Domain, rows: Rows, spectrum: Spectrum | None) -> Floats:
-    """Bound on the squared change of one statistic."""
-    X, Y = domain.indices(block.rows), domain.indices(block.columns)
-    R2, T2 = domain.norm_squared(X), domain.norm_squared(Y)
-    if spectrum is not None:
-        fall = spectrum.fall(rows.Z[:, X])
-        return np.asarray((np.maximum(fall, R2 - fall) + spectrum.error) ** 2)
+def _most(block: Block, places: Places, rows: Rows) -> Floats:
+    """Bound on the squared change of one sum."""
+    X, Y = places.indices(block.rows), places.indices(block.columns)
+    R2, T2 = places.norm_squared(X), places.norm_squared(Y)
     if block.statistic == "counts":
         return np.full(len(rows.Z), 2.0)
     p = rows.norm2(X)
@@ -190,8 +227,10 @@ def _most(block: Block, domain: Domain, rows: Rows, spectrum: Spectrum | None) -
         return square if block.layout == "weighted" else (square + rows.norm4(X) + R2) / 2
     if block.statistic == "cross":
         return np.asarray((np.sqrt(p * rows.norm2(Y)) + np.sqrt(R2 * T2)) ** 2)
-    u = rows.squares[:, Y]
-    return np.asarray(np.minimum((np.maximum(u, 1 - u) ** 2).sum(axis=1), (u**2).sum(axis=1) + T2))
+    if block.statistic == "sums":
+        return np.asarray((np.sqrt(p) + math.sqrt(R2)) ** 2)
+    u, most = (rows.squares[:, Y], T2) if block.statistic == "squares" else (rows.squares[:, X], R2)
+    return np.asarray(np.minimum((np.maximum(u, 1 - u) ** 2).sum(axis=1), (u**2).sum(axis=1) + most))
 
 
 @parts_of(PublicOutcomesEvent)

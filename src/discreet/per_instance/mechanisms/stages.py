@@ -1,0 +1,101 @@
+"""What the statistics of a stage cost each row: those of Gaussian sums, in the coordinates u and e of the stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.arrays import Floats
+from discreet.domain import Domain
+from discreet.domain.coordinates import Chart, Turned
+from discreet.domain.encoding import ONE
+from discreet.per_instance.mechanisms.gaussian import change, swap, swapped_counts, worst
+from discreet.per_instance.mechanisms.parts import Facts, Part, parts_of
+from discreet.per_instance.stream import Rows
+from discreet.privacy import sensitivity
+from discreet.privacy.events.coordinates import StageEvent, stage_name
+from discreet.privacy.events.gaussian import Block
+
+
+class StageRows:
+    """Rows of a domain as lines (1, u, e), with e for the half widths that were chosen; 0 for rows that were dropped.
+
+    Parameters
+    ----------
+    event : StageEvent
+        The stage.
+    domain : Domain
+        How rows are encoded.
+    """
+
+    def __init__(self, event: StageEvent, domain: Domain) -> None:
+        self._event, self._domain = event, domain
+        names = (*event.coordinates.axes, *event.coordinates.outcomes)
+        self._places = {name: i + 1 for i, name in enumerate(names)}
+
+    def indices(self, names: Iterable[str]) -> list[int]:
+        """Places of u and e in a line."""
+        return [self._places[name] for name in names]
+
+    def norm_squared(self, indices: Iterable[int]) -> float:
+        """Of u, or of some outcomes' e."""
+        names = list(self._places)
+        return self._event.coordinates.norms[tuple(names[i - 1] for i in indices)]
+
+    def turned(self, rows: Rows) -> Rows:
+        """Rows in the coordinates of the stage; computed once for all blocks."""
+
+        def work() -> Rows:
+            found, widths = self._turn(rows.Z), self._event.coordinates.widths
+            starts = np.cumsum([0, *map(len, widths)])[:-1]
+            chosen = found.E[(starts + np.array(self._event.chosen, dtype=int)).tolist()]
+            return Rows(np.column_stack([rows.present, (found.U / ONE).T, (chosen / ONE).T]))
+
+        return rows.once((id(self._event), "turned"), work)
+
+    def bins(self, Z: Floats, outcome: str) -> NDArray[np.intp]:
+        """The part between half widths that each row's weighted residual lies in; -1 for rows that were dropped."""
+        place = self._event.coordinates.outcomes.index(outcome)
+        edges = np.array(self._event.coordinates.widths[place]) * ONE
+        return np.where(Z[:, 0] > 0, np.searchsorted(edges, np.abs(self._turn(Z).V[place])), -1)
+
+    def _turn(self, Z: Floats) -> Turned:
+        return Chart(self._event.coordinates, self._domain, len(Z)).turn(Z * ONE)
+
+
+@parts_of(StageEvent)
+def _stage(event: StageEvent, facts: Facts) -> list[Part]:
+    """Exact costs, block by block; under replace-one those of a given replacement, or of the worst."""
+    places = StageRows(event, facts.domain)
+    if not facts.replaces:
+        return [_leaving(block, event, places) for block in event.blocks]
+    if facts.pair is not None:
+        other, everyone = facts.pair.used[None], event.mu**2 / len(event.blocks)
+        return [_exchange(block, places, other, everyone) for block in event.blocks]
+    note = "a bound over every row that may take this one's place"
+
+    def cost(rows: Rows) -> Floats:
+        return np.minimum(worst(event.blocks, places, places.turned(rows)), event.mu**2)
+
+    return [Part(event.name, cost, event.mu**2, note)]
+
+
+def _leaving(block: Block, event: StageEvent, places: StageRows) -> Part:
+    everyone = (sensitivity.sensitivity(block, event.coordinates) / block.sd) ** 2
+    name = f"{stage_name(block)} of a stage"
+    return Part(name, lambda rows: change(block, places, places.turned(rows)) / block.sd**2, everyone)
+
+
+def _exchange(block: Block, places: StageRows, other: Floats, everyone: float) -> Part:
+    """One statistic, when a given row takes the place of each."""
+    name = f"{stage_name(block)} of a stage"
+
+    def cost(rows: Rows) -> Floats:
+        if block.statistic == "counts":
+            own, new = (places.bins(Z, block.columns[0]) for Z in (rows.Z, other))
+            return swapped_counts(own, new) / block.sd**2
+        return swap(block, places, places.turned(Rows(other)).Z[0], places.turned(rows)) / block.sd**2
+
+    return Part(name, cost, everyone)
