@@ -14,11 +14,12 @@ from discreet.data.counts import bin_of
 from discreet.data.moments import counted
 from discreet.data.reading import Unread
 from discreet.domain.encoding import ONE
+from discreet.errors import ParameterError
 from discreet.gate.moments import Want, release_counted
 from discreet.gate.session import Session
 from discreet.models.linear import SHARES, with_bounds
 from discreet.privacy import gdp
-from discreet.privacy.events.gaussian import BINS, Block
+from discreet.privacy.events.gaussian import BINS, Block, is_span
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sensitivity import sensitivity
 from discreet.released.solve.outcome import EDGES
@@ -76,6 +77,51 @@ def test_every_lattice_point_is_in_the_one_part_whose_edges_hold_it():
     assert (EDGES[part] <= z).all()
     assert (z[part < BINS - 1] < EDGES[part + 1][part < BINS - 1]).all()
     assert (np.bincount(part) == [ONE / 8] * (BINS - 1) + [ONE / 8 + 1]).all()
+
+
+SPANS = [(-1.0, 1.0), (-0.125, 0.125), (0.5, 1.0), (-1.0, -0.9375), (0.25, 0.2578125), (-0.5, 0.6875)]
+
+
+@pytest.mark.parametrize("span", SPANS)
+def test_every_lattice_point_is_in_the_one_part_of_a_span_that_holds_it(span):
+    z = np.arange(-ONE, ONE + 1, 7) / ONE
+    edges = np.linspace(*span, BINS + 1)
+    part = bin_of(z, span)
+    inside = (z >= span[0]) & ((z < span[1]) | (span[1] == 1))
+    assert ((part >= 0) == inside).all()
+    assert (np.searchsorted(edges, z[inside], side="right").clip(max=BINS) - 1 == part[inside]).all()
+    assert is_span(*span)
+
+
+@pytest.mark.parametrize("span", [(0.0, 0.0), (0.5, 0.25), (-1.5, 1.0), (0.0, 0.004), (0.1, 0.9), (0.0, math.nan)])
+def test_spans_whose_parts_are_not_made_of_cells_are_refused(span):
+    assert not is_span(*span)
+    with pytest.raises(ParameterError, match="not made of cells"):
+        histogram_of(DOMAINS["intercept"], np.array([1.0])).integers(span)
+
+
+@pytest.mark.parametrize("span", SPANS)
+@pytest.mark.parametrize("name", ["intercept", "missing dropped"])
+def test_counts_of_a_span_are_exact_and_move_by_one_row(name, span):
+    """A row outside the span moves nothing, any other one count by 1; two rows move sqrt(2) at most."""
+    domain, rng = DOMAINS[name], np.random.default_rng(0)
+    y = np.concatenate([rng.uniform(-6, 14, 3000), np.linspace(-4, 12, 129)])
+    z = np.rint((np.clip(y, -4, 12) - 4) / 8 * ONE) / ONE
+    found = histogram_of(domain, y)
+    part = bin_of(z, span)
+    assert found.integers(span).tolist() == np.bincount(part[part >= 0], minlength=BINS).tolist()
+    assert found.count == len(y)
+    rows = np.array([histogram_of(domain, one[None]).integers(span).astype(float) for one in y[-129:]])
+    assert (rows.sum(axis=1) == (part[-129:] >= 0)).all()
+    for relation in RELATIONS:
+        stated = sensitivity(Block("counts", (), ("y",), 1.0, span=span), domain, relation)
+        pairs = rows if relation == "add-remove" else (rows[:, None] - rows[None]).reshape(-1, BINS)
+        assert np.linalg.norm(pairs, axis=1).max() <= stated
+
+
+def histogram_of(domain, y):
+    frame = pd.DataFrame({"x": np.zeros(len(y)), "y": y})
+    return counted(Unread.of(frame, domain, 1), "y")[0]
 
 
 @pytest.mark.parametrize(("i", "j"), [(0, 16), (3, 9), (7, 8), (0, 1), (15, 16), (2, 14)])

@@ -139,6 +139,11 @@ CASES |= {
 LOOSE = {"box inside the ball", "outcome in the ball", "derived: products beside a ball"}
 """Cases whose add-remove values are not reached: the domain's bounds say more than one norm does."""
 
+_LOPSIDED = {"no intercept, 1 number", "no intercept, lopsided", "no intercept, category"}
+LOOSE_MARGINS = {("sums", name) for name in LOOSE | _LOPSIDED}
+LOOSE_MARGINS |= {("diagonal", name) for name in LOOSE | _LOPSIDED | {"4 numbers", "5 numbers"}}
+"""Those whose replace-one values are not reached: by columns that are never -1, or by candidates, corners alone."""
+
 pairs_of_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 both = pytest.mark.parametrize("neighbors", NEIGHBORS)
 
@@ -194,6 +199,8 @@ def weighted(domain, block, Z):
         values = np.einsum("ri,rj->rij", X, Y).reshape(len(Z), -1)
     elif block.statistic == "squares":
         values = Y**2
+    elif block.statistic in ("sums", "diagonal"):
+        values = X if block.statistic == "sums" else X**2
     else:
         i, j = np.triu_indices(X.shape[1], k=1)
         off = X[:, i] * X[:, j] * (math.sqrt(2) if block.layout == "weighted" else 1.0)
@@ -244,6 +251,26 @@ def test_one_statistic(name, kind, neighbors, rng):
             check(0.99 * claimed, change, tolerance)
         with pytest.raises(AssertionError):
             check(1.01 * claimed, change, tolerance)
+
+
+@both
+@pytest.mark.parametrize("missing", ["error", "drop"])
+@pytest.mark.parametrize("kind", ["sums", "diagonal"])
+@pytest.mark.parametrize("name", CASES)
+def test_sums_and_the_diagonal(name, kind, missing, neighbors, rng):
+    """With missing="drop" one replacement may also take a row away, whose coordinates are then all 0."""
+    case = CASES[name]
+    case = replace(case, domain=case.domain._with(missing=missing))
+    Z, block = candidates(case, rng), case.block(kind)
+    rows = np.concatenate([Z, 0 * Z[:1]]) if missing == "drop" else Z
+    change = largest_change(case.domain, [block], neighbors, rows)
+    claimed = sensitivity.sensitivity(block, case.domain, neighbors)
+    tight = name not in LOOSE if neighbors == "add-remove" else (kind, name) not in LOOSE_MARGINS
+    tight = tight and not (neighbors == "replace-one" and name.startswith("derived"))
+    check(claimed, change, (ON_BALL if case.ball else ON_BOX) if tight else None)
+    if tight:
+        with pytest.raises(AssertionError):
+            check(0.99 * claimed, change)
 
 
 SDS = [(1.0, 1.0, 1.0), (1.0, 0.3, 2.0), (3.0, 1.0, 0.5), (0.2, 5.0, 1.0)]

@@ -1,0 +1,555 @@
+"""Private coordinates: u and e are functions of the row alone, bounded after rounding, and sums of them are exact."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy.optimize import minimize
+from tables import encode
+
+from discreet import Domain
+from discreet.data.reading import Unread
+from discreet.data.stages import staged
+from discreet.domain.coordinates import (
+    MOST_EXPONENT,
+    ROOM_BITS,
+    Chart,
+    Coordinates,
+    Directions,
+    triangular,
+)
+from discreet.domain.encoding import ONE
+from discreet.errors import DomainError, ParameterError
+from discreet.privacy import sensitivity
+from discreet.privacy.events.coordinates import stage_block
+
+NEIGHBORS = ("add-remove", "replace-one")
+ALL = ("gram", "cross", "squares")
+TINY = 2.0**-MOST_EXPONENT
+
+
+def table_of(d, m, *, intercept=True):
+    """A domain of d numbers and m outcomes, and the names of its coordinates."""
+    columns = {f"x{i}": (-1, 1) for i in range(d)} | {f"y{j}": (-1, 1) for j in range(m)}
+    domain = Domain(columns, intercept=intercept)
+    return domain, domain.design_names([f"x{i}" for i in range(d)]), [f"y{j}" for j in range(m)]
+
+
+def random_stage(rng, d=3, m=1, q=None, radius=None, widths=None, intercept=True):
+    domain, design, outcomes = table_of(d, m, intercept=intercept)
+    q = len(design) if q is None else q
+    P = rng.normal(size=(len(design), q)) * np.exp(rng.normal(size=q))
+    theta = rng.normal(size=(len(design), m)) / 3
+    radius = math.exp(rng.normal()) if radius is None else radius
+    widths = [[float(math.exp(rng.normal(-1)))] for _ in range(m)] if widths is None else widths
+    return domain, Coordinates.rounded(design, outcomes, P, theta, radius, widths)
+
+
+def turned(stage, domain, A):
+    """u and e of encoded rows, a line each, in units of u and e."""
+    found = Chart(stage, domain, max(len(A), 1)).turn(A)
+    return found.U.T / ONE, found.E.T / ONE
+
+
+# ---------------------------------------------------------------- brute force against the stated sensitivities
+
+
+def moved(blocks, U, E):
+    """What each row adds to the statistics, divided by the sd of the noise on each entry."""
+    i, j = np.triu_indices(U.shape[1], k=1)
+    values = {
+        "gram": lambda: np.concatenate([U**2, math.sqrt(2) * U[:, i] * U[:, j]], axis=1),
+        "cross": lambda: np.einsum("ri,rj->rij", U, E).reshape(len(U), -1),
+        "squares": lambda: E**2,
+    }
+    return np.concatenate([values[block.statistic]() / block.sd for block in blocks], axis=1)
+
+
+def largest(blocks, neighbors, U, E):
+    V = moved(blocks, U, E)
+    if neighbors == "add-remove":
+        return float(np.linalg.norm(V, axis=1).max())
+    return max(float(np.linalg.norm(V - v, axis=1).max()) for v in V)
+
+
+def corners(domain, rng, most=256):
+    """Rows at the ends and in the middle of the bounds, and others."""
+    names = list(domain.columns)
+    grid = np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=len(names))))
+    grid = grid if len(grid) <= most else rng.permutation(grid)[:most]
+    rows = np.concatenate([grid, rng.uniform(-1, 1, (most // 4, len(names)))])
+    return rows
+
+
+def searched(domain, stage, blocks, neighbors, rng, starts):
+    """Rows that gradient ascent finds to change the statistics most, before anything is rounded."""
+    d = len(stage.design) - (1 if domain.intercept else 0)
+    m, P, theta = len(stage.outcomes), stage.P.floats, stage.theta.floats
+    b = np.array([own[0] for own in stage.widths])
+    people = 1 if neighbors == "add-remove" else 2
+
+    def change(flat):
+        rows = flat.reshape(people, d + m)
+        x = np.column_stack([np.ones(people), rows[:, :d]]) if domain.intercept else rows[:, :d]
+        z = x @ P
+        length = np.maximum(np.linalg.norm(z, axis=1), stage.radius)[:, None]
+        e = np.clip(stage.radius / length * (rows[:, d:] - x @ theta) / b, -1, 1)
+        V = moved(blocks, z / length, e)
+        return -float(np.sum((V[0] - V[1]) ** 2 if people == 2 else V[0] ** 2))
+
+    size, given = people * (d + m), {"method": "L-BFGS-B", "options": {"maxiter": 25}}
+    found = [minimize(change, rng.uniform(-1, 1, size), bounds=[(-1, 1)] * size, **given).x for _ in range(starts)]
+    return np.concatenate([one.reshape(people, d + m) for one in found])
+
+
+CASES = {
+    "one outcome": {},
+    "three outcomes": {"m": 3},
+    "few coordinates": {"q": 2},
+    "one coordinate": {"q": 1},
+    "no intercept": {"intercept": False},
+    "on the sphere": {"radius": 1e-6, "widths": [[1e-7]]},
+    "on the sphere, three outcomes": {"m": 3, "radius": 1e-6, "widths": [[1e-7], [1e-6], [3e-7]]},
+    "nothing shortened": {"radius": 1e6, "widths": [[0.5]]},
+    "least radius": {"radius": TINY, "widths": [[2 * TINY]]},
+}
+SDS = [(1.0, 1.0, 1.0), (1.0, 0.3, 2.0), (3.0, 1.0, 0.5), (0.2, 5.0, 1.0)]
+
+
+def blocks_of(stage, sds=(1.0, 1.0, 1.0)):
+    given = zip(ALL, sds, strict=True)
+    return [stage_block(stage, kind, () if kind == "gram" else stage.outcomes, sd) for kind, sd in given]
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_no_rows_move_statistics_further_than_is_stated(case, seed, neighbors):
+    rng = np.random.default_rng(seed)
+    domain, stage = random_stage(rng, **case)
+    sets = [[block] for block in blocks_of(stage)] + [blocks_of(stage, sds) for sds in SDS]
+    rows = [corners(domain, rng)] + [searched(domain, stage, blocks, neighbors, rng, 2) for blocks in sets]
+    U, E = turned(stage, domain, encode(domain, dict(zip(domain.columns, np.concatenate(rows).T, strict=True))))
+    for blocks in sets:
+        claimed, change = sensitivity.mu(blocks, stage, neighbors), largest(blocks, neighbors, U, E)
+        assert change <= claimed
+        if len(blocks) == 1:
+            assert claimed == pytest.approx(sensitivity.sensitivity(blocks[0], stage, neighbors) / blocks[0].sd)
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize("kind", ALL)
+def test_each_stated_value_is_reached(kind, m, neighbors):
+    """On the sphere every direction and every sign of the residuals can be had."""
+    domain, design, outcomes = table_of(3, m, intercept=False)
+    stage = Coordinates.rounded(design, outcomes, np.eye(3), np.zeros((3, m)), 1e-6, [[1e-9]] * m)
+    x = [*np.eye(3), *-np.eye(3), [0.5, 0.5, 0.5]]
+    rows = [(*a, *b) for a in x for b in itertools.product((-1.0, 0.0, 1.0), repeat=m)]
+    U, E = turned(stage, domain, encode(domain, dict(zip(domain.columns, np.array(rows).T, strict=True))))
+    (block,) = (block for block in blocks_of(stage) if block.statistic == kind)
+    claimed, change = sensitivity.sensitivity(block, stage, neighbors), largest([block], neighbors, U, E)
+    expected = {"gram": (1, math.sqrt(2)), "cross": (math.sqrt(m), 2 * math.sqrt(m)), "squares": (math.sqrt(m),) * 2}
+    assert claimed == pytest.approx(expected[kind][NEIGHBORS.index(neighbors)], rel=1e-5)
+    assert change <= claimed <= change * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize("sd", [0.05, 0.3, 0.7, 0.999, 1.001, 1.5, 4.0])
+def test_the_joint_value_is_reached_at_the_best_angle(sd, m):
+    domain, design, outcomes = table_of(2, m, intercept=False)
+    stage = Coordinates.rounded(design, outcomes, np.eye(2), np.zeros((2, m)), 1e-6, [[1e-9]] * m)
+    blocks = blocks_of(stage, (math.sqrt(2), sd * math.sqrt(m), 1.0))[:2]
+    angles = np.linspace(0, math.pi, 4001)
+    rows = [(math.cos(a), math.sin(a), *([s] * m)) for a in angles for s in (-1.0, 1.0)]
+    V = moved(blocks, *turned(stage, domain, encode(domain, dict(zip(domain.columns, np.array(rows).T, strict=True)))))
+    change, claimed = float(np.linalg.norm(V - V[0], axis=1).max()), sensitivity.mu(blocks, stage, "replace-one")
+    assert change <= claimed <= change * (1 + 1e-5)
+    a, b = 1.0, 2 / sd**2
+    formula = a + b + b**2 / (4 * a) if b <= 2 * a else 2 * b
+    assert claimed**2 == pytest.approx(formula, rel=1e-4)
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+def test_counts_of_residuals_move_by_one_or_two(neighbors):
+    rng = np.random.default_rng(0)
+    domain, stage = random_stage(rng, widths=[[0.01, 0.1, 0.3, 1.0]])
+    rows = dict(zip(domain.columns, corners(domain, rng).T, strict=True))
+    chart, A = Chart(stage, domain, 1), encode(domain, rows)
+    own = np.array([chart.counts(chart.turn(row[None]).V)[0] for row in A])
+    assert (own.sum(axis=1) == 1).all()
+    assert (own.sum(axis=0) > 0).all()
+    change = largest_of_counts(own, neighbors)
+    claimed = sensitivity.sensitivity(stage_block(stage, "counts", ["y0"]), stage, neighbors)
+    assert change <= claimed <= change * (1 + 1e-9)
+
+
+def largest_of_counts(own, neighbors):
+    pairs = own if neighbors == "add-remove" else (own[:, None] - own[None]).reshape(-1, own.shape[1])
+    return np.linalg.norm(pairs, axis=1).max()
+
+
+# ---------------------------------------------------------------- a row by itself
+
+
+STAGES = {
+    "wide": {"d": 70, "m": 2, "widths": [[0.01, 0.1, 1.0], [0.5]]},
+    "narrow": {"d": 3, "m": 1, "widths": [[0.01, 0.1]]},
+    "no outcome": {"d": 5, "m": 0},
+    "sphere": {"d": 40, "m": 1, "radius": 1e-9, "widths": [[1e-10, 1e-9]]},
+}
+
+
+@pytest.mark.parametrize("triangle", [False, True])
+@pytest.mark.parametrize("case", STAGES.values(), ids=STAGES.keys())
+def test_a_row_is_the_same_wherever_it_stands(case, triangle):
+    """To the last bit: in any place of a batch of any length, in either memory order, and in arrays used before."""
+    rng = np.random.default_rng(1)
+    domain, stage = random_stage(rng, **case)
+    if triangle:
+        P, theta = triangular(stage.P.floats), stage.theta.floats
+        stage = Coordinates.rounded(stage.design, stage.outcomes, P, theta, stage.radius, stage.widths)
+    A = np.rint(rng.uniform(-1, 1, (300, len(domain.entries))) * ONE)
+    A[:, 0] = ONE
+
+    def rows(chart, part):
+        found = chart.turn(part)
+        return np.concatenate([found.both, found.V]).T.copy()
+
+    expected = np.concatenate([rows(Chart(stage, domain, 1), A[i : i + 1]) for i in range(len(A))])
+    chart = Chart(stage, domain, 512)
+    for order in ("C", "F"):
+        B = np.asarray(A, order=order)
+        for size in (1, 2, 3, 7, 8, 16, 31, 100, 257, 300):
+            parts = [rows(chart, B[i : i + size]) for i in range(0, len(B), size)]
+            assert np.array_equal(np.concatenate(parts), expected)
+        for step in (2, 5):
+            assert np.array_equal(rows(chart, B[::step]), expected[::step])
+        assert np.array_equal(rows(chart, B[::-1]), expected[::-1])
+    shuffled = rng.permutation(len(A))
+    assert np.array_equal(rows(chart, A[shuffled]), expected[shuffled])
+
+
+def test_parts_of_a_matrix_give_the_same_rows():
+    """Zeros that are left out do not matter."""
+    rng = np.random.default_rng(3)
+    domain, stage = random_stage(rng, d=90, m=1)
+    P = triangular(stage.P.floats)
+    whole = Coordinates.rounded(stage.design, stage.outcomes, P, stage.theta.floats, 0.5, [[0.5]])
+    chart = Chart(whole, domain, 64)
+    assert len(chart._parts) > 1
+    A = np.rint(rng.uniform(-1, 1, (64, len(domain.entries))) * ONE)
+    found = chart.turn(A).both.copy()
+    chart._parts = [(slice(0, 92), slice(0, 92), _matrix(whole, domain))]
+    assert np.array_equal(chart.turn(A).both, found)
+
+
+def _matrix(stage, domain):
+    W = np.zeros((len(stage.axes) + 1, len(domain.entries)))
+    W[:-1, domain.indices(stage.design)] = stage.P.floats.T
+    W[-1, domain.indices(stage.design)] = -stage.theta.floats[:, 0]
+    W[-1, domain.indices(stage.outcomes)] = 1.0
+    return W
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_products_are_exact(seed):
+    """Z = P'x by fractions, with entries as large as they may be."""
+    rng = np.random.default_rng(seed)
+    domain, stage = random_stage(rng, d=20, m=2)
+    A = np.rint(rng.uniform(-1, 1, (9, len(domain.entries))) * ONE)
+    A[0], A[1] = ONE, -ONE
+    signs = np.sign(stage.P.floats[:, 0])
+    A[2, domain.indices(stage.design)] = signs * ONE
+    chart = Chart(stage, domain, 9)
+    whole = [(slice(0, 23), slice(0, 23), np.concatenate([W for _, _, W in chart._parts]))]
+    Z = whole[0][2] @ A.T
+    for row, z in zip(A, Z.T, strict=True):
+        x = [Fraction(int(row[i])) for i in domain.indices(stage.design)]
+        for j, (vector, p) in enumerate(zip(stage.P.integers, stage.P.exponents, strict=True)):
+            assert Fraction(z[j]) == sum(q * a for q, a in zip(vector, x, strict=True)) / Fraction(2) ** p
+        for j, (vector, t) in enumerate(zip(stage.theta.integers, stage.theta.exponents, strict=True)):
+            y = Fraction(int(row[domain.indices(stage.outcomes)[j]]))
+            model = sum(q * a for q, a in zip(vector, x, strict=True)) / Fraction(2) ** t
+            assert Fraction(z[len(stage.axes) + j]) == y - model
+
+
+@pytest.mark.parametrize("case", [*CASES.values(), *STAGES.values()], ids=[*CASES.keys(), *STAGES.keys()])
+def test_u_and_e_are_what_the_formulas_say(case):
+    """The nearest lattice points, by arithmetic of 60 digits; a tie may fall to either side."""
+    rng = np.random.default_rng(5)
+    domain, stage = random_stage(rng, **case)
+    A = np.rint(rng.uniform(-1, 1, (20, len(domain.entries))) * ONE)
+    A[:, 0] = ONE
+    found = Chart(stage, domain, 20).turn(A)
+    with mpmath.workdps(60):
+        for n, row in enumerate(A):
+            x = [mpmath.mpf(int(row[i])) for i in domain.indices(stage.design)]
+            z = [mpmath.fsum(p * a for p, a in zip(column, x, strict=True)) for column in stage.P.floats.T.tolist()]
+            length = max(mpmath.sqrt(mpmath.fsum(a * a for a in z)), mpmath.mpf(stage.radius) * ONE)
+            w = mpmath.mpf(stage.radius) * ONE / length
+            assert all(abs(a * ONE / length - b) <= 0.5 + 1e-6 for a, b in zip(z, found.U[:, n], strict=True))
+            start = 0
+            for j, own in enumerate(stage.widths):
+                model = mpmath.fsum(t * a for t, a in zip(stage.theta.floats[:, j].tolist(), x, strict=True))
+                v = w * (int(row[domain.indices(stage.outcomes)[j]]) - model)
+                assert abs(v - found.V[j, n]) <= 1e-12 * abs(v)
+                for k, b in enumerate(own):
+                    e = max(-1, min(1, v / ONE / b)) * ONE
+                    assert abs(e - found.E[start + k, n]) <= 0.5 + 1e-6
+                start += len(own)
+
+
+# ---------------------------------------------------------------- bounds after rounding
+
+
+def adversarial(rng, d, q):
+    """P of every size, columns of mixed sizes, columns that cancel or vanish, and radii from tiny to huge."""
+    plain = rng.normal(size=(d, q))
+    mixed = plain * 2.0 ** rng.integers(-100, 100, q)
+    cancels = np.repeat(rng.normal(size=(d, 1)), q, axis=1) * (-1.0) ** np.arange(d)[:, None]
+    for P in (plain, mixed, plain * 2.0**240, plain * 2.0**-240, cancels, np.eye(d, q), plain * (rng.random(q) < 0.5)):
+        for radius in (TINY, 2.0**-20, 1.0, 2.0**20, 2.0**MOST_EXPONENT):
+            yield P, radius
+
+
+@pytest.mark.parametrize(("d", "q"), [(1, 1), (3, 2), (30, 31), (200, 150)])
+def test_bounds_hold_after_rounding_whatever_the_stage(d, q):
+    rng = np.random.default_rng(d)
+    domain, design, outcomes = table_of(d, 1)
+    A = np.concatenate(
+        [
+            np.rint(rng.uniform(-1, 1, (40, len(domain.entries))) * ONE),
+            rng.choice([-ONE, 0.0, ONE], (40, len(domain.entries))),
+            np.rint(rng.uniform(-2, 2, (10, len(domain.entries)))),
+        ]
+    )
+    A[:, 0] = ONE
+    for P, radius in adversarial(rng, len(design), q):
+        b = float(np.clip(radius, 4 * TINY, 2.0**200)) / 4
+        theta = rng.normal(size=(len(design), 1)) * 2.0 ** rng.integers(-30, 20)
+        stage = Coordinates.rounded(design, outcomes, P, theta, radius, [[b, 2 * b]])
+        with np.errstate(all="raise", under="ignore"):
+            found = Chart(stage, domain, len(A)).turn(A)
+        assert np.isfinite(found.both).all()
+        assert (found.both == np.rint(found.both)).all()
+        assert (np.abs(found.both) <= ONE).all()
+        assert (np.einsum("ij,ij->j", found.U, found.U) <= stage.norm_squared_lattice).all()
+        assert stage.norms[stage.axes] <= (1 + 2.0**-20 * (math.sqrt(q) / 2 + 2)) ** 2
+
+
+def test_a_tiny_radius_puts_every_row_on_the_sphere():
+    rng = np.random.default_rng(0)
+    domain, stage = random_stage(rng, d=8, radius=TINY)
+    A = np.rint(rng.uniform(-1, 1, (500, len(domain.entries))) * ONE)
+    A[:, 0] = ONE
+    U, _ = turned(stage, domain, A)
+    assert np.linalg.norm(U, axis=1) == pytest.approx(np.ones(500), abs=2e-6)
+
+
+def test_a_row_of_nothing_stays_nothing():
+    domain, design, outcomes = table_of(2, 1, intercept=False)
+    for radius in (TINY, 1.0):
+        stage = Coordinates.rounded(design, outcomes, np.eye(2), np.zeros((2, 1)), radius, [[1.0]])
+        U, E = turned(stage, domain, np.array([[ONE, 0, 0, 0.5 * ONE]]))
+        assert U.tolist() == [[0.0, 0.0]]
+        assert E.tolist() == [[0.5]]  # its weight is 1
+
+
+def test_rows_that_rounding_pushed_out_would_be_set_to_0(monkeypatch):
+    rng = np.random.default_rng(0)
+    domain, stage = random_stage(rng, d=8, radius=TINY)
+    monkeypatch.setattr(Coordinates, "norm_squared_lattice", (1 << 40) - (1 << 21))
+    A = np.rint(rng.uniform(-1, 1, (50, len(domain.entries))) * ONE)
+    U, _ = turned(stage, domain, A)
+    assert np.count_nonzero((U == 0).all(axis=1)) > 0
+
+
+# ---------------------------------------------------------------- sums
+
+
+def people(rng, n, d, m):
+    x, y = rng.uniform(-1.2, 1.2, (n, d)), rng.uniform(-1.2, 1.2, (n, m))
+    return pd.DataFrame({f"x{i}": x[:, i] for i in range(d)} | {f"y{j}": y[:, j] for j in range(m)})
+
+
+def read(frame, domain, stage, n_jobs=1):
+    return staged(Unread.of(frame, domain, n_jobs), stage)
+
+
+@pytest.mark.parametrize("neighbors", ["add", "replace"])
+@pytest.mark.parametrize("case", STAGES.values(), ids=STAGES.keys())
+def test_one_row_changes_the_sums_by_its_own_products(case, neighbors):
+    rng = np.random.default_rng(2)
+    domain, stage = random_stage(rng, **case)
+    d, m = case["d"], case["m"]
+    frame, row, other = people(rng, 9000, d, m), people(rng, 1, d, m), people(rng, 1, d, m)
+    place = 4321
+    with_row = pd.concat([frame[:place], row, frame[place:]], ignore_index=True)
+    assert read(with_row, domain, stage) == read(frame, domain, stage) + read(row, domain, stage)
+    if neighbors == "replace":
+        with_other = pd.concat([frame[:place], other, frame[place:]], ignore_index=True)
+        assert read(with_other, domain, stage) + read(row, domain, stage) == read(with_row, domain, stage) + read(
+            other, domain, stage
+        )
+
+
+@pytest.mark.parametrize("case", STAGES.values(), ids=STAGES.keys())
+def test_sums_are_the_same_however_rows_are_read(case, tmp_path):
+    rng = np.random.default_rng(3)
+    domain, stage = random_stage(rng, **case)
+    frame = people(rng, 20_000, case["d"], case["m"])
+    expected = read(frame, domain, stage)
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=777)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    offers = {
+        "threads": (frame, 3),
+        "many threads": (frame, 7),
+        "columns": (np.asfortranarray(frame), 2),
+        "lines": (np.ascontiguousarray(frame), 2),
+        "arrow": (pa.table(frame), 2),
+        "parquet": (tmp_path / "rows.parquet", 2),
+        "csv": (tmp_path / "rows.csv", 1),
+        "shuffled": (frame.sample(frac=1, random_state=0), 2),
+    }
+    for name, (offer, jobs) in offers.items():
+        assert read(offer, domain, stage, jobs) == expected, name
+
+
+def test_sums_are_those_of_python_integers():
+    rng = np.random.default_rng(4)
+    domain, stage = random_stage(rng, d=4, m=2, widths=[[0.05, 0.2, 0.9], [0.3]])
+    frame = people(rng, 3000, 4, 2)
+    sums = read(frame, domain, stage)
+    chart = Chart(stage, domain, len(frame))
+    found = chart.turn(encode(domain, {name: frame[name].to_numpy() for name in frame}))
+    U, E = (part.astype(np.int64).astype(object) for part in (found.U, found.E))
+    i, j = np.triu_indices(5, k=1)
+    S = U @ U.T
+    diagonal, upper = sums.integers(stage_block(stage, "gram"))
+    assert diagonal.tolist() == np.diag(S).tolist()
+    assert upper.tolist() == S[i, j].tolist()
+    for chosen in itertools.product(range(3), range(1)):
+        own = E[[chosen[0], 3]]
+        for columns in (["y0", "y1"], ["y1", "y0"], ["y1"]):
+            places = [stage.outcomes.index(name) for name in columns]
+            (cross,) = sums.integers(stage_block(stage, "cross", columns), chosen)
+            assert cross.tolist() == (U @ own[places].T).reshape(-1).tolist()
+            (squares,) = sums.integers(stage_block(stage, "squares", columns), chosen)
+            assert squares.tolist() == (own[places] ** 2).sum(axis=1).tolist()
+    sizes = np.abs(found.V[0]) / ONE
+    expected = [((sizes > low) & (sizes <= high)).sum() for low, high in itertools.pairwise([-1, 0.05, 0.2, 0.9, 99])]
+    (counts,) = sums.integers(stage_block(stage, "counts", ["y0"]))
+    assert counts.tolist() == [int(c) << 40 for c in expected]
+    assert sums.count == 3000
+    with pytest.raises(IndexError):
+        sums.integers(stage_block(stage, "cross", ["y0"]), (3, 0))
+
+
+def test_rows_that_lack_a_value_do_not_count():
+    rng = np.random.default_rng(6)
+    domain, stage = random_stage(rng, d=3, m=1)
+    frame = people(rng, 500, 3, 1)
+    holes = frame.copy()
+    holes.loc[::7, "x1"], holes.loc[::11, "y0"] = np.nan, np.nan
+    dropping = Domain(domain.columns, missing="drop")
+    assert read(holes, dropping, stage) == read(holes.dropna(), dropping, stage)
+    assert read(holes.dropna(), domain, stage).count == len(holes.dropna())
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def test_sums_are_confidential():
+    import pickle
+
+    rng = np.random.default_rng(0)
+    domain, stage = random_stage(rng)
+    sums = read(people(rng, 10, 3, 1), domain, stage)
+    assert "confidential" in repr(sums)
+    assert "10" not in repr(sums)
+    with pytest.raises(TypeError, match="confidential"):
+        pickle.dumps(sums)
+    with pytest.raises(ParameterError, match="different"):
+        sums + read(people(rng, 10, 3, 1), domain, random_stage(rng)[1])
+    with pytest.raises(TypeError):
+        sums + 1
+
+
+BAD = {
+    "one exponent too few": lambda: Directions(((1, 2), (3, 4)), (0,)),
+    "another length": lambda: Directions(((1, 2), (3,)), (0, 0)),
+    "a float": lambda: Directions(((1, 2.0),), (0,)),
+    "a truth value": lambda: Directions(((1, True),), (0,)),
+    "too large": lambda: Directions(((1 << ROOM_BITS, 1),), (0,)),
+    "an exponent too large": lambda: Directions(((1, 2),), (MOST_EXPONENT + 1,)),
+    "an exponent that is no number": lambda: Directions(((1, 2),), (0.5,)),
+    "nan": lambda: Directions.rounded([[math.nan]]),
+    "inf": lambda: Directions.rounded([[math.inf]]),
+    "huge": lambda: Directions.rounded([[1e300]]),
+    "overflow": lambda: Directions.rounded([[1e308]] * 10),
+    "a vector": lambda: Directions.rounded([1.0]),
+    "radius 0": lambda: stage_with(radius=0.0),
+    "radius below 0": lambda: stage_with(radius=-1.0),
+    "radius nan": lambda: stage_with(radius=math.nan),
+    "radius inf": lambda: stage_with(radius=math.inf),
+    "radius tiny": lambda: stage_with(radius=1e-300),
+    "width 0": lambda: stage_with(widths=[[0.0]]),
+    "width nan": lambda: stage_with(widths=[[math.nan]]),
+    "width inf": lambda: stage_with(widths=[[1.0, math.inf]]),
+    "widths fall": lambda: stage_with(widths=[[2.0, 1.0]]),
+    "widths twice": lambda: stage_with(widths=[[1.0, 1.0]]),
+    "no width": lambda: stage_with(widths=[[]]),
+    "many widths": lambda: stage_with(widths=[np.arange(1.0, 66.0).tolist()]),
+    "widths of two": lambda: stage_with(widths=[[1.0], [1.0]]),
+    "huge model": lambda: stage_with(theta=[[1e10], [0.0]]),
+    "no coordinates": lambda: stage_with(P=np.empty((2, 0))),
+    "another design": lambda: stage_with(P=np.eye(3)),
+    "a name twice": lambda: stage_with(design=["x0", "x0"]),
+    "an outcome among the features": lambda: stage_with(design=["x0", "y0"]),
+}
+
+
+def stage_with(design=("(intercept)", "x0"), P=None, theta=((0.0,), (0.0,)), radius=1.0, widths=((1.0,),)):
+    return Coordinates.rounded(design, ["y0"], np.eye(2) if P is None else P, theta, radius, widths)
+
+
+@pytest.mark.parametrize("make", BAD.values(), ids=BAD.keys())
+def test_stages_that_cannot_be_exact_are_refused(make):
+    with pytest.raises(ParameterError):
+        make()
+
+
+def test_stages_of_other_columns_are_refused():
+    domain, _, _ = table_of(1, 1)
+    for stage in (stage_with(design=["(intercept)", "z"]), stage_with(design=["(intercept)", "x1"])):
+        with pytest.raises(DomainError, match="does not have"):
+            Chart(stage, domain, 1)
+    two = Domain({"x0": (0, 1), "c": ["a", "b", "c"]})
+    levels = Coordinates.rounded(["x0", "c[b]"], ["c[c]"], np.eye(2), np.zeros((2, 1)), 1.0, [[1.0]])
+    with pytest.raises(DomainError, match="outcome and feature"):
+        Chart(levels, two, 1)
+
+
+def test_rounding_keeps_what_it_can():
+    rng = np.random.default_rng(0)
+    P = rng.normal(size=(100, 40)) * 2.0 ** rng.integers(-80, 80, 40)
+    found = Directions.rounded(P)
+    sizes = np.abs(P).sum(axis=0)
+    assert (np.abs(found.floats - P).max(axis=0) <= sizes * 2.0**-31).all()
+    assert Directions.rounded(found.floats) == found
+    assert Directions.rounded(np.zeros((3, 2))).floats.tolist() == [[0.0, 0.0]] * 3
+
+
+@pytest.mark.parametrize(("d", "q"), [(1, 1), (5, 5), (7, 3), (40, 40)])
+def test_a_triangle_has_the_same_lengths(d, q):
+    P = np.random.default_rng(d).normal(size=(d, q))
+    T = triangular(P)
+    assert T.shape == P.shape
+    assert pytest.approx(P @ P.T, abs=1e-10) == T @ T.T
+    assert (np.tril(T, -1 - (d - q)) == 0).all()

@@ -1,0 +1,66 @@
+"""A release in two stages, as several test files need it."""
+
+import numpy as np
+from small_table import DOMAIN, people
+
+from discreet.data.counts import light
+from discreet.data.reading import Unread
+from discreet.data.stages import staged
+from discreet.domain.coordinates import Coordinates, triangular
+from discreet.gate.coordinates import portions, release_stage, stage_blocks
+from discreet.gate.moments import Want, block_noise, calibrate, exact_counts, noisy_blocks
+from discreet.gate.session import Session, promised
+from discreet.privacy import sensitivity
+from discreet.privacy.events.gaussian import GaussianEvent
+from discreet.privacy.steps import STEPS
+from discreet.results.private_moments import PrivateMoments
+
+METHOD = "Staged"
+FEATURES, TARGET = ["age", "region"], "income"
+SHARES = {"counts": 0.05, "gram": 0.4, "cross": 0.5, "squares": 0.05}
+WIDTHS = (0.1, 0.4, 1.6)
+LISTS = ("counts; stage: counts, gram, cross, squares; stage: counts, gram, cross, squares",)
+
+
+def known_steps(monkeypatch):
+    """Let certificates of this method be complete."""
+    monkeypatch.setitem(STEPS, METHOD, LISTS)
+
+
+def released(frame=None, neighbors="add-remove", random_state=None, epsilon=1.0, domain=DOMAIN):
+    """Counts of the outcome, then two stages: the second in coordinates that the first calls for."""
+    table = Unread.of(people(2000) if frame is None else frame, domain, 1)
+    (histogram,), _ = light(table, [TARGET])
+    design = domain.design_names(FEATURES)
+    session = Session(promised(epsilon, 1e-6, None, neighbors), METHOD, None, random_state)
+    mus = portions(session.mu, [0.1, 0.4, 0.5])
+    (block,) = calibrate([Want("counts", (), (TARGET,), 1.0)], domain, neighbors, mus[0])
+    entropy = session.charge(mu=session.mu)
+    values = [*noisy_blocks([exact_counts(histogram, block)], block_noise([block]), entropy)]
+    events = [GaussianEvent(sensitivity.mu([block], domain, neighbors), (block,))]
+    P, theta, radius = np.eye(len(design)), np.zeros((len(design), 1)), 1.0
+    for mu in mus[1:]:
+        stage = Coordinates.rounded(design, [TARGET], P, theta, radius, [WIDTHS])
+        blocks = stage_blocks(stage, SHARES, neighbors, mu)
+        found = release_stage(staged(table, stage), blocks, neighbors, largest, entropy)
+        values, events = [*values, *found.values], [*events, found.event]
+        P, theta = following(found)
+        radius = float(np.sqrt(len(design)) / 4)
+    return PrivateMoments(session.certify(domain, *events), tuple(values))
+
+
+def largest(counts):
+    """The half width beyond which the noisy counts say that there is next to nothing."""
+    return [int(np.argmax(np.cumsum(own[:-1]) >= 0.95 * own.sum())) for own in counts.values()]
+
+
+def following(found):
+    """P and theta of the next stage, from what was released."""
+    stage = found.event.coordinates
+    values, Q = np.linalg.eigh(found.gram)
+    floor = found.sd("gram") * np.sqrt(len(values))
+    b = np.array(found.event.widths) / stage.radius
+    beta = Q @ (Q.T @ found.cross / np.maximum(values, floor)[:, None]) * b
+    n = max(found.counts(TARGET).sum(), 1.0)
+    P = stage.P.floats @ (Q / np.sqrt((np.maximum(values, 0) + 0.3 * floor) / n))
+    return triangular(P), stage.theta.floats + stage.P.floats @ beta
