@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import staged
 from small_table import people
 
 from discreet import (
@@ -102,6 +103,7 @@ def planned():
 DOCUMENTS = {
     "release": lambda: public()._document(),
     "sampled": lambda: many(epsilon=1, subsample=0.5).release_._document(),
+    "staged": lambda: staged.released(people(300), random_state=1, epsilon=20)._document(),
     "results": lambda: public().fit("income", ["age", "region"])._document(),
     "many results": lambda: many(epsilon=50).results_._document(),
     "plan": lambda: planned() | {"format_version": 1},

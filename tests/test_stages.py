@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from discreet.gate.moments import block_noise
 from discreet.per_instance import losses
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import event_from_dict
 from discreet.privacy.steps import listed
 from discreet.results.plots.releases import budget_shares
@@ -214,6 +216,7 @@ def test_a_release_in_stages_comes_back_from_its_file(neighbors, tmp_path):
 
 def test_a_block_without_a_span_is_written_as_it_always_was():
     body = example.released(random_state=0)._document()
+    assert body["format_version"] == 3  # an older program would not know what a stage is
     assert set(body["certificate"]["events"][0]["blocks"][0]) == {
         "statistic", "rows", "columns", "sd", "layout", "exact",
     }  # fmt: skip
@@ -390,6 +393,22 @@ def test_a_span_is_read_back_and_nonsense_is_refused(honest, tmp_path):
     body["certificate"]["events"][0]["blocks"][0] |= {"statistic": "squares", "span": [-0.5, 0.5]}
     with pytest.raises(FileFormatError):
         event_from_dict(body["certificate"]["events"][0])
+
+
+@pytest.mark.parametrize(
+    ("block", "version"),
+    [
+        (Block("counts", (), ("income",), 1.0), 1),
+        (Block("counts", (), ("income",), 1.0, span=(-0.5, 0.5)), 3),
+        (Block("sums", ("age",), (), 1.0), 3),
+        (Block("diagonal", ("age",), (), 1.0), 3),
+    ],
+)
+def test_files_have_the_oldest_version_that_can_hold_them(block, version):
+    """An older program that ignored a span would take the counts for those of the whole range."""
+    certificate = example.released(random_state=0).certificate
+    assert certificate.format_version == 3
+    assert replace(certificate, events=(GaussianEvent(1.0, (block,)),)).format_version == version
 
 
 def test_events_compare_by_what_they_hold():

@@ -6,6 +6,7 @@ import gzip
 import math
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import cache
 from types import NoneType
 
 import duckdb
@@ -20,7 +21,10 @@ from hypothesis import strategies as st
 from tables import full_text
 
 from discreet import NAPP, Domain, DPLinearRegression, Moments
+from discreet.data.reading import Unread
+from discreet.data.stages import staged
 from discreet.data.tables import as_features, as_outcomes, open_source
+from discreet.domain.coordinates import Coordinates
 from discreet.domain.encoding import Encoder
 from discreet.domain.values import decimals
 from discreet.errors import DataError, DiscreetError
@@ -309,6 +313,16 @@ def check(offer, entries, row, domain, places):
     if REFUSED not in found and len(entries) < 3:
         before, after, own = (Moments.from_source(offer(column), domain, n_jobs=1) for column in values)
         assert after == before + own
+        before, after, own = (staged(Unread.of(offer(column), domain, 1), turned(domain)) for column in values)
+        assert after == before + own
+
+
+@cache
+def turned(domain):
+    """Coordinates of all columns of a domain, shortened and not."""
+    names = [entry.name for entry in domain.entries]
+    P = np.random.default_rng(len(names)).normal(size=(len(names), len(names)))
+    return Coordinates.rounded(names, [], P, np.empty((len(names), 0)), 1.5, [])
 
 
 def drawn(data, kind, offers):

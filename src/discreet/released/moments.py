@@ -14,9 +14,8 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.core.files import digest, load_document, write_document
 from discreet.domain import CONSTANT, Domain, Numeric
-from discreet.domain.domain import VERSIONS
 from discreet.errors import NotReleasedError
-from discreet.privacy.certificate import Certificate
+from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent
@@ -205,7 +204,7 @@ class ReleasedMoments:
     def _document(self) -> dict[str, Any]:
         return {
             "kind": "release",
-            "format_version": self.domain.format_version,
+            "format_version": self.certificate.format_version,
             "certificate": self.certificate.to_dict(),
             "values": [[part.to_dict() for part in parts] for parts in self.values],
         }

@@ -14,9 +14,8 @@ from discreet.core.arrays import Floats
 from discreet.core.files import load_document, numbers, text, texts, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
-from discreet.domain.domain import VERSIONS
 from discreet.errors import DataError, GuaranteeError, ParameterError
-from discreet.privacy.certificate import Certificate
+from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.released.units import coefficient_unit, regressors
 from discreet.results.fitted import design_matrix
 from discreet.results.inference import ManyInference
@@ -189,7 +188,7 @@ class ManyResults:
         write_document(path, self._document())
 
     def _document(self) -> dict[str, Any]:
-        version = self.certificate.domain.format_version
+        version = self.certificate.format_version
         body = {"kind": "many results", "format_version": version, "certificate": self.certificate.to_dict()}
         facts = {"targets": list(self.targets), "names": list(self.names), "model": self.model, "rows": self.rows}
         numbers = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist(), "release": self.release}

@@ -14,9 +14,8 @@ from discreet.core.arrays import Floats
 from discreet.core.files import load_document, number, numbers, text, texts, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
-from discreet.domain.domain import VERSIONS
 from discreet.errors import GuaranteeError, ParameterError
-from discreet.privacy.certificate import Certificate
+from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, regressors, unclipped, user_units
@@ -159,7 +158,7 @@ class Results(Fitted):
         write_document(path, self._document())
 
     def _document(self) -> dict[str, Any]:
-        version = self.certificate.domain.format_version
+        version = self.certificate.format_version
         body = {"kind": "results", "format_version": version, "certificate": self.certificate.to_dict()}
         facts = {"target": self.target, "model": self.model, "names": list(self.names)}
         numbers = {"coef": self.coef.tolist(), "intercept": self.intercept, "rows": self.rows, "release": self.release}
