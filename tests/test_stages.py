@@ -29,6 +29,7 @@ from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import event_from_dict
 from discreet.privacy.steps import listed
 from discreet.results.plots.releases import budget_shares
+from discreet.results.report import facts
 from discreet.results.saved import check_saved, load_saved
 
 NEIGHBORS = ("add-remove", "replace-one")
@@ -91,7 +92,12 @@ def test_stages_cost_together_what_was_promised(neighbors):
     assert (1 - 1e-9) * mu <= gdp.compose(event.mu for event in certificate.events) <= mu
     assert listed(certificate.events) == example.LISTS[0]
     assert "counts of residuals, U'U, U'e, e'e of a stage" in certificate.words()
-    assert sum(share for _, share in budget_shares(certificate)) == pytest.approx(1.0)
+    shares = budget_shares(certificate)
+    assert sum(share for _, share in shares) == pytest.approx(1.0)
+    assert shares[0] == ("counts of y", pytest.approx(0.1))
+    assert {"counts of residuals, stage 2", "e'e, stage 1"} <= {name for name, _ in shares}
+    rows = facts.blocks(certificate)
+    assert [row[0] for row in rows[1:5]] == [f"{n} of a stage" for n in ("counts of residuals", "U'U", "U'e", "e'e")]
 
 
 # ---------------------------------------------------------------- what is released

@@ -16,7 +16,7 @@ from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Categorical, from_days
 from discreet.errors import printable
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.coordinates import StageEvent, stage_name
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.sensitivity import costs
 from discreet.released.moments import ReleasedMoments
@@ -298,11 +298,17 @@ def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
     events = [event for event in certificate.events if isinstance(event, GaussianEvent | StageEvent)]
     if len(events) < len(certificate.events):
         return []
-    spaces = [event.coordinates if isinstance(event, StageEvent) else certificate.domain for event in events]
-    given = zip(events, spaces, strict=True)
-    parts = [part for event, space in given for part in costs(event.blocks, space, neighbors)]
+    parts, stage = [], 0
+    for event in events:
+        if isinstance(event, StageEvent):
+            stage += 1
+            held = costs(event.blocks, event.coordinates, neighbors)
+            parts += [(f"{' and '.join(map(stage_name, blocks))}, stage {stage}", cost) for blocks, cost in held]
+        else:
+            held = costs(event.blocks, certificate.domain, neighbors)
+            parts += [(" and ".join(block.name for block in blocks), cost) for blocks, cost in held]
     total = math.fsum(cost for _, cost in parts)
-    return [(" and ".join(block.name for block in blocks), cost / total) for blocks, cost in parts]
+    return [(name, cost / total) for name, cost in parts]
 
 
 def noise_plot(released: ReleasedMoments) -> Figure:

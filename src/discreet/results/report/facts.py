@@ -12,6 +12,7 @@ from discreet.domain import CONSTANT
 from discreet.domain.columns import Categorical, Column
 from discreet.errors import printable
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.events.coordinates import StageEvent, stage_name
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.released.units import column_of
@@ -180,6 +181,10 @@ def blocks(certificate: Certificate) -> list[tuple[str, ...]]:
         cost = "not Gaussian" if event.law is not None else f"{event.mu:.6g}"
         if isinstance(event, BlockEvent):
             rows += [(block.name, _of(block), _sd(block), _arithmetic(block.exact), cost) for block in event.blocks]
+        elif isinstance(event, StageEvent):
+            of = f"{len(event.coordinates.axes)} coordinates of {', '.join(event.design)}"
+            held = [(stage_name(b), ", ".join(b.columns) if b.columns else of, _sd(b)) for b in event.blocks]
+            rows += [(f"{name} of a stage", what, sd, _arithmetic(event.exact), cost) for name, what, sd in held]
         else:
             rows.append((event.name, ", ".join(event.design), _scale(event), _arithmetic(event.exact), cost))
     return rows
