@@ -46,7 +46,7 @@ SLOW = ("AdaOPS", "ObjectivePerturbation", "OPS", "OutputPerturbation", "NoisySG
 METHODS = {
     "uci": (
         *(DEFAULT, "DPRidge", "DPLasso", "AdaSSP", "ConstSSP", "SSP", "AdaOPS", "OPS", "NoisyGradientDescent"),
-        *("ObjectivePerturbation", "OutputPerturbation", *PEERS, PRIVATE_MEAN, LEAST_SQUARES),
+        *("ObjectivePerturbation", "OutputPerturbation", *PEERS, PRIVATE_MEAN, RIDGE, LEAST_SQUARES),
     ),
     "products": (DEFAULT, "DPRidge", "DPLasso", "AdaSSP", PRIVATE_MEAN, RIDGE, LEAST_SQUARES),
     "wages": (DEFAULT, "DPRidge", "DPLasso", "AdaSSP", PRIVATE_MEAN, LEAST_SQUARES),
@@ -181,12 +181,8 @@ def summary(rows: study.Rows, counted: Iterable[str]) -> list[dict[str, Any]]:
     for k, epsilon, method in dict.fromkeys(key[1:] for key in found):
         sets = {key[0]: entry for key, entry in found.items() if key[1:] == (k, epsilon, method)}
         used = [sets[data] for data in counted if data in sets]
-        line: dict[str, Any] = {"k": k, "epsilon": epsilon, "method": method, "tables": len(used)}
-        line["ratio"] = math.exp(np.mean([math.log(max(entry["ratio"], 1e-300)) for entry in used]))
-        line["error"] = line["ratio"] * math.sqrt(sum((e["error"] / e["ratio"]) ** 2 for e in used)) / len(used)
-        means = {
-            data: found[data, k, epsilon, PRIVATE_MEAN] for data in sets if (data, k, epsilon, PRIVATE_MEAN) in found
-        }
+        line: dict[str, Any] = {"k": k, "epsilon": epsilon, "method": method, "tables": len(used)} | _mean(used)
+        means = {key[0]: entry for key, entry in found.items() if key[1:] == (k, epsilon, PRIVATE_MEAN)}
         if method == DEFAULT and means:
             floor = {data: against_mean(sets[data]["errors"], mean["errors"]) for data, mean in means.items()}
             worst = max(floor, key=lambda data: floor[data]["ratio"])
@@ -194,6 +190,15 @@ def summary(rows: study.Rows, counted: Iterable[str]) -> list[dict[str, Any]]:
             line |= {"above": [data for data in floor if floor[data]["above"]], "over_private_mean": _rounded(floor)}
         lines.append(line | {"sets": _rounded(sets)})
     return lines
+
+
+def _mean(entries: list[dict[str, Any]]) -> dict[str, float | None]:
+    """The geometric mean of ratios and its standard error, the tables being given."""
+    if not entries:
+        return {"ratio": None, "error": None}
+    ratio = math.exp(np.mean([math.log(entry["ratio"]) for entry in entries]))
+    relative = math.sqrt(sum((entry["error"] / entry["ratio"]) ** 2 for entry in entries))
+    return {"ratio": ratio, "error": ratio * relative / len(entries)}
 
 
 def _rounded(figures: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -270,7 +275,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--k", type=float, nargs="+", help="how many times as wide as the range bounds are")
     parser.add_argument("--epsilon", type=float, nargs="+")
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--log", type=Path, default=Path("benchmarks/results/log"), help="finished cells, to resume")
     parser.add_argument("--out", type=Path)

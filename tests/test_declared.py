@@ -209,6 +209,7 @@ def test_geometric_means_leave_wide_sets_out():
     (line,) = benchmark.summary(rows, ["a", "b"])
     assert (line["tables"], line["ratio"]) == (2, pytest.approx(2.0))
     assert line["sets"]["wide"]["ratio"] == 100
+    assert benchmark.summary(rows, [])[0]["ratio"] is None
     assert line["sets"]["a"]["error"] == pytest.approx(math.sqrt(2) / math.sqrt(2) / 2)
 
 
