@@ -153,8 +153,12 @@ def by_table(rows: study.Rows) -> dict[tuple[Any, ...], dict[str, Any]]:
     for key, group in groups.items():
         errors = np.concatenate([row["errors"] for row in group])
         trivial = float(np.mean([row["trivial"] for row in group]))
-        entry = {"ratio": float(errors.mean()) / trivial, "error": _standard_error(errors) / trivial}
-        entry["failed"] = sum(row["failed"] for row in group) / len(errors)
+        entry: dict[str, Any] = {"ratio": float(errors.mean()) / trivial, "error": _standard_error(errors) / trivial}
+        entry |= {
+            "fits": len(errors),
+            "splits": len(group),
+            "failed": sum(row["failed"] for row in group) / len(errors),
+        }
         found[key] = entry | {"seconds": float(np.mean([row["seconds"] for row in group])), "errors": errors / trivial}
     return found
 
@@ -202,8 +206,13 @@ def _mean(entries: list[dict[str, Any]]) -> dict[str, float | None]:
 
 
 def _rounded(figures: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Four digits of every number, and no arrays."""
     return {
-        data: {name: float(f"{value:.4g}") for name, value in entry.items() if isinstance(value, float)}
+        data: {
+            name: float(f"{value:.4g}") if isinstance(value, float) else value
+            for name, value in entry.items()
+            if isinstance(value, int | float)
+        }
         for data, entry in figures.items()
     }
 
