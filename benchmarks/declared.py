@@ -179,20 +179,25 @@ def against_mean(errors: Floats, mean: Floats) -> dict[str, Any]:
 
 
 def summary(rows: study.Rows, counted: Iterable[str]) -> list[dict[str, Any]]:
-    """One line for each (k, epsilon, method): geometric mean over the counted tables, and figures of every table."""
+    """One line for each (k, epsilon, method): geometric mean over the counted tables, and figures of every table.
+
+    Fits, splits and seconds of a fit are medians over the tables.
+    """
     found, counted = by_table(rows), list(counted)
     lines = []
     for k, epsilon, method in dict.fromkeys(key[1:] for key in found):
         sets = {key[0]: entry for key, entry in found.items() if key[1:] == (k, epsilon, method)}
         used = [sets[data] for data in counted if data in sets]
         line: dict[str, Any] = {"k": k, "epsilon": epsilon, "method": method, "tables": len(used)} | _mean(used)
+        line |= {name: float(np.median([e[name] for e in sets.values()])) for name in ("splits", "fits", "seconds")}
+        line["failed"] = float(np.mean([entry["failed"] for entry in sets.values()]))
         means = {key[0]: entry for key, entry in found.items() if key[1:] == (k, epsilon, PRIVATE_MEAN)}
         if method == DEFAULT and means:
             floor = {data: against_mean(sets[data]["errors"], mean["errors"]) for data, mean in means.items()}
             worst = max(floor, key=lambda data: floor[data]["ratio"])
             line |= {"worst_set": worst, "worst": floor[worst]["ratio"], "worst_error": floor[worst]["error"]}
-            line |= {"above": [data for data in floor if floor[data]["above"]], "over_private_mean": _rounded(floor)}
-        lines.append(line | {"sets": _rounded(sets)})
+            line |= {"above": [data for data in floor if floor[data]["above"]], "over_private_mean": _pairs(floor)}
+        lines.append(line | {"sets": _pairs(sets)})
     return lines
 
 
@@ -205,16 +210,13 @@ def _mean(entries: list[dict[str, Any]]) -> dict[str, float | None]:
     return {"ratio": ratio, "error": ratio * relative / len(entries)}
 
 
-def _rounded(figures: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Four digits of every number, and no arrays."""
-    return {
-        data: {
-            name: float(f"{value:.4g}") if isinstance(value, float) else value
-            for name, value in entry.items()
-            if isinstance(value, int | float)
-        }
-        for data, entry in figures.items()
-    }
+def _pairs(figures: dict[str, dict[str, Any]]) -> dict[str, list[float]]:
+    """Ratio and standard error of every table."""
+    return {data: [_rounded(entry["ratio"]), _rounded(entry["error"])] for data, entry in figures.items()}
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
 
 
 def coefficients(rows: study.Rows) -> dict[tuple[float, float, str], dict[str, dict[str, float]]]:
@@ -229,8 +231,8 @@ def coefficients(rows: study.Rows) -> dict[tuple[float, float, str], dict[str, d
         rmse = np.sqrt(np.mean((thetas - true) ** 2, axis=0))
         figures = zip(true, thetas.mean(axis=0), thetas.std(axis=0), sds, rmse / sds, strict=True)
         columns = ("true", "mean", "sd", "sd_without_privacy", "rmse_over_it")
-        entries = [dict(zip(columns, map(float, line), strict=True)) for line in figures]
-        found[key] = _rounded(dict(zip(WAGES_TRUE, entries, strict=True)))
+        entries = [dict(zip(columns, map(_rounded, line), strict=True)) for line in figures]
+        found[key] = dict(zip(WAGES_TRUE, entries, strict=True))
     return found
 
 

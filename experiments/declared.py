@@ -231,7 +231,7 @@ def _other(contender: Contender, table: Declared, epsilon: float) -> Fit:
 
     def fit(rng: np.random.Generator) -> Floats | None:
         theta = contender.fit(task, rng)[0]
-        return None if theta is None else table.unmapped(theta / longest)
+        return table.unmapped(theta / longest) if theta is not None and np.isfinite(theta).all() else None
 
     return fit
 
