@@ -1,0 +1,96 @@
+"""Made-up populations in the user's own units: wages with their true equation, and wide tables of levels."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from experiments.uci import Floats
+
+# ---------------------------------------------------------------- wages
+
+WAGES = "wage ~ age + age^2 + sex*education + region"
+WAGES_SIGMA = 5.0
+WAGES_RANGES = {"age": (18.0, 67.0), "wage": (0.0, 100.0)}
+"""What a person knows of the numbers without looking: ages of work, euros an hour."""
+
+_EDUCATION = {"school": 0.35, "vocational": 0.35, "bachelor": 0.2, "master": 0.1}
+_REGIONS = ("west", "south", "north", "capital", "east", "coast", "lakes", "hills", "islands", "border")
+WAGES_LEVELS = {"sex": ["F", "M"], "education": list(_EDUCATION), "region": list(_REGIONS)}
+
+WAGES_TRUE = {
+    "(intercept)": 2.0,
+    "age": 0.95,
+    "age^2": -0.01,
+    "sex[M]": 1.5,
+    "education[vocational]": 3.0,
+    "education[bachelor]": 8.0,
+    "education[master]": 13.0,
+    "sex:education[M:vocational]": 0.5,
+    "sex:education[M:bachelor]": 1.5,
+    "sex:education[M:master]": 3.0,
+} | {f"region[{name}]": round(2.5 * float(np.sin(1.0 + i)), 2) for i, name in enumerate(_REGIONS[1:])}
+"""The coefficients, in the order of the design of `WAGES`."""
+
+
+def wages(n: int, rng: np.random.Generator) -> pa.Table:
+    """So many people: age, sex, education, region, and an hourly wage with skewed errors of sd `WAGES_SIGMA`."""
+    age = np.floor(18 + 50 * rng.beta(1.6, 1.8, n))
+    sex = rng.choice(WAGES_LEVELS["sex"], n, p=[0.48, 0.52])
+    education = rng.choice(WAGES_LEVELS["education"], n, p=list(_EDUCATION.values()))
+    region = rng.choice(WAGES_LEVELS["region"], n, p=_zipf(len(_REGIONS), 0.8))
+    names = [[f"sex[{s}]", f"education[{e}]", f"sex:education[{s}:{e}]"] for s in "FM" for e in _EDUCATION]
+    cells = {name[2]: sum(WAGES_TRUE.get(part, 0.0) for part in name) for name in names}
+    wage = WAGES_TRUE["(intercept)"] + WAGES_TRUE["age"] * age + WAGES_TRUE["age^2"] * age**2
+    wage += [cells[f"sex:education[{s}:{e}]"] for s, e in zip(sex, education, strict=True)]
+    wage += [WAGES_TRUE.get(f"region[{r}]", 0.0) for r in region]
+    wage += WAGES_SIGMA * (rng.gamma(4.0, size=n) - 4.0) / 2.0
+    return pa.table({"age": age, "sex": sex, "education": education, "region": region, "wage": wage})
+
+
+# ---------------------------------------------------------------- wide tables
+
+SIZES = (5, 8, 12, 20, 25, 30)
+"""Levels of six categories: 100 coordinates."""
+_EXPLAINED = 0.8
+
+
+class Wide(NamedTuple):
+    """Training and test rows, and the levels of each category."""
+
+    train: pa.Table
+    test: pa.Table
+    levels: dict[str, list[str]]
+
+
+def wide(columns: int, n: int, n_test: int, rng: np.random.Generator) -> Wide:
+    """A table of categories with so many levels together, a multiple of 100.
+
+    Levels are as frequent as Zipf's law has it, with a power between 0.7 and 1.5. Each has an effect of its own, drawn
+    from a normal law whose sd differs between categories; together they explain four fifths of the outcome's variance.
+    """
+    if columns <= 0 or columns % sum(SIZES):
+        raise ValueError(f"columns must be a multiple of {sum(SIZES)}.")
+    sizes = SIZES * (columns // sum(SIZES))
+    held: dict[str, Any] = {}
+    levels: dict[str, list[str]] = {}
+    signal: Floats = np.zeros(n + n_test)
+    for j, size in enumerate(sizes):
+        frequency = rng.permutation(_zipf(size, rng.uniform(0.7, 1.5)))
+        codes = rng.choice(size, n + n_test, p=frequency)
+        name = f"c{j}"
+        levels[name] = [f"level {i}" for i in range(size)]
+        held[name] = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), levels[name])
+        signal += (rng.uniform(0.2, 1.0) * rng.standard_normal(size))[codes]
+    signal *= np.sqrt(_EXPLAINED) / signal.std()
+    error = np.sqrt(1 - _EXPLAINED) * rng.standard_normal(n + n_test)
+    table = pa.table(held | {"y": 50 + 10 * (signal + error)})
+    return Wide(table[:n], table[n:], levels)
+
+
+def _zipf(size: int, power: float) -> Floats:
+    weights = np.arange(1.0, size + 1) ** -power
+    shares: Floats = np.asarray(weights / weights.sum(), dtype=np.float64)
+    return shares
