@@ -20,6 +20,7 @@ from discreet.errors import DiscreetWarning, DomainError, ParameterError
 from discreet.gate.moments import Counts, Want, release_blocks, release_counted, release_wants
 from discreet.gate.outcomes import OutcomesWant, release_outcomes
 from discreet.gate.session import Session
+from discreet.gate.stages import MOST_STAGES, release_stages
 from discreet.models.base import Asked, PrivateRegressor
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block
@@ -27,7 +28,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
 from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.solve import outcome
-from discreet.released.solve.noise_aware import noise_aware
+from discreet.released.solution import noise_aware_solution
 from discreet.results.models import Solve, many_results, solve_many
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results, results
@@ -158,7 +159,7 @@ class MomentsRegressor(MomentsEstimator):
         penalty: float | None = None,
     ) -> Self:
         """Solve equations for one outcome or several; `raw` are those of the release, before anything was mended."""
-        theta, method = solve_many(e, solve, penalty), released.certificate.method
+        theta, method = solve_many(released, e, solve, penalty), released.certificate.method
         fitted: Any = (
             many_results(released, e, theta, method, raw)
             if asked.several
@@ -186,10 +187,13 @@ class DPLinearRegression(MomentsRegressor):
     Parameters
     ----------
     {parameters}
+    stages : int or "auto"
+        How many stages the release has, each in coordinates that the ones before it found. All rows are read once
+        before any noise is drawn, which finds bad data, and once for each stage. "auto" decides by the released number
+        of rows; streams, which can be read only once, have one stage, and so has `fit_moments`, which reads no rows.
     narrow : bool
-        Whether the outcome's bounds may be narrowed. Then all rows are read twice: once before any noise is drawn,
-        which finds bad data, and once with the narrower bounds. `fit_moments`, which cannot read rows, uses the
-        bounds as declared.
+        Whether the outcome's bounds may be narrowed where there is one stage: all rows are then read twice. With
+        narrow=False the bounds are used as declared, in one stage.
 
     Examples
     --------
@@ -201,6 +205,7 @@ class DPLinearRegression(MomentsRegressor):
     ('verified', True)
     """
 
+    stages: int | str = "auto"
     narrow: bool = True
 
     levels: ClassVar[bool] = True
@@ -208,15 +213,26 @@ class DPLinearRegression(MomentsRegressor):
 
     def _check(self) -> Guarantee:
         checks.choice("narrow", self.narrow, (True, False))
+        checks.choice("stages", self.stages, ("auto", *range(1, MOST_STAGES + 1)))
+        if not self.narrow and self.stages not in ("auto", 1):
+            raise ParameterError(
+                "narrow=False keeps the bounds as declared, which stages do not. Leave one of them out."
+            )
         return super()._check()
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+        if self._is_staged(table, asked):
+            design, targets = table.domain.design_names(asked.features), outcome_names(table.domain, asked.targets)
+            stages = "auto" if self.stages == "auto" else int(self.stages)
+            return self._fit_released(
+                release_stages(table, design, targets, stages, self._session(asked.promise)), asked
+            )
         if asked.several:
             return self._fit_outcomes(summed(table, asked.targets), asked)
         target, domain = asked.target, table.domain
         column = domain.columns.get(target)
         own = isinstance(column, Numeric) and not column.factors and target not in domain.norm_columns
-        if not (self.narrow and own):
+        if not (self.narrow and own) or (table.reader.once and self.stages == "auto"):
             return super()._fit_rows(table, asked)
         domain.design_names(asked.features)
         if table.reader.once:
@@ -230,6 +246,22 @@ class DPLinearRegression(MomentsRegressor):
             return exact if bounds == domain else summed(replace(table, domain=bounds))
 
         return self._fit_counted(histogram, moments, asked)
+
+    def _is_staged(self, table: Unread, asked: Asked) -> bool:
+        """Whether the release is in stages; outcomes that are levels, or in a ball with others, have one stage."""
+        if self.stages == 1 or not self.narrow:
+            return False
+        specs = [table.domain.columns.get(name) for name in asked.targets]
+        own = all(isinstance(spec, Numeric) and not spec.factors for spec in specs)
+        own = own and not set(asked.targets) & set(table.domain.norm_columns)
+        if self.stages == "auto":
+            return own and not table.reader.once
+        if not own or table.reader.once:
+            raise ParameterError(
+                "stages= needs outcomes that are numbers with bounds of their own, and rows that can be read again, so "
+                "no stream. Choose stages=1 or 'auto'."
+            )
+        return True
 
     def _fit_counted(self, histogram: Histogram, moments: Callable[[Domain], Moments], asked: Asked) -> Self:
         """Fit to the counts of an outcome, and to moments for the bounds that these call for."""
@@ -275,6 +307,8 @@ class DPLinearRegression(MomentsRegressor):
         ]
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Floats:
+        if released.stages:
+            return noise_aware_solution(released, e)[:, 0]
         if e.yy is not None and e.s_yy is not None and e.yy + 2 * e.s_yy < _LOOSE * e.n:
             warnings.warn(
                 f"The released y'y says that {e.target!r} fills less than a tenth of its bounds: most of the noise is "
@@ -282,7 +316,7 @@ class DPLinearRegression(MomentsRegressor):
                 DiscreetWarning,
                 stacklevel=5,
             )
-        return noise_aware(e)[:, 0]
+        return noise_aware_solution(released, e)[:, 0]
 
 
 def with_bounds(domain: Domain, column: str, low: float, high: float) -> Domain:

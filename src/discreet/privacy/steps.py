@@ -16,16 +16,19 @@ from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 
 _MOMENTS = "gram, cross, squares"
 _NARROWED = (_MOMENTS, f"counts; {_MOMENTS}")
+_STAGE = "stage: counts, gram, cross, squares"
+_COURSES = (_STAGE, *("; ".join(["sums, diagonal", *[_STAGE] * k]) for k in (2, 3, 4)))
+_LINEAR = (*_NARROWED, *(f"{rows}counts; counts; {course}" for rows in ("sums; ", "") for course in _COURSES))
 _OBJECTIVES = ("objective", "objective; declared objective")
 _POSTERIOR = ("posterior sampling", "posterior sampling in a ball")
 
 STEPS: dict[str, tuple[str, ...]] = {
     "TrivialRegressor": ("",),
     "moments": ("gram", "gram, cross", _MOMENTS),
-    "DPLinearRegression": _NARROWED,
-    "DPRidge": _NARROWED,
-    "DPLasso": _NARROWED,
-    "DPElasticNet": _NARROWED,
+    "DPLinearRegression": _LINEAR,
+    "DPRidge": _LINEAR,
+    "DPLasso": _LINEAR,
+    "DPElasticNet": _LINEAR,
     "AdaSSP": ("eigenvalue, gram, cross",),
     "ConstSSP": ("gram, cross",),
     "SSP": ("gram, cross",),
@@ -95,7 +98,8 @@ def _words(event: Event) -> str:
         return "declared objective" if event.declared else "objective"
     if isinstance(event, GaussianEvent | SampledEvent | PublicOutcomesEvent | StageEvent):
         kinds = {SampledEvent: "sample: ", PublicOutcomesEvent: "public outcomes: ", StageEvent: "stage: "}
-        return kinds.get(type(event), "") + (", ".join(block.statistic for block in event.blocks) or "nothing")
+        statistics = dict.fromkeys(block.statistic for block in event.blocks)
+        return kinds.get(type(event), "") + (", ".join(statistics) or "nothing")
     return event.mechanism
 
 

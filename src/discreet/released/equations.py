@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.domain import CONSTANT
 from discreet.domain.domain import Domain, every_level, lift
 from discreet.errors import NotReleasedError, ParameterError
+from discreet.released.grids import ReleasedStage
 
 if TYPE_CHECKING:
     from discreet.released.moments import ReleasedMoments, Table
@@ -49,6 +51,9 @@ class NormalEquations:
         Those of the noise in each entry of S (of Z'Z, with L); by default s_xx^2 on the diagonal and half of it off it.
     L : array, optional
         What was released is Z'Z and Z'Y of z = L x, with the sds above; S and V were fitted to them.
+    offset : array, optional
+        The models, a column for each outcome, whose residuals were released in their place: V and `squares` are those
+        of the outcomes themselves, and the noise of S enters through theta - offset only.
     """
 
     names: tuple[str, ...]
@@ -62,6 +67,7 @@ class NormalEquations:
     n: float
     variances: Floats | None = None
     L: Floats | None = None
+    offset: Floats | None = None
 
     @classmethod
     def of_one(
@@ -83,7 +89,18 @@ class NormalEquations:
     def one(self, j: int) -> NormalEquations:
         """The equations of one outcome."""
         squares = None if self.squares is None else self.squares[[j]]
-        return replace(self, targets=(self.targets[j],), V=self.V[:, [j]], squares=squares, s_V=self.s_V[[j]])
+        offset = None if self.offset is None else self.offset[:, [j]]
+        own = {"V": self.V[:, [j]], "squares": squares, "s_V": self.s_V[[j]], "offset": offset}
+        return replace(self, targets=(self.targets[j],), **own)
+
+    def of_residuals(self) -> NormalEquations:
+        """The equations of what the offset leaves over, as they were released; the same without one."""
+        if self.offset is None:
+            return self
+        V, squares = self.V - self.S @ self.offset, self.squares
+        if squares is not None:
+            squares = squares - np.einsum("ij,ij->j", self.offset, self.V + V)
+        return replace(self, V=V, squares=squares, offset=None)
 
     @property
     def d(self) -> int:
@@ -135,7 +152,8 @@ class NormalEquations:
             return self
         C = self.turn
         Q = np.asarray(np.linalg.solve(C, self.L.T).T, dtype=np.float64)
-        return replace(self, S=C.T @ self.S @ C, V=C.T @ self.V, L=Q)
+        offset = None if self.offset is None else np.linalg.solve(C, self.offset)
+        return replace(self, S=C.T @ self.S @ C, V=C.T @ self.V, L=Q, offset=offset)
 
 
 def normal_equations(
@@ -155,6 +173,8 @@ def normal_equations(
     if not places:
         raise ParameterError("A model needs at least one feature, or an intercept.")
     design, y = [domain.entries[i].name for i in places], [entry.name for entry in outcomes]
+    if released.stages:
+        return staged_equations(released.stages[-1], design, y)
     gram, cross = released.find("gram", design), released.find("cross", design, y)
     z, L = coordinates(domain, names, design, [gram, cross])
     known = domain.exclusive(domain.indices(z))
@@ -174,6 +194,53 @@ def normal_equations(
         variances=np.where(known, 0.0, np.where(np.eye(len(z)), diagonal**2, upper**2)),
         L=L,
     )
+
+
+def staged_equations(stage: ReleasedStage, design: Sequence[str], targets: Sequence[str]) -> NormalEquations:
+    """The equations of the weighted rows of a stage, for all of its regressors or some of them.
+
+    u = w L x with L = P'/r, and b e = w (y - theta'x) where it is not clipped. For some regressors, those rows M of L^-1
+    have the noise of the regressors C^-1 x, with C C' = M M'; and that of S theta, which is not theirs, comes on top.
+    """
+    own = stage.event.coordinates
+    absent = [name for name in design if name not in own.design] or [y for y in targets if y not in own.outcomes]
+    if absent:
+        raise NotReleasedError(
+            f"The products with {absent[0]!r} were not released: stages are for {', '.join(own.outcomes)} on "
+            f"{', '.join(own.design)}."
+        )
+    if len(own.axes) < len(own.design):
+        return _of_mean(stage, design, targets)
+    at, j = [own.design.index(name) for name in design], [own.outcomes.index(name) for name in targets]
+    b, theta, L = np.array(stage.event.widths)[j], own.theta.floats[:, j], own.P.floats.T / own.radius
+    back = np.linalg.inv(L)
+    S, V = back @ stage.gram @ back.T, b * (back @ stage.cross[:, j])
+    squares = b**2 * stage.squares[j] + np.einsum("ij,ij->j", theta, 2 * V + S @ theta)
+    V = V + S @ theta
+    s_xx, s_V = stage.sd("gram"), b * stage.sd("cross")
+    n = float(S[0, 0]) if own.design[0] == CONSTANT else float(np.trace(stage.gram))
+    facts = {"names": tuple(design), "targets": tuple(targets), "squares": squares, "s_xx": s_xx}
+    facts |= {"s_yy": float(b.max()) ** 2 * stage.sd("squares"), "n": max(n, 1.0)}
+    if at == list(range(len(own.design))):
+        return NormalEquations(**facts, S=(S + S.T) / 2, V=V, s_V=s_V, L=L, offset=theta)
+    M = back[at]
+    L = np.linalg.inv(np.linalg.cholesky(M @ M.T))
+    s_V = np.sqrt(s_V**2 + s_xx**2 / 2 * np.sum((back.T @ theta) ** 2, axis=0))
+    part = S[np.ix_(at, at)]
+    return NormalEquations(**facts, S=(part + part.T) / 2, V=V[at], s_V=s_V, L=L)
+
+
+def _of_mean(stage: ReleasedStage, design: Sequence[str], targets: Sequence[str]) -> NormalEquations:
+    """The equations where the constant is the only axis: nothing is known of the slopes."""
+    own = stage.event.coordinates
+    j = [own.outcomes.index(name) for name in targets]
+    b, centre, r = np.array(stage.event.widths)[j], own.theta.floats[0, j], own.radius
+    S, V = np.zeros((len(design), len(design))), np.zeros((len(design), len(targets)))
+    n = S[0, 0] = max(float(stage.gram[0, 0]) * r**2, 1.0)
+    V[0] = n * centre + r * b * stage.cross[0, j]
+    squares = b**2 * stage.squares[j] + centre * (2 * V[0] - n * centre)
+    sds = r**2 * stage.sd("gram"), r * b * stage.sd("cross"), float(b.max()) ** 2 * stage.sd("squares")
+    return NormalEquations(tuple(design), tuple(targets), S, V, squares, *sds, n)
 
 
 def coordinates(

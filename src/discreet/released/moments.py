@@ -247,12 +247,25 @@ class ReleasedMoments:
         """Whether X'X stands for all rows by a sample of them."""
         return any(scale > 1 for scale in self._scales)
 
+    @property
+    def mean_alone(self) -> bool:
+        """Whether the table is too small, or epsilon too small, for anything but the mean of the outcome."""
+        return bool(self.stages) and len(self.stages[-1].event.coordinates.axes) < len(self.stages[-1].event.design)
+
+    @cached_property
+    def outcomes(self) -> tuple[str, ...]:
+        """Coordinates that are outcomes only."""
+        crossed = [name for block in self.blocks if block.statistic == "cross" for name in block.columns]
+        staged = [name for stage in self.stages for name in stage.event.coordinates.outcomes]
+        return tuple(dict.fromkeys([*crossed, *staged]))
+
     @cached_property
     def regressors(self) -> tuple[str, ...]:
         """Columns that are not outcomes only."""
         column = {entry.name: entry.column for entry in self.domain.entries}
-        outcomes = {column[name] for block in self.blocks if block.statistic == "cross" for name in block.columns}
+        outcomes = {column[name] for name in self.outcomes}
         released = {column[name] for block in self.blocks if block.statistic == "gram" for name in block.rows}
+        released |= {column[name] for stage in self.stages for name in stage.event.design}
         return tuple(name for name in self.domain.columns if name in released and name not in outcomes)
 
     def features(self, outcomes: set[str]) -> list[str]:

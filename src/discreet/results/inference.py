@@ -45,6 +45,11 @@ _SAMPLED = Unavailable(
     "not available",
     "X'X was computed from a sample of the rows, whose own error is not known well enough. Fit without subsample.",
 )
+_MEAN_ALONE = Unavailable(
+    "not available",
+    "There are too few rows for this epsilon to tell more than the mean of the outcome: the slopes are 0 because nothing "
+    "is known of them. More rows or a larger epsilon help.",
+)
 OLD_FILE = Unavailable("not released", "This file was saved by an older version of discreet, without standard errors.")
 
 
@@ -275,13 +280,17 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> In
     """What released normal equations tell of the coefficients, in units of the clipped outcome, or why too little."""
     if released.sampled:
         return _SAMPLED
-    fit = debiased(e.turned())
+    if released.mean_alone:
+        return _MEAN_ALONE
+    offset = 0.0 if e.offset is None else e.offset[:, 0]
+    fit = debiased(e.of_residuals().turned())
     if fit.noise > LARGEST_NOISE:
         return Unavailable(
             "not available",
             f"The noise of X'X is {fit.noise:.2g} of the least variation of the features, and intervals keep their "
             f"level up to {LARGEST_NOISE:g} only. Fewer features, tighter bounds, more rows or a larger epsilon help.",
         )
+    intercept, coef = units.params(e.turn @ fit.theta + offset)[::-1]
     units, df = units.after(e.turn), max(e.n - e.d, 1.0)
     sampling: Floats | Unavailable = _NO_SQUARES
     sigma: float | Unavailable = _NO_SQUARES
@@ -291,7 +300,6 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> In
         sigma = units.half * fit.sigma2**0.5
         sigma_df = 2 / (2 / df + fit.sigma2_error / fit.sigma2**2)
     bend = fit.bend(units.T)
-    intercept, coef = units.params(fit.theta)[::-1]
     return Inference(
         estimate=np.concatenate([[intercept], coef]),
         sampling=sampling,
@@ -328,7 +336,9 @@ def infer_many(released: ReleasedMoments, e: NormalEquations) -> ManyInference |
     """What released normal equations tell of the coefficients of many outcomes, or why they tell too little."""
     if released.sampled:
         return _SAMPLED
-    C, e = e.turn, e.turned()
+    if released.mean_alone:
+        return _MEAN_ALONE
+    C, offset, e = e.turn, 0.0 if e.offset is None else e.offset, e.of_residuals().turned()
     A = inverse(e)
     if A.noise > _LARGEST_NOISE_FOR_MANY:
         return Unavailable(
@@ -338,13 +348,14 @@ def infer_many(released: ReleasedMoments, e: NormalEquations) -> ManyInference |
             "more: fit(outcome). Fewer features, tighter bounds, more rows or a larger epsilon help.",
         )
     theta, sigma2 = coefficients(e, A)
-    T, h, t = many_units(released, e)
-    T = T @ C
+    units, h, t = many_units(released, e)
+    offset = np.broadcast_to(offset, theta.shape)
+    T = units @ C
     K = T @ A.G
     privacy = e.s_V**2 * np.sum(K**2, axis=1)[:, None] + A.noise_variances(K, theta)
     sampling = None if sigma2 is None else sigma2 * np.einsum("ij,jk,ik->i", T, A.unit_sampling, T)[:, None]
     return ManyInference(
-        estimate=(h * (T @ theta)).T + t,
+        estimate=(h * (T @ theta + units @ offset)).T + t,
         std_err=_NO_SQUARES if sampling is None else (h * np.sqrt(sampling + privacy)).T,
         privacy_noise=(h * np.sqrt(privacy)).T,
         sigma=_NO_SQUARES if sigma2 is None else h * np.sqrt(sigma2),

@@ -18,7 +18,7 @@ from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.inclusion import inclusion
 from discreet.released.solve.lasso import made_up_rows, penalty_grid, solve_path
-from discreet.released.solve.noise_aware import noise_aware, posterior
+from discreet.released.solution import noise_aware_solution, posterior_of
 from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
 from discreet.released.units import column_of, many_units, user_units
 from discreet.results.inference import infer_many
@@ -45,7 +45,9 @@ def fit_equations(released: ReleasedMoments, e: NormalEquations, model: str, opt
         return fit_penalised(released, e, model, *check_options(model, options))
     if options:
         raise ParameterError(f"model={model!r} has no option {min(options)!r}.")
-    return results(released, e, noise_aware(e)[:, 0] if model == "noise-aware" else ridge(e.S, e.v, 0.0), model)
+    return results(
+        released, e, noise_aware_solution(released, e)[:, 0] if model == "noise-aware" else ridge(e.S, e.v, 0.0), model
+    )
 
 
 # ---------------------------------------------------------------- ridge, lasso and elastic net
@@ -139,7 +141,7 @@ class _Problem:
         """The whole path in the user's units."""
         penalties, thetas = self.solve(None)
         units = user_units(self.released, self.equations)
-        errors = posterior(self.equations).excess_error(thetas) / max(self.equations.n, 1.0)
+        errors = posterior_of(self.released, self.equations).excess_error(thetas) / max(self.equations.n, 1.0)
         params = thetas @ units.T.T + units.t
         return RegularisationPath(names, penalties, params[:, 1:], params[:, 0], errors)
 
@@ -154,7 +156,7 @@ def fit_penalised(
     """
     problem = _Problem(released, e, l1_ratio)
     penalties, thetas = problem.solve(None if penalty is None else np.array([penalty]))
-    best = int(np.argmin(posterior(e).excess_error(thetas))) if penalty is None else 0
+    best = int(np.argmin(posterior_of(released, e).excess_error(thetas))) if penalty is None else 0
     plain = results(released, e, thetas[best], model)
     facts = {f.name: getattr(plain, f.name) for f in fields(plain)}
     return PenalisedResults(
@@ -200,19 +202,19 @@ def fit_many(
     penalty: float | None = None,
 ) -> ManyResults:
     """Fit one model to many outcomes of a release."""
-    named = [name for block in released.blocks if block.statistic == "cross" for name in block.columns]
+    named = released.outcomes
     if targets is None and not named:
         raise ParameterError("This release names no outcomes: give targets, a list of columns.")
     e = normal_equations(released, named if targets is None else targets, features)
-    return many_results(released, e, solve_many(e, solve, penalty), solve)
+    return many_results(released, e, solve_many(released, e, solve, penalty), solve)
 
 
-def solve_many(e: NormalEquations, how: Solve, penalty: float | None = None) -> Floats:
+def solve_many(released: ReleasedMoments, e: NormalEquations, how: Solve, penalty: float | None = None) -> Floats:
     """Coefficients of the mapped columns, one column an outcome."""
     if how not in get_args(Solve):
         raise ParameterError(f"solve must be one of {', '.join(map(repr, get_args(Solve)))}; got {how!r}.")
     if how == "noise-aware":
-        return noise_aware(e)
+        return noise_aware_solution(released, e)
     strength = paper_penalty(e) if penalty is None else penalty
     return ridge(e.S, e.V, strength) if how == "ridge" else conjugate_gradients(e.S, e.V, strength)
 

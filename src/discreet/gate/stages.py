@@ -1,0 +1,205 @@
+"""The gate of private coordinates: where the outcome lies, where the columns lie, and stages in ever rounder axes.
+
+Every step is a release with Gaussian noise, and what one step releases decides how the next one looks at the rows: its
+coordinates, its half widths, its share of what is left. Whatever is decided, mu^2 of all steps adds up to that of the
+promise. Mathematics in ``docs/mathematics.md``, sections 11 and 12.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
+
+from discreet.core.arrays import Floats
+from discreet.core.rounding import down
+from discreet.data.counts import Histogram, Margins, light
+from discreet.data.reading import Unread
+from discreet.data.stages import staged
+from discreet.domain import CONSTANT, Domain
+from discreet.gate.coordinates import release_stage, stage_blocks
+from discreet.gate.entropy import Entropy
+from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
+from discreet.gate.session import Session, check_rows
+from discreet.privacy import sensitivity
+from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
+from discreet.privacy.events.kinds import Event
+from discreet.released.coordinates import Axes, standardised
+from discreet.released.course import Course, mean_alone, number_of_stages
+from discreet.released.grids import GridValues, ReleasedStage, statistic
+from discreet.released.solve.location import WHOLE, Counts, Location, locate, next_span, rows_of
+from discreet.results.private_moments import PrivateMoments
+
+Stages = int | Literal["auto"]
+
+ROWS = 0.02
+"""The share of mu^2 that tells the number of rows, where it was not declared."""
+
+_COUNTS = 40.0, 0.05, 0.25
+"""The outcome's counts get 40/(n mu) of mu^2, but at least and at most so much; half of it for each level."""
+
+SHARES: dict[int, tuple[float, ...]] = {
+    0: (1.0,),
+    2: (0.1, 0.3, 0.6),
+    3: (0.04, 0.07, 0.17, 0.72),
+    4: (0.04, 0.07, 0.1, 0.17, 0.62),
+}
+"""How the rest of mu^2 is split between the sums of the columns and the stages, by their number."""
+
+MOST_STAGES = max(SHARES)
+
+_SPLIT: Mapping[Statistic, float] = {"counts": 0.1, "gram": 0.35, "cross": 0.5, "squares": 0.05}
+_LAST_SPLIT: Mapping[Statistic, float] = {"counts": 0.07, "gram": 0.2, "cross": 0.7, "squares": 0.03}
+"""How the mu^2 of a stage is split; a third stage needs less for U'U, which multiplies only what is left over."""
+
+_LEAST_SHARE = 1e-3
+"""No statistic gets less of mu^2."""
+
+
+@dataclass(eq=False)
+class _Steps:
+    """What was released so far, and what of the promise is left."""
+
+    domain: Domain
+    session: Session
+    entropy: Entropy
+    events: list[Event] = field(default_factory=list)
+    values: list[tuple[GridValues, ...]] = field(default_factory=list)
+
+    def left(self, share: float = 1.0) -> float:
+        """The mu that a share of what is left of mu^2 comes to."""
+        mu = self.session.mu
+        spent = math.fsum(event.mu**2 for event in self.events)
+        return down(math.sqrt(max(mu**2 - spent, 0.0) * share))
+
+    def share(self, share: float) -> float:
+        """The mu that a share of the whole mu^2 comes to."""
+        return down(self.session.mu * math.sqrt(share))
+
+    def add(self, blocks: Sequence[Block], exact: Sequence[list[Floats]]) -> list[Floats]:
+        """Release statistics of the mapped columns."""
+        values = noisy_blocks(exact, block_noise(blocks), self.entropy)
+        mu = sensitivity.mu(blocks, self.domain, self.session.promise.neighbors)
+        self.events.append(GaussianEvent(mu, tuple(blocks)))
+        self.values += values
+        return [statistic(block, own) for block, own in zip(blocks, values, strict=True)]
+
+    def calibrated(self, wants: Sequence[Want], mu: float) -> list[Block]:
+        """The noise of some statistics of the mapped columns that costs mu."""
+        return calibrate(wants, self.domain, self.session.promise.neighbors, mu)
+
+
+def release_stages(
+    table: Unread, design: Sequence[str], targets: Sequence[str], stages: Stages, session: Session
+) -> PrivateMoments:
+    """Release a table in private coordinates: one cheap reading of all rows, then one for each stage.
+
+    Parameters
+    ----------
+    table : Unread
+        The rows.
+    design : sequence of str
+        Coordinates of the regressors.
+    targets : sequence of str
+        The outcomes, numbers each.
+    stages : int or "auto"
+        How many; "auto" decides by the released number of rows.
+    session : Session
+        It is charged with all of them.
+    """
+    domain = table.domain
+    _check_noise(domain, design, targets, session)
+    histograms, margins = light(table, targets)
+    check_rows(margins.count)
+    steps = _Steps(domain, session, session.charge(mu=session.mu))
+    locations = _located(steps, histograms, margins, constant=design[0] == CONSTANT)
+    n = locations[0].rows
+    count = number_of_stages(n * session.mu, len(design)) if stages == "auto" else stages
+    count = 0 if tuple(design) == (CONSTANT,) else count
+    shares = SHARES[count]
+    weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
+    axes = _scouted(steps, margins, design, n, steps.left(weights[0])) if count else mean_alone(design)
+    course = Course(tuple(design), tuple(targets), tuple(locations), axes)
+    _run(course, table, weights[1:] if count else weights, steps)
+    return PrivateMoments(session.certify(domain, *steps.events), tuple(steps.values))
+
+
+def _check_noise(domain: Domain, design: Sequence[str], targets: Sequence[str], session: Session) -> None:
+    """Refuse noise that is too small or too large to be added exactly, before anything is charged."""
+    for share in (1.0, _LEAST_SHARE):
+        mu, neighbors = session.mu * math.sqrt(share), session.promise.neighbors
+        wants = [Want("counts", (), (targets[0],), 1.0), Want("sums", tuple(design), (), 1.0)]
+        block_noise([*calibrate(wants[:1], domain, neighbors, mu), *calibrate(wants[1:], domain, neighbors, mu)])
+
+
+# ---------------------------------------------------------------- where the outcome lies
+
+
+def _located(steps: _Steps, histograms: Sequence[Histogram], margins: Margins, *, constant: bool) -> list[Location]:
+    """The number of rows and two levels of counts of each outcome."""
+    session, m = steps.session, len(histograms)
+    if session.rows is not None:
+        rows: tuple[float, float] | None = (float(session.rows), 0.0)
+    elif session.promise.neighbors == "add-remove":
+        blocks = steps.calibrated([Want("sums", (CONSTANT,), (), 1.0)], steps.share(ROWS))
+        (total,) = steps.add(blocks, exact_blocks(margins, blocks))
+        rows = float(total[0]), blocks[0].sd
+    else:
+        rows = None
+    guess = 2 * _COUNTS[0] / session.mu if rows is None else max(rows[0], rows[1], 1.0)
+    numerator, least, most = _COUNTS
+    share = min(max(numerator / (guess * session.mu), least), most) / 2
+    wants = [Want("counts", (), (histogram.column,), 1.0 / m) for histogram in histograms]
+    first = _counted(steps, histograms, [WHOLE] * m, wants, share)
+    known = [rows or rows_of([counts]) for counts in first]
+    spans = [next_span(counts, own, centred=constant) for counts, own in zip(first, known, strict=True)]
+    second = _counted(steps, histograms, spans, wants, share)
+    pairs = zip(first, second, known, strict=True)
+    return [locate([whole, part], own, centred=constant) for whole, part, own in pairs]
+
+
+def _counted(
+    steps: _Steps,
+    histograms: Sequence[Histogram],
+    spans: Sequence[tuple[float, float]],
+    wants: Sequence[Want],
+    share: float,
+) -> list[Counts]:
+    blocks = [
+        block if span == WHOLE else replace(block, span=span)
+        for block, span in zip(steps.calibrated(wants, steps.share(share)), spans, strict=True)
+    ]
+    exact = [exact_counts(histogram, block) for histogram, block in zip(histograms, blocks, strict=True)]
+    found = steps.add(blocks, exact)
+    return [Counts(values, span, block.sd) for values, span, block in zip(found, spans, blocks, strict=True)]
+
+
+# ---------------------------------------------------------------- stages
+
+
+def _scouted(steps: _Steps, margins: Margins, design: Sequence[str], n: float, mu: float) -> Axes:
+    """Axes along the columns, from the sums of x and of x^2."""
+    names = tuple(name for name in design if name != CONSTANT)
+    if not names:
+        return mean_alone(design)
+    blocks = steps.calibrated([Want("sums", names, (), 0.5), Want("diagonal", names, (), 0.5)], mu)
+    sums, squares = steps.add(blocks, exact_blocks(margins, blocks))
+    return standardised(sums, squares, (blocks[0].sd, blocks[1].sd), n, constant=design[0] == CONSTANT)
+
+
+def _run(course: Course, table: Unread, weights: Sequence[float], steps: _Steps) -> None:
+    """Release the stages, each with a share of what is left of mu^2."""
+    done: list[ReleasedStage] = []
+    neighbors = steps.session.promise.neighbors
+    for k, weight in enumerate(weights, start=1):
+        mu, last = steps.left(weight), k == len(weights)
+        split = _LAST_SPLIT if last and k >= 3 else _SPLIT
+        coordinates = course.coordinates(done, mu, last=last)
+        blocks = stage_blocks(coordinates, split, neighbors, mu)
+        choose = partial(course.chosen, coordinates=coordinates, mu=mu)
+        stage = release_stage(staged(table, coordinates), blocks, neighbors, choose, steps.entropy)
+        steps.events.append(stage.event)
+        steps.values += stage.values
+        done.append(stage)

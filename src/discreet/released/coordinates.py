@@ -1,0 +1,103 @@
+"""Coordinates in, coordinates out: from what was released so far to axes in which the table is round.
+
+A matrix P holds the axes as columns: z = P'x. With an intercept the first of them is the constant, and the others are
+centred. Mathematics in ``docs/mathematics.md``, section 12.2.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+
+_WIDENED = 0.5
+"""Variances are widened by this share of their noise."""
+
+_KNOWN = 0.3
+"""c: a direction is stretched to variance 1 where its variation is well above c s sqrt(q), the noise of the release."""
+
+
+class Axes(NamedTuple):
+    """Axes, and how many of them the release knows: about the mean of |z|^2, the constant apart."""
+
+    P: Floats
+    known: float
+
+
+def standardised(sums: Floats, squares: Floats, sds: tuple[float, float], n: float, *, constant: bool) -> Axes:
+    """Axes along the columns, centred and scaled by noisy sums of x and of x^2.
+
+    Parameters
+    ----------
+    sums, squares : array
+        Noisy sums over the rows of each regressor, and of its square; without the constant.
+    sds : tuple of float
+        Noise sds of the sums, and of the squares.
+    n : float
+        The number of rows.
+    constant : bool
+        Whether the design begins with the constant; columns are centred only then.
+
+    Examples
+    --------
+    >>> axes = standardised(np.array([50.0]), np.array([29.0]), (0.01, 0.01), 100.0, constant=True)
+    >>> (np.array([[1.0, 0.5], [1.0, 0.7]]) @ axes.P).round(2)  # the mean, and one sd above it
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    d = len(sums)
+    error, noise = sds[0] / n, sds[1] / n
+    mean = np.clip(sums / n, -1.0, 1.0) if constant else np.zeros(d)
+    mean = np.where(np.abs(mean) < error, 0.0, mean)
+    spread = error if constant else 0.0
+    variance = np.clip(squares / n - mean**2 + spread**2, 0.0, 1.0)
+    variance = np.minimum(variance + _WIDENED * (noise + 2 * np.abs(mean) * spread), 1.0)
+    scale = 1 / np.sqrt(np.maximum(variance, 1e-12))
+    if not constant:
+        return Axes(np.diag(scale), float(d))
+    P = np.zeros((d + 1, d + 1))
+    P[0, 0], P[0, 1:], P[1:, 1:] = 1.0, -mean * scale, np.diag(scale)
+    return Axes(P, float(d))
+
+
+def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool) -> Axes:
+    """The next axes, from noisy U'U in the last ones: round where the release knows the directions.
+
+    With U'U = Q diag(l) Q', centred where there is a constant, the new axes are P Q diag((max(l, 0) + c s sqrt(q))/t),
+    to the power -1/2, with t what U'U has for a coordinate that is 1 in every row.
+
+    Parameters
+    ----------
+    P, gram : array
+        The axes, and noisy U'U of u = w z/r.
+    sd : float
+        The noise sd of the diagonal of U'U.
+    constant : bool
+        Whether the first axis is the constant.
+
+    Examples
+    --------
+    >>> gram = np.array([[100.0, 0.0, 0.0], [0.0, 50.0, 49.0], [0.0, 49.0, 50.0]])
+    >>> axes = whitened(np.eye(3), gram, 1e-9, constant=True)
+    >>> (axes.P.T @ gram @ axes.P).round(3)
+    array([[100.,   0.,   0.],
+           [  0., 100.,   0.],
+           [  0.,   0., 100.]])
+    """
+    q = len(gram)
+    if constant:
+        total = max(float(gram[0, 0]), 2 * sd)
+        mean = gram[0, 1:] / total
+        gram = gram[1:, 1:] - np.outer(mean, mean) * total
+        centring = np.vstack([-mean, np.eye(q - 1)])
+    else:
+        total = max(float(np.trace(gram)) / q, 2 * sd)
+        centring = np.eye(q)
+    l, Q = np.linalg.eigh(gram)
+    raised = np.maximum(l, 0.0) + _KNOWN * sd * math.sqrt(q)
+    turned = P @ centring @ (Q / np.sqrt(raised / total))
+    axes = np.column_stack([P[:, :1], turned]) if constant else turned
+    return Axes(axes, float(np.sum(np.maximum(l, 0.0) / raised)))

@@ -1,0 +1,224 @@
+"""The course of a release in private coordinates: what each stage looks like, from what was released before it.
+
+The gate follows it while it releases, and whoever holds the release can follow it again: every matrix, radius and half
+width of a stage is a function of earlier noisy values and of public facts. ``docs/mathematics.md``, section 12.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.domain import CONSTANT
+from discreet.domain.coordinates import Coordinates
+from discreet.errors import NotReleasedError
+from discreet.released.coordinates import Axes, standardised, whitened
+from discreet.released.grids import ReleasedStage
+from discreet.released.solve.joint import Joint, joint
+from discreet.released.solve.location import WHOLE, Counts, Location, locate, rows_of
+from discreet.released.solve.outcome import shares
+
+if TYPE_CHECKING:
+    from discreet.privacy.events.gaussian import Block
+    from discreet.released.moments import ReleasedMoments
+
+FEWEST, MANY = 10.0, 30.0
+"""Of n mu: below, only the mean can be told. Of n mu/d^1.5: from there on three stages are better than two."""
+
+_SPHERE = 0.25
+"""The radius of the first stages, in units of the typical length of a row: nearly all rows have the same weight."""
+
+_REACH = 0.1
+"""The last radius is the root of this share of n mu/d^1.5 times the typical length."""
+
+_WIDTHS, _STEP = 16, 1.35
+"""How many half widths are tried, and the ratio of one to the next."""
+
+_CLIPPED, _MOST_CLIPPED, _FEW = 3.0, 0.3, 7
+"""Residuals may be clipped in a share of 3 d/(n mu), at most 0.3; a small d counts as 7."""
+
+_CLOSE = 1e-6
+"""Coordinates that are computed again may differ by this share, for processors round differently."""
+
+
+def number_of_stages(n_mu: float, d: int) -> int:
+    """How many stages are best for so many rows times mu: 0 where only the mean can be told.
+
+    Examples
+    --------
+    >>> number_of_stages(5.0, 8), number_of_stages(300.0, 8), number_of_stages(3000.0, 8)
+    (0, 2, 3)
+    """
+    return 0 if n_mu < FEWEST else 3 if n_mu >= MANY * d**1.5 else 2
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """Where stages start from, and where they go.
+
+    Parameters
+    ----------
+    design, targets : tuple of str
+        Coordinates of the regressors and of the outcomes.
+    locations : tuple of Location
+        Where each outcome lies.
+    axes : Axes
+        Those of the first stage.
+    """
+
+    design: tuple[str, ...]
+    targets: tuple[str, ...]
+    locations: tuple[Location, ...]
+    axes: Axes
+
+    @property
+    def rows(self) -> float:
+        """The number of rows."""
+        return self.locations[0].rows
+
+    @property
+    def constant(self) -> bool:
+        """Whether the design begins with the constant."""
+        return self.design[0] == CONSTANT
+
+    def coordinates(self, done: Sequence[ReleasedStage], mu: float, *, last: bool) -> Coordinates:
+        """The coordinates of the next stage.
+
+        Parameters
+        ----------
+        done : sequence of ReleasedStage
+            The stages so far.
+        mu : float
+            What the next one costs.
+        last : bool
+            Whether it is the last.
+        """
+        axes = self._axes(done)
+        q = axes.P.shape[1]
+        reach = max(_SPHERE, math.sqrt(_REACH * self.rows * mu / q**1.5)) if last else _SPHERE
+        weight = min(1.0, reach)
+        widths = [
+            [weight * (1 + abs(location.centre)) * _STEP**-k for k in reversed(range(_WIDTHS))]
+            for location in self.locations
+        ]
+        radius = reach * math.sqrt(axes.known + self.constant)
+        return Coordinates.rounded(self.design, self.targets, axes.P, self.theta(done), radius, widths)
+
+    def theta(self, done: Sequence[ReleasedStage]) -> Floats:
+        """The model so far, a column for each outcome."""
+        if done:
+            return np.column_stack([self.posterior(done, name).mean for name in self.targets])
+        theta = np.zeros((len(self.design), len(self.targets)))
+        if self.constant:
+            theta[0] = [location.centre for location in self.locations]
+        return theta
+
+    def posterior(self, done: Sequence[ReleasedStage], target: str) -> Joint:
+        """What all stages say of one outcome."""
+        location = self.locations[self.targets.index(target)]
+        return joint(done, target, location, constant=self.constant)
+
+    def chosen(self, counts: Mapping[str, Floats], coordinates: Coordinates, mu: float) -> list[int]:
+        """The places of the half widths that noisy counts of residuals call for."""
+        size = max(len(coordinates.axes), _FEW)
+        most = min(_MOST_CLIPPED, _CLIPPED * size / (self.rows * mu))
+        return [clipped_place(counts[name], most) for name in self.targets]
+
+    def _axes(self, done: Sequence[ReleasedStage]) -> Axes:
+        if not done:
+            return self.axes
+        stage = done[-1]
+        P, gram, sd = stage.event.coordinates.P.floats, stage.gram, stage.sd("gram")
+        return whitened(P, gram, sd, constant=self.constant)
+
+    def strays(self, stages: Sequence[ReleasedStage]) -> str | None:
+        """How listed stages differ from this course, if they do."""
+        for k, stage in enumerate(stages):
+            event = stage.event
+            own, last = event.coordinates, k == len(stages) - 1
+            expected = self.coordinates(stages[:k], event.mu, last=last)
+            if not _is_close(own, expected):
+                return f"the coordinates of stage {k + 1} do not follow from what was released before it"
+            counts = {name: stage.counts(name) for name in self.targets}
+            if list(event.chosen) != self.chosen(counts, own, event.mu):
+                return f"the half widths of stage {k + 1} do not follow from its counts"
+        return None
+
+
+def clipped_place(counts: Floats, most: float) -> int:
+    """The place of the least half width that leaves out at most a share `most` of the residuals.
+
+    Examples
+    --------
+    >>> clipped_place(np.array([900.0, 90.0, 9.0, 1.0]), 0.02)
+    1
+    """
+    p = shares(counts, max(float(counts.sum()), 1.0))
+    outside = 1 - np.cumsum(p)[:-1]
+    enough = np.flatnonzero(outside <= most + 1e-12)
+    return int(enough[0]) if len(enough) else len(outside) - 1
+
+
+def mean_alone(design: Sequence[str]) -> Axes:
+    """The constant as the only axis, for tables that can tell no more than the mean."""
+    return Axes(np.eye(len(design))[:, :1], 0.0)
+
+
+def course_of(released: ReleasedMoments) -> Course:
+    """The course that a release in private coordinates took, from its values alone."""
+    if not released.stages:
+        raise NotReleasedError("This release has no stages.")
+    own = released.stages[0].event.coordinates
+    constant = own.design[0] == CONSTANT
+    locations = tuple(_location(released, name, centred=constant) for name in own.outcomes)
+    names = tuple(name for name in own.design if name != CONSTANT)
+    held = {block.statistic: (block, array) for block, array in released.arrays.items() if block.rows == names}
+    if "diagonal" in held and "sums" in held:
+        (sums, x), (squares, xx) = held["sums"], held["diagonal"]
+        axes = standardised(x, xx, (sums.sd, squares.sd), locations[0].rows, constant=constant)
+    else:
+        axes = mean_alone(own.design)
+    return Course(own.design, own.outcomes, locations, axes)
+
+
+def _location(released: ReleasedMoments, target: str, *, centred: bool) -> Location:
+    counts = [
+        Counts(array, block.span or WHOLE, block.sd)
+        for block, array in released.arrays.items()
+        if block.statistic == "counts" and block.columns == (target,)
+    ]
+    if not counts:
+        raise NotReleasedError(f"This release holds no counts of {target!r}.")
+    return locate(counts, _rows(released) or rows_of(counts), centred=centred)
+
+
+def _rows(released: ReleasedMoments) -> tuple[float, float] | None:
+    """The number of rows and the sd of its noise, where it was declared or released."""
+    if released.certificate.rows is not None:
+        return float(released.certificate.rows), 0.0
+    alone: list[tuple[Block, Floats]] = [
+        (block, array)
+        for block, array in released.arrays.items()
+        if block.statistic == "sums" and block.rows == (CONSTANT,)
+    ]
+    return (float(alone[0][1][0]), alone[0][0].sd) if alone else None
+
+
+def _is_close(own: Coordinates, expected: Coordinates) -> bool:
+    """Whether coordinates are the same but for rounding errors; axes may point either way."""
+    if (own.design, own.outcomes) != (expected.design, expected.outcomes) or own.axes != expected.axes:
+        return False
+    (A, t), (B, s) = ((c.P.floats, c.theta.floats) for c in (own, expected))
+    G, H = A @ A.T, B @ B.T  # |z|^2 = x'PP'x: turning axes within a plane changes nothing
+    sizes = [(own.radius, expected.radius), *zip(np.ravel(own.widths), np.ravel(expected.widths), strict=True)]
+    scale = np.sqrt(np.outer(np.diag(H), np.diag(H)))
+    return (
+        bool(np.all(np.abs(G - H) <= _CLOSE * np.maximum(scale, np.finfo(float).tiny)))
+        and bool(np.all(np.abs(t - s) <= _CLOSE * max(1.0, float(np.abs(s).max(initial=0.0)))))
+        and all(math.isclose(a, b, rel_tol=_CLOSE) for a, b in sizes)
+    )

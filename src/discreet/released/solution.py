@@ -1,0 +1,36 @@
+"""The best that a release tells of a model's coefficients: by one release of moments, or by all of its stages."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.released.course import course_of
+from discreet.released.equations import NormalEquations
+from discreet.released.moments import ReleasedMoments
+from discreet.released.solve.joint import Joint
+from discreet.released.solve.noise_aware import Posterior, noise_aware, posterior
+
+
+def noise_aware_solution(released: ReleasedMoments, e: NormalEquations) -> Floats:
+    """Posterior mean of the coefficients of the mapped columns, a column for each outcome."""
+    if not released.stages:
+        return noise_aware(e)
+    return np.column_stack([_joint(released, e.one(j)).mean for j in range(len(e.targets))])
+
+
+def posterior_of(released: ReleasedMoments, e: NormalEquations) -> Posterior | Joint:
+    """The posterior of one outcome's coefficients."""
+    return _joint(released, e) if released.stages else posterior(e)
+
+
+def _joint(released: ReleasedMoments, e: NormalEquations) -> Joint:
+    """What all stages say; of some of the regressors, the projection of what they say of all."""
+    course = course_of(released)
+    whole = course.posterior(released.stages, e.target)
+    at = [course.design.index(name) for name in e.names]
+    if at == list(range(len(course.design))):
+        return whole
+    G = whole.gram[np.ix_(at, at)]
+    onto = np.linalg.pinv(G, hermitian=True) @ whole.gram[at]
+    return Joint(onto @ whole.mean, onto @ whole.covariance @ onto.T, G)
