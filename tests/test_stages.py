@@ -22,7 +22,7 @@ from discreet.errors import FileFormatError, NotReleasedError, ParameterError
 from discreet.gate.coordinates import portions, release_stage, stage_blocks
 from discreet.gate.entropy import NO_NOISE, SeededEntropy
 from discreet.gate.moments import block_noise
-from discreet.per_instance import losses
+from discreet.per_instance import household, losses
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
@@ -445,6 +445,14 @@ def test_the_loss_of_a_row_is_that_of_its_own_products(neighbors):
         assert cost <= sum(event.mu**2 for event in certificate.events) * (1 + 1e-9)
     if given:
         assert (losses(frame, found).mu() >= measured.mu() * (1 - 1e-9)).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_household_in_stages_is_exact():
+    frame = people(60)
+    found, members = example.released(frame, random_state=3), [3, 8, 30]
+    cost = _cost(found.certificate, frame, frame.drop(index=members))
+    assert household(frame.loc[members], found) == pytest.approx(gdp.epsilon(math.sqrt(cost), 1e-6), rel=1e-6)
 
 
 def _cost(certificate, one, two):

@@ -28,6 +28,8 @@ BLOCKS = (
     Block("cross", ("(intercept)", "a", "b"), ("y", "b"), 1.5),
     Block("squares", (), ("y", "b"), 1.0),
     Block("eigenvalue", ("(intercept)", "a", "b"), (), 0.7),
+    Block("sums", ("(intercept)", "a", "b"), (), 0.9),
+    Block("diagonal", ("(intercept)", "a", "g[v]"), (), 1.1),
 )
 SMALL = Domain({"a": (0, 1), "b": (-1, 1), "g": ["u", "v"], "y": (0, 2)})
 
@@ -167,6 +169,19 @@ def test_a_replaced_row_may_stay_in_its_bin():
     frame = pd.DataFrame({"a": [0.5, 0.5, 0.5], "y": [0.1, 0.9, 1.1]})
     found = losses(frame, certified, replacement=frame.iloc[[0]])
     assert found.mu() == pytest.approx([0, 0, np.sqrt(2) / 2])
+
+
+def test_counts_of_a_span_cost_only_rows_inside_it():
+    frame = pd.DataFrame({"a": [0.5] * 4, "y": [0.1, 5.0, 5.2, 15.0]})
+    for missing in ("error", "drop"):
+        domain = Domain({"a": (0, 1), "y": (0, 16)}, missing=missing)
+        block = Block("counts", (), ("y",), 2.0, span=(-0.5, 0.5))
+        assert losses(frame, certificate([[block]], domain)).mu() == pytest.approx([0, 0.5, 0.5, 0])
+        certified = certificate([[block]], domain, "replace-one")
+        by_one = [losses(frame, certified, replacement=frame.iloc[[i]]).mu() for i in range(4)]
+        assert by_one[0] == pytest.approx([0, 0.5, 0.5, 0])
+        assert by_one[1] == pytest.approx([0.5, 0, 0, 0.5])
+        assert losses(frame, certified).mu() == pytest.approx(np.full(4, np.sqrt(2) / 2))
 
 
 # -------------------------------------------------------------------- Monte Carlo likelihood ratios

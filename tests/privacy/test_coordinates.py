@@ -194,6 +194,19 @@ def largest_of_counts(own, neighbors):
     return np.linalg.norm(pairs, axis=1).max()
 
 
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+def test_names_of_outcomes_do_not_matter(neighbors):
+    """Not even those that coordinates have."""
+    P, theta, widths = np.eye(2), np.zeros((2, 2)), [[1.0], [1.0]]
+    plain, odd = (Coordinates.rounded(["a", "b"], names, P, theta, 1.0, widths) for names in (["y", "z"], ["u1", "u2"]))
+    assert odd.axes == ("uu1", "uu2")
+    for one, two in zip(blocks_of(plain), blocks_of(odd), strict=True):
+        assert sensitivity.sensitivity(one, plain, neighbors) == sensitivity.sensitivity(two, odd, neighbors)
+    assert odd.norms[("u1", "u2")] == 2.0
+    with pytest.raises(ValueError, match="tuple"):
+        odd.norms[("uu1",)]
+
+
 # ---------------------------------------------------------------- a row by itself
 
 

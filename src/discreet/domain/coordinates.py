@@ -197,8 +197,10 @@ class Coordinates:
 
     @cached_property
     def axes(self) -> tuple[str, ...]:
-        """Names of the coordinates u."""
-        return tuple(f"u{j + 1}" for j in range(len(self.P.integers)))
+        """Names of the coordinates u, none of which is that of an outcome."""
+        prefixes = ("u" * k for k in itertools.count(1))
+        names = (tuple(f"{prefix}{j + 1}" for j in range(len(self.P.integers))) for prefix in prefixes)
+        return next(own for own in names if not set(own) & set(self.outcomes))
 
     def bins(self, outcome: str) -> int:
         """Into how many parts the half widths of an outcome divide the sizes of its weighted residuals."""
