@@ -20,15 +20,15 @@ from discreet.errors import DiscreetWarning, DomainError, ParameterError
 from discreet.gate.moments import Counts, Want, release_blocks, release_counted, release_wants
 from discreet.gate.outcomes import OutcomesWant, release_outcomes
 from discreet.gate.session import Session
-from discreet.gate.stages import MOST_STAGES, release_stages
+from discreet.gate.stages import MOST_STAGES, Stages, release_stages
 from discreet.models.base import Asked, PrivateRegressor
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
 from discreet.released.equations import NormalEquations, normal_equations
-from discreet.released.solve import outcome
 from discreet.released.solution import noise_aware_solution
+from discreet.released.solve import outcome
 from discreet.results.models import Solve, many_results, solve_many
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results, results
@@ -223,7 +223,7 @@ class DPLinearRegression(MomentsRegressor):
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
         if self._is_staged(table, asked):
             design, targets = table.domain.design_names(asked.features), outcome_names(table.domain, asked.targets)
-            stages = "auto" if self.stages == "auto" else int(self.stages)
+            stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
             return self._fit_released(
                 release_stages(table, design, targets, stages, self._session(asked.promise)), asked
             )

@@ -90,8 +90,8 @@ class NormalEquations:
         """The equations of one outcome."""
         squares = None if self.squares is None else self.squares[[j]]
         offset = None if self.offset is None else self.offset[:, [j]]
-        own = {"V": self.V[:, [j]], "squares": squares, "s_V": self.s_V[[j]], "offset": offset}
-        return replace(self, targets=(self.targets[j],), **own)
+        one = replace(self, targets=(self.targets[j],), V=self.V[:, [j]], squares=squares, s_V=self.s_V[[j]])
+        return replace(one, offset=offset)
 
     def of_residuals(self) -> NormalEquations:
         """The equations of what the offset leaves over, as they were released; the same without one."""
@@ -152,7 +152,7 @@ class NormalEquations:
             return self
         C = self.turn
         Q = np.asarray(np.linalg.solve(C, self.L.T).T, dtype=np.float64)
-        offset = None if self.offset is None else np.linalg.solve(C, self.offset)
+        offset = None if self.offset is None else np.asarray(np.linalg.solve(C, self.offset), dtype=np.float64)
         return replace(self, S=C.T @ self.S @ C, V=C.T @ self.V, L=Q, offset=offset)
 
 
@@ -224,7 +224,7 @@ def staged_equations(stage: ReleasedStage, design: Sequence[str], targets: Seque
     if at == list(range(len(own.design))):
         return NormalEquations(**facts, S=(S + S.T) / 2, V=V, s_V=s_V, L=L, offset=theta)
     M = back[at]
-    L = np.linalg.inv(np.linalg.cholesky(M @ M.T))
+    L = np.asarray(np.linalg.inv(np.linalg.cholesky(M @ M.T)), dtype=np.float64)
     s_V = np.sqrt(s_V**2 + s_xx**2 / 2 * np.sum((back.T @ theta) ** 2, axis=0))
     part = S[np.ix_(at, at)]
     return NormalEquations(**facts, S=(part + part.T) / 2, V=V[at], s_V=s_V, L=L)

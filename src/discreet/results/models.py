@@ -16,9 +16,9 @@ from discreet.errors import ParameterError, printable
 from discreet.privacy.certificate import Certificate
 from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.moments import ReleasedMoments
+from discreet.released.solution import noise_aware_solution, posterior_of
 from discreet.released.solve.inclusion import inclusion
 from discreet.released.solve.lasso import made_up_rows, penalty_grid, solve_path
-from discreet.released.solution import noise_aware_solution, posterior_of
 from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
 from discreet.released.units import column_of, many_units, user_units
 from discreet.results.inference import infer_many

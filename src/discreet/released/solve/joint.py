@@ -86,7 +86,7 @@ class _Stage:
         p = shares(stage.counts(outcome), max(float(stage.counts(outcome).sum()), 1.0))
         return cls(
             T=T,
-            back=np.linalg.pinv(T),
+            back=np.asarray(np.linalg.pinv(T), dtype=np.float64),
             t=base @ own.theta.floats[:, j],
             A=_denoised(stage.gram, stage.sd("gram")),
             c=stage.cross[:, j],
@@ -112,7 +112,7 @@ def joint(stages: Sequence[ReleasedStage], outcome: str, location: Location, *, 
         Whether the design begins with the constant.
     """
     P, n = stages[0].event.coordinates.P.floats, location.rows
-    base = np.linalg.pinv(P)
+    base = np.asarray(np.linalg.pinv(P), dtype=np.float64)
     facts = [_Stage.of(stage, outcome, base, n) for stage in stages]
     q = P.shape[1]
     slopes = q - constant
@@ -161,7 +161,8 @@ def _filtered(
 
 def _denoised(S: Floats, sd: float) -> Floats:
     l, Q = np.linalg.eigh(S)
-    return (Q * np.maximum(denoise(l, sd), 0.0)) @ Q.T
+    A: Floats = (Q * np.maximum(denoise(l, sd), 0.0)) @ Q.T
+    return A
 
 
 def _gram(stage: ReleasedStage, A: Floats, n: float) -> Floats:
