@@ -96,7 +96,7 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool) -> Axes:
     else:
         total = max(float(np.trace(gram)) / q, 2 * sd)
         centring = np.eye(q)
-    l, Q = np.linalg.eigh(gram)
+    l, Q = np.linalg.eigh(gram)  # noqa: E741
     raised = np.maximum(l, 0.0) + _KNOWN * sd * math.sqrt(q)
     turned = P @ centring @ (Q / np.sqrt(raised / total))
     axes = np.column_stack([P[:, :1], turned]) if constant else turned

@@ -199,8 +199,8 @@ def normal_equations(
 def staged_equations(stage: ReleasedStage, design: Sequence[str], targets: Sequence[str]) -> NormalEquations:
     """The equations of the weighted rows of a stage, for all of its regressors or some of them.
 
-    u = w L x with L = P'/r, and b e = w (y - theta'x) where it is not clipped. For some regressors, those rows M of L^-1
-    have the noise of the regressors C^-1 x, with C C' = M M'; and that of S theta, which is not theirs, comes on top.
+    u = w L x with L = P'/r, and b e = w (y - theta'x) where it is not clipped. For some regressors, their rows M of
+    L^-1 have the noise of the regressors C^-1 x, with C C' = M M'; that of S theta, which is not theirs, comes on top.
     """
     own = stage.event.coordinates
     absent = [name for name in design if name not in own.design] or [y for y in targets if y not in own.outcomes]

@@ -160,7 +160,7 @@ def _filtered(
 
 
 def _denoised(S: Floats, sd: float) -> Floats:
-    l, Q = np.linalg.eigh(S)
+    l, Q = np.linalg.eigh(S)  # noqa: E741
     A: Floats = (Q * np.maximum(denoise(l, sd), 0.0)) @ Q.T
     return A
 

@@ -1,7 +1,7 @@
 """Where an outcome lies and how far it spreads, from two levels of noisy counts: ``docs/mathematics.md``, section 12.1.
 
-Outcomes are taken to follow a law of a centre m and a spread s, three parts normal and one part Cauchy. With c the noisy
-counts over a span and n the number of rows, which is noisy itself,
+Outcomes are taken to follow a law of a centre m and a spread s, three parts normal and one part Cauchy. With c the
+noisy counts over a span and n the number of rows, which is noisy itself,
 
     c_j | n, m, s ~ N(n p_j(m, s), sd^2 + (misfit n)^2)
     s  log-uniform,   m | s ~ N(0, s^2) with odds 100 : 1 against uniform on [-1, 1]
