@@ -117,7 +117,7 @@ def release_stages(
     locations = _located(steps, histograms, margins, constant=design[0] == CONSTANT)
     n = locations[0].rows
     count = number_of_stages(n * session.mu, len(design)) if stages == "auto" else stages
-    count = 0 if tuple(design) == (CONSTANT,) else count
+    count = 0 if tuple(design) == (CONSTANT,) else max(count, 0 if design[0] == CONSTANT else 2)
     shares = SHARES[count]
     weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
     axes = _scouted(steps, margins, design, n, steps.left(weights[0])) if count else mean_alone(design)
