@@ -82,6 +82,7 @@ def typical(course, done):
     return math.sqrt(course._axes(done).known + course.constant)
 
 
+@pytest.mark.filterwarnings("ignore:epsilon=30")
 def test_lengths_are_counted_as_they_are():
     """With little noise, the shares of rows within the edges are those of the table."""
     frame = table(tail=True)
@@ -100,6 +101,16 @@ def test_two_stages_have_the_radius_that_they_had():
     own, q = two.event.coordinates, 5
     expected = max(0.25, math.sqrt(0.1 * course.rows * two.event.mu / q**1.5)) * typical(course, [one])
     assert own.radius == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("n", "stages"), [(12, 2), (12, 3), (40, "auto")])
+def test_no_table_is_too_small_for_a_radius(n, stages):
+    """Without a constant, noise may leave no direction known; the charge was made by then."""
+    X = np.random.default_rng(0).uniform(-1, 1, (n, 1))
+    for seed in range(20):
+        given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "fit_intercept": False, "stages": stages}
+        model = DPLinearRegression(epsilon=1, delta=1e-4, random_state=seed, **given).fit(X, X[:, 0])
+        assert np.isfinite(model.coef_).all()
 
 
 # ---------------------------------------------------------------- the rule by itself

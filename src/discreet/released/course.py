@@ -106,7 +106,7 @@ class Course:
             How many there are in all. Of three or more, the one before the last counts rows by their lengths.
         """
         axes, left = self._axes(done), count - len(done)
-        typical = math.sqrt(axes.known + self.constant)
+        typical = math.sqrt(max(axes.known + self.constant, 1.0))
         reach = self._reach(done, mu, axes.P.shape[1]) if left == 1 else _SPHERE
         weight = min(1.0, reach)
         widths = [
