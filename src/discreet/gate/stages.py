@@ -54,6 +54,9 @@ _SPLIT: Mapping[Statistic, float] = {"counts": 0.1, "gram": 0.35, "cross": 0.5, 
 _LAST_SPLIT: Mapping[Statistic, float] = {"counts": 0.07, "gram": 0.2, "cross": 0.7, "squares": 0.03}
 """How the mu^2 of a stage is split; a third stage needs less for U'U, which multiplies only what is left over."""
 
+_LENGTHS = 0.03
+"""The share of the mu^2 of a stage that tells the lengths of rows, where it does."""
+
 _LEAST_SHARE = 1e-3
 """No statistic gets less of mu^2."""
 
@@ -194,9 +197,11 @@ def _run(course: Course, table: Unread, weights: Sequence[float], steps: _Steps)
     done: list[ReleasedStage] = []
     neighbors = steps.session.promise.neighbors
     for k, weight in enumerate(weights, start=1):
-        mu, last = steps.left(weight), k == len(weights)
-        split = _LAST_SPLIT if last and k >= 3 else _SPLIT
-        coordinates = course.coordinates(done, mu, last=last)
+        mu = steps.left(weight)
+        coordinates = course.coordinates(done, mu, len(weights))
+        split = _LAST_SPLIT if k == len(weights) >= 3 else _SPLIT
+        if coordinates.lengths:
+            split = {kind: (1 - _LENGTHS) * share for kind, share in split.items()} | {"lengths": _LENGTHS}
         blocks = stage_blocks(coordinates, split, neighbors, mu)
         choose = partial(course.chosen, coordinates=coordinates, mu=mu)
         stage = release_stage(staged(table, coordinates), blocks, neighbors, choose, steps.entropy)
