@@ -222,7 +222,8 @@ class DPLinearRegression(MomentsRegressor):
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
         if self._is_staged(table, asked):
-            design, targets = table.domain.design_names(asked.features), outcome_names(table.domain, asked.targets)
+            domain, targets = table.domain, outcome_names(table.domain, asked.targets)
+            design = every_level(domain, asked.features, domain.design_names(asked.features))
             stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
             return self._fit_released(
                 release_stages(table, design, targets, stages, self._session(asked.promise)), asked
