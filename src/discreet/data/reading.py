@@ -11,13 +11,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, TypeVar
-
-from threadpoolctl import ThreadpoolController
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
+from discreet.core.threads import one_thread
 from discreet.data.sources.arrow import StreamSource, TableSource
 from discreet.data.sources.base import Source
 from discreet.data.tables import as_table
@@ -173,24 +171,6 @@ def in_threads(source: Source, parts: Shared, work: Callable[[], T], jobs: int) 
             return [future.result() for future in futures]
         finally:
             parts.stop()
-
-
-def one_thread() -> contextlib.AbstractContextManager[Any]:
-    """Let every BLAS call use one thread, inside a ``with`` block, while the library's own threads share the cores.
-
-    Examples
-    --------
-    >>> with one_thread():
-    ...     pass
-    """
-    limits: contextlib.AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
-    return limits
-
-
-@lru_cache
-def _libraries() -> ThreadpoolController:
-    """The loaded libraries: looking for them takes milliseconds."""
-    return ThreadpoolController()
 
 
 class Shared:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.data.reading import Done, Progress, Shared, Unread, in_threads, one_thread, threads
+from discreet.core.threads import one_thread
+from discreet.data.reading import Done, Progress, Shared, Unread, in_threads, threads
 from discreet.domain import Numeric
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError

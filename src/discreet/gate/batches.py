@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import down
+from discreet.core.threads import one_thread
 from discreet.data.blocks import block_sums
-from discreet.data.reading import Unread, as_progress, one_thread
+from discreet.data.reading import Unread, as_progress
 from discreet.data.rows import Rows
 from discreet.domain.encoding import ONE
 from discreet.gate.entropy import NO_NOISE, Entropy

@@ -20,11 +20,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from discreet.core.arrays import Floats
+from discreet.core.threads import one_thread
 from discreet.domain import CONSTANT
 from discreet.released.grids import ReleasedStage
 from discreet.released.solve.location import Hypothesis, Location
@@ -39,6 +41,10 @@ _NOISE_OF_S = 0.25
 
 _UNSEEN = 3.0
 """v is at least this many q-ths of s_xx^2."""
+
+_FLOORS = range(len(HIDDEN))
+_NEGLIGIBLE = 30.0
+"""Laws whose likelihood is e^-30 of the best one's are not followed further."""
 
 _LEAST_ENERGY = 0.02
 _CLIPPED = 0.1
@@ -126,45 +132,54 @@ def joint(stages: Sequence[ReleasedStage], outcome: str, location: Location, siz
     spread = location.spread or math.sqrt(facts[0].energy * size) / facts[0].scale
     grid = _VARIANCES * spread**2 / size if P.shape[1] > constant else np.ones(1)
     hypotheses = location.hypotheses if constant else (Hypothesis(1.0, 0.0, 1.0),)
-    floors = range(len(HIDDEN))
-    found = [_filtered(facts, h, tau, f, n, constant=constant) for tau in grid for h in hypotheses for f in floors]
-    log = np.array([likelihood for likelihood, _, _ in found])
-    weights = np.exp(log - log.max())
+    with one_thread():  # many products of small matrices
+        laws = [_begun(P.shape[1], h, tau, f, constant=constant) for tau in grid for h in hypotheses for f in _FLOORS]
+        for stage in facts:
+            laws = [_updated(law, stage, n, last=stage is facts[-1], constant=constant) for law in laws]
+            best = max(law.log for law in laws)
+            laws = [law for law in laws if law.log > best - _NEGLIGIBLE]
+    weights = np.exp([law.log - best for law in laws])
     weights /= weights.sum()
-    mean = np.einsum("g,gi->i", weights, [own for _, own, _ in found])
-    covariance = np.einsum("g,gij->ij", weights, [own for _, _, own in found])
+    mean = np.einsum("g,gi->i", weights, [law.mean for law in laws])
+    covariance = np.einsum("g,gij->ij", weights, [law.covariance for law in laws])
     return Joint(P @ mean, P @ covariance @ P.T, _gram(stages[-1], facts[-1].grams[0], n))
 
 
-def _filtered(
-    stages: Sequence[_Stage], start: Hypothesis, tau: float, floor: int, n: float, *, constant: bool
-) -> tuple[float, Floats, Floats]:
-    """The log likelihood of the stages, and mean and covariance of t after them, for one tau and one floor."""
-    q = len(stages[0].T)
+class _Law(NamedTuple):
+    """What is known of t for one tau, one hypothesis and one floor, and the log likelihood of the stages so far."""
+
+    log: float
+    mean: Floats
+    covariance: Floats
+    floor: int
+
+
+def _begun(q: int, start: Hypothesis, tau: float, floor: int, *, constant: bool) -> _Law:
     mean, variances = np.zeros(q), np.full(q, tau)
     if constant:
         mean[0], variances[0] = start.mean, start.variance
-    covariance, log = np.diag(variances), math.log(start.probability)
-    for stage in stages:
-        k, A = stage.scale, stage.grams[floor]
-        gap, C = stage.back @ (mean - stage.t), stage.back @ covariance @ stage.back.T
-        B = C + np.outer(gap, gap)
-        sigma2 = max(stage.energy - k**2 * float(np.sum(A * B)) / n, 0.05 * stage.energy)
-        W = (stage.noise**2 + stage.left_over * k**2 * float(np.trace(B))) * np.eye(len(A)) + sigma2 * A
-        if stage is not stages[-1]:
-            W += stage.energy / len(A) * (A @ A)
-        if constant:
-            W[0, 0] += _CLIPPED * n * stage.clipped**2 * max(float(A[0, 0]), 0.0)
-        V = k**2 * (A @ C @ A) + W
-        V = (V + V.T) / 2
-        factor = cho_factor(V + 1e-12 * np.trace(V) / len(V) * np.eye(len(V)))
-        error, gain = stage.c - k * (A @ gap), k * (C @ A)
-        solved = cho_solve(factor, np.column_stack([error, gain.T]))
-        log += -0.5 * float(error @ solved[:, 0]) - float(np.log(np.diag(factor[0])).sum())
-        mean = mean + stage.T @ (gain @ solved[:, 0])
-        covariance = covariance - stage.T @ (gain @ solved[:, 1:]) @ stage.T.T
-        covariance = (covariance + covariance.T) / 2
-    return log, mean, covariance
+    return _Law(math.log(start.probability), mean, np.diag(variances), floor)
+
+
+def _updated(law: _Law, stage: _Stage, n: float, *, last: bool, constant: bool) -> _Law:
+    """The law after one more stage."""
+    k, A, T = stage.scale, stage.grams[law.floor], stage.T
+    gap, C = stage.back @ (law.mean - stage.t), stage.back @ law.covariance @ stage.back.T
+    B = C + np.outer(gap, gap)
+    sigma2 = max(stage.energy - k**2 * float(np.sum(A * B)) / n, 0.05 * stage.energy)
+    W = (stage.noise**2 + stage.left_over * k**2 * float(np.trace(B))) * np.eye(len(A)) + sigma2 * A
+    if not last:
+        W += stage.energy / len(A) * (A @ A)
+    if constant:
+        W[0, 0] += _CLIPPED * n * stage.clipped**2 * max(float(A[0, 0]), 0.0)
+    gain = k * (C @ A)
+    V = k * (A @ gain) + W
+    factor = cho_factor((V + V.T) / 2 + 1e-12 * np.trace(V) / len(V) * np.eye(len(V)))
+    error = stage.c - k * (A @ gap)
+    solved = cho_solve(factor, np.column_stack([error, gain.T]))
+    log = law.log - 0.5 * float(error @ solved[:, 0]) - float(np.log(np.diag(factor[0])).sum())
+    covariance = law.covariance - T @ (gain @ solved[:, 1:]) @ T.T
+    return _Law(log, law.mean + T @ (gain @ solved[:, 0]), (covariance + covariance.T) / 2, law.floor)
 
 
 def _denoised(S: Floats, sd: float) -> tuple[Floats, ...]:
