@@ -98,7 +98,7 @@ class _Stage:
         p = shares(stage.counts(outcome), max(float(stage.counts(outcome).sum()), 1.0))
         return cls(
             T=T,
-            back=np.asarray(np.linalg.pinv(T), dtype=np.float64),
+            back=_inverse(T),
             t=base @ own.theta.floats[:, j],
             grams=grams,
             c=stage.cross[:, j],
@@ -127,8 +127,8 @@ def joint(stages: Sequence[ReleasedStage], outcome: str, location: Location, siz
         Whether the design begins with the constant.
     """
     P, n = stages[0].event.coordinates.P.floats, location.rows
-    base = np.asarray(np.linalg.pinv(P), dtype=np.float64)
-    facts = [_Stage.of(stage, outcome, base, n) for stage in stages]
+    with one_thread():
+        facts = [_Stage.of(stage, outcome, _inverse(P), n) for stage in stages]
     spread = location.spread or math.sqrt(facts[0].energy * size) / facts[0].scale
     grid = _VARIANCES * spread**2 / size if P.shape[1] > constant else np.ones(1)
     hypotheses = location.hypotheses if constant else (Hypothesis(1.0, 0.0, 1.0),)
@@ -190,6 +190,10 @@ def _denoised(S: Floats, sd: float) -> tuple[Floats, ...]:
     return tuple((Q * np.maximum(a, floor)) @ Q.T for floor in floors)
 
 
+def _inverse(P: Floats) -> Floats:
+    return np.asarray(np.linalg.inv(P) if P.shape[0] == P.shape[1] else np.linalg.pinv(P), dtype=np.float64)
+
+
 def _left_over(S: Floats, A: Floats, sd: float) -> float:
     """The mean square of an entry of A - U'U, as far as the release tells."""
     q = len(S)
@@ -200,7 +204,7 @@ def _left_over(S: Floats, A: Floats, sd: float) -> float:
 def _gram(stage: ReleasedStage, A: Floats, n: float) -> Floats:
     """X'X of the mapped columns, from denoised U'U, as if all rows had the mean weight."""
     own = stage.event.coordinates
-    back = own.radius * np.linalg.pinv(own.P.floats)
+    back = own.radius * _inverse(own.P.floats)
     X: Floats = back.T @ A @ back
     weight = float(X[0, 0]) if own.design[0] == CONSTANT else n
     return X * (n / max(weight, np.finfo(float).tiny))
