@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -17,9 +17,9 @@ from discreet.core.arrays import Floats
 from discreet.core.rounding import down
 from discreet.data.counts import Histogram, Margins, light
 from discreet.data.reading import Unread
-from discreet.data.stages import staged
+from discreet.data.stages import StageSums, staged
 from discreet.domain import CONSTANT, Domain
-from discreet.gate.coordinates import release_stage, stage_blocks
+from discreet.gate.coordinates import Choice, release_stage, stage_blocks
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
 from discreet.gate.session import Session, check_rows
@@ -58,15 +58,13 @@ _LEAST_SHARE = 1e-3
 """No statistic gets less of mu^2."""
 
 
-@dataclass(eq=False)
 class _Steps:
     """What was released so far, and what of the promise is left."""
 
-    domain: Domain
-    session: Session
-    entropy: Entropy
-    events: list[Event] = field(default_factory=list)
-    values: list[tuple[GridValues, ...]] = field(default_factory=list)
+    def __init__(self, domain: Domain, session: Session, source: Entropy) -> None:
+        self.domain, self.session, self._source = domain, session, source
+        self.events: list[Event] = []
+        self.values: list[tuple[GridValues, ...]] = []
 
     def left(self, share: float = 1.0) -> float:
         """The mu that a share of what is left of mu^2 comes to."""
@@ -80,11 +78,18 @@ class _Steps:
 
     def add(self, blocks: Sequence[Block], exact: Sequence[list[Floats]]) -> list[Floats]:
         """Release statistics of the mapped columns."""
-        values = noisy_blocks(exact, block_noise(blocks), self.entropy)
+        values = noisy_blocks(exact, block_noise(blocks), self._source)
         mu = sensitivity.mu(blocks, self.domain, self.session.promise.neighbors)
         self.events.append(GaussianEvent(mu, tuple(blocks)))
         self.values += values
         return [statistic(block, own) for block, own in zip(blocks, values, strict=True)]
+
+    def add_stage(self, sums: StageSums, blocks: Sequence[Block], choose: Choice) -> ReleasedStage:
+        """Release a stage."""
+        stage = release_stage(sums, blocks, self.session.promise.neighbors, choose, self._source)
+        self.events.append(stage.event)
+        self.values += stage.values
+        return stage
 
     def calibrated(self, wants: Sequence[Want], mu: float) -> list[Block]:
         """The noise of some statistics of the mapped columns that costs mu."""
@@ -113,11 +118,12 @@ def release_stages(
     _check_noise(domain, design, targets, session)
     histograms, margins = light(table, targets)
     check_rows(margins.count)
-    steps = _Steps(domain, session, session.charge(mu=session.mu))
+    entropy = session.charge(mu=session.mu)
+    steps = _Steps(domain, session, entropy)
     locations = _located(steps, histograms, margins, constant=design[0] == CONSTANT)
     n = locations[0].rows
-    count = number_of_stages(n * session.mu, len(design)) if stages == "auto" else stages
-    count = 0 if tuple(design) == (CONSTANT,) else count
+    best = number_of_stages(n * session.mu, design)
+    count = best if stages == "auto" or tuple(design) == (CONSTANT,) else stages
     shares = SHARES[count]
     weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
     axes = _scouted(steps, margins, design, n, steps.left(weights[0])) if count else mean_alone(design)
@@ -199,7 +205,4 @@ def _run(course: Course, table: Unread, weights: Sequence[float], steps: _Steps)
         coordinates = course.coordinates(done, mu, last=last)
         blocks = stage_blocks(coordinates, split, neighbors, mu)
         choose = partial(course.chosen, coordinates=coordinates, mu=mu)
-        stage = release_stage(staged(table, coordinates), blocks, neighbors, choose, steps.entropy)
-        steps.events.append(stage.event)
-        steps.values += stage.values
-        done.append(stage)
+        done.append(steps.add_stage(staged(table, coordinates), blocks, choose))

@@ -46,15 +46,17 @@ _CLOSE = 1e-6
 """Coordinates that are computed again may differ by this share, for processors round differently."""
 
 
-def number_of_stages(n_mu: float, d: int) -> int:
-    """How many stages are best for so many rows times mu: 0 where only the mean can be told.
+def number_of_stages(n_mu: float, design: Sequence[str]) -> int:
+    """How many stages are best for so many rows times mu: 0 where only the mean can be told, or asked for.
 
     Examples
     --------
-    >>> number_of_stages(5.0, 8), number_of_stages(300.0, 8), number_of_stages(3000.0, 8)
+    >>> design = CONSTANT, *"abcdefg"
+    >>> number_of_stages(5.0, design), number_of_stages(300.0, design), number_of_stages(3000.0, design)
     (0, 2, 3)
     """
-    return 0 if n_mu < FEWEST else 3 if n_mu >= MANY * d**1.5 else 2
+    few = n_mu < FEWEST and design[0] == CONSTANT
+    return 0 if few or tuple(design) == (CONSTANT,) else 3 if n_mu >= MANY * len(design) ** 1.5 else 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +108,7 @@ class Course:
             [weight * (1 + abs(location.centre)) * _STEP**-k for k in reversed(range(_WIDTHS))]
             for location in self.locations
         ]
-        radius = reach * math.sqrt(axes.known + self.constant)
+        radius = reach * math.sqrt(max(axes.known + self.constant, 1.0))
         return Coordinates.rounded(self.design, self.targets, axes.P, self.theta(done), radius, widths)
 
     def theta(self, done: Sequence[ReleasedStage]) -> Floats:
