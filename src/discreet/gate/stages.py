@@ -24,7 +24,7 @@ from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
 from discreet.gate.session import Session, check_rows
 from discreet.privacy import sensitivity
-from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
+from discreet.privacy.events.gaussian import Block, GaussianEvent, Span, Statistic
 from discreet.privacy.events.kinds import Event
 from discreet.released.coordinates import Axes, standardised
 from discreet.released.course import Course, mean_alone, number_of_stages
@@ -158,7 +158,7 @@ def _located(steps: _Steps, histograms: Sequence[Histogram], margins: Margins, *
     numerator, least, most = _COUNTS
     share = min(max(numerator / (guess * session.mu), least), most) / 2
     wants = [Want("counts", (), (histogram.column,), 1.0 / m) for histogram in histograms]
-    first = _counted(steps, histograms, [WHOLE] * m, wants, share)
+    first = _counted(steps, histograms, [None] * m, wants, share)
     known = [rows or rows_of([counts]) for counts in first]
     spans = [next_span(counts, own, centred=constant) for counts, own in zip(first, known, strict=True)]
     second = _counted(steps, histograms, spans, wants, share)
@@ -169,17 +169,16 @@ def _located(steps: _Steps, histograms: Sequence[Histogram], margins: Margins, *
 def _counted(
     steps: _Steps,
     histograms: Sequence[Histogram],
-    spans: Sequence[tuple[float, float]],
+    spans: Sequence[Span | None],
     wants: Sequence[Want],
     share: float,
 ) -> list[Counts]:
-    blocks = [
-        block if span == WHOLE else replace(block, span=span)
-        for block, span in zip(steps.calibrated(wants, steps.share(share)), spans, strict=True)
-    ]
+    """Noisy counts over spans; those of the second level name theirs even if it is the whole, so that they differ."""
+    plain = steps.calibrated(wants, steps.share(share))
+    blocks = [replace(block, span=span) for block, span in zip(plain, spans, strict=True)]
     exact = [exact_counts(histogram, block) for histogram, block in zip(histograms, blocks, strict=True)]
     found = steps.add(blocks, exact)
-    return [Counts(values, span, block.sd) for values, span, block in zip(found, spans, blocks, strict=True)]
+    return [Counts(values, span or WHOLE, block.sd) for values, span, block in zip(found, spans, blocks, strict=True)]
 
 
 # ---------------------------------------------------------------- stages
