@@ -1,4 +1,4 @@
-"""The default estimator: two stages under one promise, the user's units, and accuracy with a floor."""
+"""The default estimator: one promise, bounds narrowed in one stage, the user's units, and accuracy with a floor."""
 
 import functools
 import json
@@ -51,7 +51,7 @@ def fitted(*data, **options):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_with_much_data_it_is_ordinary_least_squares_and_clips_nothing(fit_intercept):
     X, y = table(300_000, centre=0.5 if fit_intercept else 0.0)
-    model = fitted(X, y, epsilon=10, fit_intercept=fit_intercept, random_state=NO_NOISE)
+    model = fitted(X, y, epsilon=10, stages=1, fit_intercept=fit_intercept, random_state=NO_NOISE)
     design = np.column_stack([X, np.full(len(X), float(fit_intercept))])
     *slopes, constant = np.linalg.lstsq(design, y)[0]
     np.testing.assert_allclose(model.coef_, slopes, rtol=2e-4)
@@ -63,12 +63,12 @@ def test_with_much_data_it_is_ordinary_least_squares_and_clips_nothing(fit_inter
     assert model.release_.unclip("y").factor == 1
 
 
-# -------------------------------------------------------------------- two stages, one promise
+# -------------------------------------------------------------------- several events, one promise
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS)
-def test_the_certificate_lists_both_stages_and_adds_up(neighbors):
-    model = fitted(*table(), neighbors=neighbors)
+def test_the_certificate_lists_counts_and_moments_and_adds_up(neighbors):
+    model = fitted(*table(), neighbors=neighbors, stages=1)
     certificate = model.certificate_
     assert certificate.guarantee.status == "verified"
     assert [[b.statistic for b in event.blocks] for event in certificate.events] == [
@@ -84,18 +84,21 @@ def test_the_certificate_lists_both_stages_and_adds_up(neighbors):
     assert sum(SHARES.values()) == pytest.approx(1)
 
 
-def test_more_noise_on_the_counts_than_listed_would_be_found():
-    """The check recomputes both events: a smaller sd in either is caught."""
-    facts = fitted(*table()).certificate_.to_dict()
-    for event in (0, 1):
+@pytest.mark.parametrize("stages", ["auto", 1])
+def test_more_noise_than_listed_would_be_found(stages):
+    """The check recomputes all events: a smaller sd in any of them is caught."""
+    facts = fitted(*table(), stages=stages).certificate_.to_dict()
+    assert len(facts["events"]) == (2 if stages == 1 else 7)
+    for event in range(len(facts["events"])):
         changed = json.loads(json.dumps(facts))
         changed["events"][event]["blocks"][0]["sd"] *= 0.99
         assert not all(finding.ok for finding in Certificate.from_dict(changed).check())
 
 
+@pytest.mark.parametrize("stages", ["auto", 1])
 @pytest.mark.parametrize(("random_state", "status"), [(None, "verified"), (0, "simulation"), (NO_NOISE, "simulation")])
-def test_seeded_noise_is_a_simulation_in_both_stages(random_state, status, tmp_path):
-    model = fitted(*table(), random_state=random_state)
+def test_seeded_noise_is_a_simulation_in_all_stages(random_state, status, stages, tmp_path):
+    model = fitted(*table(), random_state=random_state, stages=stages)
     assert model.certificate_.guarantee.status == status
     path = tmp_path / "r.json"
     model.release_.save(path, simulation=status == "simulation")
@@ -103,14 +106,14 @@ def test_seeded_noise_is_a_simulation_in_both_stages(random_state, status, tmp_p
 
 
 def test_a_certificate_survives_json_with_the_bounds_as_declared():
-    certificate = fitted(*table()).certificate_
+    certificate = fitted(*table(), stages=1).certificate_
     again = Certificate.from_dict(json.loads(json.dumps(certificate.to_dict())))
     assert again == certificate
     assert again.declared is not None
 
 
 def test_a_certificate_whose_domains_do_not_fit_together_is_refused():
-    facts = fitted(*table()).certificate_.to_dict()
+    facts = fitted(*table(), stages=1).certificate_.to_dict()
     facts["declared"]["columns"]["other"] = facts["declared"]["columns"].pop("y")
     with pytest.raises(FileFormatError, match="contradicts itself"):
         Certificate.from_dict(facts)
@@ -118,8 +121,9 @@ def test_a_certificate_whose_domains_do_not_fit_together_is_refused():
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("rows", [None, 2000])
-def test_a_loaded_release_gives_the_same_model(fit_intercept, rows, tmp_path):
-    model = fitted(*table(centre=2.0), fit_intercept=fit_intercept, rows=rows)
+@pytest.mark.parametrize("stages", ["auto", 1])
+def test_a_loaded_release_gives_the_same_model(fit_intercept, rows, stages, tmp_path):
+    model = fitted(*table(centre=2.0), fit_intercept=fit_intercept, rows=rows, stages=stages)
     path = tmp_path / "r.json"
     model.release_.save(path)
     for released in (model.release_, PrivateMoments.load(path)):
@@ -136,7 +140,7 @@ def test_a_loaded_release_gives_the_same_model(fit_intercept, rows, tmp_path):
 @pytest.mark.parametrize("seed", range(4))
 def test_narrowed_bounds_are_parts_of_the_declared_ones(bounds_y, fit_intercept, seed):
     X, y = table(3000, centre=3.0, seed=seed)
-    model = fitted(X, y, bounds_y=bounds_y, fit_intercept=fit_intercept, random_state=seed)
+    model = fitted(X, y, bounds_y=bounds_y, stages=1, fit_intercept=fit_intercept, random_state=seed)
     used = model.release_.domain.columns["y"]
     declared = Domain.from_bounds([], ["y"], bounds_y=bounds_y, intercept=fit_intercept)
     c, h = declared.map("y")
@@ -167,7 +171,7 @@ def test_predictions_are_brought_back_from_clipping():
     X, y = table(20_000, d=40, centre=0.0)
     y = 4 + 0.2 * y
     y[::100] = 15.0
-    model = fitted(X, y, bounds_y=(0, 16), random_state=NO_NOISE)
+    model = fitted(X, y, bounds_y=(0, 16), stages=1, random_state=NO_NOISE)
     used = model.release_.domain.columns["y"]
     lost = y.mean() - np.clip(y, used.low, used.high).mean()
     assert lost > 0.08
@@ -178,7 +182,7 @@ def test_predictions_are_brought_back_from_clipping():
 def test_slopes_are_brought_back_by_the_factor_that_clipping_took(fit_intercept):
     X, y = table(20_000, d=40)
     y += np.random.default_rng(1).laplace(0, 1.5, len(y))
-    model = fitted(X, y, bounds_y=(-16, 16), fit_intercept=fit_intercept, random_state=NO_NOISE)
+    model = fitted(X, y, bounds_y=(-16, 16), stages=1, fit_intercept=fit_intercept, random_state=NO_NOISE)
     used = model.release_.domain.columns["y"]
     g = np.clip(y, used.low, used.high)
     slope = np.linalg.lstsq(np.column_stack([g, np.full(len(g), float(fit_intercept))]), y)[0][0]
@@ -232,7 +236,7 @@ def test_every_source_gives_the_same_coefficients_to_the_last_bit(tmp_path):
     ]
     for source in (frame.assign(y=y), whole, tmp_path / "t.parquet", [str(tmp_path / "t.parquet")]):
         models.append(fitted(source, **given))
-    assert models[0].certificate_.declared is not None
+    assert len(models[0].release_.stages) == 3
     assert len({(m.coef_.tobytes(), m.intercept_) for m in models}) == 1
 
 
@@ -242,10 +246,12 @@ def wrong_inputs(tmp_path):
     whole = pa.table(pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(y=y))
     pq.write_table(whole, tmp_path / "t.parquet")
     fit, named = DPLinearRegression(**PROMISE, **BOX).fit, DPLinearRegression(**PROMISE, domain=domain)
+    once, staged = (DPLinearRegression(**PROMISE, domain=domain, stages=stages) for stages in (1, 2))
     lonely = DPLinearRegression(**PROMISE, domain=domain, fit_intercept=False)
     path = tmp_path / "t.parquet"
     return {
-        "stream": (ParameterError, "only once", lambda: named.fit_source(whole.to_reader(), "y")),
+        "stream": (ParameterError, "only once", lambda: once.fit_source(whole.to_reader(), "y")),
+        "stream in stages": (ParameterError, "no stream", lambda: staged.fit_source(whole.to_reader(), "y")),
         "threads": (ParameterError, "n_jobs", lambda: fitted(X, y, n_jobs=0)),
         "lengths": (DataError, "different lengths", lambda: fit(X, y[:-1])),
         "a column of X missing": (DataError, "'x1'", lambda: named.fit_source(whole.drop_columns("x1"), "y")),
@@ -264,6 +270,8 @@ def wrong_inputs(tmp_path):
             lambda: named.fit_moments(Moments.from_source(whole, domain), "y", ["x0", "y"]),
         ),
         "narrow": (ParameterError, "narrow", lambda: fitted(X, y, narrow="yes")),
+        "too many stages": (ParameterError, "stages", lambda: fitted(X, y, stages=5)),
+        "stages as declared": (ParameterError, "narrow=False", lambda: fitted(X, y, narrow=False, stages=2)),
         "missing outcome": (DataError, "'y'", lambda: fit(X, np.where(y > 0, y, np.nan))),
     }
 
@@ -286,7 +294,7 @@ def test_bounds_that_are_far_too_wide_are_named(bounds, warned, narrow):
     X, y = table(20_000, d=10)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        DPLinearRegression(**(PROMISE | BOX | bounds), narrow=narrow, random_state=0).fit(X, y)
+        DPLinearRegression(**(PROMISE | BOX | bounds), narrow=narrow, stages=1, random_state=0).fit(X, y)
     assert [w.category for w in caught] == [DiscreetWarning] * warned
     assert all("'y'" in str(w.message) for w in caught)
 
@@ -298,6 +306,8 @@ def test_nothing_is_said_of_the_bounds_unless_a_release_accounts_for_it():
         warnings.simplefilter("error")
         with pytest.raises(DataError, match="x1"):
             DPLinearRegression(**(PROMISE | BOX | LOOSE), random_state=0).fit(X, y)
+        with pytest.raises(DataError, match="x1"):
+            DPLinearRegression(**(PROMISE | BOX | LOOSE), stages=1, random_state=0).fit(X, y)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -311,7 +321,7 @@ def test_predictions_follow_the_units_of_the_outcome(scale, shift, fit_intercept
         fitted(X, a + b * y, bounds_y=(a - 8 * b, a + 8 * b), fit_intercept=fit_intercept, random_state=3)
         for a, b in ((0.0, 1.0), (shift, scale))
     )
-    assert before.certificate_.declared is not None
+    assert len(before.release_.stages) == 3
     np.testing.assert_allclose(after.predict(X), shift + scale * before.predict(X), rtol=1e-11)
     np.testing.assert_allclose(after.coef_, scale * before.coef_, rtol=1e-11)
 

@@ -142,8 +142,13 @@ def test_a_subclass_passes(tmp_path):
 # -------------------------------------------------------------------- forgeries
 
 
+def people_model(**options):
+    return DPLinearRegression(epsilon=1, delta=1e-6, domain=DOMAIN, **options).fit_source(people(4000), "income")
+
+
 MAKERS = {
-    "narrowed": lambda: DPLinearRegression(epsilon=1, delta=1e-6, domain=DOMAIN).fit_source(people(4000), "income"),
+    "narrowed": lambda: people_model(stages=1),
+    "staged": lambda: people_model(),
     "AdaSSP": lambda: array_model(AdaSSP),
     "AdaOPS": lambda: array_model(AdaOPS),
     "output": lambda: array_model(OutputPerturbation, shape="fisher"),
@@ -173,6 +178,39 @@ def empty_blocks(body):
 def no_counts(body):
     """The bounds were narrowed by the data, it says, at no cost."""
     del body["certificate"]["events"][0]
+
+
+def no_counts_of_stages(body):
+    """Where the outcome lies, it says, was known for nothing."""
+    body["certificate"]["events"] = [e for e in body["certificate"]["events"] if "coordinates" in e]
+
+
+def turn_an_axis(body):
+    own = body["certificate"]["events"][-1]["coordinates"]["P"]["integers"]
+    own[1] = [q + 1_000_000 for q in own[1]]
+
+
+def another_model_so_far(body):
+    own = body["certificate"]["events"][-1]["coordinates"]["theta"]["integers"]
+    own[0] = [q // 2 for q in own[0]]
+
+
+def another_radius(body):
+    body["certificate"]["events"][-1]["coordinates"]["radius"] *= 1.01
+
+
+def another_half_width(body):
+    body["certificate"]["events"][-1]["chosen"][0] -= 1
+
+
+def another_number_of_rows(body):
+    own = body["values"][0][0]["integers"]
+    own[0] = str(2 * int(own[0]))
+
+
+def release_without_the_last_stage(body):
+    lost = body["certificate"]["events"].pop()
+    body["values"] = body["values"][: -len(lost["blocks"])]
 
 
 def declare_wider(body):
@@ -296,6 +334,17 @@ FORGERIES = [
     ("narrowed", "results", lose_a_stage, "the certificate lists counts"),
     ("narrowed", "results", lose_a_column, "whose products are not listed"),
     ("narrowed", "results", lose_the_constant, "whose products are not listed"),
+    ("staged", "results", another_method, "those that are listed do not"),
+    ("staged", "results", no_counts, "those that are listed do not"),
+    ("staged", "results", no_counts_of_stages, "the certificate lists stage"),
+    ("staged", "results", no_events, "lists nothing that was computed from data"),
+    ("staged", "results", lose_a_stage, "those that are listed do not"),
+    ("staged", "release", release_without_the_last_stage, "the coordinates of stage 2 do not follow"),
+    ("staged", "release", turn_an_axis, "the coordinates of stage 3 do not follow"),
+    ("staged", "release", another_model_so_far, "the coordinates of stage 3 do not follow"),
+    ("staged", "release", another_radius, "the coordinates of stage 3 do not follow"),
+    ("staged", "release", another_half_width, "the half widths of stage 3 do not follow"),
+    ("staged", "release", another_number_of_rows, "the coordinates of stage 1 do not follow"),
     ("classes", "release", other_classes, "other classes than the outcome has"),
     ("classes", "release", a_wider_label, "other classes than the outcome has"),
     ("AdaSSP", "results", lose("eigenvalue"), "the certificate lists gram, cross"),
@@ -365,6 +414,7 @@ def set_in(*path, to):
 @pytest.mark.parametrize(
     ("name", "forge"),
     [
+        ("staged", set_in("unit", to="ten rows are one person")),
         ("narrowed", set_in("unit", to="ten rows are one person")),
         ("narrowed", set_in("events", -1, "blocks", 0, "exact", to=False)),
         ("Poisson", set_in("events", 0, "gradient", to=0.01)),

@@ -307,7 +307,9 @@ def test_intervals_are_about_the_clipped_population():
     rng, n, d = np.random.default_rng(3), 8000, 20
     X = rng.uniform(-1, 1, (n, d))
     y = X[:, 0] + 0.3 * rng.standard_normal(n) + 9 * rng.choice([-1, 0, 1], n, p=[0.012, 0.976, 0.012])
-    model = DPLinearRegression(epsilon=1, delta=1e-6, bounds_X=(-1, 1), bounds_y=(-12, 12), random_state=NO_NOISE)
+    model = DPLinearRegression(
+        epsilon=1, delta=1e-6, bounds_X=(-1, 1), bounds_y=(-12, 12), random_state=NO_NOISE, stages=1
+    )
     results = model.fit(X, y).release_.fit("y", model="ols")
     used = results.certificate.domain.columns["y"]
     assert np.mean((y < used.low) | (y > used.high)) > 0.02

@@ -1,6 +1,7 @@
 """Solves for many outcomes: the same as one outcome at a time."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from discreet.released.equations import NormalEquations
 from discreet.released.solve.noise_aware import noise_aware
 from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
 from discreet.results.models import solve_many
+
+ONE_STAGE = SimpleNamespace(stages=())
 
 
 def equations(d=6, l=30, n=4000, noise=20.0, seed=0, squares=True):  # noqa: E741
@@ -55,10 +58,10 @@ def test_ridge_and_conjugate_gradients_agree():
     direct = ridge(e.S, e.V, 50.0)
     np.testing.assert_allclose(direct, np.linalg.solve(e.S + 50.0 * np.eye(6), e.V), rtol=1e-10)
     np.testing.assert_allclose(conjugate_gradients(e.S, e.V, 50.0), direct, rtol=1e-6, atol=1e-12)
-    assert np.array_equal(solve_many(e, "ridge", 50.0), direct)
-    np.testing.assert_allclose(solve_many(e, "cg"), solve_many(e, "ridge"), rtol=1e-6, atol=1e-12)
+    assert np.array_equal(solve_many(ONE_STAGE, e, "ridge", 50.0), direct)
+    np.testing.assert_allclose(solve_many(ONE_STAGE, e, "cg"), solve_many(ONE_STAGE, e, "ridge"), rtol=1e-6, atol=1e-12)
     with pytest.raises(ParameterError, match="solve must be"):
-        solve_many(e, "lasso")
+        solve_many(ONE_STAGE, e, "lasso")
 
 
 def test_indefinite_matrices_have_a_solution_all_the_same():

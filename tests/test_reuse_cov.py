@@ -226,11 +226,17 @@ def test_levels_of_categories_as_outcomes():
 
 
 def test_two_dimensional_y_in_the_default_estimator():
-    many = DPLinearRegression(**GIVEN, random_state=3).fit(X, Y)
-    assert isinstance(many.results_, ManyResults)
-    assert np.array_equal(many.coef_, model(random_state=3).fit(X, Y).coef_)
-    assert many.predict(X).shape == (N, L)
-    assert many.certificate_.method == "ReuseCov"
+    one, many = (DPLinearRegression(**GIVEN, random_state=3, stages=stages).fit(X, Y) for stages in (1, "auto"))
+    assert np.array_equal(one.coef_, model(random_state=3).fit(X, Y).coef_)
+    assert one.certificate_.method == "ReuseCov"
+    assert many.certificate_.method == "DPLinearRegression"
+    assert many.release_.stages
+    for fitted in (one, many):
+        assert isinstance(fitted.results_, ManyResults)
+        assert fitted.coef_.shape == (L, 3)
+        assert fitted.predict(X).shape == (N, L)
+    again = many.release_.fit_many()
+    assert np.array_equal(again.coef, many.coef_)
     frames = DPLinearRegression(epsilon=1, delta=1e-6, domain=DOMAIN).fit(TABLE[list("abc")], TABLE[NAMES])
     assert frames.feature_names_in_.tolist() == ["a", "b", "c"]
     with pytest.raises(DataError, match="one column"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -17,14 +17,14 @@ from discreet.core.arrays import Floats
 from discreet.core.rounding import down
 from discreet.data.counts import Histogram, Margins, light
 from discreet.data.reading import Unread
-from discreet.data.stages import staged
+from discreet.data.stages import StageSums, staged
 from discreet.domain import CONSTANT, Domain
-from discreet.gate.coordinates import release_stage, stage_blocks
+from discreet.gate.coordinates import Choice, release_stage, stage_blocks
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
 from discreet.gate.session import Session, check_rows
 from discreet.privacy import sensitivity
-from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
+from discreet.privacy.events.gaussian import Block, GaussianEvent, Span, Statistic
 from discreet.privacy.events.kinds import Event
 from discreet.released.coordinates import Axes, standardised
 from discreet.released.course import Course, as_declared, mean_alone, number_of_stages
@@ -64,15 +64,13 @@ _LEAST_SHARE = 1e-3
 """No statistic gets less of mu^2."""
 
 
-@dataclass(eq=False)
 class _Steps:
     """What was released so far, and what of the promise is left."""
 
-    domain: Domain
-    session: Session
-    entropy: Entropy
-    events: list[Event] = field(default_factory=list)
-    values: list[tuple[GridValues, ...]] = field(default_factory=list)
+    def __init__(self, domain: Domain, session: Session, source: Entropy) -> None:
+        self.domain, self.session, self._source = domain, session, source
+        self.events: list[Event] = []
+        self.values: list[tuple[GridValues, ...]] = []
 
     def left(self, share: float = 1.0) -> float:
         """The mu that a share of what is left of mu^2 comes to."""
@@ -86,11 +84,18 @@ class _Steps:
 
     def add(self, blocks: Sequence[Block], exact: Sequence[list[Floats]]) -> list[Floats]:
         """Release statistics of the mapped columns."""
-        values = noisy_blocks(exact, block_noise(blocks), self.entropy)
+        values = noisy_blocks(exact, block_noise(blocks), self._source)
         mu = sensitivity.mu(blocks, self.domain, self.session.promise.neighbors)
         self.events.append(GaussianEvent(mu, tuple(blocks)))
         self.values += values
         return [statistic(block, own) for block, own in zip(blocks, values, strict=True)]
+
+    def add_stage(self, sums: StageSums, blocks: Sequence[Block], choose: Choice) -> ReleasedStage:
+        """Release a stage."""
+        stage = release_stage(sums, blocks, self.session.promise.neighbors, choose, self._source)
+        self.events.append(stage.event)
+        self.values += stage.values
+        return stage
 
     def calibrated(self, wants: Sequence[Want], mu: float) -> list[Block]:
         """The noise of some statistics of the mapped columns that costs mu."""
@@ -119,7 +124,8 @@ def release_stages(
     _check_noise(domain, design, targets, session)
     histograms, margins = light(table, targets)
     check_rows(margins.count)
-    steps = _Steps(domain, session, session.charge(mu=session.mu))
+    entropy = session.charge(mu=session.mu)
+    steps = _Steps(domain, session, entropy)
     locations = _located(steps, histograms, margins, constant=design[0] == CONSTANT)
     n = locations[0].rows
     auto = stages == "auto" or tuple(design) == (CONSTANT,)
@@ -163,7 +169,7 @@ def _located(steps: _Steps, histograms: Sequence[Histogram], margins: Margins, *
     numerator, least, most = _COUNTS
     share = min(max(numerator / (guess * session.mu), least), most) / 2
     wants = [Want("counts", (), (histogram.column,), 1.0 / m) for histogram in histograms]
-    first = _counted(steps, histograms, [WHOLE] * m, wants, share)
+    first = _counted(steps, histograms, [None] * m, wants, share)
     known = [rows or rows_of([counts]) for counts in first]
     spans = [next_span(counts, own, centred=constant) for counts, own in zip(first, known, strict=True)]
     second = _counted(steps, histograms, spans, wants, share)
@@ -174,17 +180,16 @@ def _located(steps: _Steps, histograms: Sequence[Histogram], margins: Margins, *
 def _counted(
     steps: _Steps,
     histograms: Sequence[Histogram],
-    spans: Sequence[tuple[float, float]],
+    spans: Sequence[Span | None],
     wants: Sequence[Want],
     share: float,
 ) -> list[Counts]:
-    blocks = [
-        block if span == WHOLE else replace(block, span=span)
-        for block, span in zip(steps.calibrated(wants, steps.share(share)), spans, strict=True)
-    ]
+    """Noisy counts over spans; those of the second level name theirs even if it is the whole, so that they differ."""
+    plain = steps.calibrated(wants, steps.share(share))
+    blocks = [replace(block, span=span) for block, span in zip(plain, spans, strict=True)]
     exact = [exact_counts(histogram, block) for histogram, block in zip(histograms, blocks, strict=True)]
     found = steps.add(blocks, exact)
-    return [Counts(values, span, block.sd) for values, span, block in zip(found, spans, blocks, strict=True)]
+    return [Counts(values, span or WHOLE, block.sd) for values, span, block in zip(found, spans, blocks, strict=True)]
 
 
 # ---------------------------------------------------------------- stages
@@ -212,7 +217,4 @@ def _run(course: Course, table: Unread, weights: Sequence[float], steps: _Steps)
             split = {kind: (1 - _LENGTHS) * share for kind, share in split.items()} | {"lengths": _LENGTHS}
         blocks = stage_blocks(coordinates, split, neighbors, mu)
         choose = partial(course.chosen, coordinates=coordinates, mu=mu)
-        stage = release_stage(staged(table, coordinates), blocks, neighbors, choose, steps.entropy)
-        steps.events.append(stage.event)
-        steps.values += stage.values
-        done.append(stage)
+        done.append(steps.add_stage(staged(table, coordinates), blocks, choose))

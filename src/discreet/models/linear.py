@@ -181,8 +181,9 @@ class DPLinearRegression(MomentsRegressor):
     mean under a prior whose scale the release itself gives (`released.solve.noise_aware`). With much data nothing is
     clipped, nothing is shrunk, and the result is that of ordinary least squares.
 
-    Several outcomes, as columns of y or as a list of names in `fit_source`, are fitted as by `discreet.ReuseCov`, from
-    one release and with bounds as declared; ``coef_`` then has a row and ``intercept_`` an entry for each.
+    Several outcomes, as columns of y or as a list of names in `fit_source`, are fitted to the same stages, or in one
+    stage as by `discreet.ReuseCov`, with bounds as declared; ``coef_`` then has a row and ``intercept_`` an entry for
+    each.
 
     Parameters
     ----------
@@ -225,9 +226,11 @@ class DPLinearRegression(MomentsRegressor):
             domain, targets = table.domain, outcome_names(table.domain, asked.targets)
             design = every_level(domain, asked.features, domain.design_names(asked.features))
             stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
-            return self._fit_released(
-                release_stages(table, design, targets, stages, self._session(asked.promise)), asked
-            )
+            released = release_stages(table, design, targets, stages, self._session(asked.promise))
+            if not asked.several:
+                return self._fit_released(released, asked)
+            e = normal_equations(released, asked.targets, asked.features)
+            return self._fit_equations(released, e, e, asked)
         if asked.several:
             return self._fit_outcomes(summed(table, asked.targets), asked)
         target, domain = asked.target, table.domain

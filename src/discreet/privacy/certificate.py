@@ -19,7 +19,7 @@ from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import BlockEvent, Event, event_from_dict
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.steps import incomplete, unpaid
+from discreet.privacy.steps import incomplete, unpaid, unspent
 
 VERSIONS = (1, 2, 3)
 """Versions of files that hold a certificate: 2 has derived columns, 3 stages, spans of counts, and sums of columns."""
@@ -97,7 +97,8 @@ class Certificate:
         ok = self.epsilon <= promised
         findings.append(Finding("epsilon of all events", ok, f"recomputed {self.epsilon:.6g}, promised {promised:g}"))
         wrong = {
-            "list of events": incomplete(self.method, self.events, self.guarantee.status),
+            "list of events": incomplete(self.method, self.events, self.guarantee.status)
+            or unspent(self.events, self.epsilon, promised),
             "bounds that were narrowed": unpaid(self.domain, self.declared, self.blocks),
         }
         findings += [Finding(what, False, why) for what, why in wrong.items() if why is not None]

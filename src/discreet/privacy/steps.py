@@ -79,6 +79,9 @@ that hold several stages in one (adaptive posterior sampling, output perturbatio
 
 PUBLISHED = " as published"
 
+_UNSPENT = 1e-3
+"""The share of epsilon that rounding may leave over; the cheapest step costs ten times as much."""
+
 _ANY = tuple(dict.fromkeys(steps for lists in STEPS.values() for steps in lists if steps))
 
 
@@ -130,6 +133,16 @@ def incomplete(method: str, events: Sequence[Event], status: str) -> str | None:
     if PUBLISHED in method and status == "verified":
         return "constants that a paper prints are never verified"
     return None
+
+
+def unspent(events: Sequence[Event], epsilon: float, promised: float) -> str | None:
+    """Why listed stages cannot be all: they come to an epsilon below the promised one, of which stages use all."""
+    staged = any(isinstance(event, StageEvent) for event in events)
+    return (
+        "stages use all that is promised, and those that are listed do not"
+        if (staged and epsilon < promised * (1 - _UNSPENT))
+        else None
+    )
 
 
 def unpaid(domain: Domain, declared: Domain | None, blocks: Sequence[Block]) -> str | None:

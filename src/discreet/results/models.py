@@ -135,6 +135,8 @@ class _Problem:
         X, y = made_up_rows(e)
         if penalties is None:
             penalties = penalty_grid(X, y, n, inner_ratio, e.s_xy, intercept=intercept) / scale
+        if self.released.mean_alone:  # there is no slope to penalise
+            return penalties, np.tile(noise_aware_solution(self.released, e)[:, 0], (len(penalties), 1))
         return penalties, solve_path(X, y, n, scale * penalties, inner_ratio, intercept=intercept)
 
     def path(self, names: tuple[str, ...]) -> RegularisationPath:

@@ -14,6 +14,7 @@ from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
+from discreet.released.course import course_of
 from discreet.released.units import column_of
 from discreet.results.glm_results import GLMResults
 from discreet.results.many_results import ManyResults
@@ -47,12 +48,23 @@ def check_saved(saved: Saved) -> list[Finding]:
     """What `Certificate.check` finds, and whether the numbers in the file can come from the events that it lists."""
     found = saved.certificate.check()
     if isinstance(saved, PrivateMoments):
-        return found
+        why = _strayed(saved)
+        return found if why is None else [*found, Finding("stages", False, why)]
     try:
         why = _unexplained(saved)
     except (DiscreetError, KeyError):
         why = "the certificate is about other columns"
     return found if why is None else [*found, Finding("where the numbers come from", False, why)]
+
+
+def _strayed(saved: PrivateMoments) -> str | None:
+    """How stages differ from the course that their own values call for, if they do."""
+    if not saved.stages:
+        return None
+    try:
+        return course_of(saved).strays(saved.stages)
+    except (DiscreetError, KeyError, ValueError, IndexError, ArithmeticError):
+        return "what was released does not tell where they begin"
 
 
 def _unexplained(saved: GLMResults | Results | ManyResults) -> str | None:

@@ -207,4 +207,4 @@ def _gram(stage: ReleasedStage, A: Floats, n: float) -> Floats:
     back = own.radius * _inverse(own.P.floats)
     X: Floats = back.T @ A @ back
     weight = float(X[0, 0]) if own.design[0] == CONSTANT else n
-    return X * (n / max(weight, np.finfo(float).tiny))
+    return X * (n / max(weight, 1.0))

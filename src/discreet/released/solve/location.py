@@ -6,14 +6,17 @@ noisy counts over a span and n the number of rows, which is noisy itself,
     c_j | n, m, s ~ N(n p_j(m, s), sd^2 + (misfit n)^2)
     s  log-uniform,   m | s ~ N(0, s^2) with odds 100 : 1 against uniform on [-1, 1]
 
-on a grid of (n, m, s). Where noise drowns the counts, m stays at the middle of the declared bounds: a centre that is
-found in noise would be worse.
+on a grid of (n, m, s). With an intercept they may lie in two places, too, as those do that are 0 or 1: each pair of
+16ths of the bounds with another one between them, and each share of the upper one, has the weight of a uniform m.
+Where noise drowns the counts, m stays at the middle of the declared bounds: a centre that is found in noise would be
+worse.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -27,6 +30,9 @@ from discreet.released.solve.outcome import shares, trusted
 _SPREADS = np.geomspace(0.004, 1.0, 24)
 _CENTRES = (97, 65)
 """Points of the grid of m: over the whole range, and over a span of it."""
+
+_UPPER = np.linspace(0.05, 0.95, 19)
+"""The share of the upper of two places."""
 
 _ROWS = np.linspace(-2.5, 2.5, 11)
 """The grid of n, in sds of its noise."""
@@ -96,12 +102,13 @@ def rows_of(counts: Sequence[Counts]) -> tuple[float, float]:
 
 def next_span(counts: Counts, rows: tuple[float, float], *, centred: bool = True) -> Span:
     """The span, made of cells, in which an outcome should be counted again."""
-    p, M, S, _ = _posterior([counts], rows, counts.span, _CENTRES[0], centred=centred)
+    p, (M, S, _, _), _ = _posterior([counts], rows, counts.span, _CENTRES[0], centred=centred)
     m = float(p @ M)
     half = min(1.0, _REACH * math.sqrt(float(p @ ((M - m) ** 2 + S**2))) + 2 / BINS / 4)
-    cell, parts = 2 / CELLS, BINS
+    part, least = 2 / BINS, 2 / CELLS
+    cell = part if half >= part else least  # a wide span ends where parts do, so that none is counted by halves
     low = math.floor(max(-1.0, m - half) / cell) * cell
-    width = math.ceil((min(1.0, m + half) - low) / (cell * parts)) * parts * cell
+    width = math.ceil((min(1.0, m + half) - low) / max(cell, least * BINS)) * max(cell, least * BINS)
     high = low + width
     return (low, high) if high <= 1 else (max(1 - width, -1.0), 1.0)
 
@@ -120,11 +127,11 @@ def locate(counts: Sequence[Counts], rows: tuple[float, float], *, centred: bool
     """
     if not counts:
         return Location(max(rows[0], rows[1], 1.0), 0.0, 0.0, (Hypothesis(1.0, 0.0, 0.0),))
-    p, M, S, n = _posterior(counts, rows, counts[-1].span, _CENTRES[-1], centred=centred)
+    p, (M, S, near, _), n = _posterior(counts, rows, counts[-1].span, _CENTRES[-1], centred=centred)
     m, s = float(p @ M), math.exp(float(p @ np.log(S)))
     if not centred:
         return Location(n, 0.0, s, (Hypothesis(1.0, 0.0, 0.0),))
-    spike = _spike(M, S) / (_spike(M, S) + 0.5)
+    spike = near / (near + 0.5)
     found = [_moments(p * part, M) for part in (spike, 1 - spike)]
     held = Location(n, m, s, tuple(h._replace(variance=h.variance + s**2 / 4) for h in found if h.probability > 1e-9))
     return _by_histogram(counts, held) if trusted(counts[-1].sd, n) else held
@@ -151,33 +158,70 @@ def _by_histogram(counts: Sequence[Counts], found: Location) -> Location:
     return replace(found, centre=mean, hypotheses=(Hypothesis(1.0, mean, noise**2 + (0.2 * width) ** 2),))
 
 
+class _Laws(NamedTuple):
+    """Laws that an outcome may follow: means, spreads, odds of a centre near the middle, distribution functions."""
+
+    M: Floats
+    S: Floats
+    near: Floats
+    F: Callable[[Floats], Floats]
+
+
 def _posterior(
     counts: Sequence[Counts], rows: tuple[float, float], span: Span, points: int, *, centred: bool
-) -> tuple[Floats, Floats, Floats, float]:
-    """Probabilities of the points (m, s), the points, and the mean number of rows."""
-    centres = np.linspace(*span, points) if centred else np.zeros(1)
-    M, S = (part.ravel() for part in np.meshgrid(centres, _SPREADS, indexing="ij"))
+) -> tuple[Floats, _Laws, float]:
+    """Probabilities of the laws, the laws, and the mean number of rows."""
+    laws = _laws(span, points) if centred else _one_place(np.zeros(1))
     n0, noise = rows
     N = np.maximum(n0 + noise * _ROWS, 0.05 * noise) if noise > 0 else np.array([max(n0, 1.0)])
-    log = np.log(_spike(M, S) + 0.5 if centred else np.ones(len(M)))[:, None]
+    log = np.log(laws.near + 0.5 if centred else np.ones(len(laws.M)))[:, None]
     log = log + (-0.5 * ((N - n0) / noise) ** 2 if noise > 0 else 0.0)
     for c in counts:
-        F, ends = _law(c.edges, M, S), _law(np.array(WHOLE), M, S)
-        P = np.diff(F, axis=1) / (ends[:, 1] - ends[:, 0])[:, None]
+        P = np.diff(laws.F(c.edges), axis=1)
         variance = c.sd**2 + (_MISFIT * max(n0, noise, 1.0)) ** 2
         log = log + ((P @ c.values)[:, None] * N - (P * P).sum(axis=1)[:, None] * N**2 / 2) / variance
     p = np.exp(log - log.max())
     p /= p.sum()
-    return p.sum(axis=1), M, S, max(float(p.sum(axis=0) @ N), 1.0)
+    return p.sum(axis=1), laws, max(float(p.sum(axis=0) @ N), 1.0)
 
 
-def _law(y: Floats, M: Floats, S: Floats) -> Floats:
-    t = (y - M[:, None]) / S[:, None]
-    law: Floats = (1 - _HEAVY) * ndtr(t) + _HEAVY * (0.5 + np.arctan(t) / np.pi)
-    return law
+def _laws(span: Span, points: int) -> _Laws:
+    """Laws with one centre in a span, and those with two places."""
+    one, two = _one_place(np.linspace(*span, points)), _two_places()
+    M, S, near = (np.concatenate(pair) for pair in zip(one[:3], two[:3], strict=True))
+    return _Laws(M, S, near, lambda y: np.vstack([one.F(y), two.F(y)]))
 
 
-def _spike(M: Floats, S: Floats) -> Floats:
-    """The odds of a centre near the middle times its density, on the scale on which the uniform density is 1/2."""
-    density: Floats = _ODDS * np.exp(-0.5 * (M / S) ** 2) / (math.sqrt(2 * math.pi) * S)
-    return density
+def _one_place(centres: Floats) -> _Laws:
+    M, S = (part.ravel() for part in np.meshgrid(centres, _SPREADS, indexing="ij"))
+
+    def law(y: Floats) -> Floats:
+        t = (y - M[:, None]) / S[:, None]
+        F: Floats = (1 - _HEAVY) * ndtr(t) + _HEAVY * (0.5 + np.arctan(t) / np.pi)
+        return F
+
+    def within(y: Floats) -> Floats:
+        low, high = law(np.array(WHOLE)).T[:, :, None]
+        F: Floats = (law(y) - low) / (high - low)
+        return F
+
+    near: Floats = _ODDS * np.exp(-0.5 * (M / S) ** 2) / (math.sqrt(2 * math.pi) * S)
+    return _Laws(M, S, near, within)
+
+
+@functools.cache
+def _two_places() -> _Laws:
+    """Outcomes spread evenly over two 16ths of the bounds, which are not neighbours."""
+    edges = np.linspace(*WHOLE, BINS + 1)
+    pairs = np.column_stack(np.triu_indices(BINS, k=2))
+    low, high = (np.repeat(edges[own], len(_UPPER)) for own in pairs.T)
+    p, part = np.tile(_UPPER, len(pairs)), 2 / BINS
+    M = (1 - p) * low + p * high + part / 2
+    S = np.sqrt(p * (1 - p) * (high - low) ** 2 + part**2 / 12)
+
+    def law(y: Floats) -> Floats:
+        lower, upper = (np.clip((y - own[:, None]) / part, 0.0, 1.0) for own in (low, high))
+        F: Floats = (1 - p)[:, None] * lower + p[:, None] * upper
+        return F
+
+    return _Laws(M, S, np.zeros(len(M)), law)
