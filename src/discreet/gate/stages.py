@@ -15,9 +15,8 @@ from typing import Literal
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import down
-from discreet.data.counts import Histogram, Margins, light
-from discreet.data.reading import Unread
-from discreet.data.stages import staged
+from discreet.data.counts import Histogram, Margins
+from discreet.data.stages import Readings
 from discreet.domain import CONSTANT, Domain
 from discreet.gate.coordinates import release_stage, stage_blocks
 from discreet.gate.entropy import Entropy
@@ -92,14 +91,14 @@ class _Steps:
 
 
 def release_stages(
-    table: Unread, design: Sequence[str], targets: Sequence[str], stages: Stages, session: Session
+    table: Readings, design: Sequence[str], targets: Sequence[str], stages: Stages, session: Session
 ) -> PrivateMoments:
     """Release a table in private coordinates: one cheap reading of all rows, then one for each stage.
 
     Parameters
     ----------
-    table : Unread
-        The rows.
+    table : Readings
+        What reads the rows.
     design : sequence of str
         Coordinates of the regressors.
     targets : sequence of str
@@ -111,12 +110,13 @@ def release_stages(
     """
     domain = table.domain
     _check_noise(domain, design, targets, session)
-    histograms, margins = light(table, targets)
+    histograms, margins = table.light(targets)
     check_rows(margins.count)
     steps = _Steps(domain, session, session.charge(mu=session.mu))
-    locations = _located(steps, histograms, margins, constant=design[0] == CONSTANT)
+    constant = design[0] == CONSTANT
+    locations = _located(steps, histograms, margins, constant=constant)
     n = locations[0].rows
-    count = number_of_stages(n * session.mu, len(design)) if stages == "auto" else stages
+    count = number_of_stages(n * session.mu, len(design), constant=constant) if stages == "auto" else stages
     count = 0 if tuple(design) == (CONSTANT,) else count
     shares = SHARES[count]
     weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
@@ -189,7 +189,7 @@ def _scouted(steps: _Steps, margins: Margins, design: Sequence[str], n: float, m
     return standardised(sums, squares, (blocks[0].sd, blocks[1].sd), n, constant=design[0] == CONSTANT)
 
 
-def _run(course: Course, table: Unread, weights: Sequence[float], steps: _Steps) -> None:
+def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Steps) -> None:
     """Release the stages, each with a share of what is left of mu^2."""
     done: list[ReleasedStage] = []
     neighbors = steps.session.promise.neighbors
@@ -199,7 +199,7 @@ def _run(course: Course, table: Unread, weights: Sequence[float], steps: _Steps)
         coordinates = course.coordinates(done, mu, last=last)
         blocks = stage_blocks(coordinates, split, neighbors, mu)
         choose = partial(course.chosen, coordinates=coordinates, mu=mu)
-        stage = release_stage(staged(table, coordinates), blocks, neighbors, choose, steps.entropy)
+        stage = release_stage(table.staged(coordinates), blocks, neighbors, choose, steps.entropy)
         steps.events.append(stage.event)
         steps.values += stage.values
         done.append(stage)

@@ -13,6 +13,7 @@ from discreet.core.arrays import Floats
 from discreet.data.counts import Histogram
 from discreet.data.moments import Moments, counted, outcome_names, summed
 from discreet.data.reading import Unread
+from discreet.data.stages import Readings
 from discreet.data.tables import feature_names
 from discreet.domain import Domain, Numeric
 from discreet.domain.domain import every_level
@@ -222,11 +223,7 @@ class DPLinearRegression(MomentsRegressor):
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
         if self._is_staged(table, asked):
-            design, targets = table.domain.design_names(asked.features), outcome_names(table.domain, asked.targets)
-            stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
-            return self._fit_released(
-                release_stages(table, design, targets, stages, self._session(asked.promise)), asked
-            )
+            return self._fit_released(self._release(Readings.of(table), asked), asked)
         if asked.several:
             return self._fit_outcomes(summed(table, asked.targets), asked)
         target, domain = asked.target, table.domain
@@ -262,6 +259,12 @@ class DPLinearRegression(MomentsRegressor):
                 "no stream. Choose stages=1 or 'auto'."
             )
         return True
+
+    def _release(self, table: Readings, asked: Asked) -> PrivateMoments:
+        """The release in stages; penalised models have the same."""
+        design, targets = table.domain.design_names(asked.features), outcome_names(table.domain, asked.targets)
+        stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
+        return release_stages(table, design, targets, stages, self._session(asked.promise))
 
     def _fit_counted(self, histogram: Histogram, moments: Callable[[Domain], Moments], asked: Asked) -> Self:
         """Fit to the counts of an outcome, and to moments for the bounds that these call for."""

@@ -46,15 +46,15 @@ _CLOSE = 1e-6
 """Coordinates that are computed again may differ by this share, for processors round differently."""
 
 
-def number_of_stages(n_mu: float, d: int) -> int:
-    """How many stages are best for so many rows times mu: 0 where only the mean can be told.
+def number_of_stages(n_mu: float, d: int, *, constant: bool = True) -> int:
+    """How many stages are best for so many rows times mu: 0 where only the mean can be told, if the model has one.
 
     Examples
     --------
     >>> number_of_stages(5.0, 8), number_of_stages(300.0, 8), number_of_stages(3000.0, 8)
     (0, 2, 3)
     """
-    return 0 if n_mu < FEWEST else 3 if n_mu >= MANY * d**1.5 else 2
+    return 0 if constant and n_mu < FEWEST else 3 if n_mu >= MANY * d**1.5 else 2
 
 
 @dataclass(frozen=True, eq=False)
