@@ -18,8 +18,10 @@ from discreet.results.private_moments import PrivateMoments
 METHOD = "Staged"
 FEATURES, TARGET = ["age", "region"], "income"
 SHARES = {"counts": 0.05, "gram": 0.4, "cross": 0.5, "squares": 0.05}
+WITH_LENGTHS = {"counts": 0.05, "lengths": 0.05, "gram": 0.35, "cross": 0.5, "squares": 0.05}
 WIDTHS = (0.1, 0.4, 1.6)
-LISTS = ("counts; stage: counts, gram, cross, squares; stage: counts, gram, cross, squares",)
+LENGTHS = (1.0, 2.0, 4.0, 8.0)
+LISTS = ("counts; stage: counts, gram, cross, squares; stage: counts, lengths, gram, cross, squares",)
 
 
 def known_steps(monkeypatch):
@@ -28,7 +30,7 @@ def known_steps(monkeypatch):
 
 
 def released(frame=None, neighbors="add-remove", random_state=None, epsilon=1.0, domain=DOMAIN):
-    """Counts of the outcome, then two stages: the second in coordinates that the first calls for."""
+    """Counts of the outcome, then two stages: the second in coordinates that the first calls for, and with lengths."""
     table = Unread.of(people(2000) if frame is None else frame, domain, 1)
     (histogram,), _ = light(table, [TARGET])
     design = domain.design_names(FEATURES)
@@ -38,14 +40,15 @@ def released(frame=None, neighbors="add-remove", random_state=None, epsilon=1.0,
     entropy = session.charge(mu=session.mu)
     values = [*noisy_blocks([exact_counts(histogram, block)], block_noise([block]), entropy)]
     events = [GaussianEvent(sensitivity.mu([block], domain, neighbors), (block,))]
-    P, theta, radius = np.eye(len(design)), np.zeros((len(design), 1)), 1.0
-    for mu in mus[1:]:
-        stage = Coordinates.rounded(design, [TARGET], P, theta, radius, [WIDTHS])
-        blocks = stage_blocks(stage, SHARES, neighbors, mu)
+    P, theta, radius, edges = np.eye(len(design)), np.zeros((len(design), 1)), 1.0, []
+    for mu, shares in zip(mus[1:], (SHARES, WITH_LENGTHS), strict=True):
+        stage = Coordinates.rounded(design, [TARGET], P, theta, radius, [WIDTHS], edges)
+        blocks = stage_blocks(stage, shares, neighbors, mu)
         found = release_stage(staged(table, stage), blocks, neighbors, largest, entropy)
         values, events = [*values, *found.values], [*events, found.event]
         P, theta = following(found)
         radius = float(np.sqrt(len(design)) / 4)
+        edges = [radius * edge for edge in LENGTHS]
     return PrivateMoments(session.certify(domain, *events), tuple(values))
 
 

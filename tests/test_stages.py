@@ -41,12 +41,16 @@ def _known(monkeypatch):
     example.known_steps(monkeypatch)
 
 
-def small_stage(m=1, k=1, q=3):
+def small_stage(m=1, k=1, q=3, lengths=()):
     names = ["(intercept)", "age", "hours"]
     rng = np.random.default_rng(m)
     outcomes = ["income", "region[north]", "region[south]"][:m]
     widths = [np.geomspace(0.1, 2.0, k).tolist()] * m
-    return Coordinates.rounded(names, outcomes, rng.normal(size=(3, q)), rng.normal(size=(3, m)) / 4, 0.7, widths)
+    P, theta = rng.normal(size=(3, q)), rng.normal(size=(3, m)) / 4
+    return Coordinates.rounded(names, outcomes, P, theta, 0.7, widths, lengths)
+
+
+LENGTHS = (0.7, 1.0, 1.5, 2.0)
 
 
 # ---------------------------------------------------------------- calibration and accounting
@@ -56,13 +60,27 @@ def small_stage(m=1, k=1, q=3):
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("mu", [0.003, 0.1, 2.0])
 def test_the_noise_of_a_stage_costs_what_it_may_and_hardly_less(mu, m, neighbors):
-    stage = small_stage(m, k=4)
-    for shares in (example.SHARES, {"gram": 1.0}, {"gram": 0.5, "cross": 0.5}, {"counts": 0.2, "squares": 0.8}):
+    stage = small_stage(m, k=4, lengths=LENGTHS)
+    some = [{"gram": 1.0}, {"gram": 0.5, "cross": 0.5}, {"counts": 0.2, "squares": 0.8}, {"lengths": 0.1, "gram": 0.9}]
+    for shares in (example.SHARES, example.WITH_LENGTHS, *some):
         blocks = stage_blocks(stage, shares, neighbors, mu)
         assert (1 - 1e-9) * mu <= sensitivity.mu(blocks, stage, neighbors) <= mu
         assert {block.statistic for block in blocks} == set(shares)
         assert sum(block.statistic == "counts" for block in blocks) == (m if "counts" in shares else 0)
+        assert [block for block in blocks if block.statistic == "lengths" and (block.rows or block.columns)] == []
         block_noise(blocks)
+
+
+@both
+def test_counts_of_lengths_cost_their_share(neighbors):
+    stage = small_stage(m=3, k=4, lengths=LENGTHS)
+    blocks = stage_blocks(stage, example.WITH_LENGTHS, neighbors, 0.5)
+    assert [block.statistic for block in blocks] == ["counts"] * 3 + ["lengths", "gram", "cross", "squares"]
+    cost = (sensitivity.sensitivity(blocks[3], stage, neighbors) / blocks[3].sd) ** 2
+    least = 0.05 if neighbors == "add-remove" else 0.03
+    assert least * (1 - 1e-9) <= cost / 0.25 <= 0.0501 * (2 if neighbors == "replace-one" else 1)
+    with pytest.raises(ParameterError, match="edges"):
+        stage_blocks(small_stage(), example.WITH_LENGTHS, neighbors, 0.5)
 
 
 def test_the_noise_does_not_depend_on_the_matrices():
@@ -92,11 +110,16 @@ def test_stages_cost_together_what_was_promised(neighbors):
     assert (1 - 1e-9) * mu <= gdp.compose(event.mu for event in certificate.events) <= mu
     assert listed(certificate.events) == example.LISTS[0]
     assert "counts of residuals, U'U, U'e, e'e of a stage" in certificate.words()
+    assert "counts of residuals, counts of lengths, U'U, U'e, e'e of a stage" in certificate.words()
     shares = budget_shares(certificate)
     assert sum(share for _, share in shares) == pytest.approx(1.0)
     assert shares[0] == ("counts of y", pytest.approx(0.1))
-    assert {"counts of residuals, stage 2", "e'e, stage 1"} <= {name for name, _ in shares}
+    names = {name for name, _ in shares}
+    assert {"counts of residuals, stage 2", "counts of lengths, stage 2", "e'e, stage 1"} <= names
+    assert "counts of lengths, stage 1" not in names
     rows = facts.blocks(certificate)
+    (lengths,) = (row for row in rows if row[0] == "counts of lengths of a stage")
+    assert lengths[1].endswith("coordinates of (intercept), age, region[south], region[west]")
     assert [row[0] for row in rows[1:5]] == [f"{n} of a stage" for n in ("counts of residuals", "U'U", "U'e", "e'e")]
 
 
@@ -106,8 +129,8 @@ def test_stages_cost_together_what_was_promised(neighbors):
 @both
 @pytest.mark.parametrize("m", [1, 3])
 def test_without_noise_a_stage_is_its_exact_sums(m, neighbors):
-    stage, frame = small_stage(m, k=3), people(500)
-    blocks = stage_blocks(stage, example.SHARES, neighbors, 1.0)
+    stage, frame = small_stage(m, k=3, lengths=LENGTHS), people(500)
+    blocks = stage_blocks(stage, example.WITH_LENGTHS, neighbors, 1.0)
     chosen = [2, 0, 1][:m]
     found = release_stage(staged(Unread.of(frame, DOMAIN), stage), blocks, neighbors, lambda counts: chosen, NO_NOISE)
     columns = {name: frame[name].to_numpy() for name in DOMAIN.columns}
@@ -119,6 +142,8 @@ def test_without_noise_a_stage_is_its_exact_sums(m, neighbors):
     assert found.squares == pytest.approx((E**2).sum(axis=1), abs=grid)
     for j, name in enumerate(stage.outcomes):
         assert found.counts(name) == pytest.approx(Chart(stage, DOMAIN, 1).counts(turned.V)[j], abs=grid)
+    assert found.lengths == pytest.approx(Chart(stage, DOMAIN, 1).lengths(turned.lengths), abs=grid)
+    assert found.lengths.sum() == pytest.approx(500, abs=5 * grid)
     assert found.event.widths == tuple(stage.widths[j][i] for j, i in enumerate(chosen))
     assert found.event.mu == sensitivity.mu(blocks, stage, neighbors)
     with pytest.raises(NotReleasedError):
@@ -127,8 +152,8 @@ def test_without_noise_a_stage_is_its_exact_sums(m, neighbors):
 
 def test_half_widths_are_chosen_by_noisy_counts_alone():
     """The rule sees the counts that are released, and nothing was drawn for the rest before it was asked."""
-    stage, frame = small_stage(k=4), people(300)
-    sums, blocks = staged(Unread.of(frame, DOMAIN), stage), stage_blocks(stage, example.SHARES, "add-remove", 0.5)
+    stage, frame = small_stage(k=4, lengths=LENGTHS), people(300)
+    sums, blocks = staged(Unread.of(frame, DOMAIN), stage), stage_blocks(stage, example.WITH_LENGTHS, "add-remove", 0.5)
     source, seen = SeededEntropy(0), []
     drawn = []
     words = source.words
@@ -141,7 +166,7 @@ def test_half_widths_are_chosen_by_noisy_counts_alone():
 
     found = release_stage(sums, blocks, "add-remove", choose, source)
     assert seen == [{"income": found.counts("income").tolist()}]
-    assert sum(drawn) == 5 + 6 + 3 + 1
+    assert sum(drawn) == 5 + 5 + 6 + 3 + 1
     exact = np.array([int(c) >> 40 for c in sums.integers(blocks[0])[0]])
     assert not np.allclose(found.counts("income"), exact)
     assert found.event.chosen == (1,)
@@ -154,6 +179,8 @@ def test_one_half_width_needs_no_rule():
     assert found.event.chosen == (0,)
     with pytest.raises(NotReleasedError):
         found.counts("income")
+    with pytest.raises(NotReleasedError):
+        found.sd("lengths")
 
 
 def test_a_stage_of_features_alone():
@@ -213,8 +240,11 @@ def test_a_release_in_stages_comes_back_from_its_file(neighbors, tmp_path):
     for one, two in zip(loaded.stages, found.stages, strict=True):
         assert np.array_equal(one.gram, two.gram)
         assert np.array_equal(one.cross, two.cross)
+        assert one.event == two.event
         assert one.event.coordinates.P.floats.tolist() == two.event.coordinates.P.floats.tolist()
     assert all(finding.ok for finding in check_saved(load_saved(tmp_path / "release.json")))
+    assert np.array_equal(loaded.stages[-1].lengths, found.stages[-1].lengths)
+    assert loaded.stages[-1].event.coordinates.lengths == found.stages[-1].event.coordinates.lengths
     assert [block.statistic for block in loaded.blocks] == ["counts"]
     loaded.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "release.json").read_bytes()
@@ -226,6 +256,12 @@ def test_a_block_without_a_span_is_written_as_it_always_was():
     assert set(body["certificate"]["events"][0]["blocks"][0]) == {
         "statistic", "rows", "columns", "sd", "layout", "exact",
     }  # fmt: skip
+
+
+def test_edges_are_written_only_where_there_are_any():
+    *_, first, second = example.released(random_state=0)._document()["certificate"]["events"]
+    assert "lengths" not in first["coordinates"]
+    assert second["coordinates"]["lengths"] == [second["coordinates"]["radius"] * edge for edge in example.LENGTHS]
 
 
 @pytest.fixture(scope="module")
@@ -291,6 +327,20 @@ MALFORMED = {
     "widths fall": set_in("coordinates", "widths", 0, to=lambda own: own[::-1]),
     "no widths": set_in("coordinates", "widths", 0, to=[]),
     "widths of nobody": set_in("coordinates", "widths", to=[]),
+    "edges fall": set_in("coordinates", "lengths", to=lambda own: own[::-1]),
+    "edges empty": set_in("coordinates", "lengths", to=[]),
+    "edges nothing": set_in("coordinates", "lengths", to=None),
+    "edge of text": set_in("coordinates", "lengths", 0, to="1"),
+    "edge true": set_in("coordinates", "lengths", 0, to=True),
+    "edge huge": set_in("coordinates", "lengths", -1, to=1e300),
+    "edge below the radius": set_in("coordinates", "lengths", 0, to=lambda edge: 0.99 * edge),
+    "edge lost": set_in("coordinates", "lengths", to=lambda own: own[:-1]),
+    "edge more": set_in("coordinates", "lengths", to=lambda own: [*own, 2 * own[-1]]),
+    "too many edges": set_in("coordinates", "lengths", to=lambda own: [own[0] + i for i in range(65)]),
+    "no edges": without("coordinates", "lengths"),
+    "lengths of an outcome": set_in("blocks", 1, "columns", to=["income"]),
+    "lengths for residuals": set_in("blocks", 0, "statistic", to="lengths"),
+    "lengths of mapped columns": lambda body: body["certificate"]["events"][0]["blocks"][0].update(statistic="lengths"),
     "unknown design": set_in("coordinates", "design", 1, to="height"),
     "design twice": set_in("coordinates", "design", 1, to="(intercept)"),
     "design holds the outcome": set_in("coordinates", "design", 1, to="income"),
@@ -305,12 +355,12 @@ MALFORMED = {
     "chosen of two": set_in("chosen", to=[0, 0]),
     "chosen of none": set_in("chosen", to=[]),
     "unknown statistic": set_in("blocks", 0, "statistic", to="sums"),
-    "eigenvalue": set_in("blocks", 1, "statistic", to="eigenvalue"),
+    "eigenvalue": set_in("blocks", 2, "statistic", to="eigenvalue"),
     "statistic of no kind": set_in("blocks", 0, "statistic", to=["gram"]),
-    "gram of an outcome": set_in("blocks", 1, "columns", to=["income"]),
-    "cross of nobody": set_in("blocks", 2, "columns", to=[]),
-    "cross of a feature": set_in("blocks", 2, "columns", to=["age"]),
-    "outcome twice": set_in("blocks", 2, "columns", to=["income", "income"]),
+    "gram of an outcome": set_in("blocks", 2, "columns", to=["income"]),
+    "cross of nobody": set_in("blocks", 3, "columns", to=[]),
+    "cross of a feature": set_in("blocks", 3, "columns", to=["age"]),
+    "outcome twice": set_in("blocks", 3, "columns", to=["income", "income"]),
     "a block twice": set_in("blocks", to=lambda own: [*own, own[1]]),
     "sd 0": set_in("blocks", 1, "sd", to=0.0),
     "sd below 0": set_in("blocks", 1, "sd", to=-1.0),
@@ -321,7 +371,8 @@ MALFORMED = {
     "mu of text": set_in("mu", to="1"),
     "a block lost": set_in("blocks", to=lambda own: own[:-1]),
     "another mechanism": set_in("mechanism", to="gaussian"),
-    "values of another size": lambda body: body["values"][-4][0]["integers"].pop(),
+    "values of another size": lambda body: body["values"][-5][0]["integers"].pop(),
+    "lengths of another size": lambda body: body["values"][-4][0]["integers"].pop(),
     "values lost": lambda body: body["values"].pop(),
 }
 
@@ -352,25 +403,37 @@ def another_relation(body):
 
 def lose_a_stage(body):
     body["certificate"]["events"].pop()
-    del body["values"][-4:]
+    del body["values"][-5:]
 
 
 def lose_the_counts_of_residuals(body):
     stage_in(body)["blocks"].pop(0)
+    del body["values"][-5]
+
+
+def lose_the_counts_of_lengths(body):
+    stage_in(body)["blocks"].pop(1)
     del body["values"][-4]
+
+
+def less_noise_on_lengths(body):
+    block = stage_in(body)["blocks"][1]
+    block["sd"] = 2.0 ** math.floor(math.log2(block["sd"])) * 1.0000001
 
 
 def lose_all_blocks(body):
     stage_in(body)["blocks"] = []
-    del body["values"][-4:]
+    del body["values"][-5:]
 
 
 FOUND = {
-    half_the_noise: "noise on counts of residuals, U'U, U'e, e'e of a stage",
+    half_the_noise: "noise on counts of residuals, counts of lengths, U'U, U'e, e'e of a stage",
     less_noise_that_costs_more: "epsilon of all events",
     another_relation: "noise on counts of residuals",
     lose_a_stage: "the certificate lists counts; stage: counts, gram, cross, squares",
-    lose_the_counts_of_residuals: "stage: gram, cross, squares",
+    lose_the_counts_of_residuals: "stage: lengths, gram, cross, squares",
+    lose_the_counts_of_lengths: "stage: counts, gram, cross, squares",
+    less_noise_on_lengths: "noise on counts of residuals, counts of lengths, U'U, U'e, e'e of a stage",
     lose_all_blocks: "an event lists no statistic",
 }
 

@@ -40,14 +40,15 @@ def table_of(d, m, *, intercept=True):
     return domain, domain.design_names([f"x{i}" for i in range(d)]), [f"y{j}" for j in range(m)]
 
 
-def random_stage(rng, d=3, m=1, q=None, radius=None, widths=None, intercept=True):
+def random_stage(rng, d=3, m=1, q=None, radius=None, widths=None, intercept=True, lengths=()):
+    """A stage; edges between lengths are in units of its radius."""
     domain, design, outcomes = table_of(d, m, intercept=intercept)
     q = len(design) if q is None else q
     P = rng.normal(size=(len(design), q)) * np.exp(rng.normal(size=q))
     theta = rng.normal(size=(len(design), m)) / 3
     radius = math.exp(rng.normal()) if radius is None else radius
     widths = [[float(math.exp(rng.normal(-1)))] for _ in range(m)] if widths is None else widths
-    return domain, Coordinates.rounded(design, outcomes, P, theta, radius, widths)
+    return domain, Coordinates.rounded(design, outcomes, P, theta, radius, widths, [radius * e for e in lengths])
 
 
 def turned(stage, domain, A):
@@ -194,6 +195,67 @@ def largest_of_counts(own, neighbors):
     return np.linalg.norm(pairs, axis=1).max()
 
 
+EDGES = (1.0, 1.5, 2.0, 3.0)
+
+
+def parts_of(stage, domain, A):
+    """Which counts of lengths each row adds to, found row by row."""
+    chart = Chart(stage, domain, 1)
+    return np.array([chart.lengths(chart.turn(row[None]).lengths) for row in A])
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_of_lengths_move_by_one_or_two(seed, neighbors):
+    rng = np.random.default_rng(seed)
+    domain, stage = random_stage(rng, radius=1.0, lengths=EDGES)
+    own = parts_of(stage, domain, encode(domain, dict(zip(domain.columns, corners(domain, rng).T, strict=True))))
+    assert (own.sum(axis=1) == 1).all()
+    assert np.count_nonzero(own.sum(axis=0)) >= 3
+    change = largest_of_counts(own, neighbors)
+    claimed = sensitivity.sensitivity(stage_block(stage, "lengths"), stage, neighbors)
+    assert change <= claimed <= change * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_lengths_and_all_else_together_move_no_further_than_is_stated(case, neighbors):
+    """A longer row may be in another part, and u and e may be the worst at once."""
+    rng = np.random.default_rng(7)
+    domain, stage = random_stage(rng, **case, lengths=EDGES)
+    others = [blocks_of(stage, sds) for sds in SDS]
+    rows = [corners(domain, rng)] + [searched(domain, stage, blocks, neighbors, rng, 2) for blocks in others]
+    A = encode(domain, dict(zip(domain.columns, np.concatenate(rows).T, strict=True)))
+    L, (U, E) = parts_of(stage, domain, A), turned(stage, domain, A)
+    for blocks in others:
+        for sd in (0.3, 3.0):
+            V = np.column_stack([moved(blocks, U, E), L / sd])
+            claimed = sensitivity.mu([stage_block(stage, "lengths", (), sd), *blocks], stage, neighbors)
+            assert claimed**2 == pytest.approx(
+                sensitivity.mu(blocks, stage, neighbors) ** 2 + (1 if neighbors == "add-remove" else 2) / sd**2
+            )
+            assert largest_of_counts(V, neighbors) <= claimed
+
+
+def test_rows_on_an_edge_are_within_it():
+    domain, design, outcomes = table_of(1, 1, intercept=False)
+    stage = Coordinates.rounded(design, outcomes, [[4.0]], [[0.0]], 1.0, [[1.0]], [1.0, 2.0, 3.0])
+    x = np.array([0.0, 0.25, 0.25 + 2.0**-20, -0.5, 0.5 + 2.0**-20, 0.75, -1.0])
+    A = np.column_stack([np.ones(7), x, np.zeros(7)]) * ONE
+    assert parts_of(stage, domain, A).argmax(axis=1).tolist() == [0, 0, 1, 1, 2, 2, 3]
+    sums = read(pd.DataFrame({"x0": x, "y0": 0.0}), domain, stage)
+    assert [int(c) >> 40 for c in sums.integers(stage_block(stage, "lengths"))[0]] == [2, 2, 2, 1]
+
+
+def test_lengths_are_those_of_a_stage_with_edges():
+    domain, stage = random_stage(np.random.default_rng(0))
+    with pytest.raises(ParameterError, match="edges"):
+        stage_block(stage, "lengths")
+    block = stage_block(random_stage(np.random.default_rng(0), lengths=EDGES)[1], "lengths")
+    with pytest.raises(ValueError, match="only a stage"):
+        sensitivity.sensitivity(block, domain)
+
+
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 def test_names_of_outcomes_do_not_matter(neighbors):
     """Not even those that coordinates have."""
@@ -211,10 +273,10 @@ def test_names_of_outcomes_do_not_matter(neighbors):
 
 
 STAGES = {
-    "wide": {"d": 70, "m": 2, "widths": [[0.01, 0.1, 1.0], [0.5]]},
+    "wide": {"d": 70, "m": 2, "widths": [[0.01, 0.1, 1.0], [0.5]], "lengths": (1.0, 8.0, 16.0, 32.0)},
     "narrow": {"d": 3, "m": 1, "widths": [[0.01, 0.1]]},
-    "no outcome": {"d": 5, "m": 0},
-    "sphere": {"d": 40, "m": 1, "radius": 1e-9, "widths": [[1e-10, 1e-9]]},
+    "no outcome": {"d": 5, "m": 0, "lengths": EDGES},
+    "sphere": {"d": 40, "m": 1, "radius": 1e-9, "widths": [[1e-10, 1e-9]], "lengths": (1e9, 5e9, 1e10)},
 }
 
 
@@ -226,13 +288,14 @@ def test_a_row_is_the_same_wherever_it_stands(case, triangle):
     domain, stage = random_stage(rng, **case)
     if triangle:
         P, theta = triangular(stage.P.floats), stage.theta.floats
-        stage = Coordinates.rounded(stage.design, stage.outcomes, P, theta, stage.radius, stage.widths)
+        sizes = stage.radius, stage.widths, stage.lengths
+        stage = Coordinates.rounded(stage.design, stage.outcomes, P, theta, *sizes)
     A = np.rint(rng.uniform(-1, 1, (300, len(domain.entries))) * ONE)
     A[:, 0] = ONE
 
     def rows(chart, part):
         found = chart.turn(part)
-        return np.concatenate([found.both, found.V]).T.copy()
+        return np.concatenate([found.both, found.V, found.lengths[None]]).T.copy()
 
     expected = np.concatenate([rows(Chart(stage, domain, 1), A[i : i + 1]) for i in range(len(A))])
     chart = Chart(stage, domain, 512)
@@ -305,6 +368,7 @@ def test_u_and_e_are_what_the_formulas_say(case):
             x = [mpmath.mpf(int(row[i])) for i in domain.indices(stage.design)]
             z = [mpmath.fsum(p * a for p, a in zip(column, x, strict=True)) for column in stage.P.floats.T.tolist()]
             length = max(mpmath.sqrt(mpmath.fsum(a * a for a in z)), mpmath.mpf(stage.radius) * ONE)
+            assert abs(length - found.lengths[n]) <= 1e-14 * length
             w = mpmath.mpf(stage.radius) * ONE / length
             assert all(abs(a * ONE / length - b) <= 0.5 + 1e-6 for a, b in zip(z, found.U[:, n], strict=True))
             start = 0
@@ -436,7 +500,7 @@ def test_sums_are_the_same_however_rows_are_read(case, tmp_path):
 
 def test_sums_are_those_of_python_integers():
     rng = np.random.default_rng(4)
-    domain, stage = random_stage(rng, d=4, m=2, widths=[[0.05, 0.2, 0.9], [0.3]])
+    domain, stage = random_stage(rng, d=4, m=2, widths=[[0.05, 0.2, 0.9], [0.3]], radius=1.0, lengths=EDGES)
     frame = people(rng, 3000, 4, 2)
     sums = read(frame, domain, stage)
     chart = Chart(stage, domain, len(frame))
@@ -459,6 +523,11 @@ def test_sums_are_those_of_python_integers():
     expected = [((sizes > low) & (sizes <= high)).sum() for low, high in itertools.pairwise([-1, 0.05, 0.2, 0.9, 99])]
     (counts,) = sums.integers(stage_block(stage, "counts", ["y0"]))
     assert counts.tolist() == [int(c) << 40 for c in expected]
+    Z = encode(domain, {name: frame[name].to_numpy() for name in frame})[:, domain.indices(stage.design)] / ONE
+    squares = ((Z @ stage.P.floats) ** 2).sum(axis=1)
+    outside = [np.count_nonzero(squares > edge**2) for edge in EDGES]
+    (lengths,) = sums.integers(stage_block(stage, "lengths"))
+    assert lengths.tolist() == [int(c) << 40 for c in -np.diff([3000, *outside, 0])]
     assert sums.count == 3000
     with pytest.raises(IndexError):
         sums.integers(stage_block(stage, "cross", ["y0"]), (3, 0))
@@ -466,7 +535,7 @@ def test_sums_are_those_of_python_integers():
 
 def test_rows_that_lack_a_value_do_not_count():
     rng = np.random.default_rng(6)
-    domain, stage = random_stage(rng, d=3, m=1)
+    domain, stage = random_stage(rng, d=3, m=1, lengths=EDGES)
     frame = people(rng, 500, 3, 1)
     holes = frame.copy()
     holes.loc[::7, "x1"], holes.loc[::11, "y0"] = np.nan, np.nan
@@ -519,6 +588,13 @@ BAD = {
     "widths twice": lambda: stage_with(widths=[[1.0, 1.0]]),
     "no width": lambda: stage_with(widths=[[]]),
     "many widths": lambda: stage_with(widths=[np.arange(1.0, 66.0).tolist()]),
+    "edges fall": lambda: stage_with(lengths=[2.0, 1.0]),
+    "edges twice": lambda: stage_with(lengths=[2.0, 2.0]),
+    "an edge below the radius": lambda: stage_with(lengths=[0.999, 2.0]),
+    "an edge of 0": lambda: stage_with(lengths=[0.0]),
+    "an edge nan": lambda: stage_with(lengths=[math.nan]),
+    "an edge inf": lambda: stage_with(lengths=[1.0, math.inf]),
+    "many edges": lambda: stage_with(lengths=np.arange(1.0, 66.0)),
     "widths of two": lambda: stage_with(widths=[[1.0], [1.0]]),
     "huge model": lambda: stage_with(theta=[[1e10], [0.0]]),
     "no coordinates": lambda: stage_with(P=np.empty((2, 0))),
@@ -528,8 +604,8 @@ BAD = {
 }
 
 
-def stage_with(design=("(intercept)", "x0"), P=None, theta=((0.0,), (0.0,)), radius=1.0, widths=((1.0,),)):
-    return Coordinates.rounded(design, ["y0"], np.eye(2) if P is None else P, theta, radius, widths)
+def stage_with(design=("(intercept)", "x0"), P=None, theta=((0.0,), (0.0,)), radius=1.0, widths=((1.0,),), lengths=()):
+    return Coordinates.rounded(design, ["y0"], np.eye(2) if P is None else P, theta, radius, widths, lengths)
 
 
 @pytest.mark.parametrize("make", BAD.values(), ids=BAD.keys())

@@ -1,4 +1,4 @@
-"""Exact sums over rows in the coordinates of a stage: U'U, U'E, the squares of e, and counts of residuals."""
+"""Exact sums over rows in the coordinates of a stage: U'U, U'E, squares of e, counts of residuals and of lengths."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ class StageSums:
         Limbs of the sums: E'U in the first rows, with the squares of e in the last column, then U'U.
     counts : sequence of array
         For each outcome, how many of its weighted residuals lie between its half widths.
+    lengths : array
+        How many rows lie between the edges of lengths; empty where there are none.
     rows : int
         How many rows there are.
 
@@ -48,10 +50,17 @@ class StageSums:
     """
 
     def __init__(
-        self, domain: Domain, coordinates: Coordinates, high: Ints, low: Ints, counts: Sequence[Ints], rows: int
+        self,
+        domain: Domain,
+        coordinates: Coordinates,
+        high: Ints,
+        low: Ints,
+        counts: Sequence[Ints],
+        lengths: Ints,
+        rows: int,
     ) -> None:
         self.domain, self.coordinates = domain, coordinates
-        self._high, self._low, self._counts, self._rows = high, low, list(counts), rows
+        self._high, self._low, self._counts, self._lengths, self._rows = high, low, list(counts), lengths, rows
 
     @property
     def count(self) -> int:
@@ -73,6 +82,8 @@ class StageSums:
         if block.statistic == "gram":
             i, j = np.triu_indices(q, k=1)
             return [self._at(starts[-1] + np.arange(q), np.arange(q)), self._at(starts[-1] + i, j)]
+        if block.statistic == "lengths":
+            return [self._lengths.astype(object) * (1 << 2 * LATTICE_BITS)]
         places = [own.outcomes.index(name) for name in block.columns]
         if block.statistic == "counts":
             return [self._counts[place].astype(object) * (1 << 2 * LATTICE_BITS) for place in places]
@@ -91,13 +102,15 @@ class StageSums:
             raise ParameterError("These sums have different domains or coordinates and cannot be added.")
         limbs = carry(self._high + other._high, self._low + other._low)
         counts = [a + b for a, b in zip(self._counts, other._counts, strict=True)]
-        return StageSums(self.domain, self.coordinates, *limbs, counts, self._rows + other._rows)
+        lengths, rows = self._lengths + other._lengths, self._rows + other._rows
+        return StageSums(self.domain, self.coordinates, *limbs, counts, lengths, rows)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StageSums):
             return NotImplemented
         same = np.array_equal(self._high, other._high) and np.array_equal(self._low, other._low)
         counts = all(map(np.array_equal, self._counts, other._counts)) and self._rows == other._rows
+        counts = counts and np.array_equal(self._lengths, other._lengths)
         return self.domain == other.domain and self.coordinates == other.coordinates and same and counts
 
     __hash__ = None  # type: ignore[assignment]
@@ -132,22 +145,24 @@ def staged(table: Unread, coordinates: Coordinates) -> StageSums:
     coordinates.check(domain)
     size = EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3)
 
-    def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints], int]:
+    def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints], Ints, int]:
         chart, total, rows = Chart(coordinates, domain, size), Total(layout), 0
         counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in coordinates.widths]
+        lengths = chart.lengths(np.empty(0))
         for batch in batches:
             turned = chart.turn(batch.A)
             total.add(turned.both.T)
             counts = [held + own for held, own in zip(counts, chart.counts(turned.V), strict=True)]
+            lengths = lengths + chart.lengths(turned.lengths)
             rows += len(batch.A)
-        return total, counts, rows
+        return total, counts, lengths, rows
 
     with as_progress(table.progress) as report:
         found = table.read(work, size, report)
         report(1.0)
-    limbs = joined([total for total, _, _ in found])
-    counts = [np.sum(own, axis=0) for own in zip(*(counts for _, counts, _ in found), strict=True)]
-    return StageSums(domain, coordinates, *limbs, counts, sum(rows for _, _, rows in found))
+    totals, counts, lengths, rows = zip(*found, strict=True)
+    summed = [np.sum(own, axis=0) for own in zip(*counts, strict=True)]
+    return StageSums(domain, coordinates, *joined(totals), summed, np.sum(lengths, axis=0), sum(rows))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,8 +7,8 @@ With x the design's coordinates of an encoded row and y_j an outcome, both on th
     v_j = w (y_j - theta_j' x)               e_j = clip(v_j, -b_j, b_j) / b_j         |e_j| <= 1
 
 with u and e rounded to the lattice. P, theta, r and b are public: they are functions of what was released before. Both
-products are exact, and all else is done row by row in a fixed order, so u and e are functions of the row alone. Proofs
-in ``docs/mathematics.md``, section 11.
+products are exact, and all else is done row by row in a fixed order, so u, e and |z| are functions of the row alone.
+Proofs in ``docs/mathematics.md``, section 11.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_EXPONENT = 256
 """Powers of two up to this size, and their squares times 2^106, are far from the ends of float64."""
 
 MOST_WIDTHS = 64
-"""Candidates for the half width of one outcome."""
+"""Candidates for the half width of one outcome, or edges between lengths."""
 
 _SPARSE = 0.8
 """A matrix is multiplied in parts where they hold less than this share of its entries."""
@@ -135,6 +135,9 @@ class Coordinates:
         r: rows whose z is longer are shortened to it, with their residuals.
     widths : tuple of tuples of float
         For each outcome its half width b, or several of them in rising order, one of which is chosen later.
+    lengths : tuple of float
+        Edges between which rows are counted by |z|, in rising order, none below the radius; without any, rows are not
+        counted.
 
     Examples
     --------
@@ -149,23 +152,24 @@ class Coordinates:
     theta: Directions
     radius: float
     widths: tuple[tuple[float, ...], ...]
+    lengths: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         d, m = len(self.design), len(self.outcomes)
         if checks.repeated([*self.design, *self.outcomes]) is not None:
             raise ParameterError("A coordinate is named twice in a stage, or is regressor and outcome at once.")
-        lengths = {len(vector) for vector in (*self.P.integers, *self.theta.integers)}
-        if not self.P.integers or lengths != {d} or len(self.theta.integers) != m or len(self.widths) != m:
+        sizes = {len(vector) for vector in (*self.P.integers, *self.theta.integers)}
+        if not self.P.integers or sizes != {d} or len(self.theta.integers) != m or len(self.widths) != m:
             raise ParameterError("A stage needs directions over its design: one or more, and a model for each outcome.")
-        sizes = zip(self.theta.integers, self.theta.exponents, strict=True)
-        if not all(0 <= t <= ROOM_BITS and (1 << t) + sum(map(abs, own)) <= 1 << ROOM_BITS for own, t in sizes):
+        models = zip(self.theta.integers, self.theta.exponents, strict=True)
+        if not all(0 <= t <= ROOM_BITS and (1 << t) + sum(map(abs, own)) <= 1 << ROOM_BITS for own, t in models):
             raise ParameterError(f"The model of a stage does not leave exact residuals within 2^{ROOM_BITS}.")
         if not _is_size(self.radius):
             raise ParameterError("The radius of a stage must be a number above 0, neither tiny nor huge.")
-        for own in self.widths:
-            rising = all(a < b for a, b in itertools.pairwise(own))
-            if not 1 <= len(own) <= MOST_WIDTHS or not all(map(_is_size, own)) or not rising:
-                raise ParameterError("Half widths of an outcome must be numbers above 0 in rising order.")
+        if not all(own and _are_rising(own) for own in self.widths):
+            raise ParameterError("Half widths of an outcome must be numbers above 0 in rising order.")
+        if not _are_rising(self.lengths) or any(edge < self.radius for edge in self.lengths):
+            raise ParameterError("Edges between lengths must be numbers in rising order, none below the radius.")
 
     @classmethod
     def rounded(
@@ -176,6 +180,7 @@ class Coordinates:
         theta: ArrayLike,
         radius: float,
         widths: Sequence[Sequence[float]],
+        lengths: Sequence[float] = (),
     ) -> Coordinates:
         """Coordinates whose matrices are the nearest that have exact products with rows.
 
@@ -187,13 +192,14 @@ class Coordinates:
             Finite; columns are rounded to about 2^-32 of the sum of their sizes.
         theta : array of shape (len(design), len(outcomes))
             Finite; the sizes of a column add up to less than 2^31.
-        radius, widths
+        radius, widths, lengths
             As they are kept.
         """
         d, m = len(design), len(outcomes)
         models = Directions.rounded(np.reshape(theta, (d, m)), bits=ROOM_BITS - 2, most=ROOM_BITS - 1)
         own = tuple(tuple(map(float, widths_)) for widths_ in widths)
-        return cls(tuple(design), tuple(outcomes), Directions.rounded(P), models, float(radius), own)
+        turned, edges = Directions.rounded(P), tuple(map(float, lengths))
+        return cls(tuple(design), tuple(outcomes), turned, models, float(radius), own, edges)
 
     @cached_property
     def axes(self) -> tuple[str, ...]:
@@ -234,15 +240,16 @@ class Coordinates:
             "theta": self.theta.to_dict(),
             "radius": self.radius,
             "widths": [list(own) for own in self.widths],
-        }
+        } | ({"lengths": list(self.lengths)} if self.lengths else {})
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Coordinates:
         """Rebuild from `to_dict`."""
         P, theta = Directions.from_dict(facts["P"]), Directions.from_dict(facts["theta"])
         widths = tuple(tuple(map(number, own)) for own in facts["widths"])
+        radius, lengths = number(facts["radius"]), tuple(map(number, facts.get("lengths", ())))
         try:
-            return cls(texts(facts["design"]), texts(facts["outcomes"]), P, theta, number(facts["radius"]), widths)
+            return cls(texts(facts["design"]), texts(facts["outcomes"]), P, theta, radius, widths, lengths)
         except ParameterError as error:
             raise FileFormatError(str(error)) from None
 
@@ -264,6 +271,11 @@ def _is_size(value: Any) -> bool:
     return checks.is_real(value) and 2.0**-MOST_EXPONENT <= value <= 2.0**MOST_EXPONENT
 
 
+def _are_rising(values: Sequence[Any]) -> bool:
+    sizes = len(values) <= MOST_WIDTHS and all(map(_is_size, values))
+    return sizes and all(a < b for a, b in itertools.pairwise(values))
+
+
 class Turned(NamedTuple):
     """Rows of a batch in the coordinates of a stage, a column each, good until the next batch.
 
@@ -275,12 +287,15 @@ class Turned(NamedTuple):
         Each of them.
     V : array
         The weighted residuals v of each outcome, in lattice units.
+    lengths : array
+        max(|z|, r) of each row, in lattice units.
     """
 
     both: Floats
     E: Floats
     U: Floats
     V: Floats
+    lengths: Floats
 
 
 class Chart:
@@ -317,7 +332,7 @@ class Chart:
         self._parts, self._q = _parts(W), q
         self._radius, self._norm = coordinates.radius * ONE, float(coordinates.norm_squared_lattice)
         self._widths = [np.array(own) for own in coordinates.widths]
-        self._l = sum(map(len, self._widths))
+        self._l, self._edges = sum(map(len, self._widths)), np.array(coordinates.lengths) * ONE
         self._both, self._work = np.empty((self._l + len(W), rows + _PAD)), np.empty((q, rows + _PAD))
 
     def turn(self, A: Floats) -> Turned:
@@ -334,7 +349,7 @@ class Chart:
         if not inside.all():
             U *= inside
         self._clip(V, E)
-        return Turned(both, E, U, V)
+        return Turned(both, E, U, V, length)
 
     def _clip(self, V: Floats, E: Floats) -> None:
         start = 0
@@ -348,6 +363,12 @@ class Chart:
         """How many of the weighted residuals of a batch lie in each part that the half widths of its outcome make."""
         within = [[np.count_nonzero(v <= b) for b in own * ONE] for v, own in zip(np.abs(V), self._widths, strict=True)]
         return [np.diff([0, *own, V.shape[1]]) for own in within]
+
+    def lengths(self, lengths: Floats) -> Ints:
+        """How many rows of a batch lie in each part that the edges make; none where there are no edges."""
+        within = [np.count_nonzero(lengths <= edge) for edge in self._edges]
+        counts: Ints = np.diff([0, *within, len(lengths)]) if within else np.zeros(0, dtype=np.int64)
+        return counts
 
 
 def _parts(W: Floats) -> list[tuple[slice, slice, Floats]]:

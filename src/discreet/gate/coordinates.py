@@ -13,9 +13,9 @@ from discreet.domain.coordinates import Coordinates
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, noisy_blocks
 from discreet.privacy import sensitivity
-from discreet.privacy.events.coordinates import STATISTICS, StageEvent, stage_block
+from discreet.privacy.events.coordinates import STATISTICS, WITHOUT_OUTCOMES, StageEvent, stage_block
 from discreet.privacy.events.gaussian import Block, Statistic
-from discreet.released.grids import ReleasedStage, statistic
+from discreet.released.grids import ReleasedStage, bins, statistic
 
 Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
 """From the noisy counts of each outcome to the place of its half width."""
@@ -43,7 +43,8 @@ def stage_blocks(
     coordinates : Coordinates
         The stage. Counts are those of each outcome; U'e and e'e are of all outcomes.
     shares : mapping
-        How mu^2 is split between ``"counts"``, ``"gram"``, ``"cross"`` and ``"squares"``; those not named are left out.
+        How mu^2 is split between ``"counts"``, ``"lengths"``, ``"gram"``, ``"cross"`` and ``"squares"``; those that are
+        not named are left out.
     neighbors : {"add-remove", "replace-one"}
         The relation.
     mu : float
@@ -59,7 +60,7 @@ def stage_blocks(
     for kind in (kind for kind in STATISTICS if shares.get(kind, 0) > 0):
         groups = [(name,) for name in coordinates.outcomes] if kind == "counts" else [coordinates.outcomes]
         for columns in groups:
-            block = stage_block(coordinates, kind, () if kind == "gram" else columns)
+            block = stage_block(coordinates, kind, () if kind in WITHOUT_OUTCOMES else columns)
             wants.append(Want(kind, block.rows, block.columns, shares[kind] / len(groups)))
     return calibrate(wants, coordinates, neighbors, mu)
 
@@ -88,7 +89,7 @@ def release_stage(
     late = [i for i in range(len(blocks)) if i not in early]
     first = noisy_blocks([sums.integers(blocks[i]) for i in early], [noise[i] for i in early], entropy)
     counts = {
-        name: statistic(blocks[i], values, stage.bins(name))
+        name: statistic(blocks[i], values, bins(blocks[i], stage))
         for i, values in zip(early, first, strict=True)
         for name in blocks[i].columns
     }

@@ -53,6 +53,9 @@ _SPLIT: Mapping[Statistic, float] = {"counts": 0.1, "gram": 0.35, "cross": 0.5, 
 _LAST_SPLIT: Mapping[Statistic, float] = {"counts": 0.07, "gram": 0.2, "cross": 0.7, "squares": 0.03}
 """How the mu^2 of a stage is split; a third stage needs less for U'U, which multiplies only what is left over."""
 
+_LENGTHS = 0.03
+"""The share of the mu^2 of a stage that tells the lengths of rows, where it does."""
+
 _LEAST_SHARE = 1e-3
 """No statistic gets less of mu^2."""
 
@@ -113,11 +116,10 @@ def release_stages(
     histograms, margins = table.light(targets)
     check_rows(margins.count)
     steps = _Steps(domain, session, session.charge(mu=session.mu))
-    constant = design[0] == CONSTANT
-    locations = _located(steps, histograms, margins, constant=constant)
+    locations = _located(steps, histograms, margins, constant=design[0] == CONSTANT)
     n = locations[0].rows
-    count = number_of_stages(n * session.mu, len(design), constant=constant) if stages == "auto" else stages
-    count = 0 if tuple(design) == (CONSTANT,) else count
+    count = number_of_stages(n * session.mu, len(design)) if stages == "auto" else stages
+    count = 0 if tuple(design) == (CONSTANT,) else max(count, 0 if design[0] == CONSTANT else 2)
     shares = SHARES[count]
     weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
     axes = _scouted(steps, margins, design, n, steps.left(weights[0])) if count else mean_alone(design)
@@ -194,9 +196,11 @@ def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Step
     done: list[ReleasedStage] = []
     neighbors = steps.session.promise.neighbors
     for k, weight in enumerate(weights, start=1):
-        mu, last = steps.left(weight), k == len(weights)
-        split = _LAST_SPLIT if last and k >= 3 else _SPLIT
-        coordinates = course.coordinates(done, mu, last=last)
+        mu = steps.left(weight)
+        coordinates = course.coordinates(done, mu, len(weights))
+        split = _LAST_SPLIT if k == len(weights) >= 3 else _SPLIT
+        if coordinates.lengths:
+            split = {kind: (1 - _LENGTHS) * share for kind, share in split.items()} | {"lengths": _LENGTHS}
         blocks = stage_blocks(coordinates, split, neighbors, mu)
         choose = partial(course.chosen, coordinates=coordinates, mu=mu)
         stage = release_stage(table.staged(coordinates), blocks, neighbors, choose, steps.entropy)

@@ -111,8 +111,8 @@ def _stage_costs(event: StageEvent, domain: Domain, Z: Floats) -> list[float]:
     """Squared changes of the statistics of a stage when all rows of Z go, in units of their noise."""
     places, squares = StageRows(event, domain), []
     for block in event.blocks:
-        if block.statistic == "counts":
-            counts = np.bincount(places.bins(Z, block.columns[0]) + 1)[1:]
+        if block.statistic in ("counts", "lengths"):
+            counts = np.bincount(places.bins(Z, block) + 1)[1:]
             squares.append(float(counts @ counts) / block.sd**2)
         else:
             squares.append(_change(block, places, places.turned(Rows(Z)).Z) / block.sd**2)

@@ -366,9 +366,13 @@ def _staged(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates)
     sums = np.zeros((len(turned.both), len(turned.U) + 1))
     np.matmul(turned.both, weighted.T, out=sums[:, :-1])
     sums[:k, -1] = np.einsum("ij,ij,j->i", turned.E, turned.E, copies)
-    counts = [
-        np.bincount(np.searchsorted(np.array(own) * ONE, v), weights=copies, minlength=len(own) + 1)
-        for v, own in zip(np.abs(turned.V), coordinates.widths, strict=True)
-    ]
-    whole = [np.rint(own).astype(np.int64) for own in counts]
-    return StageSums(domain, coordinates, *_limbs(sums), whole, round(float(copies.sum())))
+    counts = [_between(v, own, copies) for v, own in zip(np.abs(turned.V), coordinates.widths, strict=True)]
+    edges = coordinates.lengths
+    lengths = _between(turned.lengths, edges, copies) if edges else np.zeros(0, dtype=np.int64)
+    return StageSums(domain, coordinates, *_limbs(sums), counts, lengths, round(float(copies.sum())))
+
+
+def _between(values: Floats, edges: Sequence[float], copies: Floats) -> Ints:
+    """How many rows have their value, in lattice units, in each part that the edges make."""
+    places = np.searchsorted(np.array(edges) * ONE, values)
+    return np.rint(np.bincount(places, weights=copies, minlength=len(edges) + 1)).astype(np.int64)

@@ -60,7 +60,9 @@ def _change(block: Block, space: Space, neighbors: Neighbors) -> float:
         return math.sqrt(R2 * T2) * (2 if replace else 1)
     if block.statistic == "squares":
         return math.sqrt(min(len(block.columns), 2 * T2) if replace else T2)
-    if block.statistic == "counts":
+    if block.statistic == "lengths" and not isinstance(space, Coordinates):
+        raise ValueError("only a stage has such a statistic")
+    if block.statistic in ("counts", "lengths"):
         return math.sqrt(2) if replace else 1.0
     if block.statistic in ("sums", "diagonal"):
         return math.sqrt(_margin_exchange(block, space) if replace else R2)

@@ -16,8 +16,12 @@ from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 
 _MOMENTS = "gram, cross, squares"
 _NARROWED = (_MOMENTS, f"counts; {_MOMENTS}")
-_STAGE = "stage: counts, gram, cross, squares"
-_COURSES = (_STAGE, *("; ".join(["sums, diagonal", *[_STAGE] * k]) for k in (2, 3, 4)))
+_STAGE, _MEASURED = f"stage: counts, {_MOMENTS}", f"stage: counts, lengths, {_MOMENTS}"
+_COURSES = (
+    _STAGE,
+    "; ".join(["sums, diagonal", _STAGE, _STAGE]),
+    *("; ".join(["sums, diagonal", *[_STAGE] * k, _MEASURED, _STAGE]) for k in (1, 2)),
+)
 _LINEAR = (*_NARROWED, *(f"{rows}counts; counts; {course}" for rows in ("sums; ", "") for course in _COURSES))
 _OBJECTIVES = ("objective", "objective; declared objective")
 _POSTERIOR = ("posterior sampling", "posterior sampling in a ball")

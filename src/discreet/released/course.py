@@ -6,6 +6,7 @@ width of a stage is a function of earlier noisy values and of public facts. ``do
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,8 +34,14 @@ FEWEST, MANY = 10.0, 30.0
 _SPHERE = 0.25
 """The radius of the first stages, in units of the typical length of a row: nearly all rows have the same weight."""
 
-_REACH = 0.1
-"""The last radius is the root of this share of n mu/d^1.5 times the typical length."""
+_REACH, _FAR_REACH = 0.1, 1.0
+"""The last of two radii is the root of this share of n mu/q^1.5 times the typical length; that of more, at most."""
+
+_EDGES = tuple(2.0 ** (k / 2) for k in range(-2, 10))
+"""Between which lengths rows are counted before the last of three or more stages, in units of the typical one."""
+
+_BEYOND, _MOST_BEYOND = 10.0, 0.5
+"""The last radius leaves out a share of at most 10 q/(n mu) of the rows, and never more than a half."""
 
 _WIDTHS, _STEP = 16, 1.35
 """How many half widths are tried, and the ratio of one to the next."""
@@ -46,15 +53,15 @@ _CLOSE = 1e-6
 """Coordinates that are computed again may differ by this share, for processors round differently."""
 
 
-def number_of_stages(n_mu: float, d: int, *, constant: bool = True) -> int:
-    """How many stages are best for so many rows times mu: 0 where only the mean can be told, if the model has one.
+def number_of_stages(n_mu: float, d: int) -> int:
+    """How many stages are best for so many rows times mu: 0 where only the mean can be told.
 
     Examples
     --------
     >>> number_of_stages(5.0, 8), number_of_stages(300.0, 8), number_of_stages(3000.0, 8)
     (0, 2, 3)
     """
-    return 0 if constant and n_mu < FEWEST else 3 if n_mu >= MANY * d**1.5 else 2
+    return 0 if n_mu < FEWEST else 3 if n_mu >= MANY * d**1.5 else 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +93,7 @@ class Course:
         """Whether the design begins with the constant."""
         return self.design[0] == CONSTANT
 
-    def coordinates(self, done: Sequence[ReleasedStage], mu: float, *, last: bool) -> Coordinates:
+    def coordinates(self, done: Sequence[ReleasedStage], mu: float, count: int) -> Coordinates:
         """The coordinates of the next stage.
 
         Parameters
@@ -95,19 +102,30 @@ class Course:
             The stages so far.
         mu : float
             What the next one costs.
-        last : bool
-            Whether it is the last.
+        count : int
+            How many there are in all. Of three or more, the one before the last counts rows by their lengths.
         """
-        axes = self._axes(done)
-        q = axes.P.shape[1]
-        reach = max(_SPHERE, math.sqrt(_REACH * self.rows * mu / q**1.5)) if last else _SPHERE
+        axes, left = self._axes(done), count - len(done)
+        typical = math.sqrt(max(axes.known + self.constant, 1.0))
+        reach = self._reach(done, mu, axes.P.shape[1]) if left == 1 else _SPHERE
         weight = min(1.0, reach)
         widths = [
             [weight * (1 + abs(location.centre)) * _STEP**-k for k in reversed(range(_WIDTHS))]
             for location in self.locations
         ]
-        radius = reach * math.sqrt(axes.known + self.constant)
-        return Coordinates.rounded(self.design, self.targets, axes.P, self.theta(done), radius, widths)
+        lengths = [typical * edge for edge in _EDGES] if left == 2 and count >= 3 else []
+        theta = self.theta(done)
+        return Coordinates.rounded(self.design, self.targets, axes.P, theta, reach * typical, widths, lengths)
+
+    def _reach(self, done: Sequence[ReleasedStage], mu: float, q: int) -> float:
+        """The last radius in units of the typical length, with what the stage before it says of lengths."""
+        n_mu = self.rows * mu
+        if len(done) < 2:
+            return max(_SPHERE, math.sqrt(_REACH * n_mu / q**1.5))
+        before = done[-1].event.coordinates
+        place = clipped_place(done[-1].lengths, min(_MOST_BEYOND, _BEYOND * q / n_mu))
+        edge = before.lengths[place] * _SPHERE / before.radius
+        return max(_SPHERE, min(math.sqrt(_FAR_REACH * n_mu / q**1.5), edge))
 
     def theta(self, done: Sequence[ReleasedStage]) -> Floats:
         """The model so far, a column for each outcome."""
@@ -140,8 +158,7 @@ class Course:
         """How listed stages differ from this course, if they do."""
         for k, stage in enumerate(stages):
             event = stage.event
-            own, last = event.coordinates, k == len(stages) - 1
-            expected = self.coordinates(stages[:k], event.mu, last=last)
+            own, expected = event.coordinates, self.coordinates(stages[:k], event.mu, len(stages))
             if not _is_close(own, expected):
                 return f"the coordinates of stage {k + 1} do not follow from what was released before it"
             counts = {name: stage.counts(name) for name in self.targets}
@@ -151,7 +168,7 @@ class Course:
 
 
 def clipped_place(counts: Floats, most: float) -> int:
-    """The place of the least half width that leaves out at most a share `most` of the residuals.
+    """The place of the least half width that leaves out at most a share `most` of the residuals, or edge of the rows.
 
     Examples
     --------
@@ -211,11 +228,12 @@ def _rows(released: ReleasedMoments) -> tuple[float, float] | None:
 
 def _is_close(own: Coordinates, expected: Coordinates) -> bool:
     """Whether coordinates are the same but for rounding errors; axes may point either way."""
-    if (own.design, own.outcomes) != (expected.design, expected.outcomes) or own.axes != expected.axes:
+    shapes = [(c.design, c.outcomes, c.axes, [len(v) for v in (c.lengths, *c.widths)]) for c in (own, expected)]
+    if shapes[0] != shapes[1]:
         return False
     (A, t), (B, s) = ((c.P.floats, c.theta.floats) for c in (own, expected))
     G, H = A @ A.T, B @ B.T  # |z|^2 = x'PP'x: turning axes within a plane changes nothing
-    sizes = [(own.radius, expected.radius), *zip(np.ravel(own.widths), np.ravel(expected.widths), strict=True)]
+    sizes = zip(*([c.radius, *c.lengths, *itertools.chain(*c.widths)] for c in (own, expected)), strict=True)
     scale = np.sqrt(np.outer(np.diag(H), np.diag(H)))
     return (
         bool(np.all(np.abs(G - H) <= _CLOSE * np.maximum(scale, np.finfo(float).tiny)))

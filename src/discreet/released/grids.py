@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.domain import LATTICE_BITS
+from discreet.domain.coordinates import Coordinates
 from discreet.errors import FileFormatError, NotReleasedError
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import BINS, Block
@@ -61,8 +62,24 @@ def statistic(block: Block, parts: Sequence[GridValues], bins: int = BINS) -> Fl
         "squares": (len(block.columns),),
         "eigenvalue": (),
         "counts": (bins,),
+        "lengths": (bins,),
     }
     return values.reshape(shape.get(block.statistic, (len(block.rows),)))
+
+
+def bins(block: Block, stage: Coordinates) -> int:
+    """How many counts a block of a stage has; 0 where it has none.
+
+    Examples
+    --------
+    >>> from discreet.privacy.events.coordinates import stage_block
+    >>> stage = Coordinates.rounded(["(intercept)"], ["y"], [[1.0]], [[0.0]], 1.0, [[0.25]], [1.0, 2.0, 4.0])
+    >>> bins(stage_block(stage, "lengths"), stage), bins(stage_block(stage, "counts", ["y"]), stage)
+    (4, 2)
+    """
+    if block.statistic == "lengths":
+        return len(stage.lengths) + 1
+    return stage.bins(block.columns[0]) if block.statistic == "counts" else 0
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,7 @@ class ReleasedStage:
         """The released statistics in units of u and e."""
         stage = self.event.coordinates
         held = zip(self.event.blocks, self.values, strict=True)
-        return {b: statistic(b, own, stage.bins(b.columns[0]) if b.statistic == "counts" else 0) for b, own in held}
+        return {block: statistic(block, own, bins(block, stage)) for block, own in held}
 
     @property
     def gram(self) -> Floats:
@@ -105,6 +122,11 @@ class ReleasedStage:
     def counts(self, outcome: str) -> Floats:
         """How many weighted residuals of an outcome lie between its half widths, beginning at 0."""
         return self._find("counts", outcome)[1]
+
+    @property
+    def lengths(self) -> Floats:
+        """How many rows have a |z| between the edges, beginning at 0."""
+        return self._find("lengths")[1]
 
     def sd(self, statistic: str, outcome: str | None = None) -> float:
         """The noise sd of a statistic; of U'U that on its diagonal, which is sqrt(2) times that of the rest."""

@@ -108,7 +108,7 @@ class Places(Protocol):
 
 def change(block: Block, places: Places, rows: Rows) -> Floats:
     """Squared change of a sum when one row comes or goes, weighted by its noise layout so that mu^2 = change/sd^2."""
-    if block.statistic == "counts":
+    if block.statistic in ("counts", "lengths"):
         return rows.present if block.span is None else rows.present * (bin_of(rows.Z[:, 1], block.span) >= 0)
     X, Y = places.indices(block.rows), places.indices(block.columns)
     if block.statistic in ("sums", "diagonal"):
@@ -219,7 +219,7 @@ def _most(block: Block, places: Places, rows: Rows) -> Floats:
     """Bound on the squared change of one sum."""
     X, Y = places.indices(block.rows), places.indices(block.columns)
     R2, T2 = places.norm_squared(X), places.norm_squared(Y)
-    if block.statistic == "counts":
+    if block.statistic in ("counts", "lengths"):
         return np.full(len(rows.Z), 2.0)
     p = rows.norm2(X)
     if block.statistic == "gram":

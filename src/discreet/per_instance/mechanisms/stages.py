@@ -55,11 +55,15 @@ class StageRows:
 
         return rows.once((id(self._event), "turned"), work)
 
-    def bins(self, Z: Floats, outcome: str) -> NDArray[np.intp]:
-        """The part between half widths that each row's weighted residual lies in; -1 for rows that were dropped."""
-        place = self._event.coordinates.outcomes.index(outcome)
-        edges = np.array(self._event.coordinates.widths[place]) * ONE
-        return np.where(Z[:, 0] > 0, np.searchsorted(edges, np.abs(self._turn(Z).V[place])), -1)
+    def bins(self, Z: Floats, block: Block) -> NDArray[np.intp]:
+        """Which of a block's counts each row is in; -1 for rows that were dropped."""
+        own, found = self._event.coordinates, self._turn(Z)
+        if block.statistic == "lengths":
+            edges, sizes = own.lengths, found.lengths
+        else:
+            place = own.outcomes.index(block.columns[0])
+            edges, sizes = own.widths[place], np.abs(found.V[place])
+        return np.where(Z[:, 0] > 0, np.searchsorted(np.array(edges) * ONE, sizes), -1)
 
     def _turn(self, Z: Floats) -> Turned:
         return Chart(self._event.coordinates, self._domain, len(Z)).turn(Z * ONE)
@@ -93,8 +97,8 @@ def _exchange(block: Block, places: StageRows, other: Floats, everyone: float) -
     name = f"{stage_name(block)} of a stage"
 
     def cost(rows: Rows) -> Floats:
-        if block.statistic == "counts":
-            own, new = (places.bins(Z, block.columns[0]) for Z in (rows.Z, other))
+        if block.statistic in ("counts", "lengths"):
+            own, new = (places.bins(Z, block) for Z in (rows.Z, other))
             return swapped_counts(own, new) / block.sd**2
         return swap(block, places, places.turned(Rows(other)).Z[0], places.turned(rows)) / block.sd**2
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from discreet.core.files import number, texts
 from discreet.domain.coordinates import Coordinates
-from discreet.errors import FileFormatError
+from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import Block, Statistic
 
-STATISTICS: tuple[Statistic, ...] = ("counts", "gram", "cross", "squares")
-"""What a stage may release, in this order: how many weighted residuals lie between the half widths, U'U, U'E, E'E."""
+STATISTICS: tuple[Statistic, ...] = ("counts", "lengths", "gram", "cross", "squares")
+"""What a stage may release, in this order: counts of weighted residuals, counts of |z|, U'U, U'E, E'E."""
 
 
 def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequence[str] = (), sd: float = 1.0) -> Block:
@@ -23,10 +23,10 @@ def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequenc
     ----------
     coordinates : Coordinates
         The stage.
-    statistic : {"counts", "gram", "cross", "squares"}
+    statistic : {"counts", "lengths", "gram", "cross", "squares"}
         Which one.
     columns : sequence of str
-        The outcomes; one for counts, none for U'U.
+        The outcomes; one for counts, none for counts of lengths and U'U.
     sd : float
         Of the noise.
 
@@ -36,10 +36,21 @@ def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequenc
     >>> stage_block(stage, "cross", ["y"], 3.0)
     Block(statistic='cross', rows=('u1', 'u2'), columns=('y',), sd=3.0, layout='weighted', span=None)
     """
+    if statistic == "lengths" and not coordinates.lengths:
+        raise ParameterError("A stage without edges between lengths has no counts of them.")
     return Block(statistic, coordinates.axes if statistic in ("gram", "cross") else (), tuple(columns), sd)
 
 
-_NAMES: dict[str, str] = {"counts": "counts of residuals", "gram": "U'U", "cross": "U'e", "squares": "e'e"}
+WITHOUT_OUTCOMES: tuple[Statistic, ...] = ("lengths", "gram")
+"""Statistics of the rows' coordinates alone."""
+
+_NAMES: dict[str, str] = {
+    "counts": "counts of residuals",
+    "lengths": "counts of lengths",
+    "gram": "U'U",
+    "cross": "U'e",
+    "squares": "e'e",
+}
 
 
 def stage_name(block: Block) -> str:
@@ -118,8 +129,9 @@ class StageEvent:
 def _block(coordinates: Coordinates, facts: dict[str, Any]) -> Block:
     """One statistic of a stage from a file."""
     statistic, columns, sd = facts["statistic"], texts(facts["columns"]), number(facts["sd"])
-    few = {"gram": len(columns) == 0, "counts": len(columns) == 1}
-    known = statistic in STATISTICS and few.get(statistic, len(columns) > 0) and sd > 0
+    known = statistic in STATISTICS and sd > 0
+    few = {"counts": len(columns) == 1} | dict.fromkeys(WITHOUT_OUTCOMES, not columns)
+    known = known and few.get(statistic, len(columns) > 0) and (statistic != "lengths" or bool(coordinates.lengths))
     if not known or not set(columns) <= set(coordinates.outcomes) or len(set(columns)) < len(columns):
         raise FileFormatError("A block of a stage is of an unknown kind.")
     return stage_block(coordinates, statistic, columns, sd)

@@ -11,7 +11,7 @@ from discreet.domain import LATTICE_BITS
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 
-Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal"]
+Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal", "lengths"]
 Layout = Literal["weighted", "uniform"]
 
 BINS = 16
@@ -32,6 +32,8 @@ _NAMES: dict[Statistic, str] = {
     "sums": "sums of x",
     "diagonal": "diagonal of X'X",
 }
+"""Statistics of mapped columns; lengths are those of a stage alone."""
+
 _WITHOUT_ROWS, _WITHOUT_COLUMNS = ("squares", "counts"), ("gram", "eigenvalue", "sums", "diagonal")
 
 
@@ -107,7 +109,7 @@ class Block:
         statistic, layout = facts["statistic"], facts["layout"]
         rows, columns, sd = texts(facts["rows"]), texts(facts["columns"]), number(facts["sd"])
         span = None if "span" not in facts else numbers(facts["span"], (2,), "a span").tolist()
-        known = statistic in get_args(Statistic) and layout in get_args(Layout) and sd > 0
+        known = statistic in tuple(_NAMES) and layout in get_args(Layout) and sd > 0
         needed = (statistic in _WITHOUT_ROWS or rows) and (statistic in _WITHOUT_COLUMNS or columns)
         twice = len(set(rows)) < len(rows) or len(set(columns)) < len(columns)
         if not known or not needed or twice or not (span is None or (statistic == "counts" and is_span(*span))):

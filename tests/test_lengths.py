@@ -1,0 +1,193 @@
+"""The last radius of three or more stages: from noisy counts of lengths, and from nothing else."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import Domain, DPLinearRegression, PrivateMoments
+from discreet.gate.stages import MOST_STAGES
+from discreet.privacy import sensitivity
+from discreet.privacy.steps import listed
+from discreet.released.course import clipped_place, course_of
+from discreet.released.grids import GridValues, ReleasedStage
+from discreet.results.saved import check_saved, load_saved
+
+DOMAIN = Domain({"a": (-8, 8), "b": (-8, 8), "c": ["k", "l", "m"], "y": (-40, 40)})
+EDGES = 2.0 ** np.arange(-1, 4.51, 0.5)
+
+
+def table(n=20_000, seed=0, tail=False):
+    """Rows of nearly one length, or a few that are far longer than the others."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.uniform(-1, 1, n), rng.uniform(-1, 1, n)
+    if tail:
+        a[: n // 10] = 8 * np.sign(a[: n // 10])
+    c = rng.choice(["k", "l", "m"], n)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "y": 2 * a - b + (c == "k") + rng.normal(size=n)})
+
+
+def fitted(frame, stages="auto", random_state=None, epsilon=1.0, **given):
+    model = DPLinearRegression(
+        epsilon=epsilon, delta=1e-6, domain=DOMAIN, stages=stages, random_state=random_state, **given
+    )
+    return model.fit_source(frame, "y")
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("stages", range(2, MOST_STAGES + 1))
+def test_certificates_list_lengths_before_the_last_of_three_or_four(stages, neighbors, tmp_path):
+    model = fitted(table(4000), stages, neighbors=neighbors)
+    certificate, released = model.certificate_, model.release_
+    assert all(finding.ok for finding in certificate.check())
+    one, measured = "stage: counts, gram, cross, squares", "stage: counts, lengths, gram, cross, squares"
+    expected = [one, one] if stages == 2 else [*[one] * (stages - 2), measured, one]
+    assert listed(certificate.events).endswith("; ".join(["sums, diagonal", *expected]))
+    assert [len(stage.event.coordinates.lengths) for stage in released.stages] == [
+        12 if words == measured else 0 for words in expected
+    ]
+    released.save(tmp_path / "release.json")
+    loaded = PrivateMoments.load(tmp_path / "release.json")
+    assert course_of(loaded).strays(loaded.stages) is None
+    assert all(finding.ok for finding in check_saved(load_saved(tmp_path / "release.json")))
+
+
+def test_lengths_cost_three_hundredths_of_their_stage():
+    event = fitted(table(), 3).release_.stages[1].event
+    held = {
+        blocks[0].statistic: cost for blocks, cost in sensitivity.costs(event.blocks, event.coordinates, "add-remove")
+    }
+    shares = {"counts": 0.097, "lengths": 0.03, "gram": 0.3395, "cross": 0.485, "squares": 0.0485}
+    assert {kind: cost / event.mu**2 for kind, cost in held.items()} == pytest.approx(shares, rel=1e-6)
+
+
+@pytest.mark.parametrize("tail", [False, True])
+@pytest.mark.parametrize("stages", [3, 4])
+def test_the_last_radius_follows_from_counts_of_lengths(stages, tail):
+    released = fitted(table(tail=tail), stages, random_state=1).release_
+    course, (*_, before, last) = course_of(released), released.stages
+    first, own = before.event.coordinates, last.event.coordinates
+    assert np.array(first.lengths) / first.radius == pytest.approx(EDGES / 0.25)
+    q, n_mu = len(own.axes), course.rows * last.event.mu
+    place = clipped_place(before.lengths, min(0.5, 10 * q / n_mu))
+    reach = max(0.25, min(math.sqrt(n_mu / q**1.5), EDGES[place]))
+    assert own.radius == pytest.approx(reach * typical(course, released.stages[:-1]))
+    assert reach == EDGES[place] < math.sqrt(n_mu / q**1.5)
+    assert (reach >= 2.8) == tail
+
+
+def typical(course, done):
+    return math.sqrt(course._axes(done).known + course.constant)
+
+
+@pytest.mark.filterwarnings("ignore:epsilon=30")
+def test_lengths_are_counted_as_they_are():
+    """With little noise, the shares of rows within the edges are those of the table."""
+    frame = table(tail=True)
+    stage = fitted(frame, 3, random_state=0, epsilon=30.0).release_.stages[1]
+    own = stage.event.coordinates
+    X = np.column_stack([np.ones(len(frame)), frame["a"] / 8, frame["b"] / 8, frame["c"] == "l", frame["c"] == "m"])
+    sizes = np.linalg.norm(X @ own.P.floats, axis=1)
+    exact = np.histogram(sizes, [0, *own.lengths, np.inf])[0]
+    assert stage.lengths == pytest.approx(exact, abs=5 * stage.sd("lengths"))
+    assert stage.sd("lengths") < 10
+
+
+def test_two_stages_have_the_radius_that_they_had():
+    released = fitted(table(), 2, random_state=0).release_
+    course, (one, two) = course_of(released), released.stages
+    own, q = two.event.coordinates, 5
+    expected = max(0.25, math.sqrt(0.1 * course.rows * two.event.mu / q**1.5)) * typical(course, [one])
+    assert own.radius == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("n", "stages"), [(12, 2), (12, 3), (40, "auto")])
+def test_no_table_is_too_small_for_a_radius(n, stages):
+    """Without a constant, noise may leave no direction known; the charge was made by then."""
+    X = np.random.default_rng(0).uniform(-1, 1, (n, 1))
+    for seed in range(20):
+        given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "fit_intercept": False, "stages": stages}
+        model = DPLinearRegression(epsilon=1, delta=1e-4, random_state=seed, **given).fit(X, X[:, 0])
+        assert np.isfinite(model.coef_).all()
+
+
+# ---------------------------------------------------------------- the rule by itself
+
+
+def with_lengths(stage, counts):
+    """A stage whose noisy counts of lengths are others."""
+    place = [block.statistic for block in stage.event.blocks].index("lengths")
+    held = GridValues(0, tuple(int(c) << 40 for c in counts))
+    values = list(stage.values)
+    values[place] = (held,)
+    return ReleasedStage(stage.event, tuple(values))
+
+
+@pytest.fixture(scope="module")
+def course_and_stages():
+    released = fitted(table(), 3, random_state=2).release_
+    return course_of(released), released.stages
+
+
+@pytest.mark.parametrize(
+    ("counts", "reach"),
+    [
+        ([20_000, *[0] * 12], 0.5),
+        ([0, 0, 20_000, *[0] * 10], 1.0),
+        ([0, 0, 19_950, 40, 10, *[0] * 8], 1.0),
+        ([0, 0, 18_000, 1_950, 50, *[0] * 8], EDGES[3]),
+        ([-30, 50, 20_000, 20, -50, 40, -10, 30, *[-20] * 5], 1.0),
+        ([0] * 10 + [20_000, 0, 0], EDGES[10]),
+        ([0] * 11 + [20_000, 0], None),
+        ([0] * 12 + [20_000], None),
+        ([-100] * 13, None),
+    ],
+)
+def test_the_least_edge_that_leaves_out_few_rows(counts, reach, course_and_stages):
+    course, (one, two, last) = course_and_stages
+    mu = last.event.mu
+    own = course.coordinates([one, with_lengths(two, counts)], mu, 3)
+    most = math.sqrt(course.rows * mu / 5**1.5)
+    expected = most if reach is None else reach
+    assert EDGES[10] < most < EDGES[11]
+    assert own.radius == pytest.approx(expected * typical(course, [one, two]))
+    assert own.lengths == ()
+    assert own.widths[0][-1] == pytest.approx(min(1.0, expected) * (1 + abs(course.locations[0].centre)))
+
+
+def test_the_last_edge_where_all_leave_out_too_many(course_and_stages):
+    course, (one, two, last) = course_and_stages
+    far = with_lengths(two, [0] * 12 + [20_000])
+    own = course.coordinates([one, far], 10 * last.event.mu, 3)
+    assert own.radius == pytest.approx(EDGES[11] * typical(course, [one, two]))
+
+
+def test_many_rows_may_be_left_out_where_noise_is_large(course_and_stages):
+    """But never more than half of them, and the radius stays at a quarter of the typical length."""
+    course, (one, two, _) = course_and_stages
+    counts = with_lengths(two, [10_100, 9_000, 900, *[0] * 10])
+    unit = typical(course, [one, two])
+    assert course.coordinates([one, counts], 40 / course.rows, 3).radius == pytest.approx(0.5 * unit)
+    counts = with_lengths(two, [9_000, 9_000, 2_000, *[0] * 10])
+    assert course.coordinates([one, counts], 40 / course.rows, 3).radius == pytest.approx(EDGES[1] * unit)
+    assert course.coordinates([one, counts], 1e-3 / course.rows, 3).radius == pytest.approx(0.25 * unit)
+
+
+def test_other_radii_edges_and_counts_stray(course_and_stages):
+    course, (one, two, last) = course_and_stages
+    assert course.strays([one, two, last]) is None
+    wider = replace(last.event.coordinates, radius=1.01 * last.event.coordinates.radius)
+    assert "stage 3" in course.strays([one, two, changed(last, wider)])
+    counts = with_lengths(two, [0] * 8 + [20_000] + [0] * 4)
+    assert "stage 3" in course.strays([one, counts, last])
+    own = two.event.coordinates
+    for lengths in (own.lengths[1:], tuple(1.01 * edge for edge in own.lengths), ()):
+        assert "stage 2" in course.strays([one, changed(two, replace(own, lengths=lengths)), last])
+    assert "stage 1" in course.strays([changed(one, replace(one.event.coordinates, lengths=own.lengths)), two, last])
+    assert "stage 2" in course.strays([one, two])  # the last of two has no edges
+
+
+def changed(stage, coordinates):
+    return ReleasedStage(replace(stage.event, coordinates=coordinates), stage.values)
