@@ -327,7 +327,7 @@ def test_a_plan_tells_in_how_many_stages_releases_are_made():
         in words
     )
     assert isinstance(found.at(0.01, "DPLinearRegression").std_err, Unavailable)
-    assert "slopes are 0 because nothing is known of them" in " ".join(str(found.coefficients("DPRidge")).split())
+    assert "slopes are 0, for nothing is known of them" in " ".join(str(found.coefficients("DPRidge")).split())
     assert [e["stages"] for e in found.to_dict()["expected"]] == [0, 0, None, 2, 2, None, 3, 3, None]
     assert found.to_frame()["stages"].loc["DPLinearRegression"].tolist() == [0, 2, 3]
 

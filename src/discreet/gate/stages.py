@@ -26,7 +26,7 @@ from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
 from discreet.privacy.events.kinds import Event
 from discreet.released.coordinates import Axes, standardised
-from discreet.released.course import Course, mean_alone, number_of_stages
+from discreet.released.course import Course, as_declared, mean_alone, number_of_stages
 from discreet.released.grids import GridValues, ReleasedStage, statistic
 from discreet.released.solve.location import WHOLE, Counts, Location, locate, next_span, rows_of
 from discreet.results.private_moments import PrivateMoments
@@ -118,13 +118,16 @@ def release_stages(
     steps = _Steps(domain, session, session.charge(mu=session.mu))
     locations = _located(steps, histograms, margins, constant=design[0] == CONSTANT)
     n = locations[0].rows
-    count = number_of_stages(n * session.mu, len(design)) if stages == "auto" else stages
-    count = 0 if tuple(design) == (CONSTANT,) else max(count, 0 if design[0] == CONSTANT else 2)
-    shares = SHARES[count]
+    auto = stages == "auto" or tuple(design) == (CONSTANT,)
+    count = number_of_stages(n * session.mu, design) if auto else int(stages)
+    ball = {domain.column_of[name] for name in design} <= set(domain.norm_columns)
+    shares = SHARES[count][1:] if ball else SHARES[count]
     weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
-    axes = _scouted(steps, margins, design, n, steps.left(weights[0])) if count else mean_alone(design)
-    course = Course(tuple(design), tuple(targets), tuple(locations), axes)
-    _run(course, table, weights[1:] if count else weights, steps)
+    if count == 0 or ball:
+        axes = as_declared(design) if ball else mean_alone(design)
+    else:
+        axes = _scouted(steps, margins, design, n, steps.left(weights.pop(0)))
+    _run(Course(tuple(design), tuple(targets), tuple(locations), axes), table, weights, steps)
     return PrivateMoments(session.certify(domain, *steps.events), tuple(steps.values))
 
 
@@ -150,6 +153,8 @@ def _located(steps: _Steps, histograms: Sequence[Histogram], margins: Margins, *
         rows = float(total[0]), blocks[0].sd
     else:
         rows = None
+    if rows is not None and not constant:
+        return [locate([], rows, centred=False) for _ in histograms]
     guess = 2 * _COUNTS[0] / session.mu if rows is None else max(rows[0], rows[1], 1.0)
     numerator, least, most = _COUNTS
     share = min(max(numerator / (guess * session.mu), least), most) / 2

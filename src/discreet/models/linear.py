@@ -262,7 +262,8 @@ class DPLinearRegression(MomentsRegressor):
 
     def _release(self, table: Readings, asked: Asked) -> PrivateMoments:
         """The release in stages; penalised models have the same."""
-        design, targets = table.domain.design_names(asked.features), outcome_names(table.domain, asked.targets)
+        domain, targets = table.domain, outcome_names(table.domain, asked.targets)
+        design = every_level(domain, asked.features, domain.design_names(asked.features))
         stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
         return release_stages(table, design, targets, stages, self._session(asked.promise))
 

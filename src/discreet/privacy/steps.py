@@ -17,12 +17,14 @@ from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 _MOMENTS = "gram, cross, squares"
 _NARROWED = (_MOMENTS, f"counts; {_MOMENTS}")
 _STAGE, _MEASURED = f"stage: counts, {_MOMENTS}", f"stage: counts, lengths, {_MOMENTS}"
+_TWO, *_MORE = [[*[_STAGE] * k, *last, _STAGE] for k, last in ((1, []), (1, [_MEASURED]), (2, [_MEASURED]))]
+_STAGES = ["; ".join(stages) for stages in (_TWO, *_MORE)]
 _COURSES = (
-    _STAGE,
-    "; ".join(["sums, diagonal", _STAGE, _STAGE]),
-    *("; ".join(["sums, diagonal", *[_STAGE] * k, _MEASURED, _STAGE]) for k in (1, 2)),
+    f"counts; counts; {_STAGE}",
+    *(f"{start}{stages}" for stages in _STAGES for start in ("counts; counts; sums, diagonal; ", "sums, diagonal; ")),
+    *(f"{start}{stages}" for stages in _STAGES for start in ("counts; counts; ", "")),
 )
-_LINEAR = (*_NARROWED, *(f"{rows}counts; counts; {course}" for rows in ("sums; ", "") for course in _COURSES))
+_LINEAR = (*_NARROWED, *(f"{rows}{course}" for rows in ("sums; ", "") for course in _COURSES))
 _OBJECTIVES = ("objective", "objective; declared objective")
 _POSTERIOR = ("posterior sampling", "posterior sampling in a ball")
 

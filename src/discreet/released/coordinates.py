@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.released.solve.noise_aware import denoise
 
 _WIDENED = 0.5
 """Variances are widened by this share of their noise."""
@@ -66,8 +67,8 @@ def standardised(sums: Floats, squares: Floats, sds: tuple[float, float], n: flo
 def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool) -> Axes:
     """The next axes, from noisy U'U in the last ones: round where the release knows the directions.
 
-    With U'U = Q diag(l) Q', centred where there is a constant, the new axes are P Q diag((max(l, 0) + c s sqrt(q))/t),
-    to the power -1/2, with t what U'U has for a coordinate that is 1 in every row.
+    With U'U = Q diag(l) Q', centred where there is a constant, and a its eigenvalues denoised, the new axes are
+    P Q diag((a + c s sqrt(q))/t), to the power -1/2, with t what U'U has for a coordinate that is 1 in every row.
 
     Parameters
     ----------
@@ -97,7 +98,8 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool) -> Axes:
         total = max(float(np.trace(gram)) / q, 2 * sd)
         centring = np.eye(q)
     l, Q = np.linalg.eigh(gram)  # noqa: E741
-    raised = np.maximum(l, 0.0) + _KNOWN * sd * math.sqrt(q)
+    a = np.maximum(denoise(l, sd), 0.0)
+    raised = a + _KNOWN * sd * math.sqrt(q)
     turned = P @ centring @ (Q / np.sqrt(raised / total))
     axes = np.column_stack([P[:, :1], turned]) if constant else turned
-    return Axes(axes, float(np.sum(np.maximum(l, 0.0) / raised)))
+    return Axes(axes, float(np.sum(a / raised)))

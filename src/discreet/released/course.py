@@ -53,15 +53,17 @@ _CLOSE = 1e-6
 """Coordinates that are computed again may differ by this share, for processors round differently."""
 
 
-def number_of_stages(n_mu: float, d: int) -> int:
-    """How many stages are best for so many rows times mu: 0 where only the mean can be told.
+def number_of_stages(n_mu: float, design: Sequence[str]) -> int:
+    """How many stages are best for so many rows times mu: 0 where only the mean can be told, or asked for.
 
     Examples
     --------
-    >>> number_of_stages(5.0, 8), number_of_stages(300.0, 8), number_of_stages(3000.0, 8)
+    >>> design = CONSTANT, *"abcdefg"
+    >>> number_of_stages(5.0, design), number_of_stages(300.0, design), number_of_stages(3000.0, design)
     (0, 2, 3)
     """
-    return 0 if n_mu < FEWEST else 3 if n_mu >= MANY * d**1.5 else 2
+    few = n_mu < FEWEST and design[0] == CONSTANT
+    return 0 if few or tuple(design) == (CONSTANT,) else 3 if n_mu >= MANY * len(design) ** 1.5 else 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +141,7 @@ class Course:
     def posterior(self, done: Sequence[ReleasedStage], target: str) -> Joint:
         """What all stages say of one outcome."""
         location = self.locations[self.targets.index(target)]
-        return joint(done, target, location, constant=self.constant)
+        return joint(done, target, location, max(self.axes.known, 1.0), constant=self.constant)
 
     def chosen(self, counts: Mapping[str, Floats], coordinates: Coordinates, mu: float) -> list[int]:
         """The places of the half widths that noisy counts of residuals call for."""
@@ -181,6 +183,11 @@ def clipped_place(counts: Floats, most: float) -> int:
     return int(enough[0]) if len(enough) else len(outside) - 1
 
 
+def as_declared(design: Sequence[str]) -> Axes:
+    """The columns themselves as axes, for rows in a ball: they are about as long as each other already."""
+    return Axes(np.eye(len(design)), 1.0)
+
+
 def mean_alone(design: Sequence[str]) -> Axes:
     """The constant as the only axis, for tables that can tell no more than the mean."""
     return Axes(np.eye(len(design))[:, :1], 0.0)
@@ -199,7 +206,7 @@ def course_of(released: ReleasedMoments) -> Course:
         (sums, x), (squares, xx) = held["sums"], held["diagonal"]
         axes = standardised(x, xx, (sums.sd, squares.sd), locations[0].rows, constant=constant)
     else:
-        axes = mean_alone(own.design)
+        axes = mean_alone(own.design) if len(own.axes) < len(own.design) else as_declared(own.design)
     return Course(own.design, own.outcomes, locations, axes)
 
 
@@ -209,9 +216,10 @@ def _location(released: ReleasedMoments, target: str, *, centred: bool) -> Locat
         for block, array in released.arrays.items()
         if block.statistic == "counts" and block.columns == (target,)
     ]
-    if not counts:
+    rows = _rows(released)
+    if not counts and (centred or rows is None):
         raise NotReleasedError(f"This release holds no counts of {target!r}.")
-    return locate(counts, _rows(released) or rows_of(counts), centred=centred)
+    return locate(counts, rows or rows_of(counts), centred=centred)
 
 
 def _rows(released: ReleasedMoments) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.domain import CONSTANT
+from discreet.domain import CONSTANT, Categorical
 from discreet.domain.domain import Domain, every_level, lift
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.released.grids import ReleasedStage
@@ -135,7 +135,7 @@ class NormalEquations:
         """Variances of the noise in S (in Z'Z, with L); 0 where an entry is known."""
         if self.variances is not None:
             return self.variances
-        return self.s_xx**2 * (np.eye(self.d) + 1) / 2
+        return self.s_xx**2 * (np.eye(self.d if self.L is None else len(self.L)) + 1) / 2
 
     @cached_property
     def turn(self) -> Floats:
@@ -174,7 +174,7 @@ def normal_equations(
         raise ParameterError("A model needs at least one feature, or an intercept.")
     design, y = [domain.entries[i].name for i in places], [entry.name for entry in outcomes]
     if released.stages:
-        return staged_equations(released.stages[-1], design, y)
+        return staged_equations(domain, released.stages[-1], design, y)
     gram, cross = released.find("gram", design), released.find("cross", design, y)
     z, L = coordinates(domain, names, design, [gram, cross])
     known = domain.exclusive(domain.indices(z))
@@ -196,11 +196,14 @@ def normal_equations(
     )
 
 
-def staged_equations(stage: ReleasedStage, design: Sequence[str], targets: Sequence[str]) -> NormalEquations:
+def staged_equations(
+    domain: Domain, stage: ReleasedStage, design: Sequence[str], targets: Sequence[str]
+) -> NormalEquations:
     """The equations of the weighted rows of a stage, for all of its regressors or some of them.
 
-    u = w L x with L = P'/r, and b e = w (y - theta'x) where it is not clipped. For some regressors, their rows M of
-    L^-1 have the noise of the regressors C^-1 x, with C C' = M M'; that of S theta, which is not theirs, comes on top.
+    u = w L x, and b e = w (y - theta'x) where it is not clipped. With B = (L'L)^-1 L', X'X = B U'U B'. For some
+    regressors, their rows M of B have the noise of the regressors C^-1 x, with C C' = M M'; that of S theta, which is
+    not theirs, comes on top.
     """
     own = stage.event.coordinates
     absent = [name for name in design if name not in own.design] or [y for y in targets if y not in own.outcomes]
@@ -211,23 +214,31 @@ def staged_equations(stage: ReleasedStage, design: Sequence[str], targets: Seque
         )
     if len(own.axes) < len(own.design):
         return _of_mean(stage, design, targets)
-    at, j = [own.design.index(name) for name in design], [own.outcomes.index(name) for name in targets]
-    b, theta, L = np.array(stage.event.widths)[j], own.theta.floats[:, j], own.P.floats.T / own.radius
-    back = np.linalg.inv(L)
-    S, V = back @ stage.gram @ back.T, b * (back @ stage.cross[:, j])
+    full, K = model_design(domain, own.design)
+    at, j = [full.index(name) for name in design], [own.outcomes.index(name) for name in targets]
+    b, theta, L = np.array(stage.event.widths)[j], K.T @ own.theta.floats[:, j], own.P.floats.T @ K / own.radius
+    B = fitted(L, np.eye(len(L)))
+    S, V = B @ stage.gram @ B.T, b * (B @ stage.cross[:, j])
     squares = b**2 * stage.squares[j] + np.einsum("ij,ij->j", theta, 2 * V + S @ theta)
     V = V + S @ theta
     s_xx, s_V = stage.sd("gram"), b * stage.sd("cross")
-    n = float(S[0, 0]) if own.design[0] == CONSTANT else float(np.trace(stage.gram))
-    facts = {"names": tuple(design), "targets": tuple(targets), "squares": squares, "s_xx": s_xx}
-    facts |= {"s_yy": float(b.max()) ** 2 * stage.sd("squares"), "n": max(n, 1.0)}
-    if at == list(range(len(own.design))):
-        return NormalEquations(**facts, S=(S + S.T) / 2, V=V, s_V=s_V, L=L, offset=theta)
-    M = back[at]
-    L = np.asarray(np.linalg.inv(np.linalg.cholesky(M @ M.T)), dtype=np.float64)
-    s_V = np.sqrt(s_V**2 + s_xx**2 / 2 * np.sum((back.T @ theta) ** 2, axis=0))
-    part = S[np.ix_(at, at)]
-    return NormalEquations(**facts, S=(part + part.T) / 2, V=V[at], s_V=s_V, L=L)
+    n = max(float(S[0, 0]) if own.design[0] == CONSTANT else float(np.trace(stage.gram)), 1.0)
+    s_yy, whole = float(b.max()) ** 2 * stage.sd("squares"), at == list(range(len(full)))
+    if not whole:
+        M, S, V = B[at], S[np.ix_(at, at)], V[at]
+        L = np.asarray(np.linalg.inv(np.linalg.cholesky(M @ M.T)), dtype=np.float64)
+        s_V = np.sqrt(s_V**2 + s_xx**2 / 2 * np.sum((B.T @ theta) ** 2, axis=0))
+    offset = theta if whole else None
+    S = (S + S.T) / 2
+    return NormalEquations(tuple(design), tuple(targets), S, V, squares, s_xx, s_V, s_yy, n, L=L, offset=offset)
+
+
+def model_design(domain: Domain, design: Sequence[str]) -> tuple[list[str], Floats]:
+    """The regressors of a model in a design that may hold every level, and L with z = L x for the design's z."""
+    plain = [name for name, spec in domain.columns.items() if isinstance(spec, Categorical) and not spec.factors]
+    first = {domain.entries[domain.positions[name][0]].name for name in plain} if design[0] == CONSTANT else set()
+    full = [name for name in design if name not in first]
+    return full, lift(domain, design, full)
 
 
 def _of_mean(stage: ReleasedStage, design: Sequence[str], targets: Sequence[str]) -> NormalEquations:

@@ -6,7 +6,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.released.course import course_of
-from discreet.released.equations import NormalEquations
+from discreet.released.equations import NormalEquations, fitted, model_design
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.joint import Joint
 from discreet.released.solve.noise_aware import Posterior, noise_aware, posterior
@@ -28,9 +28,12 @@ def _joint(released: ReleasedMoments, e: NormalEquations) -> Joint:
     """What all stages say; of some of the regressors, the projection of what they say of all."""
     course = course_of(released)
     whole = course.posterior(released.stages, e.target)
-    at = [course.design.index(name) for name in e.names]
-    if at == list(range(len(course.design))):
-        return whole
-    G = whole.gram[np.ix_(at, at)]
-    onto = np.linalg.pinv(G, hermitian=True) @ whole.gram[at]
-    return Joint(onto @ whole.mean, onto @ whole.covariance @ onto.T, G)
+    full, K = model_design(released.domain, course.design)
+    B = fitted(K, np.eye(len(K)))
+    mean, covariance, gram = K.T @ whole.mean, K.T @ whole.covariance @ K, B @ whole.gram @ B.T
+    at = [full.index(name) for name in e.names]
+    if at == list(range(len(full))):
+        return Joint(mean, covariance, gram)
+    G = gram[np.ix_(at, at)]
+    onto = np.linalg.pinv(G, hermitian=True) @ gram[at]
+    return Joint(onto @ mean, onto @ covariance @ onto.T, G)

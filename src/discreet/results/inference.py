@@ -47,8 +47,8 @@ _SAMPLED = Unavailable(
 )
 _MEAN_ALONE = Unavailable(
     "not available",
-    "There are too few rows for this epsilon to tell more than the mean of the outcome: slopes are 0 because nothing "
-    "is known of them. More rows or a larger epsilon help.",
+    "There are too few rows for this epsilon to tell more than the mean of the outcome: slopes are 0, for nothing is "
+    "known of them. More rows or a larger epsilon help.",
 )
 OLD_FILE = Unavailable("not released", "This file was saved by an older version of discreet, without standard errors.")
 

@@ -70,7 +70,7 @@ class Location:
     rows : float
         The number of rows.
     centre, spread : float
-        Where the outcome lies, and how far it spreads.
+        Where the outcome lies, and how far it spreads; 0 where that is not known.
     hypotheses : tuple of Hypothesis
         What its mean may be.
 
@@ -112,12 +112,14 @@ def locate(counts: Sequence[Counts], rows: tuple[float, float], *, centred: bool
     Parameters
     ----------
     counts : sequence of Counts
-        Over the whole range, and over a span of it.
+        Over the whole range, and over a span of it; none where the first stage is to tell the spread.
     rows : tuple of float
         The number of rows, noisy or declared, and the sd of its noise.
     centred : bool
         Whether the model has an intercept; without one the centre is 0.
     """
+    if not counts:
+        return Location(max(rows[0], rows[1], 1.0), 0.0, 0.0, (Hypothesis(1.0, 0.0, 0.0),))
     p, M, S, n = _posterior(counts, rows, counts[-1].span, _CENTRES[-1], centred=centred)
     m, s = float(p @ M), math.exp(float(p @ np.log(S)))
     if not centred:

@@ -40,7 +40,7 @@ _ENERGIES = np.logspace(-3, 0, 13)
 HIDDEN = np.array([0.0, 0.25, 0.5])
 """The grid of f, in units of s_xx sqrt(d/2), above which an eigenvalue stands out from the noise of S."""
 
-_LARGEST_HIDDEN = 0.6
+LARGEST_HIDDEN = 0.6
 """No hidden eigenvalue is above this share of the trace."""
 
 _DOUBT = 1 / 4
@@ -174,7 +174,7 @@ class _Directions:
         r, E = _EXPLAINED[:, None, None], n * _ENERGIES[:, None]
         tau, sigma2 = r * E / a.sum(), (1 - r) * E / n
         w = sigma2 * a + s_xy**2
-        floors = np.minimum(HIDDEN * s_xx * math.sqrt(d / 2), _LARGEST_HIDDEN * a.sum())
+        floors = np.minimum(HIDDEN * s_xx * math.sqrt(d / 2), LARGEST_HIDDEN * a.sum())
         variances, shrinks = [], []
         for f in floors:
             raised = np.maximum(a, f)
