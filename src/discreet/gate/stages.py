@@ -47,6 +47,9 @@ SHARES: dict[int, tuple[float, ...]] = {
 }
 """How the rest of mu^2 is split between the sums of the columns and the stages, by their number."""
 
+BALL_SHARES: dict[int, tuple[float, ...]] = {2: (0.4, 0.6)}
+"""The same for rows in a ball, whose columns are not looked at first."""
+
 MOST_STAGES = max(SHARES)
 
 _SPLIT: Mapping[Statistic, float] = {"counts": 0.1, "gram": 0.35, "cross": 0.5, "squares": 0.05}
@@ -119,9 +122,9 @@ def release_stages(
     locations = _located(steps, histograms, margins, constant=design[0] == CONSTANT)
     n = locations[0].rows
     auto = stages == "auto" or tuple(design) == (CONSTANT,)
-    count = number_of_stages(n * session.mu, design) if auto else int(stages)
     ball = {domain.column_of[name] for name in design} <= set(domain.norm_columns)
-    shares = SHARES[count][1:] if ball else SHARES[count]
+    count = number_of_stages(n * session.mu, design) if auto else int(stages)
+    shares = BALL_SHARES.get(count, SHARES[count][1:]) if ball else SHARES[count]
     weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
     if count == 0 or ball:
         axes = as_declared(design) if ball else mean_alone(design)

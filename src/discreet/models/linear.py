@@ -245,14 +245,20 @@ class DPLinearRegression(MomentsRegressor):
         return self._fit_counted(histogram, moments, asked)
 
     def _is_staged(self, table: Unread, asked: Asked) -> bool:
-        """Whether the release is in stages; outcomes that are levels, or in a ball with others, have one stage."""
+        """Whether the release is in stages.
+
+        Outcomes that are levels, or in a ball with others, have one stage. So have rows in a ball, unless stages are
+        asked for: they are about as long as each other already, and one stage was more accurate.
+        """
         if self.stages == 1 or not self.narrow:
             return False
         specs = [table.domain.columns.get(name) for name in asked.targets]
         own = all(isinstance(spec, Numeric) and not spec.factors for spec in specs)
         own = own and not set(asked.targets) & set(table.domain.norm_columns)
         if self.stages == "auto":
-            return own and not table.reader.once
+            domain = table.domain
+            ball = {domain.column_of[name] for name in domain.design_names(asked.features)} <= set(domain.norm_columns)
+            return own and not ball and not table.reader.once
         if not own or table.reader.once:
             raise ParameterError(
                 "stages= needs outcomes that are numbers with bounds of their own, and rows that can be read again, so "

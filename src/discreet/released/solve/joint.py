@@ -123,7 +123,7 @@ def joint(stages: Sequence[ReleasedStage], outcome: str, location: Location, siz
     P, n = stages[0].event.coordinates.P.floats, location.rows
     base = np.asarray(np.linalg.pinv(P), dtype=np.float64)
     facts = [_Stage.of(stage, outcome, base, n) for stage in stages]
-    spread = location.spread or math.sqrt(facts[0].energy) / facts[0].scale * stages[0].event.coordinates.radius
+    spread = location.spread or math.sqrt(facts[0].energy * size) / facts[0].scale
     grid = _VARIANCES * spread**2 / size if P.shape[1] > constant else np.ones(1)
     hypotheses = location.hypotheses if constant else (Hypothesis(1.0, 0.0, 1.0),)
     floors = range(len(HIDDEN))
