@@ -59,6 +59,9 @@ def plan(
     correlation: Annotated[float | None, typer.Option(help="A guess: of two features, typically.")] = None,
     about: Guesses = None,
     methods: Annotated[str | None, typer.Option(help="Methods, separated by commas; see `discreet methods`.")] = None,
+    stages: Annotated[
+        str, typer.Option(help="In how many stages DPLinearRegression and its kin release: auto, or 1 to 4.")
+    ] = "auto",
     want_width: Widths = None,
     want_error: Annotated[float | None, typer.Option(help="The largest typical error of a prediction.")] = None,
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
@@ -85,6 +88,7 @@ def plan(
         correlation=correlation,
         about=_guesses(about),
         methods=split(methods) or None,
+        stages=int(stages) if stages.isdecimal() else stages,
         want_width=dict(_pair("--want-width", text) for text in want_width or []),
         want_error=want_error,
         level=level,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn
 
 import numpy as np
 
 from discreet.core.arrays import Bools, Floats, Ints, Objects
+from discreet.data.counts import Histogram, Margins, light
 from discreet.data.reading import EXACT_ROWS, Batch, Unread, as_progress
 from discreet.data.sums import Total, carry, integers, joined
 from discreet.domain import LATTICE_BITS, Domain
@@ -160,3 +163,39 @@ def staged(table: Unread, coordinates: Coordinates) -> StageSums:
     totals, counts, lengths, rows = zip(*found, strict=True)
     summed = [np.sum(own, axis=0) for own in zip(*counts, strict=True)]
     return StageSums(domain, coordinates, *joined(totals), summed, np.sum(lengths, axis=0), sum(rows))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Readings:
+    """What a release in stages asks of a table, again and again; **confidential**.
+
+    Parameters
+    ----------
+    domain : Domain
+        How rows are encoded.
+    light : callable
+        From names of outcomes to their histograms, and the margins of all columns.
+    staged : callable
+        From the coordinates of a stage to the exact sums in them.
+
+    Examples
+    --------
+    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
+    >>> Readings.of(Unread.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain))
+    Readings(2 columns, confidential)
+    """
+
+    domain: Domain
+    light: Callable[[Sequence[str]], tuple[tuple[Histogram, ...], Margins]]
+    staged: Callable[[Coordinates], StageSums]
+
+    @classmethod
+    def of(cls, table: Unread) -> Readings:
+        """Of rows that can be read more than once."""
+        return cls(table.domain, partial(light, table), partial(staged, table))
+
+    def __repr__(self) -> str:
+        return f"Readings({len(self.domain.columns)} columns, confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Readings are confidential and are not pickled.")

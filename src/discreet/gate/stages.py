@@ -15,9 +15,8 @@ from typing import Literal
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import down
-from discreet.data.counts import Histogram, Margins, light
-from discreet.data.reading import Unread
-from discreet.data.stages import StageSums, staged
+from discreet.data.counts import Histogram, Margins
+from discreet.data.stages import Readings, StageSums
 from discreet.domain import CONSTANT, Domain
 from discreet.gate.coordinates import Choice, release_stage, stage_blocks
 from discreet.gate.entropy import Entropy
@@ -103,14 +102,14 @@ class _Steps:
 
 
 def release_stages(
-    table: Unread, design: Sequence[str], targets: Sequence[str], stages: Stages, session: Session
+    table: Readings, design: Sequence[str], targets: Sequence[str], stages: Stages, session: Session
 ) -> PrivateMoments:
     """Release a table in private coordinates: one cheap reading of all rows, then one for each stage.
 
     Parameters
     ----------
-    table : Unread
-        The rows.
+    table : Readings
+        What reads the rows.
     design : sequence of str
         Coordinates of the regressors.
     targets : sequence of str
@@ -122,7 +121,7 @@ def release_stages(
     """
     domain = table.domain
     _check_noise(domain, design, targets, session)
-    histograms, margins = light(table, targets)
+    histograms, margins = table.light(targets)
     check_rows(margins.count)
     entropy = session.charge(mu=session.mu)
     steps = _Steps(domain, session, entropy)
@@ -205,7 +204,7 @@ def _scouted(steps: _Steps, margins: Margins, design: Sequence[str], n: float, m
     return standardised(sums, squares, (blocks[0].sd, blocks[1].sd), n, constant=design[0] == CONSTANT)
 
 
-def _run(course: Course, table: Unread, weights: Sequence[float], steps: _Steps) -> None:
+def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Steps) -> None:
     """Release the stages, each with a share of what is left of mu^2."""
     done: list[ReleasedStage] = []
     neighbors = steps.session.promise.neighbors
@@ -217,4 +216,4 @@ def _run(course: Course, table: Unread, weights: Sequence[float], steps: _Steps)
             split = {kind: (1 - _LENGTHS) * share for kind, share in split.items()} | {"lengths": _LENGTHS}
         blocks = stage_blocks(coordinates, split, neighbors, mu)
         choose = partial(course.chosen, coordinates=coordinates, mu=mu)
-        done.append(steps.add_stage(staged(table, coordinates), blocks, choose))
+        done.append(steps.add_stage(table.staged(coordinates), blocks, choose))

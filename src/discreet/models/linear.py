@@ -13,6 +13,7 @@ from discreet.core.arrays import Floats
 from discreet.data.counts import Histogram
 from discreet.data.moments import Moments, counted, outcome_names, summed
 from discreet.data.reading import Unread
+from discreet.data.stages import Readings
 from discreet.data.tables import feature_names
 from discreet.domain import Domain, Numeric
 from discreet.domain.domain import every_level
@@ -223,10 +224,7 @@ class DPLinearRegression(MomentsRegressor):
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
         if self._is_staged(table, asked):
-            domain, targets = table.domain, outcome_names(table.domain, asked.targets)
-            design = every_level(domain, asked.features, domain.design_names(asked.features))
-            stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
-            released = release_stages(table, design, targets, stages, self._session(asked.promise))
+            released = self._release(Readings.of(table), asked)
             if not asked.several:
                 return self._fit_released(released, asked)
             e = normal_equations(released, asked.targets, asked.features)
@@ -272,6 +270,13 @@ class DPLinearRegression(MomentsRegressor):
                 "no stream. Choose stages=1 or 'auto'."
             )
         return True
+
+    def _release(self, table: Readings, asked: Asked) -> PrivateMoments:
+        """The release in stages; penalised models have the same."""
+        domain, targets = table.domain, outcome_names(table.domain, asked.targets)
+        design = every_level(domain, asked.features, domain.design_names(asked.features))
+        stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
+        return release_stages(table, design, targets, stages, self._session(asked.promise))
 
     def _fit_counted(self, histogram: Histogram, moments: Callable[[Domain], Moments], asked: Asked) -> Self:
         """Fit to the counts of an outcome, and to moments for the bounds that these call for."""

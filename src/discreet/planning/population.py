@@ -12,8 +12,9 @@ R^2 and the outcome's variance.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,18 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import random_correlation
 
-from discreet.core.arrays import Floats
-from discreet.data.counts import Histogram, cell_of
+from discreet.core.arrays import Floats, Ints
+from discreet.data.counts import Histogram, Margins, cell_of
 from discreet.data.moments import Moments
+from discreet.data.stages import Readings, StageSums
 from discreet.data.sums import LIMB
 from discreet.domain import Domain
 from discreet.domain.columns import Numeric
+from discreet.domain.coordinates import Chart, Coordinates
 from discreet.domain.encoding import ONE, Encoder
 from discreet.planning.facts import Facts, Number
 from discreet.privacy.events.gaussian import CELLS
+from discreet.results.private_moments import PrivateMoments
 
 LEAST_DIRECTION = 1e-9
 """Directions in which standardised regressors vary less than this are taken as none."""
@@ -283,6 +287,7 @@ class Table:
         else:
             copies = rng.multinomial(rows, np.full(m, 1 / m))
         self._copies: Floats = copies.astype(float)
+        self._released: tuple[Any, PrivateMoments] | None = None
 
     @property
     def _rows(self) -> Floats:
@@ -298,18 +303,21 @@ class Table:
 
         Sums are in floating point: a simulation hides nobody, and their relative error is 1e-16.
         """
-        gram = self._gram
-        changed = [name for name, column in domain.columns.items() if column != self.domain.columns[name]]
-        if changed:
-            A, places = self._rows.copy(), [i for name in changed for i in domain.positions[name]]
-            A[:, places] = self.people.encoded(domain.select(changed))[self._present, 1:]
+        gram, (A, places) = self._gram, self._encoded(domain)
+        if places:
             gram = gram.copy()
             gram[places] = (A[:, places] * self._copies[:, None]).T @ A
             gram[:, places] = gram[places].T
-        exact = np.rint(gram)
-        high = np.floor(np.ldexp(exact, -LIMB))
-        low = exact - np.ldexp(high, LIMB)
-        return Moments(domain, high.astype(np.int64), low.astype(np.int64))
+        return Moments(domain, *_limbs(gram))
+
+    def _encoded(self, domain: Domain) -> tuple[Floats, list[int]]:
+        """Rows within bounds that may be tighter, and the places of the coordinates that are."""
+        changed = [name for name, column in domain.columns.items() if column != self.domain.columns[name]]
+        if not changed:
+            return self._rows, []
+        A, places = self._rows.copy(), [i for name in changed for i in domain.positions[name]]
+        A[:, places] = self.people.encoded(domain.select(changed))[self._present, 1:]
+        return A, places
 
     def histogram(self, domain: Domain) -> Histogram:
         """The counts of the outcome over its declared bounds."""
@@ -318,6 +326,23 @@ class Table:
         counts = np.bincount(cells, weights=self._copies, minlength=CELLS)
         return Histogram(domain, target, np.rint(counts).astype(np.int64))
 
+    def readings(self, domain: Domain) -> Readings:
+        """What a release in stages asks of the table: sums over the pool, each person as often as there are copies."""
+        A, copies = self._encoded(domain)[0], self._copies
+
+        def light(columns: Sequence[str]) -> tuple[tuple[Histogram, ...], Margins]:
+            weighted = A * copies[:, None]
+            sums = np.array([weighted.T @ A[:, 0], np.einsum("ij,ij->j", weighted, A)])
+            return (self.histogram(domain),), Margins(domain, *_limbs(sums))
+
+        return Readings(domain, light, partial(_staged, domain, A, copies))
+
+    def released(self, key: Any, release: Callable[[], PrivateMoments]) -> PrivateMoments:
+        """A release of the table, made once for all methods that solve it; the last one is kept, with its key."""
+        if self._released is None or self._released[0] != key:
+            self._released = key, release()
+        return self._released[1]
+
     @cached_property
     def least_squares(self) -> Floats:
         """Intercept and coefficients of the fit without privacy, in the user's units."""
@@ -325,3 +350,29 @@ class Table:
         D, y = self.people.design[self._present], self.people.y[self._present]
         params: Floats = np.asarray(np.linalg.lstsq(D * root[:, None], y * root)[0], dtype=float)
         return _full(self.people.facts, params)
+
+
+def _limbs(sums: Floats) -> tuple[Ints, Ints]:
+    """Sums in floating point as high and low limbs."""
+    exact = np.rint(sums)
+    high = np.floor(np.ldexp(exact, -LIMB))
+    return high.astype(np.int64), (exact - np.ldexp(high, LIMB)).astype(np.int64)
+
+
+def _staged(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates) -> StageSums:
+    """The sums of a stage over encoded rows, so many copies of each."""
+    turned = Chart(coordinates, domain, len(A)).turn(A)
+    weighted, k = turned.U * copies, len(turned.E)
+    sums = np.zeros((len(turned.both), len(turned.U) + 1))
+    np.matmul(turned.both, weighted.T, out=sums[:, :-1])
+    sums[:k, -1] = np.einsum("ij,ij,j->i", turned.E, turned.E, copies)
+    counts = [_between(v, own, copies) for v, own in zip(np.abs(turned.V), coordinates.widths, strict=True)]
+    edges = coordinates.lengths
+    lengths = _between(turned.lengths, edges, copies) if edges else np.zeros(0, dtype=np.int64)
+    return StageSums(domain, coordinates, *_limbs(sums), counts, lengths, round(float(copies.sum())))
+
+
+def _between(values: Floats, edges: Sequence[float], copies: Floats) -> Ints:
+    """How many rows have their value, in lattice units, in each part that the edges make."""
+    places = np.searchsorted(np.array(edges) * ONE, values)
+    return np.rint(np.bincount(places, weights=copies, minlength=len(edges) + 1)).astype(np.int64)

@@ -15,9 +15,10 @@ import numpy as np
 from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.core.placeholders import Unavailable
-from discreet.data.reading import Progress, as_progress
+from discreet.data.reading import Progress, as_progress, one_thread
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
+from discreet.gate.stages import MOST_STAGES
 from discreet.papers.registry import DEFAULT
 from discreet.planning import wishes, words
 from discreet.planning.facts import Facts
@@ -57,6 +58,8 @@ class Plan:
         How many tables were simulated.
     r_squared : float
         That of the simulated populations, which bounds may keep from the one asked for.
+    stages : int or "auto"
+        Of the methods that release in stages.
     """
 
     facts: Facts
@@ -68,6 +71,7 @@ class Plan:
     tighter: tuple[Tighter, ...]
     draws: int
     r_squared: float
+    stages: int | str = "auto"
 
     @property
     def methods(self) -> list[str]:
@@ -130,6 +134,7 @@ class Plan:
                 "mse_high": [found.mse_range[1] for found in rows],
                 "vs_trivial": [found.vs_trivial for found in rows],
                 "vs_non_private": [found.vs_non_private for found in rows],
+                "stages": [found.stages for found in rows],
             }
         )
 
@@ -152,12 +157,13 @@ class Plan:
             "delta": self.promise.delta,
             "neighbors": self.promise.neighbors,
             "level": self.promise.level,
+            "stages": self.stages,
             "draws": self.draws,
             "simulated_r_squared": self.r_squared,
             "names": self.names,
             "expected": [
                 {"method": e.method, "epsilon": e.epsilon, "mse": e.mse, "mse_range": list(e.mse_range)}
-                | {"vs_trivial": e.vs_trivial, "vs_non_private": e.vs_non_private}
+                | {"vs_trivial": e.vs_trivial, "vs_non_private": e.vs_non_private, "stages": e.stages}
                 | {key: _plain(getattr(e, key), size) for key in ("rmse", "std_err", "width")}
                 for e in self.expected
             ],
@@ -241,6 +247,8 @@ _PARAMETERS = """domain : Domain
         levels are as frequent. Rows in a ball (`data_norm`) fill it by default.
     methods : sequence of str, optional
         Which methods; by default all that apply and are quick enough.
+    stages : int or "auto"
+        In how many stages `DPLinearRegression` and the penalised models release, as in the models themselves.
     want_width : mapping, optional
         By column, the largest width of its coefficient's interval that will do.
     want_error : float, optional
@@ -272,6 +280,7 @@ def plan(
     correlation: Any = None,
     about: Mapping[str, Mapping[str, Any]] | None = None,
     methods: Sequence[str] | None = None,
+    stages: int | str = "auto",
     want_width: Mapping[str, float] | None = None,
     want_error: float | None = None,
     tighter: bool = True,
@@ -303,9 +312,10 @@ def plan(
     promise = Promise(checks.delta(delta, known.rows), checks.neighbors(neighbors), checks.fraction("level", level))
     epsilons, (names, left_out) = _epsilons(epsilon), chosen(methods)
     wanted = wishes.wants(known, want_width, want_error)
-    simulation = Simulation(known, promise, _whole("draws", draws, 2), _whole("random_state", random_state, 0))
+    stages = checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
+    simulation = Simulation(known, promise, _whole("draws", draws, 2), _whole("random_state", random_state, 0), stages)
     answers, bounds = [], []
-    with as_progress(progress, "simulating") as report:
+    with one_thread(), as_progress(progress, "simulating") as report:
         steps = _Steps(report, len(epsilons) * len(names) + len(wanted) + 1)
         expected, failed = _expected(simulation, epsilons, names, steps)
         best = best_of(expected)
@@ -316,7 +326,7 @@ def plan(
             bounds = wishes.tighter(simulation, best, _reference(epsilons))
         steps.done()
     parts = tuple(expected), left_out | failed, tuple(answers), tuple(bounds)
-    return Plan(known, promise, epsilons, *parts, simulation.draws, simulation.r_squared)
+    return Plan(known, promise, epsilons, *parts, simulation.draws, simulation.r_squared, stages)
 
 
 plan.__doc__ = (plan.__doc__ or "").replace("{parameters}", _PARAMETERS)

@@ -44,12 +44,15 @@ class Fit:
         How far intercept and coefficients are from those of the population's best fit, in the user's units.
     std_err, width : array, or Unavailable
         The standard errors that the fit itself reports, and the widths of its intervals.
+    stages : int, or None
+        How many stages the release has, 0 where it tells the mean alone; None for methods that know no stages.
     """
 
     mse: float
     error: Floats
     std_err: Floats | Unavailable
     width: Floats | Unavailable
+    stages: int | None
 
 
 @dataclass(frozen=True)
@@ -100,20 +103,22 @@ def fit(
     seed: Any,
     *,
     widths: bool,
+    stages: int | str = "auto",
 ) -> Fit:
-    """Release and solve once, by the method's own code with seeded noise."""
-    facts, features = table.people.facts, list(table.people.facts.features)
+    """Release and solve once, by the method's own code with seeded noise; `stages` are for methods that have some."""
+    facts = table.people.facts
     model: Any = find(method).estimator(
         epsilon=epsilon, delta=promise.delta, rows=rows, neighbors=promise.neighbors,
         fit_intercept=domain.intercept, random_state=np.random.default_rng(seed),
     )  # fmt: skip
+    told = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscreetWarning)
         if isinstance(model, DPLinearRegression):
-            counts = table.histogram(domain)
-            model._fit_counted(counts, table.moments, Asked((counts.column,), features, model._check()))
+            model.stages = stages
+            told = _fit_by_stages(model, table, domain, (epsilon, promise, rows, seed, stages))
         else:
-            model.fit_moments(table.moments(domain), facts.target, features)
+            model.fit_moments(table.moments(domain), facts.target, list(facts.features))
     found = model.results_.inference
     std_err = found if isinstance(found, Unavailable) else found.std_err
     interval: Any = found if widths else _NOT_ASKED
@@ -121,7 +126,19 @@ def fit(
         interval = found.interval(promise.level)
     width = interval if isinstance(interval, Unavailable) else interval[:, 1] - interval[:, 0]
     params = np.concatenate([[model.intercept_], model.coef_])
-    return Fit(table.people.mse(params), params - table.people.best, std_err, width)
+    return Fit(table.people.mse(params), params - table.people.best, std_err, width, told)
+
+
+def _fit_by_stages(model: DPLinearRegression, table: Table, domain: Domain, key: tuple[Any, ...]) -> int:
+    """Fit a model that may release in stages, and tell in how many it did; penalised models solve the same release."""
+    facts = table.people.facts
+    asked = Asked((facts.target,), list(facts.features), model._check())
+    if model.stages == 1:
+        model._fit_counted(table.histogram(domain), table.moments, asked)
+        return 1
+    released = table.released((*key, domain), lambda: model._release(table.readings(domain), asked))
+    model._fit_released(released, asked)
+    return 0 if released.mean_alone else len(released.stages)
 
 
 # ---------------------------------------------------------------- many fits
@@ -146,6 +163,8 @@ class Expected:
     std_err, width : array, or Unavailable
         The standard errors that fits report, and the widths of their intervals; not available where more than half of
         the fits give none.
+    stages : int, or None
+        How many stages releases have, 0 where they tell the mean alone; None for methods that know no stages.
     """
 
     method: str
@@ -157,6 +176,7 @@ class Expected:
     rmse: Floats
     std_err: Floats | Unavailable
     width: Floats | Unavailable
+    stages: int | None = None
 
     @property
     def vs_trivial(self) -> float:
@@ -182,11 +202,14 @@ class Simulation:
         Populations, with a table each.
     seed : int
         Where they come from.
+    stages : int or "auto"
+        Of the methods that release in stages.
     """
 
-    def __init__(self, facts: Facts, promise: Promise, draws: int, seed: int) -> None:
-        self.facts, self.promise, self.draws, self.seed = facts, promise, draws, seed
+    def __init__(self, facts: Facts, promise: Promise, draws: int, seed: int, stages: int | str = "auto") -> None:
+        self.facts, self.promise, self.draws, self.seed, self.stages = facts, promise, draws, seed, stages
         self._tables: dict[int, list[Table]] = {}
+        self._known: dict[tuple[Any, ...], Expected | Unavailable] = {}
 
     @cached_property
     def people(self) -> list[Population]:
@@ -218,14 +241,26 @@ class Simulation:
     ) -> Expected | Unavailable:
         """What to expect, perhaps with another number of rows or tighter bounds; or why the method cannot be used."""
         n = self.facts.rows if rows is None else rows
-        bounds = self.facts.domain if domain is None else domain
         count = self.draws if draws is None else min(draws, self.draws)
         if issubclass(find(method).estimator, _SLOW):
             count = -(-count // 6)
+        if domain is not None:
+            return self._simulated(method, epsilon, n, count, domain, widths=widths)
+        key = method, epsilon, n, count
+        found = self._known.get((*key, True), self._known.get((*key, widths)))
+        if found is None:
+            found = self._simulated(*key, self.facts.domain, widths=widths)
+            self._known[*key, widths] = found
+        return found
+
+    def _simulated(
+        self, method: str, epsilon: float, n: int, count: int, bounds: Domain, *, widths: bool
+    ) -> Expected | Unavailable:
+        options: dict[str, Any] = {"widths": widths, "stages": self.stages}
         tables = self.tables(n, count)[:count]
         try:
             fits = [
-                fit(method, table, bounds, epsilon, self.promise, n, [self.seed, i, 2], widths=widths)
+                fit(method, table, bounds, epsilon, self.promise, n, [self.seed, i, 2], **options)
                 for i, table in enumerate(tables)
             ]
         except DiscreetError as error:
@@ -247,6 +282,7 @@ def _summarise(method: str, epsilon: float, fits: Sequence[Fit], tables: Sequenc
         rmse=np.sqrt(np.mean([found.error**2 for found in fits], axis=0)),
         std_err=_median([found.std_err for found in fits]),
         width=_median([found.width for found in fits]),
+        stages=fits[0].stages,
     )
 
 

@@ -21,6 +21,7 @@ from discreet.released.units import coefficient_unit, column_of
 _EPSILONS, _ROWS = (0.01, 10.0), (10, 10_000_000_000)
 _FIRST_STEP, _PRECISION = 1.5, 1.05  # a search goes by factors, each the square of the last, and then halves
 _DRAWS = 4
+_TIGHTER_FITS, _LEAST_DRAWS = 24, 2  # tighter bounds are tried on fewer tables where there are many kinds of columns
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ class Tighter:
     own : bool
         Whether the column is a feature.
     error : float
-        The error of its coefficient, likewise; of all coefficients where the column is the outcome.
+        The error of its coefficient, likewise; of all coefficients where the column is the outcome. It is the larger
+        of the ratios of root mean squared errors and, where fits give them, of standard errors.
     """
 
     column: str
@@ -184,25 +186,49 @@ def least(enough: Callable[[float], bool], start: float, low: float, high: float
 
 
 def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter]:
-    """What half as wide bounds would bring, for each number with bounds of its own."""
+    """What half as wide bounds would bring, for each number with bounds of its own; what is known alike gains alike."""
     facts = simulation.facts
-    before = simulation.expected(method, epsilon, draws=_DRAWS, widths=False)
+    names, alike = [CONSTANT, *(n for n in _names(facts) if n != CONSTANT)], _alike(facts)
+    draws = max(_LEAST_DRAWS, _TIGHTER_FITS // max(len(alike), 1))
+    before = simulation.expected(method, epsilon, draws=draws, widths=False)
     if isinstance(before, Unavailable):
         return []
-    names, found = [CONSTANT, *(n for n in _names(facts) if n != CONSTANT)], []
+    found: dict[str, Tighter] = {}
+    for columns in alike:
+        bounds = {name: _half(facts, name, column) for name, column in columns.items()}
+        name = next(iter(columns))
+        tight = facts.domain.with_column(name, replace(columns[name], low=bounds[name][0], high=bounds[name][1]))
+        after = simulation.expected(method, epsilon, domain=tight, draws=draws, widths=False)
+        if isinstance(after, Unavailable):
+            continue
+        own, mse = name in names, after.mse / before.mse
+        error = _gain(before, after, [names.index(name)] if own else range(len(names)))
+        found |= {other: Tighter(other, low, high, mse, own, error) for other, (low, high) in bounds.items()}
+    return [found[name] for name in facts.domain.columns if name in found]
+
+
+def _alike(facts: Facts) -> list[dict[str, Numeric]]:
+    """Numbers with bounds of their own, those together of which the same is known but for their unit."""
     factors = {factor.column for column in facts.domain.columns.values() for factor in column.factors}
+    found: dict[Any, dict[str, Numeric]] = {}
     for name, column in facts.domain.columns.items():
         if name in factors or name in facts.domain.norm_columns or column.factors or not isinstance(column, Numeric):
             continue
-        low, high = _half(facts, name, column)
-        bounds = facts.domain.with_column(name, replace(column, low=low, high=high))
-        after = simulation.expected(method, epsilon, domain=bounds, draws=_DRAWS, widths=False)
-        if isinstance(after, Unavailable):
-            continue
-        places = [names.index(name)] if name in names else list(range(len(names)))
-        error = float(np.sqrt(np.mean((after.rmse[places] / before.rmse[places]) ** 2)))
-        found.append(Tighter(name, low, high, after.mse / before.mse, name in names, error))
-    return found
+        number, width = facts.numbers[name], column.high - column.low
+        key: Any = name
+        if number is not None and name != facts.target and facts.correlations is None:
+            key = round((number.mean - column.low) / width, 9), round(number.sd / width, 9)
+        found.setdefault(key, {})[name] = column
+    return list(found.values())
+
+
+def _gain(before: Expected, after: Expected, places: Sequence[int]) -> float:
+    """The error of some coefficients over that before; their chance errors alone would tell of gains that are none."""
+    pairs = [(after.rmse, before.rmse)]
+    if not isinstance(after.std_err, Unavailable) and not isinstance(before.std_err, Unavailable):
+        pairs.append((after.std_err, before.std_err))
+    at = list(places)
+    return max(float(np.sqrt(np.mean((new[at] / old[at]) ** 2))) for new, old in pairs)
 
 
 def _half(facts: Facts, name: str, column: Numeric) -> tuple[float, float]:

@@ -102,9 +102,36 @@ def _facts(plan: Plan) -> list[tuple[str, str]]:
         ("Promise", f"delta = {promise.delta:g}, {promise.neighbors} neighbours"),
         ("Guesses", guesses),
     ]
+    if told := _stages(plan):
+        found.append(("Stages", told))
     if abs(plan.r_squared - facts.r_squared) > 0.02:
         found.append(("Note", f"Within these bounds the simulated R^2 is {plan.r_squared:.2f}."))
     return found
+
+
+def _stages(plan: Plan) -> str:
+    """In how many stages the methods that know stages release, by epsilon."""
+    staged = [one for one in plan.expected if one.stages is not None]
+    places: dict[int, list[str]] = {}
+    for one in sorted(staged, key=lambda one: one.epsilon):
+        if one.method == staged[0].method:
+            places.setdefault(one.stages or 0, []).append(f"{one.epsilon:g}")
+    names = ", ".join(dict.fromkeys(one.method for one in staged))
+    if len(places) == 1:
+        return f"{_in_stages(next(iter(places)))} ({names})"
+    parts = [f"{_in_stages(count)} at epsilon {', '.join(epsilons)}" for count, epsilons in places.items()]
+    return f"{'; '.join(parts)} ({names})" if parts else ""
+
+
+def _in_stages(count: int) -> str:
+    """The number of stages in words.
+
+    Examples
+    --------
+    >>> _in_stages(0), _in_stages(1), _in_stages(3)
+    ('mean only', 'in one stage', 'in 3 stages')
+    """
+    return "mean only" if count == 0 else "in one stage" if count == 1 else f"in {count} stages"
 
 
 # ---------------------------------------------------------------- advice
