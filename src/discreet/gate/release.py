@@ -83,29 +83,25 @@ def release(
     """
     checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
     promise = promised(epsilon, delta, rows, neighbors)
-    summed_up = isinstance(moments, Moments)
-    if summed_up and domain is not None:
+    if isinstance(moments, Moments) and domain is not None:
         raise ParameterError("Moments have a domain of their own. Give domain= with a table only.")
-    if not summed_up and not isinstance(domain, Domain):
+    if not isinstance(moments, Moments) and not isinstance(domain, Domain):
         raise ParameterError(
             "moments must be Moments: sum up the table first, with Moments.from_source(...). Or give the table itself, "
             "and domain=, the public bounds of its columns."
         )
-    one = summed_up or targets is None or shares is not None or stages == 1
-    if not one:
+    if domain is not None and targets is not None and shares is None and stages != 1:
         table = Unread.of(moments, domain, n_jobs, progress)
         if stages_suit(table, targets, asked=stages != "auto"):
             session = Session(promise, "moments", rows, random_state)
             return release_stages(Readings.of(table), *_design(table.domain, targets), stages, session)
     elif stages not in ("auto", 1):
         raise ParameterError("stages= needs the table itself and named outcomes, and goes without shares=.")
-    exact = (
-        moments
-        if summed_up
-        else Moments.from_source(moments, domain, targets=targets, n_jobs=n_jobs, progress=progress)
-    )
-    facts = {"epsilon": epsilon, "delta": delta, "rows": rows, "neighbors": neighbors, "random_state": random_state}
-    return release_moments(exact, targets=targets, shares=shares, **facts)
+    exact = moments
+    if domain is not None:
+        exact = Moments.from_source(moments, domain, targets=targets, n_jobs=n_jobs, progress=progress)
+    facts: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rows": rows, "neighbors": neighbors}
+    return release_moments(exact, targets=targets, shares=shares, random_state=random_state, **facts)
 
 
 def _design(domain: Domain, targets: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
