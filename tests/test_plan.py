@@ -360,11 +360,18 @@ def test_methods_that_solve_the_same_release_share_it(monkeypatch):
     assert [e.mse for e in alone.expected] == [found.at(e.epsilon, "DPRidge").mse for e in alone.expected]
 
 
-def test_tiny_tables_without_an_intercept_have_plans():
-    domain = Domain.from_bounds(["a", "b"], ["y"], data_norm=1.0, bounds_y=(-1, 1), intercept=False)
-    found = plan(domain, "y", rows=50, epsilon=0.1, methods=["DPLinearRegression"], draws=4, tighter=False)
-    assert found.expected[0].stages == 2
-    assert found.expected[0].vs_trivial == pytest.approx(1, abs=0.1)
+@pytest.mark.parametrize(("ball", "stages", "told"), [(True, "auto", 1), (True, 2, 2), (False, "auto", 2)])
+def test_tiny_tables_without_an_intercept_have_the_stages_of_their_fits(ball, stages, told):
+    """Rows in a ball have one stage unless more are asked for, and without an intercept there is no mean to tell."""
+    bounds = {"data_norm": 1.0} if ball else {"bounds_X": (-1, 1)}
+    domain = Domain.from_bounds(["a", "b"], ["y"], **bounds, bounds_y=(-1, 1), intercept=False)
+    given = {"rows": 50, "epsilon": 0.1, "delta": 1e-6}
+    planned = plan(domain, "y", methods=["DPLinearRegression"], draws=4, tighter=False, stages=stages, **given)
+    assert planned.expected[0].stages == told
+    assert planned.expected[0].vs_trivial == pytest.approx(1, abs=0.1)
+    model = DPLinearRegression(domain=domain, fit_intercept=False, stages=stages, random_state=0, **given)
+    model.fit_source(pd.DataFrame({"a": [0.1] * 50, "b": [0.2] * 50, "y": [0.5] * 50}), "y")
+    assert max(len(model.release_.stages), 1) == told
 
 
 # -------------------------------------------------------------------- what is refused

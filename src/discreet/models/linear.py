@@ -223,7 +223,7 @@ class DPLinearRegression(MomentsRegressor):
         return super()._check()
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
-        if self._is_staged(table, asked):
+        if self._is_staged(table.domain, asked, once=table.reader.once):
             released = self._release(Readings.of(table), asked)
             if not asked.several:
                 return self._fit_released(released, asked)
@@ -249,22 +249,21 @@ class DPLinearRegression(MomentsRegressor):
 
         return self._fit_counted(histogram, moments, asked)
 
-    def _is_staged(self, table: Unread, asked: Asked) -> bool:
-        """Whether the release is in stages.
+    def _is_staged(self, domain: Domain, asked: Asked, *, once: bool = False) -> bool:
+        """Whether the release is in stages; `once`: whether rows can be read only once.
 
         Outcomes that are levels, or in a ball with others, have one stage. So have rows in a ball, unless stages are
         asked for: they are about as long as each other already, and one stage was more accurate.
         """
         if self.stages == 1 or not self.narrow:
             return False
-        specs = [table.domain.columns.get(name) for name in asked.targets]
+        specs = [domain.columns.get(name) for name in asked.targets]
         own = all(isinstance(spec, Numeric) and not spec.factors for spec in specs)
-        own = own and not set(asked.targets) & set(table.domain.norm_columns)
+        own = own and not set(asked.targets) & set(domain.norm_columns)
         if self.stages == "auto":
-            domain = table.domain
             ball = {domain.column_of[name] for name in domain.design_names(asked.features)} <= set(domain.norm_columns)
-            return own and not ball and not table.reader.once
-        if not own or table.reader.once:
+            return own and not ball and not once
+        if not own or once:
             raise ParameterError(
                 "stages= needs outcomes that are numbers with bounds of their own, and rows that can be read again, so "
                 "no stream. Choose stages=1 or 'auto'."

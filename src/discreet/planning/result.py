@@ -15,7 +15,8 @@ import numpy as np
 from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.core.placeholders import Unavailable
-from discreet.data.reading import Progress, as_progress, one_thread
+from discreet.core.threads import one_thread
+from discreet.data.reading import Progress, as_progress
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.gate.stages import MOST_STAGES
