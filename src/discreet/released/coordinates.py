@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.domain.coordinates import triangular
 from discreet.released.solve.noise_aware import denoise
 
 _WIDENED = 0.5
@@ -68,7 +69,8 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool) -> Axes:
     """The next axes, from noisy U'U in the last ones: round where the release knows the directions.
 
     With U'U = Q diag(l) Q', centred where there is a constant, and a its eigenvalues denoised, the new axes are
-    P Q diag((a + c s sqrt(q))/t), to the power -1/2, with t what U'U has for a coordinate that is 1 in every row.
+    P Q diag((a + c s sqrt(q))/t), to the power -1/2, with t what U'U has for a coordinate that is 1 in every row;
+    turned among themselves so that each needs as few columns as can be, which changes nothing but the time.
 
     Parameters
     ----------
@@ -100,6 +102,6 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool) -> Axes:
     l, Q = np.linalg.eigh(gram)  # noqa: E741
     a = np.maximum(denoise(l, sd), 0.0)
     raised = a + _KNOWN * sd * math.sqrt(q)
-    turned = P @ centring @ (Q / np.sqrt(raised / total))
+    turned = triangular(P @ centring @ (Q / np.sqrt(raised / total)))
     axes = np.column_stack([P[:, :1], turned]) if constant else turned
     return Axes(axes, float(np.sum(a / raised)))

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from discreet.privacy.events.gaussian import Block
     from discreet.released.moments import ReleasedMoments
 
-FEWEST, MANY = 10.0, 30.0
-"""Of n mu: below, only the mean can be told. Of n mu/d^1.5: from there on three stages are better than two."""
+FEWEST, MANY, NARROW = 10.0, 30.0, 64
+"""Of n mu: below, only the mean can be told. Of n mu/d^1.5: from there on three stages are better than two, for tables of
+at most so many columns; for wider ones a third reading takes more time than it is worth."""
 
 _SPHERE = 0.25
 """The radius of the first stages, in units of the typical length of a row: nearly all rows have the same weight."""
@@ -63,7 +64,8 @@ def number_of_stages(n_mu: float, design: Sequence[str]) -> int:
     (0, 2, 3)
     """
     few = n_mu < FEWEST and design[0] == CONSTANT
-    return 0 if few or tuple(design) == (CONSTANT,) else 3 if n_mu >= MANY * len(design) ** 1.5 else 2
+    many = n_mu >= MANY * len(design) ** 1.5 and len(design) <= NARROW
+    return 0 if few or tuple(design) == (CONSTANT,) else 3 if many else 2
 
 
 @dataclass(frozen=True, eq=False)
