@@ -206,7 +206,7 @@ def test_the_least_that_is_enough(x):
 
 def test_answers_are_enough_and_not_much_more_than_enough():
     simulation = Simulation(known(about=ABOUT, rows=20_000), PROMISE, 4, 0)
-    for want in wants(simulation.facts, {"age": 0.012}, 2.5):
+    for want in wants(simulation.facts, {"age": 0.012}, 2.42):
         found = answer(simulation, "DPLinearRegression", want, [1.0])
         for factor, enough in ((1.0, True), (0.7, False)):
             at = simulation.expected("DPLinearRegression", factor * found.epsilon)
@@ -327,7 +327,7 @@ def test_a_plan_tells_in_how_many_stages_releases_are_made():
         in words
     )
     assert isinstance(found.at(0.01, "DPLinearRegression").std_err, Unavailable)
-    assert "slopes are 0, for nothing is known of them" in " ".join(str(found.coefficients("DPRidge")).split())
+    assert "slopes are 0" in " ".join(str(found.coefficients("DPRidge")).split())
     assert [e["stages"] for e in found.to_dict()["expected"]] == [0, 0, None, 2, 2, None, 3, 3, None]
     assert found.to_frame()["stages"].loc["DPLinearRegression"].tolist() == [0, 2, 3]
 
