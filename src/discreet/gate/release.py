@@ -92,7 +92,7 @@ def release(
         )
     if domain is not None and targets is not None and shares is None and stages != 1:
         table = Unread.of(moments, domain, n_jobs, progress)
-        if stages_suit(table, targets, asked=stages != "auto"):
+        if stages_suit(domain, targets, once=table.reader.once, asked=stages != "auto"):
             session = Session(promise, "moments", rows, random_state)
             return release_stages(Readings.of(table), *_design(table.domain, targets), stages, session)
     elif stages not in ("auto", 1):

@@ -16,7 +16,6 @@ from typing import Literal
 from discreet.core.arrays import Floats
 from discreet.core.rounding import down
 from discreet.data.counts import Histogram, Margins
-from discreet.data.reading import Unread
 from discreet.data.stages import Readings, StageSums
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import ParameterError
@@ -142,15 +141,14 @@ def release_stages(
     return PrivateMoments(session.certify(domain, *steps.events), tuple(steps.values))
 
 
-def stages_suit(table: Unread, targets: Sequence[str], *, asked: bool) -> bool:
+def stages_suit(domain: Domain, targets: Sequence[str], *, once: bool, asked: bool) -> bool:
     """Whether a table can be released in stages; refuse where it cannot and stages are asked for.
 
-    Outcomes must be numbers with bounds of their own, and rows be there to be read again.
+    Outcomes must be numbers with bounds of their own, and rows not be readable `once` only.
     """
-    domain = table.domain
     specs = [domain.columns.get(name) for name in targets]
     own = all(isinstance(spec, Numeric) and not spec.factors for spec in specs)
-    suit = own and not set(targets) & set(domain.norm_columns) and not table.reader.once
+    suit = own and not set(targets) & set(domain.norm_columns) and not once
     if asked and not suit:
         raise ParameterError(
             "stages= needs outcomes that are numbers with bounds of their own, and rows that can be read again, so "

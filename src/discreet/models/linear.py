@@ -223,7 +223,7 @@ class DPLinearRegression(MomentsRegressor):
         return super()._check()
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
-        if self._is_staged(table, asked):
+        if self._is_staged(table.domain, asked, once=table.reader.once):
             released = self._release(Readings.of(table), asked)
             if not asked.several:
                 return self._fit_released(released, asked)
@@ -249,18 +249,18 @@ class DPLinearRegression(MomentsRegressor):
 
         return self._fit_counted(histogram, moments, asked)
 
-    def _is_staged(self, table: Unread, asked: Asked) -> bool:
-        """Whether the release is in stages.
+    def _is_staged(self, domain: Domain, asked: Asked, *, once: bool = False) -> bool:
+        """Whether the release is in stages; `once`: whether rows can be read only once.
 
         Rows in a ball have one stage unless more are asked for: they are about as long as each other already, and one
         stage was more accurate.
         """
         if self.stages == 1 or not self.narrow:
             return False
-        domain = table.domain
         ball = {domain.column_of[name] for name in domain.design_names(asked.features)} <= set(domain.norm_columns)
         asked_for = self.stages != "auto"
-        return stages_suit(table, asked.targets, asked=asked_for) and (asked_for or not ball)
+        suit = stages_suit(domain, asked.targets, once=once, asked=asked_for)
+        return suit and (asked_for or not ball)
 
     def _release(self, table: Readings, asked: Asked) -> PrivateMoments:
         """The release in stages; penalised models have the same."""

@@ -133,7 +133,7 @@ def _fit_by_stages(model: DPLinearRegression, table: Table, domain: Domain, key:
     """Fit a model that may release in stages, and tell in how many it did; penalised models solve the same release."""
     facts = table.people.facts
     asked = Asked((facts.target,), list(facts.features), model._check())
-    if model.stages == 1:
+    if not model._is_staged(domain, asked):
         model._fit_counted(table.histogram(domain), table.moments, asked)
         return 1
     released = table.released((*key, domain), lambda: model._release(table.readings(domain), asked))
