@@ -169,7 +169,7 @@ def test_wide_tables_have_levels_of_unequal_frequency(columns):
 
 @pytest.mark.parametrize("kind", list(benchmark.METHODS))
 def test_a_cell_of_each_kind(kind, folder):
-    """The default is repeatable, beats the private mean, and is beaten by least squares."""
+    """The default is repeatable, beats the private mean, and does not beat least squares but by chance."""
     methods = (benchmark.DEFAULT, declared.PRIVATE_MEAN, declared.LEAST_SQUARES)
     wanted = [cell(kind, folder, method, epsilon=8.0) for method in methods]
     rows = [wanted_cell | row for wanted_cell in wanted for row in benchmark.work(wanted_cell)]
@@ -177,7 +177,7 @@ def test_a_cell_of_each_kind(kind, folder):
     assert rows[0]["trivial"] == rows[2]["trivial"]
     lines = benchmark.summary(rows, [rows[0]["data"]])
     ratios = {line["method"]: line["ratio"] for line in lines}
-    assert ratios["least squares"] < ratios["DPLinearRegression"] < ratios["private mean"]
+    assert 0.98 * ratios["least squares"] < ratios["DPLinearRegression"] < ratios["private mean"]
     assert lines[0]["worst"] == pytest.approx(ratios["DPLinearRegression"] / ratios["private mean"])
     assert lines[0]["above"] == []
     json.dumps(lines)

@@ -14,6 +14,7 @@ from matplotlib.container import ErrorbarContainer
 
 from discreet import compare
 from discreet.core.placeholders import Unavailable
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.results.plots import HIDDEN, budget_plot, budget_shares, coefficient_plot, noise_plot, signal_to_noise
 from discreet.results.plots.releases import reach
 from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, short, svg
@@ -151,7 +152,7 @@ def test_without_sampling_error_privacy_noise_is_shown_alone():
 
 
 def test_shrunk_coefficients_are_shown_beside_the_debiased_ones():
-    model = people_model(people_rows=1500, epsilon=0.6, random_state=1)
+    model = people_model(people_rows=1500, epsilon=0.6, random_state=1, stages=1)
     axes = coefficient_plot(model.results_).axes[0]
     shown = points(axes, "D")
     assert set(np.round(shown, 6)) <= set(np.round(model.results_.coef * list(WIDTHS.values()), 6))
@@ -191,14 +192,17 @@ def test_shares_add_up_to_the_listed_mu(name):
     certificate = case(name)[0].certificate
     shares = budget_shares(certificate)
     assert sum(share for _, share in shares) == pytest.approx(1)
-    total = sum(event.mu**2 for event in certificate.events)
+    total, expected = sum(event.mu**2 for event in certificate.events), []
     for event in certificate.events:
-        parts = sensitivity.costs(event.blocks, certificate.domain, certificate.guarantee.neighbors)
+        space = event.coordinates if isinstance(event, StageEvent) else certificate.domain
+        parts = sensitivity.costs(event.blocks, space, certificate.guarantee.neighbors)
         assert sum(cost for _, cost in parts) == pytest.approx(event.mu**2)
         assert {block for blocks, _ in parts for block in blocks} == set(event.blocks)
-        for blocks, cost in parts:
-            assert (" and ".join(b.name for b in blocks), pytest.approx(cost / total)) in shares
-    assert ("X'X and X'y" in dict(shares)) == (name == "replace-one")
+        expected += [cost / total for _, cost in parts]
+    assert [share for _, share in shares] == pytest.approx(expected)
+    staged = [label for label, _ in shares if "stage" in label]
+    assert len(set(staged)) == len(staged)
+    assert ("U'U and U'e, stage 1" in dict(shares)) == (name == "replace-one")
 
 
 def test_bars_are_the_shares():
@@ -207,14 +211,20 @@ def test_bars_are_the_shares():
     assert widths == pytest.approx([100 * share for _, share in budget_shares(certificate)])
 
 
-def test_noise_is_compared_with_each_released_number():
-    _, released = case("verified")
-    found = {name: (sd, values) for name, sd, values in signal_to_noise(released)}
-    for block, array in released.arrays.items():
-        sd, values = found[block.name]
+@pytest.mark.parametrize("stages", [1, 3])
+def test_noise_is_compared_with_each_released_number(stages):
+    released = people_model(stages=stages).release_
+    listed = signal_to_noise(released)
+    every = released.arrays | (released.stages[-1].arrays if stages > 1 else {})
+    for (block, array), (_, sd, values) in zip(every.items(), listed, strict=True):
         assert sd == block.sd
         if block.statistic != "gram":
             np.testing.assert_allclose(np.sort(values), np.sort(np.abs(array).ravel() / sd))
+    found = {name: (sd, values) for name, sd, values in listed}
+    if stages > 1:
+        gram = released.stages[-1].gram
+        assert len(found["U'U, stage 3"][1]) == len(gram) * (len(gram) + 1) // 2
+        return
     d = len(released.value("gram"))
     categories = 3  # products of different regions are zero by definition
     assert len(found["X'X"][1]) == d * (d + 1) // 2 - categories
@@ -228,7 +238,7 @@ def test_what_is_hidden_is_marked_and_counted():
     crosses = sum(len(line.get_xdata()) for line in axes.lines if line.get_marker() == "x")
     hidden = [int(np.sum(values < HIDDEN)) for *_, values in signal_to_noise(released)]
     assert crosses == sum(hidden) > 0
-    assert right.get_yticklabels()[0].get_text().startswith(f"{hidden[0]} of ")
+    assert right.get_yticklabels()[1].get_text().startswith(f"{hidden[1]} of ")
     assert axes.get_xscale() == "log"
 
 

@@ -187,7 +187,8 @@ def test_a_fitted_model_and_its_release(model):
     assert_safe(json.dumps(model.results_.to_dict()))
     assert_safe(repr(model.results_.params))
     assert_safe(repr(model.get_feature_names_out()))
-    assert_safe(certificate.words())
+    narrowed = DPLinearRegression(**GIVEN, stages=1).fit(FRAME[FEATURES], FRAME[INCOME])
+    assert_safe(narrowed.certificate_.words())
 
 
 def test_models_of_a_release(released):

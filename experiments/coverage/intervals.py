@@ -100,11 +100,10 @@ class Table:
         return counted(Unread.of((self.X, self.y), self.domain), "y")[0]
 
     def fit(self, epsilon: float, rng: np.random.Generator) -> tuple[PrivateMoments, Results]:
-        """`DPLinearRegression` on this table."""
+        """`DPLinearRegression` on this table, in one stage."""
         bounds = {name: (c.low, c.high) for name, c in self.domain.columns.items()}
-        model = DPLinearRegression(
-            epsilon=epsilon, delta=DELTA, bounds_X=bounds["x0"], bounds_y=bounds["y"], n_jobs=1, random_state=rng
-        )
+        given = {"bounds_X": bounds["x0"], "bounds_y": bounds["y"], "n_jobs": 1, "random_state": rng, "stages": 1}
+        model = DPLinearRegression(epsilon=epsilon, delta=DELTA, **given)
         with (
             mock.patch.object(linear, "counted", return_value=(self._histogram, self.moments(self.domain))),
             mock.patch.object(linear, "summed", lambda table: self.moments(table.domain)),

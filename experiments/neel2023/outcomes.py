@@ -110,7 +110,7 @@ def shared(p: Problem, start: int, count: int, draw: int, products: int) -> Rows
         e = raw if facts is None else projected(with_squares(raw, facts), facts, norm_of(design, domain))
         methods: dict[str, Solve] = {mechanism: "noise-aware", f"{mechanism}, ridge": "ridge"}
         for name, solve in methods.items():
-            fitted = many_results(released, e, solve_many(e, solve), solve, raw)
+            fitted = many_results(released, e, solve_many(released, e, solve), solve, raw)
             off = fitted.params - p.best[start : start + count]
             excess = np.einsum("ji,ik,jk->j", off, p.A, off)
             ratio = float(excess.sum() / p.explained(len(p.best))[start : start + count].sum())

@@ -75,16 +75,18 @@ def test_a_bad_factor_is_named(name, column, value, tmp_path):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_default_estimator_reads_every_source_but_streams(name, tmp_path):
+def test_the_default_estimator_reads_every_source_again_but_streams(name, tmp_path):
+    """Streams have one stage, in the bounds as declared; stages that are asked for are refused."""
     table = people(500)
-    model = DPLinearRegression(epsilon=1, delta=1e-6, domain=PEOPLE, random_state=0)
-    source = TABLES[name](table, PEOPLE, tmp_path)
-    if name.startswith("stream"):
-        with pytest.raises(ParameterError, match="read only once"):
-            model.fit_source(source, "income", ["age", "sex"])
-        return
-    expected = model.fit_source(table, "income", ["age", "sex"]).coef_
-    assert np.array_equal(model.fit_source(source, "income", ["age", "sex"]).coef_, expected)
+    given, asked = {"epsilon": 1, "delta": 1e-6, "domain": PEOPLE, "random_state": 0}, ("income", ["age", "sex"])
+    stream = name.startswith("stream")
+    expected = DPLinearRegression(**given, narrow=not stream).fit_source(table, *asked)
+    found = DPLinearRegression(**given).fit_source(TABLES[name](table, PEOPLE, tmp_path), *asked)
+    assert np.array_equal(found.coef_, expected.coef_)
+    assert bool(found.release_.stages) != stream
+    for stages, why in ((1, "read only once"), (2, "no stream")) if stream else ():
+        with pytest.raises(ParameterError, match=why):
+            DPLinearRegression(**given, stages=stages).fit_source(TABLES[name](table, PEOPLE, tmp_path), *asked)
 
 
 def test_a_producer_without_a_size_is_read_once():

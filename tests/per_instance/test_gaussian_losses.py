@@ -130,12 +130,13 @@ def test_the_worst_replacement_is_a_bound_over_many():
     assert (reached >= 0.8 * worst).mean() > 0.5  # the bound is not idle
 
 
-# -------------------------------------------------------------------- two stages: counts in declared bounds
+# -------------------------------------------------------------------- counts in declared bounds, then moments
 
 
-def test_both_stages_of_the_default_estimator():
+def test_counts_and_moments_of_one_stage():
     frame = people(400)
-    model = DPLinearRegression(epsilon=50, delta=1e-6, domain=DOMAIN).fit(frame.drop(columns="income"), frame["income"])
+    model = DPLinearRegression(epsilon=50, delta=1e-6, domain=DOMAIN, stages=1)
+    model.fit(frame.drop(columns="income"), frame["income"])
     certified = model.certificate_
     assert certified.declared is not None  # the bounds were narrowed
     found = losses(frame, model)
@@ -144,6 +145,18 @@ def test_both_stages_of_the_default_estimator():
     by_hand += 1 / counts.blocks[0].sd ** 2
     assert found.mu() ** 2 == pytest.approx(by_hand, rel=1e-10)
     assert list(found.parts()) == ["counts of y", "X'X", "X'y", "y'y"]
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace-one"])
+def test_no_row_of_a_fit_in_stages_costs_more_than_was_promised(neighbors):
+    frame = people(400)
+    model = DPLinearRegression(epsilon=5, delta=1e-6, domain=DOMAIN, neighbors=neighbors)
+    model.fit(frame.drop(columns="income"), frame["income"])
+    assert len(model.release_.stages) > 1
+    mu = losses(frame, model).mu()
+    most = gdp.compose([event.mu for event in model.certificate_.events])
+    assert (mu <= most * (1 + 1e-12)).all()
+    assert mu.max() > 0.3 * most
 
 
 def test_rows_that_were_dropped_cost_nothing_but_their_place_in_the_counts():

@@ -150,8 +150,7 @@ def refuse_for_many(options: dict[str, Any]) -> None:
 
 def all_outcomes(released: PrivateMoments, target: str | None, formula: str | None, model: str) -> bool:
     """Whether a release names several outcomes and none is asked for."""
-    named = [name for block in released.blocks if block.statistic == "cross" for name in block.columns]
-    return target is None and formula is None and model == "noise-aware" and len(named) > 1
+    return target is None and formula is None and model == "noise-aware" and len(released.outcomes) > 1
 
 
 def default_place(data: Path, *parts: str) -> Path:

@@ -98,7 +98,7 @@ class Certificate:
         findings.append(Finding("epsilon of all events", ok, f"recomputed {self.epsilon:.6g}, promised {promised:g}"))
         wrong = {
             "list of events": incomplete(self.method, self.events, self.guarantee.status)
-            or unspent(self.events, self.epsilon, promised),
+            or unspent(self.events, self.guarantee),
             "bounds that were narrowed": unpaid(self.domain, self.declared, self.blocks),
         }
         findings += [Finding(what, False, why) for what, why in wrong.items() if why is not None]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from discreet.domain import Domain
 from discreet.domain.columns import Column, Numeric
+from discreet.privacy import gdp
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import Event
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
+from discreet.privacy.guarantee import Guarantee
 
 _MOMENTS = "gram, cross, squares"
 _NARROWED = (_MOMENTS, f"counts; {_MOMENTS}")
@@ -80,7 +83,7 @@ that hold several stages in one (adaptive posterior sampling, output perturbatio
 PUBLISHED = " as published"
 
 _UNSPENT = 1e-3
-"""The share of epsilon that rounding may leave over; the cheapest step costs ten times as much."""
+"""The share of mu that rounding may leave over; without the cheapest step ten times as much would be left."""
 
 _ANY = tuple(dict.fromkeys(steps for lists in STEPS.values() for steps in lists if steps))
 
@@ -135,14 +138,14 @@ def incomplete(method: str, events: Sequence[Event], status: str) -> str | None:
     return None
 
 
-def unspent(events: Sequence[Event], epsilon: float, promised: float) -> str | None:
-    """Why listed stages cannot be all: they come to an epsilon below the promised one, of which stages use all."""
-    staged = any(isinstance(event, StageEvent) for event in events)
-    return (
-        "stages use all that is promised, and those that are listed do not"
-        if (staged and epsilon < promised * (1 - _UNSPENT))
-        else None
-    )
+def unspent(events: Sequence[Event], promise: Guarantee) -> str | None:
+    """Why listed stages cannot be all: together they cost less than the promise allows, of which stages use all."""
+    if not any(isinstance(event, StageEvent) for event in events):
+        return None
+    spent = math.sqrt(math.fsum(event.mu**2 for event in events))
+    if spent >= (1 - _UNSPENT) * gdp.mu(epsilon=promise.epsilon, delta=promise.delta):
+        return None
+    return "stages use all that is promised, and those that are listed do not"
 
 
 def unpaid(domain: Domain, declared: Domain | None, blocks: Sequence[Block]) -> str | None:

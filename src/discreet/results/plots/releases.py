@@ -17,7 +17,7 @@ from discreet.domain.columns import Categorical, from_days
 from discreet.errors import printable
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent, stage_name
-from discreet.privacy.events.gaussian import GaussianEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.sensitivity import costs
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
@@ -290,7 +290,8 @@ def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
     Examples
     --------
     >>> from discreet import DPLinearRegression
-    >>> model = DPLinearRegression(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 1)).fit([[0.5]] * 9, [1] * 9)
+    >>> given = {"epsilon": 1, "delta": 1e-6, "bounds_X": (0, 1), "bounds_y": (0, 1), "stages": 1}
+    >>> model = DPLinearRegression(**given).fit([[0.5]] * 9, [1] * 9)
     >>> [(name, round(share, 2)) for name, share in budget_shares(model.certificate_)]
     [('counts of y', 0.06), ("X'X", 0.4), ("X'y", 0.5), ("y'y", 0.04)]
     """
@@ -351,18 +352,28 @@ def noise_plot(released: ReleasedMoments) -> Figure:
 
 
 def signal_to_noise(released: ReleasedMoments) -> list[tuple[str, float, Floats]]:
-    """Name, noise sd and |value|/sd of each released statistic; products that are zero by definition are left out."""
+    """Name, noise sd and |value|/sd of each released statistic; of several stages, the last one's.
+
+    Products that are zero by definition are left out.
+    """
     found = []
     for block, array in released.arrays.items():
+        ratios = _ratios(block, array)
         if block.statistic == "gram":
-            at = np.triu_indices(len(block.rows))
-            known = released.domain.exclusive(released.domain.indices(block.rows))[at]
-            sds = np.where(at[0] == at[1], *block.sds)
-            ratios = (np.abs(array[at]) / sds)[~known]
-        else:
-            ratios = np.atleast_1d(np.abs(array)).ravel() / block.sd
+            known = released.domain.exclusive(released.domain.indices(block.rows))
+            ratios = ratios[~known[np.triu_indices(len(known))]]
         found.append((block.name, block.sd, ratios))
+    for block, array in released.stages[-1].arrays.items() if released.stages else ():
+        found.append((f"{stage_name(block)}, stage {len(released.stages)}", block.sd, _ratios(block, array)))
     return found
+
+
+def _ratios(block: Block, array: Floats) -> Floats:
+    at = np.triu_indices(len(block.rows))
+    gram = block.statistic == "gram"
+    values, sds = (array[at], np.where(at[0] == at[1], *block.sds)) if gram else (np.ravel(array), block.sd)
+    ratios: Floats = np.abs(values) / sds
+    return ratios
 
 
 def _hidden(values: Floats) -> str:

@@ -182,7 +182,7 @@ def blocks(certificate: Certificate) -> list[tuple[str, ...]]:
         if isinstance(event, BlockEvent):
             rows += [(block.name, _of(block), _sd(block), _arithmetic(block.exact), cost) for block in event.blocks]
         elif isinstance(event, StageEvent):
-            of = f"{len(event.coordinates.axes)} coordinates of {', '.join(event.design)}"
+            of = f"coordinates made of the regressors: {len(event.coordinates.axes)}"
             held = [(stage_name(b), ", ".join(b.columns) if b.columns else of, _sd(b)) for b in event.blocks]
             rows += [(f"{name} of a stage", what, sd, _arithmetic(event.exact), cost) for name, what, sd in held]
         else:
