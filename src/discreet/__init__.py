@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from discreet.domain import Domain
     from discreet.domain.formula import formula
     from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
-    from discreet.gate.moments import release
+    from discreet.gate.release import release
     from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
     from discreet.models.linear import DPLinearRegression
     from discreet.models.penalised import DPElasticNet, DPLasso, DPRidge
@@ -89,7 +89,7 @@ _HOMES = {
         "DiscreetError",
         "DiscreetWarning",
     ),
-    "discreet.gate.moments": ("release",),
+    "discreet.gate.release": ("release",),
     "discreet.models.glm": ("DPLinearSVC", "DPLogisticRegression", "DPPoissonRegression"),
     "discreet.models.linear": ("DPLinearRegression",),
     "discreet.models.penalised": ("DPElasticNet", "DPLasso", "DPRidge"),

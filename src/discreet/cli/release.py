@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,9 +26,8 @@ from discreet.cli.arguments import (
     split,
 )
 from discreet.core.checks import neighbors as relation
-from discreet.data.moments import Moments
 from discreet.domain import Domain
-from discreet.gate.moments import release as release_moments
+from discreet.gate.release import release as release_table
 from discreet.gate.session import promised
 
 EPILOG = "Example: discreet release people.parquet --schema people.toml --epsilon 1 --delta 1e-6"
@@ -42,6 +41,7 @@ def release(
     targets: Annotated[str | None, typer.Option(help="Outcomes, separated by commas; any column by default.")] = None,
     features: Features = None,
     formula: Formula = None,
+    stages: Annotated[str, typer.Option(help="Stages where outcomes are named: 1 to 4, or auto.")] = "auto",
     rows: Rows = None,
     neighbors: Relation = "add-remove",
     out: Out = None,
@@ -49,7 +49,7 @@ def release(
     json: Json = False,
     n_jobs: Jobs = None,
 ) -> None:
-    """Release the noisy moments of a table once, to fit any number of models to them later."""
+    """Release what models need of a table once, to fit any number of them later."""
     promised(epsilon, delta, rows, neighbors)
     domain = chosen(Domain.from_file(schema), None, split(features), formula)[0]
     outcomes = split(targets)
@@ -58,10 +58,10 @@ def release(
         domain = domain.select(dict.fromkeys([*split(features), *columns]))
     path = free(out or default_place(data, "release.json"), force, inputs=[data, schema])
     progress = console.progress(quiet=json)
-    moments = Moments.from_source(data, domain, targets=outcomes or None, n_jobs=n_jobs, progress=progress)
-    released = release_moments(
-        moments, epsilon=epsilon, delta=delta, targets=outcomes or None, rows=rows, neighbors=relation(neighbors)
-    )
+    promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rows": rows, "neighbors": relation(neighbors)}
+    reading: dict[str, Any] = {"domain": domain, "n_jobs": n_jobs, "progress": progress}
+    count: Any = int(stages) if stages.isdecimal() else stages
+    released = release_table(data, targets=outcomes or None, stages=count, **promise, **reading)
     released.save(path)
     if json:
         console.print_json({"release": str(path), "certificate": released.certificate.to_dict()})

@@ -17,7 +17,8 @@ from discreet.core.arrays import Floats
 from discreet.core.rounding import down
 from discreet.data.counts import Histogram, Margins
 from discreet.data.stages import Readings, StageSums
-from discreet.domain import CONSTANT, Domain
+from discreet.domain import CONSTANT, Domain, Numeric
+from discreet.errors import ParameterError
 from discreet.gate.coordinates import Choice, release_stage, stage_blocks
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
@@ -138,6 +139,22 @@ def release_stages(
         axes = _scouted(steps, margins, design, n, steps.left(weights.pop(0)))
     _run(Course(tuple(design), tuple(targets), tuple(locations), axes), table, weights, steps)
     return PrivateMoments(session.certify(domain, *steps.events), tuple(steps.values))
+
+
+def stages_suit(domain: Domain, targets: Sequence[str], *, once: bool, asked: bool) -> bool:
+    """Whether a table can be released in stages; refuse where it cannot and stages are asked for.
+
+    Outcomes must be numbers with bounds of their own, and rows not be readable `once` only.
+    """
+    specs = [domain.columns.get(name) for name in targets]
+    own = all(isinstance(spec, Numeric) and not spec.factors for spec in specs)
+    suit = own and not set(targets) & set(domain.norm_columns) and not once
+    if asked and not suit:
+        raise ParameterError(
+            "stages= needs outcomes that are numbers with bounds of their own, and rows that can be read again, so "
+            "no stream. Choose stages=1 or 'auto'."
+        )
+    return suit
 
 
 def _check_noise(domain: Domain, design: Sequence[str], targets: Sequence[str], session: Session) -> None:

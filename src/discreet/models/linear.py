@@ -21,7 +21,7 @@ from discreet.errors import DiscreetWarning, DomainError, ParameterError
 from discreet.gate.moments import Counts, Want, release_blocks, release_counted, release_wants
 from discreet.gate.outcomes import OutcomesWant, release_outcomes
 from discreet.gate.session import Session
-from discreet.gate.stages import MOST_STAGES, Stages, release_stages
+from discreet.gate.stages import MOST_STAGES, Stages, release_stages, stages_suit
 from discreet.models.base import Asked, PrivateRegressor
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block
@@ -252,23 +252,15 @@ class DPLinearRegression(MomentsRegressor):
     def _is_staged(self, domain: Domain, asked: Asked, *, once: bool = False) -> bool:
         """Whether the release is in stages; `once`: whether rows can be read only once.
 
-        Outcomes that are levels, or in a ball with others, have one stage. So have rows in a ball, unless stages are
-        asked for: they are about as long as each other already, and one stage was more accurate.
+        Rows in a ball have one stage unless more are asked for: they are about as long as each other already, and one
+        stage was more accurate.
         """
         if self.stages == 1 or not self.narrow:
             return False
-        specs = [domain.columns.get(name) for name in asked.targets]
-        own = all(isinstance(spec, Numeric) and not spec.factors for spec in specs)
-        own = own and not set(asked.targets) & set(domain.norm_columns)
-        if self.stages == "auto":
-            ball = {domain.column_of[name] for name in domain.design_names(asked.features)} <= set(domain.norm_columns)
-            return own and not ball and not once
-        if not own or once:
-            raise ParameterError(
-                "stages= needs outcomes that are numbers with bounds of their own, and rows that can be read again, so "
-                "no stream. Choose stages=1 or 'auto'."
-            )
-        return True
+        ball = {domain.column_of[name] for name in domain.design_names(asked.features)} <= set(domain.norm_columns)
+        asked_for = self.stages != "auto"
+        suit = stages_suit(domain, asked.targets, once=once, asked=asked_for)
+        return suit and (asked_for or not ball)
 
     def _release(self, table: Readings, asked: Asked) -> PrivateMoments:
         """The release in stages; penalised models have the same."""

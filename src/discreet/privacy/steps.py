@@ -30,7 +30,7 @@ _POSTERIOR = ("posterior sampling", "posterior sampling in a ball")
 
 STEPS: dict[str, tuple[str, ...]] = {
     "TrivialRegressor": ("",),
-    "moments": ("gram", "gram, cross", _MOMENTS),
+    "moments": ("gram", "gram, cross", *_LINEAR),
     "DPLinearRegression": _LINEAR,
     "DPRidge": _LINEAR,
     "DPLasso": _LINEAR,

@@ -85,7 +85,7 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool) -> Axes:
     --------
     >>> gram = np.array([[100.0, 0.0, 0.0], [0.0, 50.0, 49.0], [0.0, 49.0, 50.0]])
     >>> axes = whitened(np.eye(3), gram, 1e-9, constant=True)
-    >>> (axes.P.T @ gram @ axes.P).round(3)
+    >>> (axes.P.T @ gram @ axes.P).round(3) + 0
     array([[100.,   0.,   0.],
            [  0., 100.,   0.],
            [  0.,   0., 100.]])

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from discreet.released.moments import ReleasedMoments
 
 FEWEST, MANY, NARROW = 10.0, 30.0, 64
-"""Of n mu: below, only the mean can be told. Of n mu/d^1.5: from there on three stages are better than two, for tables of
-at most so many columns; for wider ones a third reading takes more time than it is worth."""
+"""Of n mu: below, only the mean can be told. Of n mu/d^1.5: from there on three stages are better than two, for tables
+of at most so many columns; for wider ones a third reading takes more time than it is worth."""
 
 _SPHERE = 0.25
 """The radius of the first stages, in units of the typical length of a row: nearly all rows have the same weight."""
@@ -44,8 +44,8 @@ _EDGES = tuple(2.0 ** (k / 2) for k in range(-2, 10))
 _BEYOND, _MOST_BEYOND = 10.0, 0.5
 """The last radius leaves out a share of at most 10 q/(n mu) of the rows, and never more than a half."""
 
-_WIDTHS, _STEP = 16, 1.35
-"""How many half widths are tried, and the ratio of one to the next."""
+_WIDTHS, _STEP, _WIDEST = 10, 1.45, 12.0
+"""How many half widths are tried, their ratio, and the largest in units of the outcome's spread."""
 
 _CLIPPED, _MOST_CLIPPED, _FEW = 3.0, 0.3, 7
 """Residuals may be clipped in a share of 3 d/(n mu), at most 0.3; a small d counts as 7."""
@@ -113,10 +113,7 @@ class Course:
         typical = math.sqrt(max(axes.known + self.constant, 1.0))
         reach = self._reach(done, mu, axes.P.shape[1]) if left == 1 else _SPHERE
         weight = min(1.0, reach)
-        widths = [
-            [weight * (1 + abs(location.centre)) * _STEP**-k for k in reversed(range(_WIDTHS))]
-            for location in self.locations
-        ]
+        widths = [[weight * _widest(own) * _STEP**-k for k in reversed(range(_WIDTHS))] for own in self.locations]
         lengths = [typical * edge for edge in _EDGES] if left == 2 and count >= 3 else []
         theta = self.theta(done)
         return Coordinates.rounded(self.design, self.targets, axes.P, theta, reach * typical, widths, lengths)
@@ -169,6 +166,12 @@ class Course:
             if list(event.chosen) != self.chosen(counts, own, event.mu):
                 return f"the half widths of stage {k + 1} do not follow from its counts"
         return None
+
+
+def _widest(location: Location) -> float:
+    """The largest half width of residuals that is tried: all there can be, or far beyond the outcome's spread."""
+    most = 1 + abs(location.centre)
+    return min(most, _WIDEST * location.spread) if location.spread else most
 
 
 def clipped_place(counts: Floats, most: float) -> int:
