@@ -1,4 +1,4 @@
-"""Accuracy with declared bounds as a picture, from the JSON of the benchmark: ``python -m experiments.declared_picture``."""
+"""A picture of accuracy with declared bounds, from the benchmark's JSON: ``python -m experiments.declared_picture``."""
 
 from __future__ import annotations
 

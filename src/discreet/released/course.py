@@ -124,7 +124,9 @@ class Course:
         if len(done) < 2:
             return max(_SPHERE, math.sqrt(_REACH * n_mu / q**1.5))
         before = done[-1].event.coordinates
-        place = clipped_place(done[-1].lengths, min(_MOST_BEYOND, _BEYOND * q / n_mu))
+        counts = done[-1].lengths
+        noise = 2 * done[-1].sd("lengths") * math.sqrt(len(counts)) / self.rows  # lest noise be taken for far rows
+        place = clipped_place(counts, min(_MOST_BEYOND, max(_BEYOND * q / n_mu, noise)))
         edge = before.lengths[place] * _SPHERE / before.radius
         return max(_SPHERE, min(math.sqrt(_FAR_REACH * n_mu / q**1.5), edge))
 
