@@ -214,7 +214,8 @@ def test_a_release_in_stages_comes_back_from_its_file(neighbors, tmp_path):
         assert np.array_equal(one.gram, two.gram)
         assert np.array_equal(one.cross, two.cross)
         assert one.event.coordinates.P.floats.tolist() == two.event.coordinates.P.floats.tolist()
-    assert all(finding.ok for finding in check_saved(load_saved(tmp_path / "release.json")))
+    wrong = {finding.what for finding in check_saved(load_saved(tmp_path / "release.json")) if not finding.ok}
+    assert wrong == {"stages"}  # their course is not that of any estimator, and nothing else is wrong
     assert [block.statistic for block in loaded.blocks] == ["counts"]
     loaded.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "release.json").read_bytes()
