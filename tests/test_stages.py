@@ -242,7 +242,8 @@ def test_a_release_in_stages_comes_back_from_its_file(neighbors, tmp_path):
         assert np.array_equal(one.cross, two.cross)
         assert one.event == two.event
         assert one.event.coordinates.P.floats.tolist() == two.event.coordinates.P.floats.tolist()
-    assert all(finding.ok for finding in check_saved(load_saved(tmp_path / "release.json")))
+    wrong = {finding.what for finding in check_saved(load_saved(tmp_path / "release.json")) if not finding.ok}
+    assert wrong == {"stages"}  # their course is not that of any estimator, and nothing else is wrong
     assert np.array_equal(loaded.stages[-1].lengths, found.stages[-1].lengths)
     assert loaded.stages[-1].event.coordinates.lengths == found.stages[-1].event.coordinates.lengths
     assert [block.statistic for block in loaded.blocks] == ["counts"]

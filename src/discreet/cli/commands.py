@@ -14,7 +14,7 @@ from discreet.cli import console
 
 COMMANDS = {
     "fit": "Fit a private model to a table and save its certified release.",
-    "release": "Release the noisy moments of a table once, to fit any number of models to them later.",
+    "release": "Release what models need of a table once, to fit any number of them later.",
     "model": "Fit a model to a release: free, as often as wanted, without the data. "
     "Without --target, to all its outcomes.",
     "compare": "Put two models side by side: free, without the data. To releases the same model is fitted first.",

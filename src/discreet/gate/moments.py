@@ -19,7 +19,7 @@ from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.errors import DataError, ParameterError
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import add_normal_on_grid
-from discreet.gate.session import Session, check_rows, promised
+from discreet.gate.session import Session, check_rows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
 from discreet.privacy.split import Sizes, shares_of
@@ -43,56 +43,12 @@ class Want:
     share: float
 
 
-def release(
-    moments: Moments,
-    *,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    targets: Sequence[str] | None = None,
-    shares: Mapping[str, float] | None = None,
-    rows: int | None = None,
-    neighbors: Neighbors = "add-remove",
-    random_state: Any = None,
+def release_moments(
+    moments: Moments, targets: Sequence[str] | None, shares: Mapping[str, float] | None, session: Session
 ) -> PrivateMoments:
-    """Add noise to exact moments, once, and certify the result.
-
-    Parameters
-    ----------
-    moments : Moments
-        The exact moments of the private table.
-    epsilon, delta : float
-        The promise. `delta` is 1/rows^2 when it is None and `rows` is given.
-    targets : sequence of str, optional
-        The outcomes. By default every column may be outcome or feature later, and the whole Gram matrix is
-        released; naming the outcomes leaves out products that will not be needed and so takes less noise.
-    shares : mapping, optional
-        Shares of the budget (of mu^2) for ``"gram"`` (X'X), ``"cross"`` (X'y) and ``"squares"`` (y'y), with
-        `targets`; 0.4, 0.55 and 0.05 by default for one outcome, and for several as `privacy.split` says. A share of
-        0 leaves a block out.
-    rows : int, optional
-        The public, rounded number of rows, declared by you. It is never read from the data.
-    neighbors : {"add-remove", "replace-one"}
-        Whether one person's presence or one person's content is hidden.
-    random_state : None
-        For simulation only: a seed gives noise that can be subtracted, and the certificate says so.
-
-    Returns
-    -------
-    PrivateMoments
-        Public; good for any number of models.
-
-    Examples
-    --------
-    >>> X = np.linspace(0, 1, 1000)[:, None]
-    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 1))
-    >>> release(Moments.from_source((X, X), domain), epsilon=1, delta=1e-6)
-    PrivateMoments(2 columns, epsilon=1, delta=1e-06, verified)
-    """
-    if not isinstance(moments, Moments):
-        raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
-    promise = promised(epsilon, delta, rows, neighbors)
-    wants = _wants(moments.domain, (moments.targets or None) if targets is None else targets, shares, promise.neighbors)
-    return release_wants(moments, wants, Session(promise, "moments", rows, random_state))
+    """Release exact moments: those that models of some outcomes need, with shares of mu^2, or all."""
+    named = (moments.targets or None) if targets is None else targets
+    return release_wants(moments, _wants(moments.domain, named, shares, session.promise.neighbors), session)
 
 
 def release_wants(moments: Moments, wants: Sequence[Want], session: Session) -> PrivateMoments:

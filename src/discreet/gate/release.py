@@ -13,7 +13,7 @@ from discreet.data.stages import Readings
 from discreet.domain import Domain
 from discreet.domain.domain import every_level
 from discreet.errors import ParameterError
-from discreet.gate.moments import release as release_moments
+from discreet.gate.moments import release_moments
 from discreet.gate.session import Session, promised
 from discreet.gate.stages import MOST_STAGES, Stages, release_stages, stages_suit
 from discreet.results.private_moments import PrivateMoments
@@ -81,27 +81,22 @@ def release(
     >>> len(release((X, X), domain=domain, epsilon=1, delta=1e-6, targets=["y"], stages=2).stages)
     2
     """
+    session = Session(promised(epsilon, delta, rows, neighbors), "moments", rows, random_state)
     checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
-    promise = promised(epsilon, delta, rows, neighbors)
-    if isinstance(moments, Moments) and domain is not None:
-        raise ParameterError("Moments have a domain of their own. Give domain= with a table only.")
-    if not isinstance(moments, Moments) and not isinstance(domain, Domain):
+    if isinstance(moments, Moments) == isinstance(domain, Domain):
         raise ParameterError(
             "moments must be Moments: sum up the table first, with Moments.from_source(...). Or give the table itself, "
-            "and domain=, the public bounds of its columns."
+            "and domain=, the public bounds of its columns; Moments have a domain of their own."
         )
     if domain is not None and targets is not None and shares is None and stages != 1:
         table = Unread.of(moments, domain, n_jobs, progress)
         if stages_suit(domain, targets, once=table.reader.once, asked=stages != "auto"):
-            session = Session(promise, "moments", rows, random_state)
-            return release_stages(Readings.of(table), *_design(table.domain, targets), stages, session)
+            return release_stages(Readings.of(table), *_design(domain, targets), stages, session)
     elif stages not in ("auto", 1):
         raise ParameterError("stages= needs the table itself and named outcomes, and goes without shares=.")
-    exact = moments
     if domain is not None:
-        exact = Moments.from_source(moments, domain, targets=targets, n_jobs=n_jobs, progress=progress)
-    facts: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rows": rows, "neighbors": neighbors}
-    return release_moments(exact, targets=targets, shares=shares, random_state=random_state, **facts)
+        moments = Moments.from_source(moments, domain, targets=targets, n_jobs=n_jobs, progress=progress)
+    return release_moments(moments, targets, shares, session)
 
 
 def _design(domain: Domain, targets: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

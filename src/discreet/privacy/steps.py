@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from discreet.domain import Domain
+from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Column, Numeric
 from discreet.privacy import gdp
 from discreet.privacy.events.coordinates import StageEvent
@@ -20,12 +20,14 @@ from discreet.privacy.guarantee import Guarantee
 _MOMENTS = "gram, cross, squares"
 _NARROWED = (_MOMENTS, f"counts; {_MOMENTS}")
 _STAGE, _MEASURED = f"stage: counts, {_MOMENTS}", f"stage: counts, lengths, {_MOMENTS}"
-_TWO, *_MORE = [[*[_STAGE] * k, *last, _STAGE] for k, last in ((1, []), (1, [_MEASURED]), (2, [_MEASURED]))]
-_STAGES = ["; ".join(stages) for stages in (_TWO, *_MORE)]
+_NUMBERS = [[*[_STAGE] * k, *measured, _STAGE] for k, measured in ((1, []), (1, [_MEASURED]), (2, [_MEASURED]))]
+_STAGES = ["; ".join(stages) for stages in _NUMBERS]
+_COUNTS, _COLUMNS = "counts; counts; ", "sums, diagonal; "
+_THROUGH_0 = [stages.replace("stage:", "stage without intercept:") for stages in _STAGES]
 _COURSES = (
-    f"counts; counts; {_STAGE}",
-    *(f"{start}{stages}" for stages in _STAGES for start in ("counts; counts; sums, diagonal; ", "sums, diagonal; ")),
-    *(f"{start}{stages}" for stages in _STAGES for start in ("counts; counts; ", "")),
+    _COUNTS + _STAGE.replace("stage:", "stage of the mean:"),
+    *(_COUNTS + columns + stages for stages in _STAGES for columns in (_COLUMNS, "")),
+    *(counts + columns + stages for stages in _THROUGH_0 for counts in (_COUNTS, "") for columns in (_COLUMNS, "")),
 )
 _LINEAR = (*_NARROWED, *(f"{rows}{course}" for rows in ("sums; ", "") for course in _COURSES))
 _OBJECTIVES = ("objective", "objective; declared objective")
@@ -109,10 +111,18 @@ def _words(event: Event) -> str:
     if isinstance(event, ObjectiveEvent):
         return "declared objective" if event.declared else "objective"
     if isinstance(event, GaussianEvent | SampledEvent | PublicOutcomesEvent | StageEvent):
-        kinds = {SampledEvent: "sample: ", PublicOutcomesEvent: "public outcomes: ", StageEvent: "stage: "}
+        kinds = {SampledEvent: "sample: ", PublicOutcomesEvent: "public outcomes: "}
         statistics = dict.fromkeys(block.statistic for block in event.blocks)
-        return kinds.get(type(event), "") + (", ".join(statistics) or "nothing")
+        kind = _stage(event) if isinstance(event, StageEvent) else kinds.get(type(event), "")
+        return kind + (", ".join(statistics) or "nothing")
     return event.mechanism
+
+
+def _stage(event: StageEvent) -> str:
+    own = event.coordinates
+    if own.design[0] != CONSTANT:
+        return "stage without intercept: "
+    return "stage: " if len(own.axes) == len(own.design) > 1 else "stage of the mean: "
 
 
 def complete(method: str) -> tuple[str, ...]:
