@@ -119,7 +119,7 @@ def test_stages_cost_together_what_was_promised(neighbors):
     assert "counts of lengths, stage 1" not in names
     rows = facts.blocks(certificate)
     (lengths,) = (row for row in rows if row[0] == "counts of lengths of a stage")
-    assert lengths[1].endswith("coordinates of (intercept), age, region[south], region[west]")
+    assert lengths[1].endswith("coordinates made of the regressors: 4")
     assert [row[0] for row in rows[1:5]] == [f"{n} of a stage" for n in ("counts of residuals", "U'U", "U'e", "e'e")]
 
 

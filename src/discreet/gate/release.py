@@ -34,42 +34,24 @@ def release(
     progress: bool | Progress = False,
     random_state: Any = None,
 ) -> PrivateMoments:
-    """Add noise to what models need of a table, once, and certify the result.
+    """Add noise to what models need of a table, once, and certify the result: public, for any number of models.
 
     Parameters
     ----------
-    moments : Moments, or a source of rows
-        The exact moments of the private table; or the table itself, as for `Moments.from_source`, with its `domain`.
-        Only rows can be released in stages.
-    domain : Domain, optional
-        Public bounds and levels of a table.
+    moments, domain : Moments; or a source of rows, and Domain
+        The exact moments of the private table; or the table, as for `Moments.from_source`, with its bounds and levels.
     epsilon, delta : float
         The promise. `delta` is 1/rows^2 when it is None and `rows` is given.
     targets : sequence of str, optional
-        The outcomes. By default every column may be outcome or feature later, and the whole Gram matrix is
-        released; naming the outcomes leaves out products that will not be needed and so takes less noise, and lets
-        rows be released in stages, as `DPLinearRegression` does: all other columns are then features.
+        The outcomes. By default every column may be outcome or feature later, and the whole Gram matrix is released.
+        Naming them takes less noise, and lets a table be released in stages, with all other columns as features.
     shares : mapping, optional
-        Shares of the budget (of mu^2) for ``"gram"`` (X'X), ``"cross"`` (X'y) and ``"squares"`` (y'y), with
-        `targets`, in one stage; 0.4, 0.55 and 0.05 by default for one outcome, and for several as `privacy.split` says.
-        A share of 0 leaves a block out.
+        Shares of mu^2 for ``"gram"`` (X'X), ``"cross"`` (X'y) and ``"squares"`` (y'y), with `targets`, in one stage:
+        0.4, 0.55 and 0.05 by default for one outcome, for several as `privacy.split` says. 0 leaves a block out.
     stages : int or "auto"
-        How many stages a table with named outcomes is released in; 1 keeps all bounds as declared.
-    rows : int, optional
-        The public, rounded number of rows, declared by you. It is never read from the data.
-    neighbors : {"add-remove", "replace-one"}
-        Whether one person's presence or one person's content is hidden.
-    n_jobs : int, optional
-        Threads that read a table; all cores by default.
-    progress : bool or callable
-        Show a progress bar while a table is read, or call this with the fraction done.
-    random_state : None
-        For simulation only: a seed gives noise that can be subtracted, and the certificate says so.
-
-    Returns
-    -------
-    PrivateMoments
-        Public; good for any number of models.
+        How many stages a table with named outcomes has; 1 keeps all bounds as declared. See `DPLinearRegression`.
+    rows, neighbors, n_jobs, progress, random_state
+        As for the estimators: the public number of rows, who is hidden, threads, a progress bar, seeds for simulation.
 
     Examples
     --------
@@ -82,12 +64,7 @@ def release(
     2
     """
     session = Session(promised(epsilon, delta, rows, neighbors), "moments", rows, random_state)
-    checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
-    if isinstance(moments, Moments) == isinstance(domain, Domain):
-        raise ParameterError(
-            "moments must be Moments: sum up the table first, with Moments.from_source(...). Or give the table itself, "
-            "and domain=, the public bounds of its columns; Moments have a domain of their own."
-        )
+    _check(moments, domain, stages)
     if domain is not None and targets is not None and shares is None and stages != 1:
         table = Unread.of(moments, domain, n_jobs, progress)
         if stages_suit(domain, targets, once=table.reader.once, asked=stages != "auto"):
@@ -97,6 +74,15 @@ def release(
     if domain is not None:
         moments = Moments.from_source(moments, domain, targets=targets, n_jobs=n_jobs, progress=progress)
     return release_moments(moments, targets, shares, session)
+
+
+def _check(moments: Any, domain: Any, stages: Stages) -> None:
+    checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
+    if isinstance(moments, Moments) == isinstance(domain, Domain):
+        raise ParameterError(
+            "moments must be Moments: sum up the table first, with Moments.from_source(...). Or give the table itself, "
+            "and domain=, the public bounds of its columns; Moments have a domain of their own."
+        )
 
 
 def _design(domain: Domain, targets: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
