@@ -20,6 +20,7 @@ from discreet.domain.encoding import Encoder
 from discreet.domain.values import check_type, read_column
 from discreet.errors import DataError
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.inference import Inference
@@ -58,6 +59,8 @@ class Fitted(ABC):
         if declared is not None and declared.columns[column] != domain.columns[column]:
             before, after = declared.columns[column].short(), domain.columns[column].short()
             text += f"; those of {column} were narrowed from {before} to {after}"
+        if any(isinstance(event, StageEvent) for event in self.certificate.events):
+            text += ", where rows far from the others count less and far residuals are cut"
         return text
 
     @property
