@@ -23,9 +23,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import Floats, Ints
 from discreet.core.threads import one_thread
 from discreet.domain import CONSTANT
 from discreet.released.grids import ReleasedStage
@@ -42,7 +41,6 @@ _NOISE_OF_S = 0.25
 _UNSEEN = 3.0
 """v is at least this many q-ths of s_xx^2."""
 
-_FLOORS = range(len(HIDDEN))
 _NEGLIGIBLE = 30.0
 """Laws whose likelihood is e^-30 of the best one's are not followed further."""
 
@@ -133,53 +131,58 @@ def joint(stages: Sequence[ReleasedStage], outcome: str, location: Location, siz
     grid = _VARIANCES * spread**2 / size if P.shape[1] > constant else np.ones(1)
     hypotheses = location.hypotheses if constant else (Hypothesis(1.0, 0.0, 1.0),)
     with one_thread():  # many products of small matrices
-        laws = [_begun(P.shape[1], h, tau, f, constant=constant) for tau in grid for h in hypotheses for f in _FLOORS]
+        laws = _begun(P.shape[1], hypotheses, grid, constant=constant)
         for stage in facts:
-            laws = [_updated(law, stage, n, last=stage is facts[-1], constant=constant) for law in laws]
-            best = max(law.log for law in laws)
-            laws = [law for law in laws if law.log > best - _NEGLIGIBLE]
-    weights = np.exp([law.log - best for law in laws])
+            laws = _updated(laws, stage, n, last=stage is facts[-1], constant=constant)
+    weights = np.exp(laws.log - laws.log.max())
     weights /= weights.sum()
-    mean = np.einsum("g,gi->i", weights, [law.mean for law in laws])
-    covariance = np.einsum("g,gij->ij", weights, [law.covariance for law in laws])
+    mean, covariance = weights @ laws.mean, np.einsum("g,gij->ij", weights, laws.covariance)
     return Joint(P @ mean, P @ covariance @ P.T, _gram(stages[-1], facts[-1].grams[0], n))
 
 
-class _Law(NamedTuple):
-    """What is known of t for one tau, one hypothesis and one floor, and the log likelihood of the stages so far."""
+class _Laws(NamedTuple):
+    """What is known of t for each tau, hypothesis and floor, and the log likelihood of the stages so far."""
 
-    log: float
+    log: Floats
     mean: Floats
     covariance: Floats
-    floor: int
+    floor: Ints
 
 
-def _begun(q: int, start: Hypothesis, tau: float, floor: int, *, constant: bool) -> _Law:
-    mean, variances = np.zeros(q), np.full(q, tau)
+def _begun(q: int, hypotheses: Sequence[Hypothesis], grid: Floats, *, constant: bool) -> _Laws:
+    points = [(tau, h, f) for tau in grid for h in hypotheses for f in range(len(HIDDEN))]
+    mean, covariance = np.zeros((len(points), q)), np.array([tau * np.eye(q) for tau, _, _ in points])
     if constant:
-        mean[0], variances[0] = start.mean, start.variance
-    return _Law(math.log(start.probability), mean, np.diag(variances), floor)
+        mean[:, 0], covariance[:, 0, 0] = np.array([(h.mean, h.variance) for _, h, _ in points]).T
+    log = np.log([h.probability for _, h, _ in points])
+    return _Laws(log, mean, covariance, np.array([f for _, _, f in points]))
 
 
-def _updated(law: _Law, stage: _Stage, n: float, *, last: bool, constant: bool) -> _Law:
-    """The law after one more stage."""
-    k, A, T = stage.scale, stage.grams[law.floor], stage.T
-    gap, C = stage.back @ (law.mean - stage.t), stage.back @ law.covariance @ stage.back.T
-    B = C + np.outer(gap, gap)
-    sigma2 = max(stage.energy - k**2 * float(np.sum(A * B)) / n, 0.05 * stage.energy)
-    W = (stage.noise**2 + stage.left_over * k**2 * float(np.trace(B))) * np.eye(len(A)) + sigma2 * A
+def _updated(laws: _Laws, stage: _Stage, n: float, *, last: bool, constant: bool) -> _Laws:
+    """The laws after one more stage, without those that have become unlikely."""
+    k, T, back, A = stage.scale, stage.T, stage.back, np.array(stage.grams)[laws.floor]
+    q = A.shape[1]
+    gap, C = (laws.mean - stage.t) @ back.T, back @ laws.covariance @ back.T
+    B = C + gap[:, :, None] * gap[:, None, :]
+    explained, size = np.einsum("gij,gij->g", A, B), np.trace(B, axis1=1, axis2=2)
+    sigma2 = np.maximum(stage.energy - k**2 * explained / n, 0.05 * stage.energy)
+    W = (stage.noise**2 + stage.left_over * k**2 * size)[:, None, None] * np.eye(q) + sigma2[:, None, None] * A
     if not last:
-        W += stage.energy / len(A) * (A @ A)
+        W += stage.energy / q * (A @ A)
     if constant:
-        W[0, 0] += _CLIPPED * n * stage.clipped**2 * max(float(A[0, 0]), 0.0)
+        W[:, 0, 0] += _CLIPPED * n * stage.clipped**2 * np.maximum(A[:, 0, 0], 0.0)
     gain = k * (C @ A)
     V = k * (A @ gain) + W
-    factor = cho_factor((V + V.T) / 2 + 1e-12 * np.trace(V) / len(V) * np.eye(len(V)))
-    error = stage.c - k * (A @ gap)
-    solved = cho_solve(factor, np.column_stack([error, gain.T]))
-    log = law.log - 0.5 * float(error @ solved[:, 0]) - float(np.log(np.diag(factor[0])).sum())
-    covariance = law.covariance - T @ (gain @ solved[:, 1:]) @ T.T
-    return _Law(log, law.mean + T @ (gain @ solved[:, 0]), (covariance + covariance.T) / 2, law.floor)
+    V = (V + V.transpose(0, 2, 1)) / 2
+    V += (1e-12 / q * np.trace(V, axis1=1, axis2=2))[:, None, None] * np.eye(q)
+    error = stage.c - k * np.einsum("gij,gj->gi", A, gap)
+    solved = np.linalg.solve(V, np.concatenate([error[:, :, None], gain.transpose(0, 2, 1)], axis=2))
+    halves = np.log(np.diagonal(np.linalg.cholesky(V), axis1=1, axis2=2)).sum(axis=1)
+    log = laws.log - np.einsum("gi,gi->g", error, solved[:, :, 0]) / 2 - halves
+    covariance = laws.covariance - T @ (gain @ solved[:, :, 1:]) @ T.T
+    mean = laws.mean + np.einsum("gij,gj->gi", gain, solved[:, :, 0]) @ T.T
+    kept = log > log.max() - _NEGLIGIBLE
+    return _Laws(log[kept], mean[kept], ((covariance + covariance.transpose(0, 2, 1)) / 2)[kept], laws.floor[kept])
 
 
 def _denoised(S: Floats, sd: float) -> tuple[Floats, ...]:
