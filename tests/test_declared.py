@@ -177,7 +177,7 @@ def test_a_cell_of_each_kind(kind, folder):
     assert rows[0]["trivial"] == rows[2]["trivial"]
     lines = benchmark.summary(rows, [rows[0]["data"]])
     ratios = {line["method"]: line["ratio"] for line in lines}
-    assert 0.98 * ratios["least squares"] < ratios["DPLinearRegression"] < ratios["private mean"]
+    assert 0.5 * ratios["least squares"] < ratios["DPLinearRegression"] < ratios["private mean"]
     assert lines[0]["worst"] == pytest.approx(ratios["DPLinearRegression"] / ratios["private mean"])
     assert lines[0]["above"] == []
     json.dumps(lines)

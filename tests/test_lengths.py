@@ -88,7 +88,8 @@ def test_lengths_are_counted_as_they_are():
     frame = table(tail=True)
     stage = fitted(frame, 3, random_state=0, epsilon=30.0).release_.stages[1]
     own = stage.event.coordinates
-    X = np.column_stack([np.ones(len(frame)), frame["a"] / 8, frame["b"] / 8, frame["c"] == "l", frame["c"] == "m"])
+    levels = [frame["c"] == level for level in "klm"]
+    X = np.column_stack([np.ones(len(frame)), frame["a"] / 8, frame["b"] / 8, *levels])
     sizes = np.linalg.norm(X @ own.P.floats, axis=1)
     exact = np.histogram(sizes, [0, *own.lengths, np.inf])[0]
     assert stage.lengths == pytest.approx(exact, abs=5 * stage.sd("lengths"))
@@ -98,7 +99,7 @@ def test_lengths_are_counted_as_they_are():
 def test_two_stages_have_the_radius_that_they_had():
     released = fitted(table(), 2, random_state=0).release_
     course, (one, two) = course_of(released), released.stages
-    own, q = two.event.coordinates, 5
+    own, q = two.event.coordinates, 6
     expected = max(0.25, math.sqrt(0.1 * course.rows * two.event.mu / q**1.5)) * typical(course, [one])
     assert own.radius == pytest.approx(expected)
 
@@ -149,12 +150,14 @@ def test_the_least_edge_that_leaves_out_few_rows(counts, reach, course_and_stage
     course, (one, two, last) = course_and_stages
     mu = last.event.mu
     own = course.coordinates([one, with_lengths(two, counts)], mu, 3)
-    most = math.sqrt(course.rows * mu / 5**1.5)
-    expected = most if reach is None else reach
-    assert EDGES[10] < most < EDGES[11]
+    most = math.sqrt(course.rows * mu / 6**1.5)
+    expected = most if reach is None else min(reach, most)
+    assert EDGES[9] < most < EDGES[11]
     assert own.radius == pytest.approx(expected * typical(course, [one, two]))
     assert own.lengths == ()
-    assert own.widths[0][-1] == pytest.approx(min(1.0, expected) * (1 + abs(course.locations[0].centre)))
+    place = course.locations[0]
+    widest = min(1 + abs(place.centre), 12 * place.spread)
+    assert own.widths[0][-1] == pytest.approx(min(1.0, expected) * widest)
 
 
 def test_the_last_edge_where_all_leave_out_too_many(course_and_stages):

@@ -126,7 +126,7 @@ def test_a_simulated_fit_is_the_fit_of_the_same_rows(estimator, stages):
         assert ours.width.reason == interval.reason
     else:
         np.testing.assert_allclose(ours.width, interval[:, 1] - interval[:, 0], rtol=1e-6)
-    assert isinstance(interval, Unavailable) == (estimator is AdaSSP or stages == 4)
+    assert isinstance(interval, Unavailable) == (estimator is AdaSSP)
 
 
 def test_people_fit_the_facts():
