@@ -129,7 +129,7 @@ def release_stages(
     locations = _located(steps, histograms, margins, constant=design[0] == CONSTANT)
     n = locations[0].rows
     auto = stages == "auto" or tuple(design) == (CONSTANT,)
-    ball = {domain.column_of[name] for name in design} <= set(domain.norm_columns)
+    ball = in_ball(domain, design)
     count = number_of_stages(n * session.mu, design) if auto else int(stages)
     shares = BALL_SHARES.get(count, SHARES[count][1:]) if ball else SHARES[count]
     weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
@@ -146,15 +146,24 @@ def stages_suit(domain: Domain, targets: Sequence[str], *, once: bool, asked: bo
 
     Outcomes must be numbers with bounds of their own, and rows not be readable `once` only.
     """
-    specs = [domain.columns.get(name) for name in targets]
-    own = all(isinstance(spec, Numeric) and not spec.factors for spec in specs)
-    suit = own and not set(targets) & set(domain.norm_columns) and not once
+    suit = not once and all(has_own_bounds(domain, name) for name in targets)
     if asked and not suit:
         raise ParameterError(
             "stages= needs outcomes that are numbers with bounds of their own, and rows that can be read again, so "
             "no stream. Choose stages=1 or 'auto'."
         )
     return suit
+
+
+def has_own_bounds(domain: Domain, target: str) -> bool:
+    """Whether an outcome is a number as it stands in the table, with bounds that it shares with no other column."""
+    column = domain.columns.get(target)
+    return isinstance(column, Numeric) and not column.factors and target not in domain.norm_columns
+
+
+def in_ball(domain: Domain, design: Sequence[str]) -> bool:
+    """Whether all regressors lie in the ball of a `data_norm`."""
+    return {domain.column_of[name] for name in design} <= set(domain.norm_columns)
 
 
 def _check_noise(domain: Domain, design: Sequence[str], targets: Sequence[str], session: Session) -> None:
@@ -186,7 +195,7 @@ def _located(steps: _Steps, histograms: Sequence[Histogram], margins: Margins, *
     share = min(max(numerator / (guess * session.mu), least), most) / 2
     wants = [Want("counts", (), (histogram.column,), 1.0 / m) for histogram in histograms]
     first = _counted(steps, histograms, [None] * m, wants, share)
-    known = [rows or rows_of([counts]) for counts in first]
+    known = [rows or rows_of(counts) for counts in first]
     spans = [next_span(counts, own, centred=constant) for counts, own in zip(first, known, strict=True)]
     second = _counted(steps, histograms, spans, wants, share)
     pairs = zip(first, second, known, strict=True)
@@ -214,8 +223,6 @@ def _counted(
 def _scouted(steps: _Steps, margins: Margins, design: Sequence[str], n: float, mu: float) -> Axes:
     """Axes along the columns, from the sums of x and of x^2."""
     names = tuple(name for name in design if name != CONSTANT)
-    if not names:
-        return mean_alone(design)
     blocks = steps.calibrated([Want("sums", names, (), 0.5), Want("diagonal", names, (), 0.5)], mu)
     sums, squares = steps.add(blocks, exact_blocks(margins, blocks))
     return standardised(sums, squares, (blocks[0].sd, blocks[1].sd), n, constant=design[0] == CONSTANT)

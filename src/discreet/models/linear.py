@@ -21,7 +21,7 @@ from discreet.errors import DiscreetWarning, DomainError, ParameterError
 from discreet.gate.moments import Counts, Want, release_blocks, release_counted, release_wants
 from discreet.gate.outcomes import OutcomesWant, release_outcomes
 from discreet.gate.session import Session
-from discreet.gate.stages import MOST_STAGES, Stages, release_stages, stages_suit
+from discreet.gate.stages import MOST_STAGES, Stages, has_own_bounds, in_ball, release_stages, stages_suit
 from discreet.models.base import Asked, PrivateRegressor
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block
@@ -232,9 +232,7 @@ class DPLinearRegression(MomentsRegressor):
         if asked.several:
             return self._fit_outcomes(summed(table, asked.targets), asked)
         target, domain = asked.target, table.domain
-        column = domain.columns.get(target)
-        own = isinstance(column, Numeric) and not column.factors and target not in domain.norm_columns
-        if not (self.narrow and own) or (table.reader.once and self.stages == "auto"):
+        if not (self.narrow and has_own_bounds(domain, target)) or (table.reader.once and self.stages == "auto"):
             return super()._fit_rows(table, asked)
         domain.design_names(asked.features)
         if table.reader.once:
@@ -257,10 +255,9 @@ class DPLinearRegression(MomentsRegressor):
         """
         if self.stages == 1 or not self.narrow:
             return False
-        ball = {domain.column_of[name] for name in domain.design_names(asked.features)} <= set(domain.norm_columns)
         asked_for = self.stages != "auto"
         suit = stages_suit(domain, asked.targets, once=once, asked=asked_for)
-        return suit and (asked_for or not ball)
+        return suit and (asked_for or not in_ball(domain, domain.design_names(asked.features)))
 
     def _release(self, table: Readings, asked: Asked) -> PrivateMoments:
         """The release in stages; penalised models have the same."""

@@ -226,7 +226,7 @@ def _location(released: ReleasedMoments, target: str, *, centred: bool) -> Locat
     rows = _rows(released)
     if not counts and (centred or rows is None):
         raise NotReleasedError(f"This release holds no counts of {target!r}.")
-    return locate(counts, rows or rows_of(counts), centred=centred)
+    return locate(counts, rows or rows_of(counts[0]), centred=centred)
 
 
 def _rows(released: ReleasedMoments) -> tuple[float, float] | None:

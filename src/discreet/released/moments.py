@@ -19,6 +19,7 @@ from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent
+from discreet.released.course import Course, course_of
 from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.grids import GridValues, ReleasedStage, statistic
 from discreet.released.solve.outcome import Unclip, unclip
@@ -246,6 +247,11 @@ class ReleasedMoments:
     def sampled(self) -> bool:
         """Whether X'X stands for all rows by a sample of them."""
         return any(scale > 1 for scale in self._scales)
+
+    @cached_property
+    def course(self) -> Course:
+        """The course that its stages took."""
+        return course_of(self)
 
     @property
     def mean_alone(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.released.course import course_of
 from discreet.released.equations import NormalEquations, fitted, model_design
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.joint import Joint
@@ -26,14 +25,13 @@ def posterior_of(released: ReleasedMoments, e: NormalEquations) -> Posterior | J
 
 def _joint(released: ReleasedMoments, e: NormalEquations) -> Joint:
     """What all stages say; of some of the regressors, the projection of what they say of all."""
-    course = course_of(released)
+    course = released.course
     whole = course.posterior(released.stages, e.target)
     full, K = model_design(released.domain, course.design)
     B = fitted(K, np.eye(len(K)))
-    mean, covariance, gram = K.T @ whole.mean, K.T @ whole.covariance @ K, B @ whole.gram @ B.T
+    mean, gram = K.T @ whole.mean, B @ whole.gram @ B.T
     at = [full.index(name) for name in e.names]
     if at == list(range(len(full))):
-        return Joint(mean, covariance, gram)
+        return Joint(mean, gram)
     G = gram[np.ix_(at, at)]
-    onto = np.linalg.pinv(G, hermitian=True) @ gram[at]
-    return Joint(onto @ mean, onto @ covariance @ onto.T, G)
+    return Joint(np.linalg.pinv(G, hermitian=True) @ gram[at] @ mean, G)

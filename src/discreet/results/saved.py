@@ -14,7 +14,6 @@ from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
-from discreet.released.course import course_of
 from discreet.released.units import column_of
 from discreet.results.glm_results import GLMResults
 from discreet.results.many_results import ManyResults
@@ -62,7 +61,7 @@ def _strayed(saved: PrivateMoments) -> str | None:
     if not saved.stages:
         return None
     try:
-        return course_of(saved).strays(saved.stages)
+        return saved.course.strays(saved.stages)
     except (DiscreetError, KeyError, ValueError, IndexError, ArithmeticError):
         return "what was released does not tell where they begin"
 

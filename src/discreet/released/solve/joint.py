@@ -50,18 +50,17 @@ _CLIPPED = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """The posterior mean and covariance of the coefficients of the mapped columns, and X'X.
+    """The posterior mean of the coefficients of the mapped columns, and X'X.
 
     Parameters
     ----------
-    mean, covariance : array
+    mean : array
         Of theta.
     gram : array
         X'X as the last stage weighs rows, denoised, scaled to the number of rows.
     """
 
     mean: Floats
-    covariance: Floats
     gram: Floats
 
     def excess_error(self, theta: Floats) -> Floats:
@@ -125,19 +124,18 @@ def joint(stages: Sequence[ReleasedStage], outcome: str, location: Location, siz
         Whether the design begins with the constant.
     """
     P, n = stages[0].event.coordinates.P.floats, location.rows
-    with one_thread():
-        facts = [_Stage.of(stage, outcome, _inverse(P), n) for stage in stages]
-    spread = location.spread or math.sqrt(facts[0].energy * size) / facts[0].scale
-    grid = _VARIANCES * spread**2 / size if P.shape[1] > constant else np.ones(1)
     hypotheses = location.hypotheses if constant else (Hypothesis(1.0, 0.0, 1.0),)
     with one_thread():  # many products of small matrices
+        base = _inverse(P)
+        facts = [_Stage.of(stage, outcome, base, n) for stage in stages]
+        spread = location.spread or math.sqrt(facts[0].energy * size) / facts[0].scale
+        grid = _VARIANCES * spread**2 / size if P.shape[1] > constant else np.ones(1)
         laws = _begun(P.shape[1], hypotheses, grid, constant=constant)
         for stage in facts:
             laws = _updated(laws, stage, n, last=stage is facts[-1], constant=constant)
     weights = np.exp(laws.log - laws.log.max())
     weights /= weights.sum()
-    mean, covariance = weights @ laws.mean, np.einsum("g,gij->ij", weights, laws.covariance)
-    return Joint(P @ mean, P @ covariance @ P.T, _gram(stages[-1], facts[-1].grams[0], n))
+    return Joint(P @ (weights @ laws.mean), _gram(stages[-1], facts[-1].grams[0], n))
 
 
 class _Laws(NamedTuple):

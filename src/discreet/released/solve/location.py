@@ -94,10 +94,10 @@ class Location:
     hypotheses: tuple[Hypothesis, ...]
 
 
-def rows_of(counts: Sequence[Counts]) -> tuple[float, float]:
+def rows_of(counts: Counts) -> tuple[float, float]:
     """The number of rows and the sd of its noise, where counts over the whole range are all that tells it."""
-    first = counts[0]
-    return max(float(first.values.sum()), first.sd * math.sqrt(BINS)), first.sd * math.sqrt(BINS)
+    noise = counts.sd * math.sqrt(BINS)
+    return max(float(counts.values.sum()), noise), noise
 
 
 def next_span(counts: Counts, rows: tuple[float, float], *, centred: bool = True) -> Span:
