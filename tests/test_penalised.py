@@ -105,7 +105,7 @@ def test_the_path_holds_the_fitted_model(model):
     assert path.coef.shape == (100, 4)
     assert path.intercept.shape == path.penalties.shape == path.excess_error.shape == (100,)
     assert np.all(np.diff(path.penalties) < 0)
-    best = path.excess_error.argmin()
+    best = path.best
     assert path.penalties[best] == found.penalty_
     np.testing.assert_allclose(path.coef[best], found.coef_, rtol=1e-12)
     assert path.intercept[best] == pytest.approx(found.intercept_, rel=1e-11)
@@ -141,7 +141,7 @@ def test_the_chosen_penalty_is_close_to_the_best_in_hindsight(model, n, d, epsil
         bounds = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "epsilon": epsilon, "random_state": seed}
         path = fitted(model, data=(X, y), **bounds).results_.path()
         errors = np.mean((y_test[:, None] - X_test @ path.coef.T - path.intercept) ** 2, axis=0) / np.var(y_test)
-        chosen.append(errors[path.excess_error.argmin()])
+        chosen.append(errors[path.best])
         best.append(errors.min())
     assert np.mean(chosen) < np.mean(best) + 0.06
     assert np.mean(chosen) < 0.97

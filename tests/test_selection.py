@@ -9,7 +9,7 @@ from small_table import people_moments
 from discreet import Domain, Moments, PrivateMoments, release
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.released.solve.inclusion import inclusion
+from discreet.released.solve.inclusion import Likelihood, inclusion
 
 PUBLIC = release(people_moments(rows=4000), epsilon=2, delta=1e-6, targets=["income"], random_state=3)
 
@@ -108,7 +108,7 @@ def test_the_level_is_a_probability():
 def test_whatever_must_be_in_the_model_has_probability_one():
     e = PUBLIC.equations("income")
     always = np.array([name in ("(intercept)", "age") for name in e.names])
-    probability, coefficient = inclusion(e, always)
+    probability, coefficient = inclusion(Likelihood.of_equations(e), always)
     assert np.all(probability[always] == 1)
     assert np.isfinite(coefficient).all()
 

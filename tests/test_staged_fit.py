@@ -304,7 +304,7 @@ def test_models_of_some_columns_fit_the_same_release(model):
     assert some.intercept == pytest.approx(exact[-1], abs=0.5)
 
 
-def test_variables_are_selected_on_the_last_stage():
+def test_variables_are_selected_by_all_stages():
     """Bounds are five times too wide, which would leave one stage unsure of all but the levels."""
     for seed in range(3):
         released = of_people("pay", random_state=seed).release_

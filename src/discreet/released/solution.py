@@ -7,6 +7,7 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.released.equations import NormalEquations, fitted, model_design
 from discreet.released.moments import ReleasedMoments
+from discreet.released.solve.inclusion import Likelihood
 from discreet.released.solve.joint import Joint
 from discreet.released.solve.noise_aware import Posterior, noise_aware, posterior
 
@@ -23,15 +24,18 @@ def posterior_of(released: ReleasedMoments, e: NormalEquations) -> Posterior | J
     return _joint(released, e) if released.stages else posterior(e)
 
 
+def likelihood_of(released: ReleasedMoments, e: NormalEquations) -> Likelihood:
+    """What the release says of one outcome's coefficients, whatever they were taken to be before."""
+    if released.stages and not released.mean_alone:
+        return Likelihood.of_stages(_joint(released, e))
+    return Likelihood.of_equations(e)
+
+
 def _joint(released: ReleasedMoments, e: NormalEquations) -> Joint:
     """What all stages say; of some of the regressors, the projection of what they say of all."""
     course = released.course
     whole = course.posterior(released.stages, e.target)
     full, K = model_design(released.domain, course.design)
-    B = fitted(K, np.eye(len(K)))
-    mean, gram = K.T @ whole.mean, B @ whole.gram @ B.T
+    lifted = whole.lifted(K, fitted(K, np.eye(len(K))))
     at = [full.index(name) for name in e.names]
-    if at == list(range(len(full))):
-        return Joint(mean, gram)
-    G = gram[np.ix_(at, at)]
-    return Joint(np.linalg.pinv(G, hermitian=True) @ gram[at] @ mean, G)
+    return lifted if at == list(range(len(full))) else lifted.of_some(at)

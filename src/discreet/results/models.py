@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,9 +17,11 @@ from discreet.errors import ParameterError, printable
 from discreet.privacy.certificate import Certificate
 from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solution import noise_aware_solution, posterior_of
+from discreet.released.solution import likelihood_of, noise_aware_solution, posterior_of
 from discreet.released.solve.inclusion import inclusion
-from discreet.released.solve.lasso import made_up_rows, penalty_grid, solve_path
+from discreet.released.solve.joint import Joint
+from discreet.released.solve.lasso import expected_rows, made_up_rows, penalty_grid, solve_path
+from discreet.released.solve.noise_aware import Posterior
 from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
 from discreet.released.units import column_of, many_units, user_units
 from discreet.results.inference import infer_many
@@ -30,6 +33,9 @@ Solve = Literal["noise-aware", "ridge", "cg"]
 
 L1_RATIOS = {"ridge": 0.0, "lasso": 1.0, "elastic-net": 0.5}
 """The penalised models, with the share of the l1 norm in their penalty; that of the elastic net is a default."""
+
+_SLACK = 0.02
+"""A penalty may add this share to the error that the release expects of its best model."""
 
 _SURE = 0.95
 """A variable is called in, or out, when the release is this sure of it."""
@@ -69,7 +75,9 @@ class RegularisationPath:
         The intercepts.
     excess_error : array
         What the release expects each model's mean squared error to be above that of the noise-aware model, in units of
-        the mapped outcome: the penalty with the least is chosen.
+        the mapped outcome.
+    best : int
+        The place of the penalty that is chosen where none is given.
     """
 
     names: tuple[str, ...]
@@ -77,6 +85,7 @@ class RegularisationPath:
     coef: Floats
     intercept: Floats
     excess_error: Floats
+    best: int
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -126,39 +135,56 @@ class _Problem:
     equations: NormalEquations
     l1_ratio: float
 
+    @cached_property
+    def posterior(self) -> Posterior | Joint:
+        """What the release says of the coefficients."""
+        return posterior_of(self.released, self.equations)
+
+    @cached_property
+    def rows(self) -> float:
+        """The number of rows that X'X of the posterior is a sum over."""
+        return max(self.released.course.rows if self.released.stages else self.equations.n, 1.0)
+
     def solve(self, penalties: Floats | None) -> tuple[Floats, Floats]:
         """Penalties, a grid of them by default, and one row of coefficients of the mapped columns for each."""
-        e, r = self.equations, self.l1_ratio
+        e, r, known = self.equations, self.l1_ratio, self.posterior
         k = _outcome_scale(self.released, e.target)
         scale = r * k + (1 - r)
-        n, inner_ratio, intercept = max(e.n, 1.0), r * k / scale, e.names[0] == CONSTANT
-        X, y = made_up_rows(e)
+        inner_ratio, intercept = r * k / scale, e.names[0] == CONSTANT
+        (X, y), noise = (expected_rows(known), 0.0) if isinstance(known, Joint) else (made_up_rows(e), e.s_xy)
         if penalties is None:
-            penalties = penalty_grid(X, y, n, inner_ratio, e.s_xy, intercept=intercept) / scale
+            penalties = penalty_grid(X, y, self.rows, inner_ratio, noise, intercept=intercept) / scale
         if self.released.mean_alone:  # there is no slope to penalise
-            return penalties, np.tile(noise_aware_solution(self.released, e)[:, 0], (len(penalties), 1))
-        return penalties, solve_path(X, y, n, scale * penalties, inner_ratio, intercept=intercept)
+            return penalties, np.tile(known.mean, (len(penalties), 1))
+        return penalties, solve_path(X, y, self.rows, scale * penalties, inner_ratio, intercept=intercept)
+
+    def best(self, thetas: Floats) -> int:
+        """The place of the penalty to choose, of a path of coefficients from the strongest penalty to the weakest."""
+        error = self.posterior.excess_error(thetas)
+        slack = _SLACK * self.posterior.expected_error if isinstance(self.posterior, Joint) else 0.0
+        return int(np.argmax(error <= error.min() + slack))
 
     def path(self, names: tuple[str, ...]) -> RegularisationPath:
         """The whole path in the user's units."""
         penalties, thetas = self.solve(None)
         units = user_units(self.released, self.equations)
-        errors = posterior_of(self.released, self.equations).excess_error(thetas) / max(self.equations.n, 1.0)
+        errors = self.posterior.excess_error(thetas) / self.rows
         params = thetas @ units.T.T + units.t
-        return RegularisationPath(names, penalties, params[:, 1:], params[:, 0], errors)
+        return RegularisationPath(names, penalties, params[:, 1:], params[:, 0], errors, self.best(thetas))
 
 
 def fit_penalised(
     released: ReleasedMoments, e: NormalEquations, model: str, penalty: float | None, l1_ratio: float
 ) -> PenalisedResults:
-    """Fit at a given penalty, or at the one whose model the noise-aware posterior expects to predict best.
+    """Fit at a given penalty, or at one whose model the noise-aware posterior expects to predict well.
 
-    Given the release, theta has a posterior with mean m (`solve.noise_aware`), and coefficients t have an expected
-    squared prediction error of (t - m)' X'X (t - m) plus a constant. The path's minimiser of it is taken.
+    Given the release, theta has a posterior with mean m, and coefficients t have an expected squared prediction error
+    of (t - m)' X'X (t - m) plus a constant. Of one stage, the path's minimiser of it is taken. The path of several
+    stages ends at m itself, so there it is the strongest penalty that adds next to nothing to the error of m.
     """
     problem = _Problem(released, e, l1_ratio)
     penalties, thetas = problem.solve(None if penalty is None else np.array([penalty]))
-    best = int(np.argmin(posterior_of(released, e).excess_error(thetas))) if penalty is None else 0
+    best = problem.best(thetas)
     plain = results(released, e, thetas[best], model)
     facts = {f.name: getattr(plain, f.name) for f in fields(plain)}
     return PenalisedResults(
@@ -306,7 +332,7 @@ class Selection:
 def select_variables(released: ReleasedMoments, e: NormalEquations) -> Selection:
     """Inclusion probabilities of the regressors of released normal equations, the intercept always in the model."""
     constant = np.array([name == CONSTANT for name in e.names])
-    probability, theta = inclusion(e, constant)
+    probability, theta = inclusion(likelihood_of(released, e), constant)
     coef, _ = user_units(released, e).params(theta)
     names = tuple(name for name in e.names if name != CONSTANT)
     return Selection(e.target, names, probability[~constant], coef, released.certificate)

@@ -6,15 +6,15 @@ The model is that of `noise_aware`, with coefficients that may be exactly zero:
     v | theta ~ N(A theta, W),   W = sigma^2 A + (s_xy^2 + K s_xx^2 (d + 1) tau) I
 
 A is the denoised X'X, hidden eigenvalues raised. W has every source of error: sampling, the noise of v, the noise of S.
-Where z = L x was released, t refers to the coefficients over the lengths of the columns of L; of a stage, v is that of
-the residuals, whose model is added again. Gibbs sampling gives the probability of theta_j != 0. Mathematics in
-``docs/mathematics.md``, section 5.3.
+Where z = L x was released, t refers to the coefficients over the lengths of the columns of L. Of stages, the likelihood
+is what takes the prior of `joint` to its posterior. Gibbs sampling gives the probability of theta_j != 0. Mathematics
+in ``docs/mathematics.md``, section 5.3.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from scipy.special import expit, logit
 
 from discreet.core.arrays import Floats
 from discreet.released.equations import NormalEquations
+from discreet.released.solve.joint import Joint
 from discreet.released.solve.noise_aware import posterior
 
 _SEED = 20_02
@@ -30,19 +31,62 @@ _SEED = 20_02
 _CHAINS, _BURN_IN, _SWEEPS = 32, 50, 150
 
 _SLABS = np.geomspace(0.1, 100.0, 13)
-"""The grid of t, in units of tau."""
+"""The grid of t, in units of tau, or of the prior variance before all stages."""
+
+_SINGULAR = 1e-12
+"""Of variances, relative: what is below is none."""
 
 _NOISE_OF_S = 1 / 2
 """K: the variance of N1 theta, with nothing taken off for the denoising, so that the probabilities are not too sure."""
 
 
-def inclusion(e: NormalEquations, always: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+class Likelihood(NamedTuple):
+    """exp(q' theta - theta' Q theta/2), up to a factor: what a release says of theta.
+
+    Parameters
+    ----------
+    Q, q : array
+        Precision, and precision times the likeliest theta.
+    unit : array
+        About how large each coefficient is, if it is not zero.
+    """
+
+    Q: Floats
+    q: Floats
+    unit: Floats
+
+    @classmethod
+    def of_equations(cls, e: NormalEquations) -> Likelihood:
+        """A W^-1 A, and A W^-1 v."""
+        P = posterior(e)
+        w = P.sigma2 * P.raised + e.s_xy**2 + _NOISE_OF_S * e.s_xx**2 * (e.d + 1) * P.tau
+        Q, q = (P.U * (P.raised**2 / w)) @ P.U.T, P.U @ (P.raised / w * P.v)
+        return cls(Q, q, math.sqrt(P.tau) * np.linalg.norm(e.turn, axis=1))
+
+    @classmethod
+    def of_stages(cls, known: Joint) -> Likelihood:
+        """C^-1 - C_0^-1 and C^-1 m - C_0^-1 m_0 for a prior N(m_0, C_0) and a posterior N(m, C).
+
+        Both are of diagonal form in the same directions. None is known less well than before, and directions that
+        the prior does not have are left out.
+        """
+        (m, C), (m_0, C_0) = known.law, known.prior
+        unit = np.sqrt(np.maximum(np.diag(C_0), np.finfo(float).tiny))
+        size, U = np.linalg.eigh(C_0 / np.outer(unit, unit))
+        there = size > _SINGULAR
+        white = U[:, there] / np.sqrt(size[there]) / unit[:, None]
+        share, V = np.linalg.eigh(white.T @ C @ white)
+        share, R = np.clip(share, _SINGULAR, 1.0), white @ V
+        return cls((R * (1 / share - 1)) @ R.T, (R / share) @ (R.T @ m) - R @ (R.T @ m_0), unit)
+
+
+def inclusion(known: Likelihood, always: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Probabilities of being in the model, and mean coefficients given that they are.
 
     Parameters
     ----------
-    e : NormalEquations
-        Released moments.
+    known : Likelihood
+        What a release says.
     always : array of bool
         Regressors that belong to the model in any case, such as the constant.
 
@@ -50,20 +94,19 @@ def inclusion(e: NormalEquations, always: NDArray[np.bool_]) -> tuple[Floats, Fl
     --------
     >>> S, v = 900 * np.eye(2), np.array([450.0, 1.0])
     >>> e = NormalEquations.of_one(("a", "b"), "y", S, v, 400.0, 5.0, 5.0, 5.0, n=1800.0)
-    >>> probability, coefficient = inclusion(e, np.array([False, False]))
+    >>> probability, coefficient = inclusion(Likelihood.of_equations(e), np.array([False, False]))
     >>> bool(probability[0] > 0.99 > 0.5 > probability[1]), float(coefficient[0].round(1))
     (True, 0.5)
     """
     rng = np.random.default_rng(_SEED)
-    unit = np.linalg.norm(e.turn, axis=1)
-    Q, q = _likelihood(e)
-    Q, q, tau = unit[:, None] * Q * unit, unit * q, posterior(e).tau
-    theta = np.zeros((_CHAINS, e.d))
+    unit, d = known.unit, len(known.q)
+    Q, q = unit[:, None] * known.Q * unit, unit * known.q
+    theta = np.zeros((_CHAINS, d))
     rest = np.tile(q, (_CHAINS, 1))
-    odds, t = np.zeros(_CHAINS), np.full(_CHAINS, tau)
-    total, weighted = np.zeros(e.d), np.zeros(e.d)
+    odds, t = np.zeros(_CHAINS), np.ones(_CHAINS)
+    total, weighted = np.zeros(d), np.zeros(d)
     for sweep in range(_BURN_IN + _SWEEPS):
-        for j in rng.permutation(e.d):
+        for j in rng.permutation(d):
             g = rest[:, j] + Q[j, j] * theta[:, j]
             prior = np.where(always[j], unit[j] ** -2.0, t)
             variance = 1 / (Q[j, j] + 1 / prior)
@@ -75,33 +118,14 @@ def inclusion(e: NormalEquations, always: NDArray[np.bool_]) -> tuple[Floats, Fl
             if sweep >= _BURN_IN:
                 total[j] += probability.sum()
                 weighted[j] += probability @ (g * variance)
-        odds, t = _sizes(rng, theta[:, ~always], tau)
+        odds, t = _sizes(rng, theta[:, ~always])
     return total / (_CHAINS * _SWEEPS), unit * weighted / np.maximum(total, np.finfo(float).tiny)
 
 
-def _likelihood(e: NormalEquations) -> tuple[Floats, Floats]:
-    """A W^-1 A, and A W^-1 v."""
-    offset = np.zeros(e.d) if e.offset is None else e.offset[:, 0]
-    e, k = _of_size_one(e.of_residuals())
-    P = posterior(e)
-    w = P.sigma2 * P.raised + e.s_xy**2 + _NOISE_OF_S * e.s_xx**2 * (e.d + 1) * P.tau
-    Q, q = (P.U * (P.raised**2 / w)) @ P.U.T / k**2, P.U @ (P.raised / w * P.v) / k
-    return Q, q + Q @ offset
-
-
-def _of_size_one(e: NormalEquations) -> tuple[NormalEquations, float]:
-    """The equations of the outcome over k, which is about as large as it: residuals may be tiny."""
-    if e.squares is None or e.s_yy is None:
-        return e, 1.0
-    k = min(1.0, math.sqrt(max(float(e.squares[0]), 0.0) / e.n + 2 * e.s_yy / e.n))
-    return replace(e, V=e.V / k, squares=e.squares / k**2, s_V=e.s_V / k, s_yy=e.s_yy / k**2), k
-
-
-def _sizes(rng: np.random.Generator, theta: Floats, tau: float) -> tuple[Floats, Floats]:
+def _sizes(rng: np.random.Generator, theta: Floats) -> tuple[Floats, Floats]:
     """Draw logit(p) and t given the coefficients of each chain."""
     k = np.count_nonzero(theta, axis=1)
     odds = logit(np.clip(rng.beta(1 + k, 1 + theta.shape[1] - k), 1e-6, 1 - 1e-6))
-    grid = _SLABS * tau
-    log = -0.5 * (k[:, None] * np.log(grid) + np.sum(theta**2, axis=1)[:, None] / grid)
+    log = -0.5 * (k[:, None] * np.log(_SLABS) + np.sum(theta**2, axis=1)[:, None] / _SLABS)
     gumbel = rng.gumbel(size=log.shape)
-    return odds, grid[np.argmax(log + gumbel, axis=1)]
+    return odds, _SLABS[np.argmax(log + gumbel, axis=1)]

@@ -48,26 +48,72 @@ _LEAST_ENERGY = 0.02
 _CLIPPED = 0.1
 
 
+class Normal(NamedTuple):
+    """A mean and a covariance."""
+
+    mean: Floats
+    covariance: Floats
+
+    def through(self, M: Floats) -> Normal:
+        """Those of M times what has these."""
+        return Normal(M @ self.mean, M @ self.covariance @ M.T)
+
+    def plus(self, covariance: Floats) -> Normal:
+        """Those with an independent error on top."""
+        return Normal(self.mean, self.covariance + covariance)
+
+
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """The posterior mean of the coefficients of the mapped columns, and X'X.
+    """The posterior of the coefficients of the mapped columns, and X'X.
 
     Parameters
     ----------
-    mean : array
-        Of theta.
+    law, prior : Normal
+        Of theta, given all stages and before them, averaged over the grids.
     gram : array
         X'X as the last stage weighs rows, denoised, scaled to the number of rows.
+    doubt : array
+        R, such that X'X - gram is about R N R', the entries of N having variance 1.
     """
 
-    mean: Floats
+    law: Normal
+    prior: Normal
     gram: Floats
+    doubt: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """That of theta."""
+        return self.law.mean
+
+    @property
+    def expected_error(self) -> float:
+        """E (theta - mean)' X'X (theta - mean), the squared prediction error of the mean, summed over the rows."""
+        return float(np.sum(self.gram * self.law.covariance))
 
     def excess_error(self, theta: Floats) -> Floats:
         """(theta - mean)' X'X (theta - mean), for one vector of coefficients or for each row of a matrix."""
         gap = theta - self.mean
         error: Floats = np.einsum("...i,ij,...j->...", gap, self.gram, gap)
         return error
+
+    def lifted(self, K: Floats, B: Floats) -> Joint:
+        """The posterior for regressors x, where this one is for z = K x, and B K = I."""
+        return Joint(self.law.through(K.T), self.prior.through(K.T), B @ self.gram @ B.T, B @ self.doubt)
+
+    def of_some(self, at: Sequence[int]) -> Joint:
+        """The posterior of the model of some regressors: the projection M theta, and what doubt of X'X does to it.
+
+        With rho = theta less the projected model, M theta is off by G^-1 (X'X - gram)_at rho, G being gram of them.
+        """
+        inverse = np.linalg.pinv(self.gram[np.ix_(at, at)], hermitian=True)
+        M, left = inverse @ self.gram[at], np.eye(len(self.gram))
+        left[at] -= M
+        rho, D = self.law.through(self.doubt.T @ left), inverse @ self.doubt[at]
+        error = (float(rho.mean @ rho.mean) + float(np.trace(rho.covariance))) * (D @ D.T)
+        laws = self.law.through(M).plus(error), self.prior.through(M).plus(error)
+        return Joint(*laws, self.gram[np.ix_(at, at)], self.doubt[at])
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,12 +176,16 @@ def joint(stages: Sequence[ReleasedStage], outcome: str, location: Location, siz
         facts = [_Stage.of(stage, outcome, base, n) for stage in stages]
         spread = location.spread or math.sqrt(facts[0].energy * size) / facts[0].scale
         grid = _VARIANCES * spread**2 / size if P.shape[1] > constant else np.ones(1)
-        laws = _begun(P.shape[1], hypotheses, grid, constant=constant)
+        laws = begun = _begun(P.shape[1], hypotheses, grid, constant=constant)
         for stage in facts:
             laws = _updated(laws, stage, n, last=stage is facts[-1], constant=constant)
-    weights = np.exp(laws.log - laws.log.max())
-    weights /= weights.sum()
-    return Joint(P @ (weights @ laws.mean), _gram(stages[-1], facts[-1].grams[0], n))
+        weights = np.exp(laws.log - laws.log.max())
+        weights /= weights.sum()
+        law = _averaged(weights, laws.mean, laws.covariance)
+        prior = _averaged(weights, begun.mean[laws.start], begun.covariance[laws.start])
+        A, v = facts[-1].grams[0], facts[-1].left_over
+        R = _back(stages[-1], A, n)
+        return Joint(law.through(P), prior.through(P), R @ A @ R.T, v**0.25 * R)
 
 
 class _Laws(NamedTuple):
@@ -145,6 +195,15 @@ class _Laws(NamedTuple):
     mean: Floats
     covariance: Floats
     floor: Ints
+    start: Ints
+    """Which of the first laws each has come from."""
+
+
+def _averaged(weights: Floats, means: Floats, covariances: Floats) -> Normal:
+    """The mean and the covariance of a mixture."""
+    mean = weights @ means
+    gaps = means - mean
+    return Normal(mean, np.einsum("g,gij->ij", weights, covariances) + (gaps.T * weights) @ gaps)
 
 
 def _begun(q: int, hypotheses: Sequence[Hypothesis], grid: Floats, *, constant: bool) -> _Laws:
@@ -153,7 +212,7 @@ def _begun(q: int, hypotheses: Sequence[Hypothesis], grid: Floats, *, constant: 
     if constant:
         mean[:, 0], covariance[:, 0, 0] = np.array([(h.mean, h.variance) for _, h, _ in points]).T
     log = np.log([h.probability for _, h, _ in points])
-    return _Laws(log, mean, covariance, np.array([f for _, _, f in points]))
+    return _Laws(log, mean, covariance, np.array([f for _, _, f in points]), np.arange(len(points)))
 
 
 def _updated(laws: _Laws, stage: _Stage, n: float, *, last: bool, constant: bool) -> _Laws:
@@ -180,7 +239,8 @@ def _updated(laws: _Laws, stage: _Stage, n: float, *, last: bool, constant: bool
     covariance = laws.covariance - T @ (gain @ solved[:, :, 1:]) @ T.T
     mean = laws.mean + np.einsum("gij,gj->gi", gain, solved[:, :, 0]) @ T.T
     kept = log > log.max() - _NEGLIGIBLE
-    return _Laws(log[kept], mean[kept], ((covariance + covariance.transpose(0, 2, 1)) / 2)[kept], laws.floor[kept])
+    covariance = ((covariance + covariance.transpose(0, 2, 1)) / 2)[kept]
+    return _Laws(log[kept], mean[kept], covariance, laws.floor[kept], laws.start[kept])
 
 
 def _denoised(S: Floats, sd: float) -> tuple[Floats, ...]:
@@ -202,10 +262,9 @@ def _left_over(S: Floats, A: Floats, sd: float) -> float:
     return min(max(found, 0.0) + _UNSEEN * sd**2 / q, _NOISE_OF_S * sd**2)
 
 
-def _gram(stage: ReleasedStage, A: Floats, n: float) -> Floats:
-    """X'X of the mapped columns, from denoised U'U, as if all rows had the mean weight."""
+def _back(stage: ReleasedStage, A: Floats, n: float) -> Floats:
+    """R with X'X = R U'U R' for the mapped columns, as if all n rows had the mean weight; A is denoised U'U."""
     own = stage.event.coordinates
-    back = own.radius * _inverse(own.P.floats)
-    X: Floats = back.T @ A @ back
-    weight = float(X[0, 0]) if own.design[0] == CONSTANT else n
-    return X * (n / max(weight, 1.0))
+    R: Floats = own.radius * _inverse(own.P.floats).T
+    weight = float(R[0] @ A @ R[0]) if own.design[0] == CONSTANT else n
+    return R * math.sqrt(n / max(weight, 1.0))

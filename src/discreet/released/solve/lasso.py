@@ -9,6 +9,9 @@ Noise makes [[X'X, X'y], [y'X, y'y]] indefinite, and then penalised least square
 quadratic form is negative, or zero where v is not, the objective falls without end. Clipping S alone does not help,
 for v still points into its null space. So the *joint* matrix is first moved to the nearest positive semidefinite one,
 in the metric of the noise; it is then the exact Gram matrix of a few made-up rows. See ``docs/mathematics.md``, 5.1.
+
+Of stages, the objective is expected over the posterior of `joint`: |y - X theta|^2 is (theta - m)' X'X (theta - m) and
+a constant, which is that of other made-up rows.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.released.equations import NormalEquations
+from discreet.released.solve.joint import Joint
 
 _TINY = 1e-200
 
@@ -143,3 +147,9 @@ def made_up_rows(e: NormalEquations) -> tuple[Floats, Floats]:
     yy = max(e.n, 0.0) if e.yy is None else e.yy
     F = nearest_factor(np.block([[e.S, w * e.v[:, None]], [w * e.v[None, :], np.full((1, 1), w**2 * yy)]]))
     return np.asarray(np.linalg.solve(C.T, F[:, :-1].T).T, dtype=np.float64), F[:, -1] / w
+
+
+def expected_rows(known: Joint) -> tuple[Floats, Floats]:
+    """Rows X and outcomes y, d of them, with the released X'X, and whose least squares is the posterior mean."""
+    X = nearest_factor(known.gram)
+    return X, X @ known.mean
