@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import toms748
 from scipy.special import erfcx, log_ndtr
 
 from discreet.core import checks
@@ -45,6 +46,7 @@ GOLDEN = (1 + math.sqrt(5)) / 2
 """The curve grows with the leverage up to here; so h = B^2/m must be at least 0.618 B^2."""
 
 _STEPS = 48  # of bisection
+_FINE = 2.0**-48  # of what is searched for, where a root is
 _GRID = 384  # epsilons at which a GDP promise is compared; between them convexity bounds the difference
 _BOXES = 48
 
@@ -207,7 +209,7 @@ def gaussian_leverage_limit(mu: float, delta: float) -> float:
     11.4
     """
     mu, delta = checks.positive("mu", mu), checks.fraction("delta", delta)
-    return _largest(lambda m: gaussian_excess(mu, delta, m, 0.0) <= 0, GOLDEN)
+    return _crossing(lambda m: gaussian_excess(mu, delta, m, 0.0), GOLDEN)
 
 
 def gaussian_residual_limit(mu: float, delta: float, leverage: float) -> float:
@@ -223,7 +225,7 @@ def gaussian_residual_limit(mu: float, delta: float, leverage: float) -> float:
     if not 0 < leverage <= GOLDEN:
         raise ParameterError("The leverage must lie above 0 and be at most (1 + sqrt 5)/2.")
     top = 2 * mu / math.sqrt(leverage)
-    return _largest(lambda rho: gaussian_excess(mu, delta, leverage, rho) <= 0, top)
+    return _crossing(lambda rho: gaussian_excess(mu, delta, leverage, rho), top)
 
 
 def _largest(holds: Callable[[float], bool], top: float) -> float:
@@ -235,6 +237,23 @@ def _largest(holds: Callable[[float], bool], top: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
+
+
+def _crossing(excess: Callable[[float], float], top: float) -> float:
+    """The largest number up to `top` before a continuous function exceeds 0 for good, from the safe side, or 0."""
+    low = high = top
+    for _ in range(_STEPS):
+        if excess(low) <= 0:
+            break
+        low, high = low / 2, low
+    else:
+        return 0.0
+    if low == top:
+        return top
+    found, step = float(toms748(excess, low, high, xtol=_FINE * high)), _FINE * high
+    while excess(found) > 0:
+        found, step = max(found - step, low), 2 * step
+    return found
 
 
 def coefficient_bound(lambda_: float, n_max: float, B: float, Y: float, least: float = 0.0) -> float:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -268,14 +269,7 @@ class Calibration:
 
     def calibrate(self, modulus: float, count: int = 1, others: Sequence[Event] = ()) -> ObjectiveEvent:
         """The event with the least noise of which `count` keep the promise together, beside others."""
-
-        def holds(scale: float) -> bool:
-            events = [*others, *[self.event(modulus, scale)] * count]
-            if self.noise == "laplace":  # pure, whatever delta is
-                return accounting.epsilon(events, self.delta) <= self.epsilon
-            return accounting.delta(events, self.epsilon) <= self.delta
-
-        scale = _least_scale(holds, self.norm * self.loss.slope / self.epsilon)
+        scale = _scale(self, modulus, count, tuple(others))
         if scale is None:
             raise ParameterError(
                 f"No noise keeps epsilon = {self.epsilon:g} with a penalty of {modulus:g}: its quadratic part must be "
@@ -297,6 +291,19 @@ class Calibration:
         b, each = self.norm**2 * self.loss.curvature, self.epsilon / math.sqrt(count)
         free = self.loss.bell and self.neighbors == "add-remove"
         return 4 * b / each if free else b / math.expm1(each * self.loss.share)
+
+
+@lru_cache(maxsize=256)
+def _scale(facts: Calibration, modulus: float, count: int, others: tuple[Event, ...]) -> float | None:
+    """The scale of the least noise, if any keeps the promise; searched for once, however often a model is fitted."""
+
+    def holds(scale: float) -> bool:
+        events = [*others, *[facts.event(modulus, scale)] * count]
+        if facts.noise == "laplace":  # pure, whatever delta is
+            return accounting.epsilon(events, facts.delta) <= facts.epsilon
+        return accounting.delta(events, facts.epsilon) <= facts.delta
+
+    return _least_scale(holds, facts.norm * facts.loss.slope / facts.epsilon)
 
 
 def _least_scale(holds: Callable[[float], bool], start: float) -> float | None:

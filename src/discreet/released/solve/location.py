@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -102,7 +102,7 @@ def rows_of(counts: Counts) -> tuple[float, float]:
 
 def next_span(counts: Counts, rows: tuple[float, float], *, centred: bool = True) -> Span:
     """The span, made of cells, in which an outcome should be counted again."""
-    p, (M, S, _, _), _ = _posterior([counts], rows, counts.span, _CENTRES[0], centred=centred)
+    p, (M, S, _), _ = _posterior([counts], rows, counts.span, _CENTRES[0], centred=centred)
     m = float(p @ M)
     half = min(1.0, _REACH * math.sqrt(float(p @ ((M - m) ** 2 + S**2))) + 2 / BINS / 4)
     part, least = 2 / BINS, 2 / CELLS
@@ -127,7 +127,7 @@ def locate(counts: Sequence[Counts], rows: tuple[float, float], *, centred: bool
     """
     if not counts:
         return Location(max(rows[0], rows[1], 1.0), 0.0, 0.0, (Hypothesis(1.0, 0.0, 0.0),))
-    p, (M, S, near, _), n = _posterior(counts, rows, counts[-1].span, _CENTRES[-1], centred=centred)
+    p, (M, S, near), n = _posterior(counts, rows, counts[-1].span, _CENTRES[-1], centred=centred)
     m, s = float(p @ M), math.exp(float(p @ np.log(S)))
     if not centred:
         return Location(n, 0.0, s, (Hypothesis(1.0, 0.0, 0.0),))
@@ -159,25 +159,24 @@ def _by_histogram(counts: Sequence[Counts], found: Location) -> Location:
 
 
 class _Laws(NamedTuple):
-    """Laws that an outcome may follow: means, spreads, odds of a centre near the middle, distribution functions."""
+    """Laws that an outcome may follow: means, spreads, and odds of a centre near the middle."""
 
     M: Floats
     S: Floats
     near: Floats
-    F: Callable[[Floats], Floats]
 
 
 def _posterior(
     counts: Sequence[Counts], rows: tuple[float, float], span: Span, points: int, *, centred: bool
 ) -> tuple[Floats, _Laws, float]:
     """Probabilities of the laws, the laws, and the mean number of rows."""
-    laws = _laws(span, points) if centred else _one_place(np.zeros(1))
+    laws = _laws(span, points) if centred else _one_place((0.0, 0.0), 1)
     n0, noise = rows
     N = np.maximum(n0 + noise * _ROWS, 0.05 * noise) if noise > 0 else np.array([max(n0, 1.0)])
     log = np.log(laws.near + 0.5 if centred else np.ones(len(laws.M)))[:, None]
     log = log + (-0.5 * ((N - n0) / noise) ** 2 if noise > 0 else 0.0)
     for c in counts:
-        P = np.diff(laws.F(c.edges), axis=1)
+        P = _parts(span, points, c.span) if centred else _one_place_parts((0.0, 0.0), 1, c.span)
         variance = c.sd**2 + (_MISFIT * max(n0, noise, 1.0)) ** 2
         log = log + ((P @ c.values)[:, None] * N - (P * P).sum(axis=1)[:, None] * N**2 / 2) / variance
     p = np.exp(log - log.max())
@@ -185,43 +184,54 @@ def _posterior(
     return p.sum(axis=1), laws, max(float(p.sum(axis=0) @ N), 1.0)
 
 
+_kept = functools.lru_cache(maxsize=8)
+"""The same laws are asked again and again: by the gate and by who follows it, and by each release over its bounds."""
+
+
+@_kept
 def _laws(span: Span, points: int) -> _Laws:
     """Laws with one centre in a span, and those with two places."""
-    one, two = _one_place(np.linspace(*span, points)), _two_places()
-    M, S, near = (np.concatenate(pair) for pair in zip(one[:3], two[:3], strict=True))
-    return _Laws(M, S, near, lambda y: np.vstack([one.F(y), two.F(y)]))
+    return _Laws(*(np.concatenate(pair) for pair in zip(_one_place(span, points), _two_places()[0], strict=True)))
 
 
-def _one_place(centres: Floats) -> _Laws:
-    M, S = (part.ravel() for part in np.meshgrid(centres, _SPREADS, indexing="ij"))
+@_kept
+def _parts(span: Span, points: int, counted: Span) -> Floats:
+    """The shares of outcomes that these laws have in each of the parts of another span."""
+    return np.vstack([_one_place_parts(span, points, counted), _two_places_parts(counted)])
+
+
+def _one_place(span: Span, points: int) -> _Laws:
+    M, S = (part.ravel() for part in np.meshgrid(np.linspace(*span, points), _SPREADS, indexing="ij"))
+    return _Laws(M, S, _ODDS * np.exp(-0.5 * (M / S) ** 2) / (math.sqrt(2 * math.pi) * S))
+
+
+def _one_place_parts(span: Span, points: int, counted: Span) -> Floats:
+    M, S, _ = _one_place(span, points)
 
     def law(y: Floats) -> Floats:
         t = (y - M[:, None]) / S[:, None]
         F: Floats = (1 - _HEAVY) * ndtr(t) + _HEAVY * (0.5 + np.arctan(t) / np.pi)
         return F
 
-    def within(y: Floats) -> Floats:
-        low, high = law(np.array(WHOLE)).T[:, :, None]
-        F: Floats = (law(y) - low) / (high - low)
-        return F
-
-    near: Floats = _ODDS * np.exp(-0.5 * (M / S) ** 2) / (math.sqrt(2 * math.pi) * S)
-    return _Laws(M, S, near, within)
+    low, high = law(np.array(WHOLE)).T[:, :, None]
+    return np.diff((law(np.linspace(*counted, BINS + 1)) - low) / (high - low), axis=1)
 
 
 @functools.cache
-def _two_places() -> _Laws:
-    """Outcomes spread evenly over two 16ths of the bounds, which are not neighbours."""
+def _two_places() -> tuple[_Laws, Floats, Floats, Floats]:
+    """Outcomes spread evenly over two 16ths of the bounds, which are not neighbours; these, and the upper's share."""
     edges = np.linspace(*WHOLE, BINS + 1)
     pairs = np.column_stack(np.triu_indices(BINS, k=2))
     low, high = (np.repeat(edges[own], len(_UPPER)) for own in pairs.T)
     p, part = np.tile(_UPPER, len(pairs)), 2 / BINS
     M = (1 - p) * low + p * high + part / 2
     S = np.sqrt(p * (1 - p) * (high - low) ** 2 + part**2 / 12)
+    return _Laws(M, S, np.zeros(len(M))), low, high, p
 
-    def law(y: Floats) -> Floats:
-        lower, upper = (np.clip((y - own[:, None]) / part, 0.0, 1.0) for own in (low, high))
-        F: Floats = (1 - p)[:, None] * lower + p[:, None] * upper
-        return F
 
-    return _Laws(M, S, np.zeros(len(M)), law)
+@_kept
+def _two_places_parts(counted: Span) -> Floats:
+    _, low, high, p = _two_places()
+    y, part = np.linspace(*counted, BINS + 1), 2 / BINS
+    lower, upper = (np.clip((y - own[:, None]) / part, 0.0, 1.0) for own in (low, high))
+    return np.diff((1 - p)[:, None] * lower + p[:, None] * upper, axis=1)

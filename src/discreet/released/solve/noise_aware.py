@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import isotonic_regression
+from scipy.optimize import isotonic_regression
 
 from discreet.core.arrays import Floats
 from discreet.released.equations import NormalEquations
@@ -200,5 +200,5 @@ def denoise(l: Floats, s_xx: float) -> Floats:  # noqa: E741
     V = d * s_xx**2 / 2
     gaps = l[:, None] - l
     h = (gaps / np.maximum(gaps**2 + V / d, np.finfo(float).tiny)).sum(axis=1) / d
-    increasing: Floats = isotonic_regression(l - 2 * V * h)
+    increasing: Floats = isotonic_regression(l - 2 * V * h).x
     return increasing
