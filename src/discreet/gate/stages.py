@@ -28,6 +28,7 @@ from discreet.privacy.events.gaussian import Block, GaussianEvent, Span, Statist
 from discreet.privacy.events.kinds import Event
 from discreet.released.coordinates import Axes, standardised
 from discreet.released.course import Course, as_declared, mean_alone, number_of_stages
+from discreet.released.equations import model_design
 from discreet.released.grids import GridValues, ReleasedStage, statistic
 from discreet.released.solve.location import WHOLE, Counts, Location, locate, next_span, rows_of
 from discreet.results.private_moments import PrivateMoments
@@ -43,7 +44,7 @@ _COUNTS = 40.0, 0.05, 0.25
 SHARES: dict[int, tuple[float, ...]] = {
     0: (1.0,),
     2: (0.1, 0.3, 0.6),
-    3: (0.04, 0.07, 0.17, 0.72),
+    3: (0.03, 0.05, 0.12, 0.8),
     4: (0.04, 0.07, 0.1, 0.17, 0.62),
 }
 """How the rest of mu^2 is split between the sums of the columns and the stages, by their number."""
@@ -54,7 +55,7 @@ BALL_SHARES: dict[int, tuple[float, ...]] = {2: (0.4, 0.6)}
 MOST_STAGES = max(SHARES)
 
 _SPLIT: Mapping[Statistic, float] = {"counts": 0.1, "gram": 0.35, "cross": 0.5, "squares": 0.05}
-_LAST_SPLIT: Mapping[Statistic, float] = {"counts": 0.07, "gram": 0.2, "cross": 0.7, "squares": 0.03}
+_LAST_SPLIT: Mapping[Statistic, float] = {"counts": 0.05, "gram": 0.12, "cross": 0.8, "squares": 0.03}
 """How the mu^2 of a stage is split; a third stage needs less for U'U, which multiplies only what is left over."""
 
 _LENGTHS = 0.03
@@ -130,7 +131,8 @@ def release_stages(
     n = locations[0].rows
     auto = stages == "auto" or tuple(design) == (CONSTANT,)
     ball = in_ball(domain, design)
-    count = number_of_stages(n * session.mu, design) if auto else int(stages)
+    size = len(model_design(domain, design)[0])
+    count = number_of_stages(n * session.mu, size, constant=design[0] == CONSTANT) if auto else int(stages)
     shares = BALL_SHARES.get(count, SHARES[count][1:]) if ball else SHARES[count]
     weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
     if count == 0 or ball:

@@ -38,11 +38,11 @@ _SPHERE = 0.25
 _REACH, _FAR_REACH = 0.1, 1.0
 """The last of two radii is the root of this share of n mu/q^1.5 times the typical length; that of more, at most."""
 
-_EDGES = tuple(2.0 ** (k / 2) for k in range(-2, 10))
+_EDGES = tuple(2.0 ** (k / 4) for k in range(-4, 20))
 """Between which lengths rows are counted before the last of three or more stages, in units of the typical one."""
 
-_BEYOND, _MOST_BEYOND = 10.0, 0.5
-"""The last radius leaves out a share of at most 10 q/(n mu) of the rows, and never more than a half."""
+_BEYOND, _MOST_BEYOND = 20.0, 0.5
+"""The last radius leaves out a share of at most 20 q/(n mu) of the rows, and never more than a half."""
 
 _WIDTHS, _STEP, _WIDEST = 10, 1.45, 12.0
 """How many half widths are tried, their ratio, and the largest in units of the outcome's spread."""
@@ -54,18 +54,26 @@ _CLOSE = 1e-6
 """Coordinates that are computed again may differ by this share, for processors round differently."""
 
 
-def number_of_stages(n_mu: float, design: Sequence[str]) -> int:
+def number_of_stages(n_mu: float, size: int, *, constant: bool) -> int:
     """How many stages are best for so many rows times mu: 0 where only the mean can be told, or asked for.
+
+    Parameters
+    ----------
+    n_mu : float
+        The number of rows times mu.
+    size : int
+        The number of coefficients, without the levels that the others of their category imply.
+    constant : bool
+        Whether the intercept is among them.
 
     Examples
     --------
-    >>> design = CONSTANT, *"abcdefg"
-    >>> number_of_stages(5.0, design), number_of_stages(300.0, design), number_of_stages(3000.0, design)
-    (0, 2, 3)
+    >>> [number_of_stages(n_mu, 8, constant=True) for n_mu in (5.0, 300.0, 3000.0)]
+    [0, 2, 3]
     """
-    few = n_mu < FEWEST and design[0] == CONSTANT
-    many = n_mu >= MANY * len(design) ** 1.5 and len(design) <= NARROW
-    return 0 if few or tuple(design) == (CONSTANT,) else 3 if many else 2
+    few = constant and (n_mu < FEWEST or size == 1)
+    many = n_mu >= MANY * size**1.5 and size <= NARROW
+    return 0 if few else 3 if many else 2
 
 
 @dataclass(frozen=True, eq=False)
