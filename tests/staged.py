@@ -1,13 +1,16 @@
 """A release in two stages, as several test files need it."""
 
+import math
+
 import numpy as np
 from small_table import DOMAIN, people
 
+from discreet.core.rounding import down
 from discreet.data.counts import light
 from discreet.data.reading import Unread
 from discreet.data.stages import staged
 from discreet.domain.coordinates import Coordinates, triangular
-from discreet.gate.coordinates import portions, release_stage, stage_blocks
+from discreet.gate.coordinates import release_stage, stage_blocks
 from discreet.gate.moments import Want, block_noise, calibrate, exact_counts, noisy_blocks
 from discreet.gate.session import Session, promised
 from discreet.privacy import sensitivity
@@ -35,7 +38,7 @@ def released(frame=None, neighbors="add-remove", random_state=None, epsilon=1.0,
     (histogram,), _ = light(table, [TARGET])
     design = domain.design_names(FEATURES)
     session = Session(promised(epsilon, 1e-6, None, neighbors), METHOD, None, random_state)
-    mus = portions(session.mu, [0.1, 0.4, 0.5])
+    mus = [down(session.mu * math.sqrt(share)) for share in (0.1, 0.4, 0.5)]
     (block,) = calibrate([Want("counts", (), (TARGET,), 1.0)], domain, neighbors, mus[0])
     entropy = session.charge(mu=session.mu)
     values = [*noisy_blocks([exact_counts(histogram, block)], block_noise([block]), entropy)]

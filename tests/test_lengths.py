@@ -16,7 +16,8 @@ from discreet.released.grids import GridValues, ReleasedStage
 from discreet.results.saved import check_saved, load_saved
 
 DOMAIN = Domain({"a": (-8, 8), "b": (-8, 8), "c": ["k", "l", "m"], "y": (-40, 40)})
-EDGES = 2.0 ** np.arange(-1, 4.51, 0.5)
+EDGES = 2.0 ** np.arange(-1, 4.76, 0.25)
+EVERY_OTHER = EDGES[::2]
 
 
 def table(n=20_000, seed=0, tail=False):
@@ -46,7 +47,7 @@ def test_certificates_list_lengths_before_the_last_of_three_or_four(stages, neig
     expected = [one, one] if stages == 2 else [*[one] * (stages - 2), measured, one]
     assert listed(certificate.events).endswith("; ".join(["sums, diagonal", *expected]))
     assert [len(stage.event.coordinates.lengths) for stage in released.stages] == [
-        12 if words == measured else 0 for words in expected
+        len(EDGES) if words == measured else 0 for words in expected
     ]
     released.save(tmp_path / "release.json")
     loaded = PrivateMoments.load(tmp_path / "release.json")
@@ -71,7 +72,7 @@ def test_the_last_radius_follows_from_counts_of_lengths(stages, tail):
     first, own = before.event.coordinates, last.event.coordinates
     assert np.array(first.lengths) / first.radius == pytest.approx(EDGES / 0.25)
     q, n_mu = len(own.axes), course.rows * last.event.mu
-    place = clipped_place(before.lengths, min(0.5, 10 * q / n_mu))
+    place = clipped_place(before.lengths, min(0.5, 20 * q / n_mu))
     reach = max(0.25, min(math.sqrt(n_mu / q**1.5), EDGES[place]))
     assert own.radius == pytest.approx(reach * typical(course, released.stages[:-1]))
     assert reach == EDGES[place] < math.sqrt(n_mu / q**1.5)
@@ -118,9 +119,11 @@ def test_no_table_is_too_small_for_a_radius(n, stages):
 
 
 def with_lengths(stage, counts):
-    """A stage whose noisy counts of lengths are others."""
+    """A stage whose noisy counts of lengths are others, all of them next to `EVERY_OTHER` edge."""
     place = [block.statistic for block in stage.event.blocks].index("lengths")
-    held = GridValues(0, tuple(int(c) << 40 for c in counts))
+    apart = np.zeros(len(EDGES) + 1)
+    apart[::2] = counts
+    held = GridValues(0, tuple(int(c) << 40 for c in apart))
     values = list(stage.values)
     values[place] = (held,)
     return ReleasedStage(stage.event, tuple(values))
@@ -138,9 +141,9 @@ def course_and_stages():
         ([20_000, *[0] * 12], 0.5),
         ([0, 0, 20_000, *[0] * 10], 1.0),
         ([0, 0, 19_950, 40, 10, *[0] * 8], 1.0),
-        ([0, 0, 18_000, 1_950, 50, *[0] * 8], EDGES[3]),
+        ([0, 0, 18_000, 1_950, 50, *[0] * 8], EVERY_OTHER[3]),
         ([-30, 50, 20_000, 20, -50, 40, -10, 30, *[-20] * 5], 1.0),
-        ([0] * 10 + [20_000, 0, 0], EDGES[10]),
+        ([0] * 10 + [20_000, 0, 0], EVERY_OTHER[10]),
         ([0] * 11 + [20_000, 0], None),
         ([0] * 12 + [20_000], None),
         ([-100] * 13, None),
@@ -152,7 +155,7 @@ def test_the_least_edge_that_leaves_out_few_rows(counts, reach, course_and_stage
     own = course.coordinates([one, with_lengths(two, counts)], mu, 3)
     most = math.sqrt(course.rows * mu / 6**1.5)
     expected = most if reach is None else min(reach, most)
-    assert EDGES[9] < most < EDGES[11]
+    assert EVERY_OTHER[9] < most < EVERY_OTHER[11]
     assert own.radius == pytest.approx(expected * typical(course, [one, two]))
     assert own.lengths == ()
     place = course.locations[0]
@@ -164,7 +167,7 @@ def test_the_last_edge_where_all_leave_out_too_many(course_and_stages):
     course, (one, two, last) = course_and_stages
     far = with_lengths(two, [0] * 12 + [20_000])
     own = course.coordinates([one, far], 10 * last.event.mu, 3)
-    assert own.radius == pytest.approx(EDGES[11] * typical(course, [one, two]))
+    assert own.radius == pytest.approx(EDGES[-1] * typical(course, [one, two]))
 
 
 def test_many_rows_may_be_left_out_where_noise_is_large(course_and_stages):
@@ -174,7 +177,7 @@ def test_many_rows_may_be_left_out_where_noise_is_large(course_and_stages):
     unit = typical(course, [one, two])
     assert course.coordinates([one, counts], 40 / course.rows, 3).radius == pytest.approx(0.5 * unit)
     counts = with_lengths(two, [9_000, 9_000, 2_000, *[0] * 10])
-    assert course.coordinates([one, counts], 40 / course.rows, 3).radius == pytest.approx(EDGES[1] * unit)
+    assert course.coordinates([one, counts], 40 / course.rows, 3).radius == pytest.approx(EVERY_OTHER[1] * unit)
     assert course.coordinates([one, counts], 1e-3 / course.rows, 3).radius == pytest.approx(0.25 * unit)
 
 

@@ -19,7 +19,7 @@ from discreet.data.stages import staged
 from discreet.domain.coordinates import Chart, Coordinates
 from discreet.domain.encoding import ONE
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
-from discreet.gate.coordinates import portions, release_stage, stage_blocks
+from discreet.gate.coordinates import release_stage, stage_blocks
 from discreet.gate.entropy import NO_NOISE, SeededEntropy
 from discreet.gate.moments import block_noise
 from discreet.per_instance import household, losses
@@ -90,14 +90,6 @@ def test_the_noise_does_not_depend_on_the_matrices():
     for neighbors in NEIGHBORS:
         first, second, third = (stage_blocks(stage, example.SHARES, neighbors, 0.1) for stage in (one, two, other))
         assert first == second == third
-
-
-@pytest.mark.parametrize("shares", [[1.0], [0.1, 0.3, 0.6], [1, 1, 1, 1, 1], [1e-9, 1.0]])
-def test_portions_add_up(shares):
-    for mu in (1e-4, 0.3, 5.0):
-        parts = portions(mu, shares)
-        assert (1 - 1e-9) * mu <= gdp.compose(parts) <= mu
-        assert [part**2 / mu**2 * sum(shares) for part in parts] == pytest.approx(shares)
 
 
 @both

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
-from discreet.core.rounding import down
 from discreet.data.stages import StageSums
 from discreet.domain.coordinates import Coordinates
 from discreet.gate.entropy import Entropy
@@ -19,18 +17,6 @@ from discreet.released.grids import ReleasedStage, bins, statistic
 
 Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
 """From the noisy counts of each outcome to the place of its half width."""
-
-
-def portions(mu: float, shares: Sequence[float]) -> list[float]:
-    """What releases may cost each, so that together they cost mu: mu^2 is split by the shares.
-
-    Examples
-    --------
-    >>> [round(part, 3) for part in portions(1.0, [0.1, 0.3, 0.6])]
-    [0.316, 0.548, 0.775]
-    """
-    total = math.fsum(shares)
-    return [down(mu * math.sqrt(share / total)) for share in shares]
 
 
 def stage_blocks(
