@@ -39,6 +39,9 @@ MOST_EXPONENT = 256
 MOST_WIDTHS = 64
 """Candidates for the half width of one outcome, or edges between lengths."""
 
+_LINES = 256
+"""Rows that are transposed at a time, few enough for a processor's cache."""
+
 _SPARSE = 0.8
 """A matrix is multiplied in parts where they hold less than this share of its entries."""
 
@@ -355,7 +358,9 @@ class Chart:
                 np.matmul(W, A[:, columns].T, out=out[rows])
             return
         places, factors, shifts = self._alone
-        np.multiply(A[:, places].T, factors[:, None], out=out)
+        for i in range(0, len(A), _LINES):
+            out[:, i : i + _LINES] = A[i : i + _LINES, places].T
+        out *= factors[:, None]
         out += shifts[:, None]
 
     def _clip(self, V: Floats, E: Floats) -> None:
