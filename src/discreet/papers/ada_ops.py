@@ -37,7 +37,13 @@ from discreet.papers.ops import argmin, spread
 from discreet.privacy import gdp
 from discreet.privacy.events.staged import AdaptivePlan, Penalty, eigenvalue_change, quantile
 from discreet.privacy.guarantee import Guarantee, add_remove
-from discreet.privacy.ops import GOLDEN, coefficient_bound, gaussian_leverage_limit, gaussian_residual_limit
+from discreet.privacy.ops import (
+    GOLDEN,
+    coefficient_bound,
+    coefficient_bounds,
+    gaussian_leverage_limit,
+    gaussian_residual_limit,
+)
 
 RESERVE = 1 / 512
 """The share of mu^2 that hides rounding errors."""
@@ -185,7 +191,7 @@ def _least_bound(plan: Plan, lt: float) -> float:
     lambdas = lambdas[lambdas + lt > 0]
     m = B2 / (lambdas + lt)
     effective = np.maximum(plan.mu_o - _LOSS * m, 0.0)
-    caps = np.array([coefficient_bound(float(x), plan.n_max, plan.B, plan.Y, lt) for x in lambdas])
+    caps = coefficient_bounds(lambdas, plan.n_max, plan.B, plan.Y, lt)
     widening = np.log1p(m) * (quantile(plan.delta_b) / plan.mu2 + 1)
     with np.errstate(divide="ignore", over="ignore"):
         R = np.minimum(plan.Y + plan.B * caps, 2 * plan.Y * np.exp(widening))
@@ -215,7 +221,7 @@ def _default_kappa(plan: Plan) -> float:
     v = plan.n_max * plan.B**2 / plan.d
     h = np.geomspace(1.1 * plan.h_min, 1e6 * plan.h_min + v, 400)
     m = plan.B**2 / h
-    R = np.array([plan.Y + plan.B * coefficient_bound(x, plan.n_max, plan.B, plan.Y) for x in h.tolist()])
+    R = plan.Y + plan.B * coefficient_bounds(h, plan.n_max, plan.B, plan.Y)
     noise = plan.d * R**2 * m / np.maximum(plan.mu_o - 2 * m, 1e-9) ** 2
     return float(v / h[np.argmin((noise + h * (plan.Y / plan.B) ** 2) / (1 + h / v))])
 

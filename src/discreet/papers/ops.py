@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
@@ -120,6 +121,7 @@ def diffuse(facts: PublicFacts) -> Calibration:
     return calibrate(facts, 2 * facts.B**2 / leverage_limit(facts.epsilon, facts.delta))
 
 
+@lru_cache(maxsize=64)
 def concentrated(facts: PublicFacts, gamma: float | None = None) -> Calibration:
     """A fixed gamma (1/Y^2, the likelihood's own scale) and the least lambda that keeps the promise.
 
@@ -140,6 +142,7 @@ def concentrated(facts: PublicFacts, gamma: float | None = None) -> Calibration:
     return replace(found, gamma=min(gamma, found.gamma))
 
 
+@lru_cache(maxsize=64)
 def balanced(facts: PublicFacts, coef_norm: float | None = None) -> Calibration:
     """The lambda that minimises k (R/rho)^2 + lambda `coef_norm`^2, 000's bound (24) on the excess error.
 
@@ -160,6 +163,7 @@ def balanced(facts: PublicFacts, coef_norm: float | None = None) -> Calibration:
     return _minimised(facts, bound)
 
 
+@lru_cache(maxsize=64)
 def conservative(facts: PublicFacts) -> Calibration:
     """The lambda that minimises k B^2/rho(lambda)^2 + lambda: no guess of the coefficients' norm is needed.
 
