@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,15 +9,10 @@ from matplotlib.figure import Figure
 from discreet.results.plots.style import logarithmic
 from experiments.li2021 import simulation
 from experiments.li2021.panels import by_n_and_epsilon, listed, look, means
-from experiments.reproduction import Finding, Reproduction, Size
-from experiments.study import Cell
+from experiments.reproduction import Finding, Reproduction
 
 BY = ["loss", "n", "epsilon"]
 PAIRS = (("NAPP-VS+, MOOR", "NAPP-VS+"), ("NAPP-VS, MOOR", "NAPP-VS"), ("NAPP-ERM, MOOR", "DP-ERM"))
-
-
-def cells(size: Size, folder: Path | None) -> list[Cell]:
-    return simulation.cells(size)
 
 
 def draw(frame: pd.DataFrame) -> dict[str, Figure]:
@@ -79,11 +72,12 @@ REPRODUCTION = Reproduction(
     says="MOOR has smaller errors in general, except in linear regression at n = 200. Errors grow with Lambda, except "
     "for NAPP-ERM and DP-ERM in linear regression at n = 200 and NAPP-VS+ at epsilon < 0.8. NAPP-VS has the smallest "
     "errors in general; NAPP-VS+ in some cases the largest.",
-    cells=cells,
+    cells=simulation.printed_cells,
     work=simulation.work,
     study="002-simulation",
+    table=simulation.repeats,
     draw=draw,
     judge=judge,
-    note="24 repeats and epsilon 0.4 and 1 at normal size, delta = 1e-4 as in the text. Means, which single large "
+    note="delta = 1e-4 as in the text. Means, which single large "
     "errors dominate where the noise is large. " + simulation.NOTE,
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,15 +9,10 @@ from matplotlib.figure import Figure
 from discreet.results.plots.style import logarithmic
 from experiments.li2021 import simulation
 from experiments.li2021.panels import by_n_and_epsilon, listed, look, means
-from experiments.reproduction import Finding, Reproduction, Size
-from experiments.study import Cell
+from experiments.reproduction import Finding, Reproduction
 
 BY = ["loss", "n", "epsilon"]
 PAIRS = (("NAPP-VS+, MOOR", "NAPP-VS+"), ("NAPP-VS, MOOR", "NAPP-VS"), ("NAPP-ERM, MOOR", "DP-ERM"))
-
-
-def cells(size: Size, folder: Path | None) -> list[Cell]:
-    return simulation.cells(size)
 
 
 def draw(frame: pd.DataFrame) -> dict[str, Figure]:
@@ -80,11 +73,12 @@ REPRODUCTION = Reproduction(
     says="The portion grows with Lambda to a plateau, near 100 % in some cases; it grows with epsilon, more for "
     "NAPP-VS and NAPP-ERM than for NAPP-VS+; more is retrieved without MOOR; NAPP-VS+ retrieves "
     "most; NAPP-VS is similar to NAPP-ERM.",
-    cells=cells,
+    cells=simulation.printed_cells,
     work=simulation.work,
     study="002-simulation",
+    table=simulation.repeats,
     draw=draw,
     judge=judge,
-    note="24 repeats and epsilon 0.4 and 1 at normal size. Eq. (13) as it must be meant, see E13: a budget retrieved "
+    note="Eq. (13) as it must be meant, see E13: a budget retrieved "
     "like this depends on the data and is no guarantee. " + simulation.NOTE,
 )

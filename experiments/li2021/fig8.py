@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from discreet.privacy.events.napp import printed_retrievable, retrievable
 from discreet.results.plots.style import logarithmic
 from experiments.li2021 import simulation
 from experiments.li2021.panels import areas, by_n_and_epsilon, look, means
@@ -20,13 +21,23 @@ BY = ["loss", "n", "epsilon"]
 METHODS = {name: how for name, how in simulation.METHODS.items() if how["moor"]}
 
 
+RULES = {"meant": retrievable, "printed": printed_retrievable}
+"""Eq. (13)."""
+
+
 def cells(size: Size, folder: Path | None) -> list[Cell]:
-    return [cell | {"rounds": 1} for cell in simulation.cells(size, (0.4, 0.6, 0.8, 1.0), ("linear",))]
+    return grid(size, "printed", chunks=15)
+
+
+def grid(size: Size, reading: str, rule: str = "meant", delta: float = 1e-4, chunks: int = 6) -> list[Cell]:
+    """The cells of a reading of the simulation and of eq. (13)."""
+    facts: dict[str, Any] = {"losses": ("linear",), "epsilons": simulation.EPSILONS, "delta": delta, "chunks": chunks}
+    return [cell | {"rounds": 1, "rule": rule} for cell in simulation.cells(size, reading, **facts)]
 
 
 def work(cell: Cell, folder: Path | None) -> Rows:
     """As the simulation's, with the same noise for both."""
-    setting, fits = simulation.SETTINGS["linear"], defaultdict(list)
+    setting, fits, rule = simulation.SETTINGS["linear"], defaultdict(list), RULES[cell["rule"]]
     for repeat in range(cell["repeats"]):
         rng = np.random.default_rng([cell["seed"], repeat, cell["n"], round(100 * cell["epsilon"])])
         data = setting.data(*setting.sample(cell["n"], rng))
@@ -35,7 +46,7 @@ def work(cell: Cell, folder: Path | None) -> Rows:
             for method, how in METHODS.items():
                 for rounds in (0, cell["rounds"]):
                     name = f"{method.removesuffix(', MOOR')}, {'recycled' if rounds else 'plain'}"
-                    fits[name, Lambda].append(simulation.private(cell, data, b, Lambda, how, rng, rounds))
+                    fits[name, Lambda].append(simulation.private(cell, data, b, Lambda, how, rng, rounds, rule))
     return [{"method": m, "Lambda": L} | simulation.summary(found, setting, "linear") for (m, L), found in fits.items()]
 
 
@@ -99,5 +110,6 @@ REPRODUCTION = Reproduction(
     work=work,
     draw=draw,
     judge=judge,
-    note="24 repeats at normal size. " + simulation.NOTE,
+    table=simulation.repeats,
+    note=simulation.NOTE,
 )

@@ -19,6 +19,7 @@ from discreet.planning.theory.equations import (
     gram_noise_bound,
     relative_efficiency,
 )
+from discreet.planning.theory.losses import ModelLosses, conditioned_loss, leverage_loss, model_losses, worst_loss
 from discreet.planning.theory.outcomes import Regime, paper_baseline, regime, reuse_cost, reuse_rate, sampling_excess
 from discreet.planning.theory.perturbed import (
     augmentation_spread,
@@ -49,6 +50,7 @@ from discreet.planning.theory.rates import (
 )
 
 __all__ = [
+    "ModelLosses",
     "Noise",
     "Regime",
     "adaops_covariance",
@@ -58,6 +60,7 @@ __all__ = [
     "adassp_rate",
     "augmentation_spread",
     "conditioned_from",
+    "conditioned_loss",
     "cramer_rao",
     "efficiency_rates",
     "equations_noise",
@@ -70,9 +73,11 @@ __all__ = [
     "gram_noise_bound",
     "lasso_shortfall",
     "learning_rate",
+    "leverage_loss",
     "lower_bounds_plot",
     "minimax_estimation",
     "minimax_prediction",
+    "model_losses",
     "ops_bound",
     "ops_rate",
     "optimisation_errors",
@@ -89,4 +94,5 @@ __all__ = [
     "reuse_rate",
     "rows_needed",
     "sampling_excess",
+    "worst_loss",
 ]
