@@ -62,6 +62,7 @@ REPRODUCTION = Reproduction(
     work=simulation.work,
     study="002-simulation",
     table=simulation.repeats,
+    condense=simulation.condense,
     draw=draw,
     judge=judge,
     note="delta = 1e-4 as in the text. " + simulation.NOTE,

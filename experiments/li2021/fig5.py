@@ -76,6 +76,7 @@ REPRODUCTION = Reproduction(
     work=simulation.work,
     study="002-simulation",
     table=simulation.repeats,
+    condense=simulation.condense,
     draw=draw,
     judge=judge,
     note="delta = 1e-4 as in the text. Means, which single large "

@@ -77,6 +77,7 @@ REPRODUCTION = Reproduction(
     work=simulation.work,
     study="002-simulation",
     table=simulation.repeats,
+    condense=simulation.condense,
     draw=draw,
     judge=judge,
     note="Eq. (13) as it must be meant, see E13: a budget retrieved "

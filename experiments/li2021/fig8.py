@@ -111,5 +111,6 @@ REPRODUCTION = Reproduction(
     draw=draw,
     judge=judge,
     table=simulation.repeats,
+    condense=simulation.condense,
     note=simulation.NOTE,
 )

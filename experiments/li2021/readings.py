@@ -16,7 +16,7 @@ FIGURES = {4: fig4, 5: fig5, 7: fig7}
 
 
 def cells_limit(size: Size, folder: Path | None) -> list[Cell]:
-    given: dict[str, Any] = {"epsilons": simulation.EPSILONS, "chunks": 10, "fine": True}
+    given: dict[str, Any] = {"epsilons": simulation.EPSILONS, "chunks": 4, "fine": True}
     return simulation.cells(size, "limit", losses=("poisson", "logistic"), **given)
 
 
@@ -75,6 +75,7 @@ REPRODUCTIONS = (
         draw=draw,
         judge=judge,
         table=table,
+        condense=simulation.condense,
         note=simulation.NOTE,
     ),
     Reproduction(
@@ -87,6 +88,7 @@ REPRODUCTIONS = (
         draw=draw,
         judge=judge,
         table=table,
+        condense=simulation.condense,
         note="zeta_1 is read as the largest |x_ij|, a quarter of the largest |x_i| of 16 variables, so the noise is a "
         "quarter. **What it breaks:** zeta_1 bounds |x_i| in assumption 1, and the proof of theorem 4 needs that: by "
         "its own formula this noise belongs to an epsilon of 2.7 where 1 is stated. Augmented rows are in their limit "
@@ -101,6 +103,7 @@ REPRODUCTIONS = (
         draw=draw,
         judge=judge,
         table=table,
+        condense=simulation.condense,
         note="Spherical Laplace noise whose norm has shape p, by the density of eq. (4); the text's shape 1 is not "
         "private (E9). S.1 is figure 4, S.2 figure 5, S.3 figure 7 and S.4 figure 8. Augmented rows are in their limit "
         "but for linear regression. " + simulation.NOTE,

@@ -226,6 +226,15 @@ def cells(
     ]
 
 
+def condense(frame: pd.DataFrame) -> pd.DataFrame:
+    """Means over the chunks of a cell, and how many repeats they are of."""
+    keys = ["loss", "n", "epsilon", "delta", "n_e", "noise", "rule", "method", "Lambda"]
+    by = [key for key in keys if key in frame]
+    values = [name for name in frame if name not in (*by, "seed", "repeats", "Lambdas", "rounds")]
+    found = frame.groupby(by, sort=False, dropna=False).agg(dict.fromkeys(values, "mean") | {"repeats": "sum"})
+    return found.reset_index()
+
+
 def repeats(frame: pd.DataFrame) -> str:
     """How many repeats the rows hold, loss by loss, in words."""
     counted = frame.groupby(["loss", "n", "epsilon", "method", "Lambda"])["repeats"].sum().groupby("loss", sort=False)
@@ -238,5 +247,5 @@ def printed_cells(size: Size, folder: Path | None) -> list[Cell]:
     """The study behind figures 4, 5 and 7: larger for linear regression, whose augmented rows are quick to draw."""
     if size != "normal":
         return cells(size)
-    others = cells(size, losses=("poisson", "logistic"))
+    others = cells(size, losses=("poisson", "logistic"), chunks=2)
     return cells(size, losses=("linear",), epsilons=EPSILONS, chunks=25, fine=True) + others

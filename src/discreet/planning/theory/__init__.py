@@ -48,6 +48,7 @@ from discreet.planning.theory.rates import (
     optimisation_errors,
     private_lower_bound,
 )
+from discreet.planning.theory.sampled import association_bound, sampled_bound, sampled_rate
 
 __all__ = [
     "ModelLosses",
@@ -58,6 +59,7 @@ __all__ = [
     "adassp_bound",
     "adassp_penalty",
     "adassp_rate",
+    "association_bound",
     "augmentation_spread",
     "conditioned_from",
     "conditioned_loss",
@@ -93,6 +95,8 @@ __all__ = [
     "reuse_cost",
     "reuse_rate",
     "rows_needed",
+    "sampled_bound",
+    "sampled_rate",
     "sampling_excess",
     "worst_loss",
 ]
