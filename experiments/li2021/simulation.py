@@ -235,6 +235,11 @@ def condense(frame: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index()
 
 
+def explained(agrees: bool, why: str, hint: str, frame: pd.DataFrame) -> str:
+    """Why a claim does not come out, with what does come out at a quarter of the noise, where that was not run."""
+    return "" if agrees else why if (frame["noise"] < 1).any() else f"{why} {hint}"
+
+
 def repeats(frame: pd.DataFrame) -> str:
     """How many repeats the rows hold, loss by loss, in words."""
     counted = frame.groupby(["loss", "n", "epsilon", "method", "Lambda"])["repeats"].sum().groupby("loss", sort=False)

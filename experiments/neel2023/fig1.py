@@ -98,7 +98,7 @@ def edge(n: float, labels: str) -> float:
     low, high = 0.0, 6.5
     for _ in range(14):
         middle = (low + high) / 2
-        found = regime(n, D, max(1, round(10**middle)), epsilon=1, delta=1e-8, labels="public", norm_x=1.0, norm_w=W)
+        found = regime(n, D, 10**middle, epsilon=1, delta=1e-8, labels="public", norm_x=1.0, norm_w=W)  # type: ignore[arg-type]
         low, high = (low, middle) if found.winner == "projection" else (middle, high)
     return float(10**high) if high < 6.5 else np.nan
 

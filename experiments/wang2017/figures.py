@@ -240,7 +240,7 @@ def draw_2(rows: pd.DataFrame) -> dict[str, Figure]:
             axes.plot(x, lines["dp_data_radius"], color=ORANGE, linestyle=":", label="DP, radius read off the data")
         logarithmic(axes.xaxis, axes.yaxis)
         axes.set(xlabel=label, ylabel="epsilon")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return {"losses": figure}
 
 
