@@ -75,7 +75,8 @@ def conditioned_loss(
     if not printed:
         return leverage_loss(1 / h, residual, gamma, delta)
     r, t2 = np.abs(np.asarray(residual, dtype=np.float64)), _tail(delta, printed)
-    return np.sqrt(gamma * t2 / h) * r + gamma * r**2 / (2 * np.maximum(h, 1)) + gamma * (1 + t2) / (2 * h)
+    found: Floats = np.sqrt(gamma * t2 / h) * r + gamma * r**2 / (2 * np.maximum(h, 1)) + gamma * (1 + t2) / (2 * h)
+    return found
 
 
 def worst_loss(

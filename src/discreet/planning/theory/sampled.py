@@ -150,9 +150,11 @@ def sampled_bound(
     c = 1 - s1 * (np.sqrt(2 * d) + np.sqrt(2 * u)) / (left * lambda_)
     v = s2**2 + (s1 * (w + Y * t / (left * np.sqrt(lambda_)))) ** 2
     noise = np.sqrt(v * _chi_square(d, u) / lambda_) / (left * np.where(c > 0, c, np.nan))
-    return np.nan_to_num((np.sqrt(lambda_) * w + Y * t / left + noise) ** 2, nan=np.inf)[()]
+    found: Floats = np.nan_to_num((np.sqrt(lambda_) * w + Y * t / left + noise) ** 2, nan=np.inf)[()]
+    return found
 
 
 def _chi_square(k: Floats, t: Floats) -> Floats:
     """What chi2(k), or a sum of squares whose weights are at most 1 and add up to k, exceeds with probability e^-t."""
-    return k + 2 * np.sqrt(k * t) + 2 * t
+    found: Floats = k + 2 * np.sqrt(k * t) + 2 * t
+    return found
