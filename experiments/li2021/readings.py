@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -16,8 +15,7 @@ FIGURES = {4: fig4, 5: fig5, 7: fig7}
 
 
 def cells_limit(size: Size, folder: Path | None) -> list[Cell]:
-    given: dict[str, Any] = {"epsilons": simulation.EPSILONS, "chunks": 4, "fine": True}
-    return simulation.cells(size, "limit", losses=("poisson", "logistic"), **given)
+    return simulation.cells(size, "limit", losses=("poisson", "logistic"), chunks=3)
 
 
 def cells_quarter(size: Size, folder: Path | None) -> list[Cell]:

@@ -252,5 +252,5 @@ def printed_cells(size: Size, folder: Path | None) -> list[Cell]:
     """The study behind figures 4, 5 and 7: larger for linear regression, whose augmented rows are quick to draw."""
     if size != "normal":
         return cells(size)
-    others = cells(size, losses=("poisson", "logistic"), chunks=2)
+    others = cells(size, losses=("poisson", "logistic"), chunks=1)
     return cells(size, losses=("linear",), epsilons=EPSILONS, chunks=25, fine=True) + others
