@@ -213,10 +213,11 @@ def cells(
     """The grid of a reading: `chunks` of four repeats at normal size; full has the paper's 500 repeats."""
     grids = FINE if fine or size == "full" else LAMBDAS
     epsilons = {"quick": epsilons[-1:], "full": EPSILONS}.get(size, epsilons)
+    rows = ROWS // 10 if size == "quick" else ROWS
     count, repeats = {"quick": (1, 2), "normal": (chunks, 4), "full": (25, 20)}[size]
     return [
         {"loss": loss, "n": n, "epsilon": epsilon, "delta": delta, "seed": seed, "repeats": repeats}
-        | {"n_e": ROWS if loss == "linear" or reading == "printed" else None}
+        | {"n_e": rows if loss == "linear" or reading == "printed" else None}
         | {"noise": 0.25 if reading == "quarter" else 1.0}
         | {"Lambdas": list(grids[loss][:: 3 if size == "quick" else 1])}
         for seed in range(count)

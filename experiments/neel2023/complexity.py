@@ -43,7 +43,7 @@ def work(cell: Cell, folder: Path | None) -> Rows:
     for value in values:
         sizes = {name: max(2, size // cell["shrink"]) for name, size in (fixed | {varied: value}).items()}
         call = STEPS[step](**sizes)
-        rows.append({"size": sizes[varied], "seconds": least(call, cell["repeats"])})
+        rows.append({"size": sizes[varied], "seconds": max(1e-6, least(call, cell["repeats"]))})
     return rows
 
 
