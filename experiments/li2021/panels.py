@@ -19,10 +19,11 @@ COLOURS = {"NAPP-VS+": ORANGE, "NAPP-VS": GREEN, "NAPP-ERM": BLUE, "DP-ERM": BLU
 def look(method: str) -> dict[str, Any]:
     """Colours by noise term; solid lines with MOOR, dashed ones without.
 
-    b'theta has broad, pale lines below the others: where two curves coincide, both are seen.
+    b'theta has broad, pale lines below the others, VS+ broader ones than VS: where curves coincide, all are seen.
     """
     kind = method.split(",")[0]
-    broad = {"lw": 3.6, "alpha": 0.4, "zorder": 1.5} if kind in ("NAPP-ERM", "DP-ERM") else {"lw": 1.3}
+    below = {"NAPP-ERM": {"lw": 3.6, "alpha": 0.4, "zorder": 1.5}, "NAPP-VS+": {"lw": 2.2, "zorder": 1.8}}
+    broad = below["NAPP-ERM"] if kind == "DP-ERM" else below.get(kind, {"lw": 1.1})
     line = "-" if "MOOR" in method or "lasso" in method else "--"
     return {"color": COLOURS.get(kind, GREY), "ls": line, "label": method} | broad
 

@@ -77,7 +77,7 @@ def judge(rows: pd.DataFrame) -> list[Finding]:
     ratio = ridge[ridge.columns[0]] / ridge[1.0]
     near = ridge[0.5] / ridge[1.0] if 0.5 in ridge else ratio
     printed = rows[(rows["method"] == "as printed") & (rows["share"] < 1)]
-    spent, least = printed["spent"], rows["share"].min()
+    spent = printed.groupby("share")["spent"].max()
     return [
         Finding(
             "The error falls as the sample grows",
@@ -87,8 +87,8 @@ def judge(rows: pd.DataFrame) -> list[Finding]:
         ),
         Finding(
             "Sampling divides the privacy cost by n/s",
-            f"with the printed noise a stated epsilon of 1 is really {spent.min():.3g} to {spent.max():.3g}, at "
-            f"{least:.0%} of the rows",
+            "with the printed noise a stated epsilon of 1 is really "
+            + ", ".join(f"{value:.3g} (s = {share:.0%} of n)" for share, value in spent.items()),
             bool(spent.max() <= 1),
             "it does so for tiny epsilons only, and line 3 scales the noise by 1/n where 1/s is needed (E17)"
             if spent.max() > 1
