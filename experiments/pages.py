@@ -104,7 +104,7 @@ def index(results: Path) -> str:
     for key in PAPERS:
         for name, (r, frame, facts) in _of(key, results).items():
             found = [f.agrees for f in r.judge(frame) if f.agrees is not None]
-            count = f"{sum(found)} of {len(found)}" if facts["size"] != "quick" else "not judged"
+            count = f"{sum(found)} of {len(found)}" if found and facts["size"] != "quick" else "not judged"
             rows.append([f"[{name}]({key}.md)", r.title, count, facts["size"]])
     head = (
         "# Results: the papers' tables and figures, made again\n\n"

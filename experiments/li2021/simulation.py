@@ -227,10 +227,13 @@ def cells(
     ]
 
 
+KEYS = ("loss", "n", "epsilon", "delta", "n_e", "noise", "rule", "method", "Lambda")
+"""What tells the cells of a study apart, but for the chunks of their repeats."""
+
+
 def condense(frame: pd.DataFrame) -> pd.DataFrame:
     """Means over the chunks of a cell, and how many repeats they are of."""
-    keys = ["loss", "n", "epsilon", "delta", "n_e", "noise", "rule", "method", "Lambda"]
-    by = [key for key in keys if key in frame]
+    by = [key for key in KEYS if key in frame]
     values = [name for name in frame if name not in (*by, "seed", "repeats", "Lambdas", "rounds")]
     found = frame.groupby(by, sort=False, dropna=False).agg(dict.fromkeys(values, "mean") | {"repeats": "sum"})
     return found.reset_index()
@@ -243,10 +246,11 @@ def explained(agrees: bool, why: str, hint: str, frame: pd.DataFrame) -> str:
 
 def repeats(frame: pd.DataFrame) -> str:
     """How many repeats the rows hold, loss by loss, in words."""
-    counted = frame.groupby(["loss", "n", "epsilon", "method", "Lambda"])["repeats"].sum().groupby("loss", sort=False)
+    by = [key for key in KEYS if key in frame]
+    counted = frame.groupby(by, dropna=False)["repeats"].sum().groupby("loss", sort=False)
     words = [f"{loss} {least}" if least == most else f"{loss} {least} to {most}"
              for loss, least, most in zip(counted.min().index, counted.min(), counted.max(), strict=True)]  # fmt: skip
-    return "Repeats: " + ", ".join(words) + "."
+    return "Repeats: " + ", ".join(words) + ".\n"
 
 
 def printed_cells(size: Size, folder: Path | None) -> list[Cell]:
