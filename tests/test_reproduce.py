@@ -267,7 +267,7 @@ def test_results_go_into_the_current_folder_unless_told(run, monkeypatch, tmp_pa
     monkeypatch.setattr(pages, "catalogue", lambda: {"000-toy": TOY})
     (tmp_path / "experiments").symlink_to(reproduce.ROOT / "experiments")
     monkeypatch.chdir(tmp_path)
-    ran = run("reproduce", "000-toy", "--quick", "--jobs", 1)
+    ran = run("reproduce", "000-toy", "--quick", "--jobs", 1, "--data", tmp_path)
     assert ran.code == 0, ran.said
     assert "not judged" in ran.said
     assert "DIFFERS" not in ran.said
