@@ -172,14 +172,15 @@ def release_adaptive(
 
 @dataclass(frozen=True)
 class Printed:
-    """The stages of AdaOPS as a paper prints them, as functions of what was released before.
+    """The stages of OPS or AdaOPS as a paper prints them, as functions of what was released before.
 
-    `penalty` gives lambda and h from the released eigenvalue; `norm_sd` the noise on log(Y + B norm(theta)) from h, or
-    None; `gamma` the precision from h and that release. With `code` the stages are those of 000's code: X'X + I stands
+    `eigenvalue_sd` is the noise on the least eigenvalue, None where it is not released; `penalty` gives lambda and h
+    from the released eigenvalue; `norm_sd` the noise on log(Y + B norm(theta)) from h, or None; `gamma` the precision
+    from h and that release. With `code` the stages are those of 000's code: X'X + I stands
     for X'X, and the draw has covariance (R R')^-1/gamma, H = R'R, for H^-1/gamma (E25).
     """
 
-    eigenvalue_sd: float
+    eigenvalue_sd: float | None
     penalty: Callable[[float], tuple[float, float]]
     norm_sd: Callable[[float], float] | None
     gamma: Callable[[float, float], float]
@@ -189,11 +190,12 @@ class Printed:
 def release_printed(
     moments: Moments, subject: Subject, stages: Printed, session: Session
 ) -> tuple[Certificate, Floats]:
-    """AdaOPS with a paper's constants: a draw in floating point, of which nothing is promised."""
+    """OPS and AdaOPS with a paper's constants: a draw in floating point, of which nothing is promised."""
     ridge = Ridge(moments, subject.design, subject.target, subject.rows)
     entropy = session.charge(epsilon=math.inf)
-    extra = 1.0 if stages.code else 0.0
-    eigenvalue = float(add_normal(ridge.least_eigenvalue() + extra, stages.eigenvalue_sd, entropy))
+    extra, eigenvalue = 1.0 if stages.code else 0.0, 0.0
+    if stages.eigenvalue_sd is not None:
+        eigenvalue = float(add_normal(ridge.least_eigenvalue() + extra, stages.eigenvalue_sd, entropy))
     lambda_, h = stages.penalty(eigenvalue)
     lambda_ += extra
     floor = max(lambda_ + max(ridge.least_eigenvalue(), 0.0), 1e-9)
