@@ -111,7 +111,7 @@ class Ledger:
     ...     paid.draw()
     ...     paid.commit("0" * 64)
     >>> round(account.balance().epsilon_left, 2), account.releases()
-    (2.86, 1)
+    (2.84, 1)
     """
 
     def __init__(self, place: str | Path) -> None:
@@ -333,10 +333,8 @@ class Account:
 
     def reserve(self, cost: Cost, neighbors: Neighbors, what: dict[str, Any]) -> Reservation:
         """Pay for a release before its noise is drawn; refuse it where the limits do not hold it."""
-        request, token = self.request or uuid.uuid4().hex, uuid.uuid4().hex
-        return self.ledger.write(
-            lambda t: self._reserve(t, cost, neighbors, what | {"request": request, "token": token})
-        )
+        named = what | {"request": self.request or uuid.uuid4().hex, "token": uuid.uuid4().hex}
+        return self.ledger.write(lambda t: self._reserve(t, cost, neighbors, named))
 
     def _reserve(self, t: Transaction, cost: Cost, neighbors: Neighbors, what: dict[str, Any]) -> Reservation:
         known = t.find("request", what["request"])
@@ -447,7 +445,7 @@ def charged(t: Reading, name: str, cost: Cost, neighbors: Neighbors, ledger: Led
         if terms.limits is None:
             after[part] = spent + dues(t, name, cost, ledger)[part]
         else:
-            after[part] = Balance(terms.limits, spent).refuse(each, words)
+            after[part] = Balance(terms.limits, spent).after(each, words)
     return after
 
 

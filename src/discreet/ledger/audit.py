@@ -7,6 +7,7 @@ elsewhere: an exported head, or any release, whose certificate names its entry.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,7 +48,7 @@ class _Replay:
     def play(self, entry: Entry) -> None:
         """Take in an entry; whatever is wrong with it raises an error."""
         facts = entry.facts
-        kind, account = facts["kind"], facts.get("account")
+        kind, account = facts["kind"], str(facts.get("account"))
         if kind not in KINDS or (kind == "ledger") != (entry.number == 0):
             raise FileFormatError("its kind is unknown, or out of place")
         if kind == "ledger":
@@ -89,7 +90,7 @@ class _Replay:
             pots.refuse_relation(terms.neighbors, facts["neighbors"], repr(name))
             pots.refuse_public(terms.public_outcomes, cost, repr(name))
             if terms.limits is not None:
-                Balance(terms.limits, self.spent[name]).refuse(cost, repr(name))
+                Balance(terms.limits, self.spent[name]).after(cost, repr(name))
             self.spent[name] += due
         self.open[number] = facts
 
@@ -146,7 +147,7 @@ def chain_flaws(entries: Sequence[Entry]) -> list[str]:
 
 def clock_notes(entries: Sequence[Entry]) -> list[str]:
     """Entries before which the clock went back: no flaw, for nothing is decided by it."""
-    pairs = zip(entries, entries[1:], strict=False)
+    pairs = itertools.pairwise(entries)
     return [f"The clock went back before entry {b.number}." for a, b in pairs if b.facts["when"] < a.facts["when"]]
 
 
@@ -209,10 +210,8 @@ def _missed(witness: Witness, entries: dict[int, Entry]) -> list[str]:
         return [f"{witness.name} is from another ledger."]
     entry = entries.get(witness.number)
     if entry is None:
-        last = max(entries)
-        return [
-            f"{witness.name} has seen entry {witness.number}, and the ledger ends at {last}: an older copy was put back."
-        ]
+        ends = f"and the ledger ends at {max(entries)}: an older copy was put back"
+        return [f"{witness.name} has seen entry {witness.number}, {ends}."]
     if entry.hash != witness.hash:
         return [f"{witness.name} has seen another entry {witness.number}: the ledger was written anew."]
     if witness.certificate is None:

@@ -28,8 +28,9 @@ from discreet.privacy.pots import Cost
 class Counter(Protocol):
     """What a block counts with."""
 
-    shared: bool
-    """Whether other processes see what it counts."""
+    @property
+    def shared(self) -> bool:
+        """Whether other processes see what it counts."""
 
     @property
     def subject(self) -> Any:
@@ -147,7 +148,7 @@ _WORKER = (
     "yourself."
 )
 _ENDED = (
-    "This thread or task may have been started inside a `with` block of a Budget or an account that has ended, so nobody "
-    "would count what it releases. Remedy: wait for threads and tasks before the block ends; or give it a block of its "
-    "own. Nothing was released."
+    "This thread or task may have been started inside a `with` block of a Budget or an account that has ended, so "
+    "nobody would count what it releases. Remedy: wait for threads and tasks before the block ends; or give it a block "
+    "of its own. Nothing was released."
 )

@@ -8,7 +8,8 @@ What an entry's `kind` says happened:
     commit    that release was made: the digest of its certificate
     cancel    that release was given up before any noise was drawn: the only way to get something back
 
-Every entry names its ledger, and every entry about an account says what was spent `after` it, by the account and by the population it belongs to.
+Every entry names its ledger, and every entry about an account says what was spent `after` it, by the account and by
+the population it belongs to.
 """
 
 from __future__ import annotations

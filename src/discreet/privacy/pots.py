@@ -239,13 +239,13 @@ class Balance:
 
     @property
     def shares(self) -> tuple[float | None, float | None]:
-        """The spent shares of the two pots: of mu^2, and of epsilon or delta, whichever is more; None if there is none."""
+        """The spent shares of the two pots: of mu^2; and of epsilon or delta, whichever is more. None without a pot."""
         gaussian = None if self.limits.adding else float(self.spent.mu2 / Fraction(self.limits.mu) ** 2)
         pairs = zip((self.spent.epsilon, self.spent.delta), self.limits.others, strict=True)
         others = [float(spent / Fraction(limit)) for spent, limit in pairs if limit]
         return gaussian, max(others) if others else None
 
-    def refuse(self, cost: Cost, who: str) -> Spent:
+    def after(self, cost: Cost, who: str) -> Spent:
         """What was spent once a release is paid for; refuse one that the pots do not hold, in the name of `who`."""
         if cost.mu is None and self.limits.others[0] == 0:
             raise BudgetError(
@@ -258,10 +258,7 @@ class Balance:
             return after
         added = cost.mu is None or self.limits.adding
         fits = f"epsilon = {self.others_left[0]:.4g}, delta = {self.others_left[1]:.4g}"
-        left = (
-            f"one that is not Gaussian of {fits}" if added else f"a Gaussian one of epsilon = {self.epsilon_left:.4g}"
-        )
-        left = f"one of {fits}" if self.limits.adding else left
+        left = f"one of {fits}" if added else f"a Gaussian one of epsilon = {self.epsilon_left:.4g}"
         raise BudgetError(
             f"This release would exceed {who}: {self.epsilon_spent:.4g} of {self.limits.epsilon:g} is spent at "
             f"delta = {self.limits.delta:g}, and {left} would still fit. Nothing was released."

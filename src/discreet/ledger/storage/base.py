@@ -66,8 +66,9 @@ def statements(number: str, text: str) -> list[str]:
     """SQL for the table and its indices, with the database's own types."""
     kinds = {name: number if name in ("number", "settles") else text for name in COLUMNS}
     lines = [f"{name} {kinds[name]}" + (" UNIQUE" if name in UNIQUE else "") for name in INDEX]
-    table = f"CREATE TABLE {TABLE} (number {number} PRIMARY KEY, {', '.join(lines)}, body {text} NOT NULL, hash {text} NOT NULL)"
+    lines = [f"number {number} PRIMARY KEY", *lines, f"body {text} NOT NULL", f"hash {text} NOT NULL"]
     plain = [name for name in INDEX if name not in UNIQUE]
+    table = f"CREATE TABLE {TABLE} ({', '.join(lines)})"
     return [table, *(f"CREATE INDEX {TABLE}_{name} ON {TABLE} ({name}, number)" for name in plain)]
 
 

@@ -23,7 +23,7 @@ class Memory:
         self._places: dict[tuple[str, Any], int] = {}
         self._lock, self._process = threading.RLock(), os.getpid()
 
-    def _alone(self) -> threading.RLock:  # type: ignore[valid-type]
+    def _alone(self) -> threading.RLock:
         """The lock; after a fork a new one, for another thread of the parent may have held the old one."""
         if self._process != os.getpid():
             self._lock, self._process = threading.RLock(), os.getpid()
