@@ -31,24 +31,23 @@ def server(*, durable: bool = False) -> Iterator[str]:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **own)
 
     try:
-        call(str(programs / "initdb"), "-D", str(folder / "data"), "-A", "trust", "-U", "discreet", "--no-sync")
-        call(
-            str(programs / "pg_ctl"),
-            "-D",
-            str(folder / "data"),
-            "-o",
-            options,
-            "-w",
-            "-l",
-            str(folder / "log"),
-            "start",
-        )
+        call("initdb", "-A", "trust", "-U", "discreet", "--no-sync")
+        call("pg_ctl", "-o", options, "-w", "-l", str(folder / "log"), "start")
         try:
             yield f"postgresql://discreet@/postgres?host={folder}"
         finally:
             call("pg_ctl", "-m", "immediate", "-w", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def schema(address: str, name: str) -> str:
+    """The address of a new schema."""
+    import psycopg
+
+    with contextlib.closing(psycopg.connect(address, autocommit=True)) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{address}&options=-csearch_path%3D{name}"
 
 
 def _own(folder: Path) -> dict[str, str]:

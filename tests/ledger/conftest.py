@@ -1,6 +1,5 @@
 """Ledgers in every storage. PostgreSQL is a private server, where its programs are installed."""
 
-import contextlib
 import itertools
 import os
 import tempfile
@@ -26,13 +25,8 @@ def server():
 
 @pytest.fixture
 def database(server):
-    """The address of an empty database."""
-    import psycopg
-
-    name = f"ledger{next(_NUMBERS)}"
-    with contextlib.closing(psycopg.connect(server, autocommit=True)) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return server.replace("/postgres?", f"/{name}?")
+    """The address of an empty schema."""
+    return postgres.schema(server, f"ledger{next(_NUMBERS)}")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from discreet.errors import BudgetError, LedgerError, ParameterError
 from discreet.ledger import Ledger
 from discreet.ledger.audit import chain_flaws, clock_notes, flaws, unsettled
 from discreet.ledger.entries import Entry
+from discreet.ledger.storage import Memory
 from discreet.privacy import gdp
 from discreet.privacy.pots import Cost, Limits
 
@@ -187,7 +188,8 @@ def test_accounts_are_opened_once_and_never_changed(ledger):
 
 
 @pytest.mark.parametrize("name", ["", "a/b/c", "/a", "a/", " a", "a\n", 3, None, "x" * 2000])
-def test_names_of_accounts(ledger, name):
+def test_names_of_accounts(name):
+    ledger = Ledger.of(Memory())
     with pytest.raises(ParameterError):
         ledger.open(name, epsilon=1, delta=1e-6)
 
@@ -200,7 +202,8 @@ def test_names_of_accounts(ledger, name):
         {"public_outcomes": ["y"]}, {"neighbors": "twins"},
     ],
 )  # fmt: skip
-def test_bad_terms_are_refused_and_leave_nothing(ledger, terms):
+def test_bad_terms_are_refused_and_leave_nothing(terms):
+    ledger = Ledger.of(Memory())
     with pytest.raises(ParameterError):
         opened(ledger, **terms)
     assert kinds(ledger) == ["ledger"]

@@ -1,6 +1,7 @@
 """Entries in a SQLite file: a write-ahead log that is on disk before a transaction ends, and one writer at a time.
 
-Every transaction has a connection of its own, so threads and forked processes share none.
+Every transaction has a connection of its own, so threads and forked processes share none. One more is kept open and
+idle, because SQLite writes the whole log back into the file whenever the last one is closed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _GUARDS = [
     "BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END"
     for what in ("UPDATE", "DELETE")
 ]
+_PARENTS: list[sqlite3.Connection] = []
 _SCHEMA = [*statements("INTEGER", "TEXT"), *_GUARDS]
 
 
@@ -38,6 +40,7 @@ class SQLite:
 
     def __init__(self, path: Path) -> None:
         self.path, self.name = path.absolute(), path.name
+        self._idle: tuple[int, sqlite3.Connection] | None = None
 
     def create(self) -> None:
         """Make the file; refuse where there is one."""
@@ -61,6 +64,7 @@ class SQLite:
         """Append all or nothing, while nobody else does."""
         self._refuse_others()
         with self._told(), closing(self._connect("rw")) as connection:
+            self._keep_open()
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA fullfsync = ON")
             connection.execute("BEGIN IMMEDIATE")
@@ -100,6 +104,19 @@ class SQLite:
         if os.access(self.path.parent, os.W_OK) or log.exists():
             return self._connect("ro")
         return self._connect("ro&immutable=1")  # a log cannot be made here, and there is none to be missed
+
+    def _keep_open(self) -> None:
+        if self._idle is not None and self._idle[0] == os.getpid():
+            return
+        if self._idle is not None:
+            _PARENTS.append(self._idle[1])  # a connection is never closed by a fork of the process that opened it
+        connection = self._connect("rw")
+        connection.execute(ACCOUNTS).fetchall()
+        self._idle = os.getpid(), connection
+
+    def __del__(self) -> None:
+        if self._idle is not None and self._idle[0] == os.getpid():
+            self._idle[1].close()
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         place = f"file:{quote(str(self.path))}?mode={mode}"
