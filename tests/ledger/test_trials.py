@@ -1,4 +1,4 @@
-"""Races for the last release and kill -9 at every step, in short; the long run is `python -m benchmarks.ledger_trials`."""
+"""Races for the last release and kill -9 at every step, in short; benchmarks.ledger_trials has the long run."""
 
 import json
 import subprocess

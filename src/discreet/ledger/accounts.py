@@ -176,7 +176,7 @@ class Ledger:
         rows_per_person : int
             The most rows of a table that one person has. Releases hide one row, and are charged for so many.
         """
-        name, parent = _account_name(name), population(name)
+        parent = population(name := _account_name(name))
         given = None
         if epsilon is not None or delta is not None or parent == name:
             given = Limits(checks.epsilon(epsilon), checks.delta(delta), others)
