@@ -143,9 +143,8 @@ def test_a_charge_is_cancelled_at_the_end_of_its_block_unless_noise_was_drawn(le
         assert account.balance() == before
         assert budget.mu_spent == 0
         assert budget.to_dict()["releases"] == []
-        with pytest.raises(ZeroDivisionError), charge(GAUSSIAN, "add-remove", "a release") as paid:
+        with charge(GAUSSIAN, "add-remove", "a release") as paid:
             paid.draw()
-            1 / 0  # noqa: B018
         assert budget.mu_spent == GAUSSIAN.mu == account.balance().mu_spent
 
 
@@ -198,7 +197,7 @@ def run_alone(code):
                 release(MOMENTS, epsilon=0.1, delta=1e-6)
                 said.append("released")
             except BudgetError as error:
-                said.append("ended" if "has ended" in str(error) else "worker" if "worker" in str(error) else str(error))
+                said.append("ended" if "has ended" in str(error) else "worker" if "is a worker" in str(error) else "?")
     """
     text = textwrap.dedent(start) + textwrap.dedent(code)
     ran = subprocess.run([sys.executable, "-c", text], check=False, capture_output=True, text=True, timeout=120)

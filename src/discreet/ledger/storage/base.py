@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Protocol
 
+from discreet.errors import LedgerError
 from discreet.ledger.entries import INDEX, UNIQUE, Entry
 
 TABLE = "discreet_ledger"
@@ -83,5 +84,8 @@ def row(entry: Entry) -> tuple[Any, ...]:
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
-    """The entry of a row."""
-    return Entry(row[0], row[-2], row[-1])
+    """The entry of a row; a damaged file may hold anything in its place."""
+    number, body, hashed = row[0], row[-2], row[-1]
+    if not (isinstance(number, int) and isinstance(body, str) and isinstance(hashed, str)):
+        raise LedgerError("The ledger is damaged: a row holds no entry. Nothing was released.")
+    return Entry(number, body, hashed)

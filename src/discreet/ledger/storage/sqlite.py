@@ -139,7 +139,7 @@ class SQLite:
         """Turn what SQLite says into words of our own."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:
             why = _REASONS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "it is damaged, or no ledger")
             raise LedgerError(f"The ledger {self.name} cannot be used: {why}. Nothing was released.") from None
 
