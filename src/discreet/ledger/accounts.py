@@ -21,7 +21,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -34,6 +34,7 @@ from discreet.ledger.blocks import Block
 from discreet.ledger.entries import FORMAT, Entry, population
 from discreet.ledger.storage import Reading, Storage, Transaction, storage_of
 from discreet.ledger.storage.base import LostError
+from discreet.ledger.terms import Terms, charged, dues, limits_of, spent_of, terms_of
 from discreet.privacy import pots
 from discreet.privacy.certificate import Receipt
 from discreet.privacy.pots import Balance, Cost, Limits, Spent
@@ -51,44 +52,6 @@ LONGEST = 1000
 
 MOST_ROWS = 1000
 """Rows that one person may have."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What an account was opened with; it never changes.
-
-    Parameters
-    ----------
-    limits : Limits, optional
-        What releases may cost together; a table without limits of its own has those of its population only.
-    neighbors : {"add-remove", "replace-one"}
-        The relation that every release must use.
-    public_outcomes : frozenset of str
-        Columns that are not protected.
-    rows_per_person : int
-        How many rows of a table one person may have; each release is charged for so many.
-    """
-
-    limits: Limits | None
-    neighbors: Neighbors
-    public_outcomes: frozenset[str]
-    rows_per_person: int = 1
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {
-            "limits": None if self.limits is None else self.limits.to_dict(),
-            "neighbors": self.neighbors,
-            "public_outcomes": sorted(self.public_outcomes),
-            "rows_per_person": self.rows_per_person,
-        }
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Terms:
-        """Rebuild terms from `to_dict`."""
-        limits = None if facts["limits"] is None else Limits.from_dict(facts["limits"])
-        neighbors = checks.neighbors(facts["neighbors"])
-        return cls(limits, neighbors, frozenset(facts["public_outcomes"]), facts["rows_per_person"])
 
 
 class Ledger:
@@ -322,7 +285,7 @@ class Account:
             if own.limits is not None:
                 return Balance(own.limits, spent_of(t, self.name))
             above = terms_of(t, population(self.name), self.ledger)
-            return Balance(_limits(above), spent_of(t, population(self.name)))
+            return Balance(limits_of(above), spent_of(t, population(self.name)))
 
         return self.ledger.read(read)
 
@@ -405,50 +368,6 @@ class Reservation:
         self.ledger.write(write)
 
 
-# ---------------------------------------------------------------- what entries come to
-
-
-def terms_of(t: Reading, name: str, ledger: Ledger) -> Terms:
-    """The terms of an account."""
-    entry = t.find("defines", name)
-    if entry is None:
-        raise LedgerError(
-            f"The ledger {ledger.name} has no account {name!r}. Open it with: discreet ledger init {ledger.name} "
-            f"--account {name}"
-        )
-    return Terms.from_dict(entry.facts)
-
-
-def spent_of(t: Reading, name: str) -> Spent:
-    """What an account has spent: its newest entry says so."""
-    entry = t.find("account" if "/" in name else "population", name)
-    return Spent() if entry is None else Spent.from_dict(entry.facts["after"][name])
-
-
-def dues(t: Reading, name: str, cost: Cost, ledger: Ledger) -> dict[str, Spent]:
-    """What a release takes from an account and from its population."""
-    above, own = terms_of(t, population(name), ledger), terms_of(t, name, ledger)
-    each = cost.to_people(own.rows_per_person)
-    limits = _limits(above)
-    return {population(name): limits.due(each), name: (own.limits or limits).due(each)}
-
-
-def charged(t: Reading, name: str, cost: Cost, neighbors: Neighbors, ledger: Ledger) -> dict[str, Spent]:
-    """What an account and its population have spent after a release; refuse one that either does not hold."""
-    own, after = terms_of(t, name, ledger), {}
-    each = cost.to_people(own.rows_per_person)
-    for part in dict.fromkeys((population(name), name)):
-        terms, words = terms_of(t, part, ledger), ledger.words(part)
-        pots.refuse_relation(terms.neighbors, neighbors, words)
-        pots.refuse_public(terms.public_outcomes, cost, words)
-        spent = spent_of(t, part)
-        if terms.limits is None:
-            after[part] = spent + dues(t, name, cost, ledger)[part]
-        else:
-            after[part] = Balance(terms.limits, spent).after(each, words)
-    return after
-
-
 def stamp(who: str | None = None) -> dict[str, Any]:
     """When, by whom and with what an entry is made; nothing is decided by it."""
     return {
@@ -475,12 +394,6 @@ def _append(t: Transaction, facts: dict[str, Any]) -> Entry:
 
 def _after(spent: dict[str, Spent]) -> dict[str, Any]:
     return {"after": {name: one.to_dict() for name, one in spent.items()}}
-
-
-def _limits(terms: Terms) -> Limits:
-    if terms.limits is None:
-        raise LedgerError("A population has no limits: the ledger is damaged.")
-    return terms.limits
 
 
 def _is_part(account: str | None, name: str) -> bool:

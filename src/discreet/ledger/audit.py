@@ -15,8 +15,9 @@ from typing import Any
 
 from discreet.core.files import read_document, read_json, text, write_document
 from discreet.errors import DiscreetError, FileFormatError
-from discreet.ledger.accounts import Ledger, Terms
+from discreet.ledger.accounts import Ledger
 from discreet.ledger.entries import FORMAT, INDEX, KINDS, NOTHING, UNIQUE, Entry, hashed, population
+from discreet.ledger.terms import Terms
 from discreet.privacy import pots
 from discreet.privacy.certificate import Receipt
 from discreet.privacy.pots import Balance, Cost, Spent

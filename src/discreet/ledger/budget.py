@@ -13,9 +13,10 @@ from typing import Any, Self
 from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.errors import BudgetError, ParameterError
-from discreet.ledger.accounts import Account, Ledger, Reservation, Terms
+from discreet.ledger.accounts import Account, Ledger, Reservation
 from discreet.ledger.blocks import Block
 from discreet.ledger.storage import Memory
+from discreet.ledger.terms import Terms
 from discreet.privacy import pots
 from discreet.privacy.pots import Balance, Cost, Limits
 

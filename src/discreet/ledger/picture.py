@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.ledger.accounts import Terms
 from discreet.ledger.audit import unsettled
 from discreet.ledger.entries import Entry, population
+from discreet.ledger.terms import Terms
 from discreet.privacy import gdp
 from discreet.privacy.pots import Balance, Cost, Limits, Spent
 from discreet.results.plots.style import BLUE, GREY, LOOKS, ORANGE, PALE, WIDTH, canvas, legend, style, svg
