@@ -6,6 +6,9 @@ the only one with its number.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, ClassVar
@@ -19,6 +22,8 @@ try:
     import psycopg
 except ImportError:
     raise ParameterError('A ledger in PostgreSQL needs its driver: pip install "discreet[postgres]"') from None
+
+Connection = psycopg.Connection[tuple[Any, ...]]
 
 _LOCK = 0x64697363
 """The number of the lock: "disc"."""
@@ -42,9 +47,9 @@ class PostgreSQL:
 
     def create(self) -> None:
         """Make the table; refuse where there is one."""
-        with self._told(), self._connected() as connection, connection.transaction():
+        with self._told(), closing(self._connect()) as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-            if _is_there(connection):
+            if _holds_ledger(connection):
                 raise LedgerError(f"{self.name} holds a ledger already. It is not replaced; name another database.")
             for statement in [*statements("BIGINT", "TEXT"), *_GUARDS]:
                 connection.execute(statement)
@@ -52,8 +57,7 @@ class PostgreSQL:
     @contextmanager
     def writing(self) -> Iterator[_Transaction]:
         """Append all or nothing, while nobody else does."""
-        with self._told(), self._connected() as connection:
-            self._refuse_others(connection)
+        with self._told(), self._opened() as connection:
             try:
                 with connection.transaction():
                     connection.execute("SET LOCAL synchronous_commit TO on")
@@ -65,22 +69,19 @@ class PostgreSQL:
     @contextmanager
     def reading(self) -> Iterator[_Transaction]:
         """Look up entries, all at one moment."""
-        with self._told(), self._connected() as connection:
-            self._refuse_others(connection)
-            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            with connection.transaction():
-                yield _Transaction(connection)
+        with self._told(), self._opened() as connection, connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield _Transaction(connection)
 
     def entries(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
         """All entries, at one moment, with what they are stored under."""
-        with self._told(), self._connected() as connection:
-            self._refuse_others(connection)
+        with self._told(), self._opened() as connection:
             found = connection.execute(ALL).fetchall()
         return [(entry_of(line), tuple(line[1:-2])) for line in found]
 
     def flaws(self) -> list[str]:
         """Guards that are gone, and a server that does not wait for its disk."""
-        with self._told(), self._connected() as connection:
+        with self._told(), self._opened() as connection:
             on = connection.execute(
                 "SELECT count(*) FROM pg_trigger WHERE tgrelid = %s::regclass AND tgenabled = 'O' AND NOT tgisinternal",
                 [TABLE],
@@ -90,16 +91,34 @@ class PostgreSQL:
         return flaws if waits == ("on",) else [*flaws, "The server has fsync off: a crash of it may lose entries."]
 
     @contextmanager
-    def _connected(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        with closing(psycopg.connect(self._address, autocommit=True, application_name="discreet")) as connection:
+    def _opened(self) -> Iterator[Connection]:
+        """A connection to a database that holds a ledger; it is kept for later unless something went wrong on it."""
+        connection = self._used() or self._connect()
+        try:
+            if not _holds_ledger(connection):
+                raise LedgerError(
+                    f"{self.name} holds no ledger. Make one with: discreet ledger init ADDRESS --account NAME "
+                    "--epsilon 3 --delta 1e-6"
+                )
             yield connection
+        finally:
+            if connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+                _idle(self._address).append(connection)
+            else:
+                connection.close()
 
-    def _refuse_others(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        if not _is_there(connection):
-            raise LedgerError(
-                f"{self.name} holds no ledger. Make one with: discreet ledger init ADDRESS --account NAME --epsilon 3 "
-                "--delta 1e-6"
-            )
+    def _used(self) -> Connection | None:
+        """A connection that was used before, if one still answers."""
+        idle = _idle(self._address)
+        while idle:
+            with contextlib.suppress(psycopg.Error, IndexError):
+                connection = idle.pop()
+                connection.execute("SELECT 1")
+                return connection
+        return None
+
+    def _connect(self) -> Connection:
+        return psycopg.connect(self._address, autocommit=True, application_name="discreet")
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -114,7 +133,7 @@ class PostgreSQL:
 class _Transaction:
     """Reading and appending on one connection."""
 
-    def __init__(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def find(self, column: str, value: Any) -> Entry | None:
@@ -139,5 +158,20 @@ class _Transaction:
         return None if found is None else entry_of(found)
 
 
-def _is_there(connection: psycopg.Connection[tuple[Any, ...]]) -> bool:
+_IDLE: dict[tuple[int, str], list[Connection]] = {}
+"""Connections that wait to be used again, by process: one that was forked never touches those of its parent."""
+
+
+def _idle(address: str) -> list[Connection]:
+    return _IDLE.setdefault((os.getpid(), address), [])
+
+
+@atexit.register
+def _close_idle() -> None:
+    for (process, _), connections in _IDLE.items():
+        for connection in connections if process == os.getpid() else ():
+            connection.close()
+
+
+def _holds_ledger(connection: Connection) -> bool:
     return connection.execute("SELECT to_regclass(%s)", [TABLE]).fetchone() != (None,)
