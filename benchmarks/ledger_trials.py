@@ -171,7 +171,7 @@ def kill(place: str, folder: Path, rounds: int) -> dict[str, Any]:
             found["wrong"].append(name)
     rng = random.Random(0)
     for number in range(rounds):
-        _dying(place, folder / f"r{number}", None, rng.uniform(0.0, 0.1))
+        _dying(place, folder / f"r{number}", None, rng.uniform(0.0, 0.4))
         found["flaws"] += sound(ledger, sorted(folder.glob("*.json")))
     paid = folder / "last.json"
     with ledger.account("clinic"):

@@ -140,13 +140,14 @@ def say_public(path: Path, certified: Certificate, *, models: bool) -> None:
 def say_counted(account: Account | None) -> None:
     """Say what is left of the account that a release was charged to, or that nothing counts it."""
     if account is None:
-        say("It is not counted together with other releases of the same people: see `discreet ledger`.")
+        say("", "This release is not counted together with others of the same people: `discreet ledger` would.")
         return
     balance = account.balance()
     gaussian = "" if balance.limits.adding else f" for Gaussian releases {balance.epsilon_left:.3g},"
     say(
+        "",
         f"Counted in {account.ledger.name}, account {account.name!r}: epsilon {balance.epsilon_spent:.3g} of "
-        f"{balance.limits.epsilon:g} is spent; left{gaussian} for others {balance.others_left[0]:.3g}."
+        f"{balance.limits.epsilon:g} is spent; left{gaussian} for others {balance.others_left[0]:.3g}.",
     )
 
 

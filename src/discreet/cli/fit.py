@@ -98,6 +98,6 @@ def fit(
         return
     console.summary(model.results_.summary())
     console.certificate(model.certificate_)
-    console.say_public(path, model.certificate_, models=not isinstance(model.release_, GLMResults))
     console.say_counted(charged)
+    console.say_public(path, model.certificate_, models=not isinstance(model.release_, GLMResults))
     console.say_where(page)

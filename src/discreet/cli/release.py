@@ -77,5 +77,5 @@ def release(
         console.print_json({"release": str(path), "certificate": released.certificate.to_dict()})
         return
     console.certificate(released.certificate)
-    console.say("", f"The release is in {path}. Fit models to it with: discreet model {path} --target NAME")
     console.say_counted(charged)
+    console.say("", f"The release is in {path}. Fit models to it with: discreet model {path} --target NAME")
