@@ -13,9 +13,11 @@ import pytest
 from joblib import Parallel, delayed
 
 from discreet import Budget, BudgetError, Domain, DPLinearRegression, DPLogisticRegression, Ledger, Moments, release
+from discreet.errors import FileFormatError
 from discreet.gate.session import Session, promised
 from discreet.ledger.audit import flaws
 from discreet.ledger.charging import charge
+from discreet.privacy.certificate import Certificate
 from discreet.privacy.pots import Cost
 
 X = np.random.default_rng(0).uniform(-1, 1, (400, 2))
@@ -127,6 +129,16 @@ def test_accounts_in_threads_do_not_mix(ledger):
     for thread in threads:
         thread.join()
     assert sorted(facts["account"] for facts in entries(ledger)) == names
+
+
+@pytest.mark.parametrize("change", [{"entry": -1}, {"entry": "2"}, {"hash": 3}, {"ledger": None}, {"account": []}])
+def test_a_certificate_with_a_malformed_receipt_is_refused(ledger, change):
+    with ledger.account("clinic"):
+        facts = spend().certificate.to_dict()
+    assert Certificate.from_dict(facts).to_dict() == facts
+    facts["ledger"][0] |= change
+    with pytest.raises(FileFormatError):
+        Certificate.from_dict(facts)
 
 
 # ---------------------------------------------------------------- the handle

@@ -44,7 +44,7 @@ def test_every_release_of_the_command_line_is_counted(run, here):
     words = run("ledger", "history", "people.ledger").said
     for word in ("yearly report", "income ~ age + age:hours", "DPLogisticRegression", "released"):
         assert word in words
-    assert json.loads(run("ledger", "history", "people.ledger", "--json").out)[0]["why"] == "yearly report"
+    assert json.loads(run("ledger", "history", "people.ledger", "--json").out)[0]["purpose"] == "yearly report"
     assert run("ledger", "verify", "people.ledger", "--witness", "sex.json").code == 0
 
 

@@ -403,3 +403,52 @@ def test_a_ledger_that_cannot_be_reached_releases_nothing():
     with pytest.raises(LedgerError, match="does not answer") as caught:
         Ledger("postgresql://ada:secret@localhost:1/people").account("clinic")
     assert "secret" not in str(caught.value)
+
+
+# ---------------------------------------------------------------- PostgreSQL alone
+
+
+def test_who_may_only_insert_and_select_can_release_and_change_nothing(database):
+    import psycopg
+
+    opened(Ledger.create(database))
+    role = database.split("search_path%3D")[1] + "_analyst"
+    with contextlib.closing(psycopg.connect(database, autocommit=True)) as connection:
+        schema = database.split("search_path%3D")[1]
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
+        connection.execute(f"GRANT INSERT, SELECT ON discreet_ledger TO {role}")
+    address = database.replace("discreet@", f"{role}@")
+    account = Ledger(address).account("clinic")
+    release(account)
+    assert account.releases() == 1
+    with contextlib.closing(psycopg.connect(address, autocommit=True)) as connection:
+        for statement in ("ALTER TABLE discreet_ledger DISABLE TRIGGER ALL", "DELETE FROM discreet_ledger"):
+            with pytest.raises(psycopg.Error):
+                connection.execute(statement)
+
+
+def test_connections_that_break_are_made_anew_and_nothing_is_paid_twice(database, monkeypatch):
+    import psycopg
+
+    from discreet.ledger.storage import postgres
+
+    account = opened(Ledger.create(database))
+    release(account)
+    with contextlib.closing(psycopg.connect(database, autocommit=True)) as connection:
+        end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'discreet'"
+        connection.execute(end)
+        release(account)
+        append, broken = postgres._Transaction.append, []
+
+        def breaking(self, entry):
+            append(self, entry)
+            if not broken:
+                broken.append(entry.number)
+                connection.execute(end)
+
+        monkeypatch.setattr(postgres._Transaction, "append", breaking)
+        release(account)
+    assert broken == [6]
+    assert account.releases() == 3
+    assert is_sound(account.ledger)

@@ -93,11 +93,12 @@ def history(place: LedgerPlace, account: AccountName = None, json: Json = False)
     if account is not None:
         ledger.account(account)
     entries = ledger.entries()
-    rows = picture.history(entries, account)
     if json:
-        console.print_json([dict(zip(picture.HISTORY, row, strict=True)) for row in rows])
+        console.print_json(picture.releases(entries, account))
         return
-    console.table(f"Releases in {ledger.name}", picture.HISTORY, rows, numeric=(0,), whole=(0, 2))
+    console.table(
+        f"Releases in {ledger.name}", picture.HISTORY, picture.history(entries, account), numeric=(0,), whole=(0, 2)
+    )
     console.say(*audit.clock_notes(entries))
 
 

@@ -387,7 +387,10 @@ def _user() -> str:
 
 
 def _append(t: Transaction, facts: dict[str, Any]) -> Entry:
-    entry = Entry.after(t.last(), facts)
+    last = t.last()
+    if last is None and facts["kind"] != "ledger":
+        raise LedgerError("The ledger was never finished: it has no first entry. Delete it, and make it again.")
+    entry = Entry.after(last, facts)
     t.append(entry)
     return entry
 

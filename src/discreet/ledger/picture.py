@@ -227,20 +227,34 @@ def html(name: str, entries: Sequence[Entry]) -> str:
 HISTORY = ("entry", "when", "account", "what", "cost", "who", "why", "state")
 
 
-def history(entries: Sequence[Entry], account: str | None = None) -> list[list[str]]:
-    """Every release that was paid for, a row each, the oldest first."""
-    settled = {entry.facts["settles"]: entry.facts["kind"] for entry in entries if "settles" in entry.facts}
+def releases(entries: Sequence[Entry], account: str | None = None) -> list[dict[str, Any]]:
+    """Every release that was paid for, as its entry has it, with its state and certificate; the oldest first."""
+    settled = {entry.facts["settles"]: entry.facts for entry in entries if "settles" in entry.facts}
     states = {"commit": "released", "cancel": "cancelled", None: "not finished, spent"}
-    found = []
-    for entry in entries:
-        facts = entry.facts
-        if facts["kind"] != "reserve" or account not in (None, facts["account"], population(facts["account"])):
-            continue
-        what = f"{facts['method']}: {facts['formula'] or ', '.join(facts['columns'])}"
-        row = [str(entry.number), facts["when"][:16].replace("T", " "), facts["account"], what]
-        state = states[settled.get(entry.number)]
-        found.append([*row, priced(Cost.from_dict(facts["cost"])), facts["who"], facts["purpose"], state])
-    return found
+    paid = [entry.facts for entry in entries if entry.facts["kind"] == "reserve"]
+    return [
+        facts | {"state": states[end.get("kind")], "certificate": end.get("certificate")}
+        for facts in paid
+        if account in (None, facts["account"], population(facts["account"]))
+        for end in [settled.get(facts["number"], {})]
+    ]
+
+
+def history(entries: Sequence[Entry], account: str | None = None) -> list[list[str]]:
+    """Every release that was paid for, a row each, as `HISTORY` names their cells."""
+    return [
+        [
+            str(facts["number"]),
+            facts["when"][:16].replace("T", " "),
+            facts["account"],
+            f"{facts['method']}: {facts['formula'] or ', '.join(facts['columns'])}",
+            priced(Cost.from_dict(facts["cost"])),
+            facts["who"],
+            facts["purpose"],
+            facts["state"],
+        ]
+        for facts in releases(entries, account)
+    ]
 
 
 def priced(cost: Cost) -> str:
