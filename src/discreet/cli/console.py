@@ -140,14 +140,15 @@ def say_public(path: Path, certified: Certificate, *, models: bool) -> None:
 def say_counted(account: Account | None) -> None:
     """Say what is left of the account that a release was charged to, or that nothing counts it."""
     if account is None:
-        say("", "This release is not counted together with others of the same people: `discreet ledger` would.")
+        say("", "Not counted together with other releases of the same people: `discreet ledger init` starts a count.")
         return
     balance = account.balance()
-    gaussian = "" if balance.limits.adding else f" for Gaussian releases {balance.epsilon_left:.3g},"
+    left = [] if balance.limits.adding else [f"{balance.epsilon_left:.3g} for a Gaussian release"]
+    left += [f"{balance.others_left[0]:.3g} for others"] if balance.limits.others[0] else []
     say(
         "",
         f"Counted in {account.ledger.name}, account {account.name!r}: epsilon {balance.epsilon_spent:.3g} of "
-        f"{balance.limits.epsilon:g} is spent; left{gaussian} for others {balance.others_left[0]:.3g}.",
+        f"{balance.limits.epsilon:g} is spent; left: {', '.join(left)}.",
     )
 
 

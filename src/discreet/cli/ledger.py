@@ -96,6 +96,9 @@ def history(place: LedgerPlace, account: AccountName = None, json: Json = False)
     if json:
         console.print_json(picture.releases(entries, account))
         return
+    if not picture.releases(entries, account):
+        console.say("No release was paid for yet.")
+        return
     console.table(
         f"Releases in {ledger.name}", picture.HISTORY, picture.history(entries, account), numeric=(0,), whole=(0, 2)
     )

@@ -155,7 +155,7 @@ def terminal(story: Story, width: int = 60) -> list[str]:
     told = dict(zip(_pots(story.balance), left(story), strict=True))
     for pot, words in told.items():
         share = story.balance.shares[POTS.index(pot)] or 0.0
-        lines.append(f"  {pot:<9} {bar(share)} {share:6.1%} spent; left: {words}")
+        lines += [f"  {pot:<9} {bar(share)} {share:6.1%} spent", f"            left: {words}"]
     first, last = story.points[0][0], story.points[-1][0]
     day = "%Y-%m-%d" if last - first > dt.timedelta(days=2) else "%Y-%m-%d %H:%M"
     for pot in told:

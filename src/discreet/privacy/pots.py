@@ -249,9 +249,9 @@ class Balance:
         """What was spent once a release is paid for; refuse one that the pots do not hold, in the name of `who`."""
         if cost.mu is None and self.limits.others[0] == 0:
             raise BudgetError(
-                f"This release is not Gaussian, and {who} has nothing set aside for such releases. Set it up with "
-                "others=(epsilon, delta), the part of its promise for them, on the command line --others. Nothing was "
-                "released."
+                f"This release is not Gaussian, and {who} has nothing set aside for such releases. That is decided "
+                "when it is set up, by others=(epsilon, delta), on the command line --others. Choose a Gaussian method, "
+                "such as a linear model. Nothing was released."
             )
         after = self.spent + self.limits.due(cost)
         if self.limits.hold(after):
