@@ -250,8 +250,8 @@ class Balance:
         if cost.mu is None and self.limits.others[0] == 0:
             raise BudgetError(
                 f"This release is not Gaussian, and {who} has nothing set aside for such releases. That is decided "
-                "when it is set up, by others=(epsilon, delta), on the command line --others. Choose a Gaussian method, "
-                "such as a linear model. Nothing was released."
+                "when it is set up, by others=(epsilon, delta), on the command line --others. Choose a Gaussian "
+                "method, such as a linear model. Nothing was released."
             )
         after = self.spent + self.limits.due(cost)
         if self.limits.hold(after):
