@@ -21,6 +21,8 @@ from discreet.errors import FileFormatError
 from discreet.ledger import audit
 from discreet.ledger.accounts import Reservation
 from discreet.ledger.audit import flaws, head_of, witness_of
+from discreet.ledger.entries import INDEX
+from discreet.ledger.storage.base import NEWEST
 
 X = np.linspace(-1, 1, 400)[:, None]
 DOMAIN = Domain.from_bounds(["a"], ["y"], bounds_X=(-1, 1), bounds_y=(-1, 1))
@@ -246,3 +248,13 @@ def test_files_of_the_ledger_are_closed(ledger):
             spend()
     after = len(list(opened.iterdir())) if opened.exists() else 0
     assert after <= before + 8
+
+
+@pytest.mark.parametrize("where", ["", *(f"WHERE {name} = 'x'" for name in INDEX)])
+def test_no_look_up_grows_with_the_ledger(ledger, where):
+    """Each goes by an index, or by the number itself."""
+    with contextlib.closing(sqlite3.connect(ledger.place)) as connection:
+        plan = [line[-1] for line in connection.execute("EXPLAIN QUERY PLAN " + NEWEST.format(where=where))]
+    assert len(plan) == 1
+    assert "USING INDEX" in plan[0] or plan[0] == "SCAN discreet_ledger"  # by number, from its end
+    assert ("USING INDEX" in plan[0]) == bool(where)

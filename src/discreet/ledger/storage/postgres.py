@@ -60,8 +60,7 @@ class PostgreSQL:
         with self._told(), self._opened() as connection:
             try:
                 with connection.transaction():
-                    connection.execute("SET LOCAL synchronous_commit TO on")
-                    connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+                    connection.execute(f"SET LOCAL synchronous_commit TO on; SELECT pg_advisory_xact_lock({_LOCK})")
                     yield _Transaction(connection)
             except (psycopg.OperationalError, psycopg.errors.UniqueViolation):
                 raise LostError from None
@@ -93,13 +92,8 @@ class PostgreSQL:
     @contextmanager
     def _opened(self) -> Iterator[Connection]:
         """A connection to a database that holds a ledger; it is kept for later unless something went wrong on it."""
-        connection = self._used() or self._connect()
+        connection = self._used() or self._new()
         try:
-            if not _holds_ledger(connection):
-                raise LedgerError(
-                    f"{self.name} holds no ledger. Make one with: discreet ledger init ADDRESS --account NAME "
-                    "--epsilon 3 --delta 1e-6"
-                )
             yield connection
         finally:
             if connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
@@ -113,9 +107,20 @@ class PostgreSQL:
         while idle:
             with contextlib.suppress(psycopg.Error, IndexError):
                 connection = idle.pop()
-                connection.execute("SELECT 1")
-                return connection
+                if _holds_ledger(connection):
+                    return connection
         return None
+
+    def _new(self) -> Connection:
+        """A new connection."""
+        connection = self._connect()
+        if _holds_ledger(connection):
+            return connection
+        connection.close()
+        raise LedgerError(
+            f"{self.name} holds no ledger. Make one with: discreet ledger init ADDRESS --account NAME --epsilon 3 "
+            "--delta 1e-6"
+        )
 
     def _connect(self) -> Connection:
         return psycopg.connect(self._address, autocommit=True, application_name="discreet")
