@@ -108,6 +108,7 @@ def test_tables_are_charged_with_their_population(run, here):
         (("--account", "lab/visits"), "needs the account of its population first"),
         (("--account", "lab", "--epsilon", 1, "--delta", 1e-6, "--others", "1"), "give an epsilon and a delta"),
         (("--account", "lab", "--epsilon", 1, "--delta", 1e-6, "--neighbors", "twins"), "neighbors must be one of"),
+        (("--account", "lab", "--epsilon", 1, "--delta", 1e-6, "--public-outcomes", "y"), "needs neighbors"),
     ],
 )
 def test_bad_accounts_make_no_file(run, tmp_path, options, said):

@@ -180,6 +180,8 @@ def test_accounts_are_opened_once_and_never_changed(ledger):
         ledger.open("lab/visits")
     with pytest.raises(ParameterError, match="neighbors"):
         ledger.open("clinic/visits", neighbors="replace-one")
+    with pytest.raises(ParameterError, match="a part of a promise"):
+        ledger.open("clinic/visits", others=(0.1, 0.0))
     ledger.open("lab", epsilon=1, delta=1e-6, neighbors="replace-one", public_outcomes=["y"])
     assert ledger.accounts() == ["clinic", "lab"]
     with pytest.raises(ParameterError, match="Name the account"):

@@ -41,6 +41,9 @@ def init(
     ] = "0,0",
     neighbors: Annotated[str | None, typer.Option(help="add-remove or replace-one.")] = None,
     rows_per_person: Annotated[int, typer.Option(help="The most rows of the table that one person has.")] = 1,
+    public_outcomes: Annotated[
+        str | None, typer.Option(help="Columns that are declared public, so not protected; replace-one only.")
+    ] = None,
 ) -> None:
     """Open an account, with limits that never change; the ledger is made where there is none."""
     aside = _others(others)
@@ -49,6 +52,7 @@ def init(
         raise ParameterError("A table needs the account of its population first: --account clinic, then clinic/visits.")
     terms: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "others": aside, "rows_per_person": rows_per_person}
     terms["neighbors"] = None if neighbors is None else relation(neighbors)
+    terms["public_outcomes"] = split(public_outcomes)
     if not exists:
         Ledger.of(Memory()).open(account, **terms)  # so that bad terms make no file
     ledger = Ledger(place) if exists else Ledger.create(place)

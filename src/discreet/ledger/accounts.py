@@ -95,7 +95,8 @@ class Ledger:
 
     def _begin(self) -> Ledger:
         self._storage.create()
-        self.write(lambda t: _append(t, {"kind": "ledger", "format": FORMAT, "ledger": uuid.uuid4().hex} | stamp()))
+        first = {"kind": "ledger", "format": FORMAT, "ledger": uuid.uuid4().hex} | stamp()
+        self.write(lambda t: t.last() or _append(t, first))
         return self
 
     def __repr__(self) -> str:
@@ -143,6 +144,8 @@ class Ledger:
         given = None
         if epsilon is not None or delta is not None or parent == name:
             given = Limits(checks.epsilon(epsilon), checks.delta(delta), others)
+        elif tuple(others) != (0.0, 0.0):
+            raise ParameterError("others= is a part of a promise: give the table's own epsilon= and delta=, too.")
         rows = rows_per_person
         if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
             raise ParameterError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}, got {rows!r}.")
@@ -151,7 +154,6 @@ class Ledger:
             raise ParameterError("A table has the neighbors and public_outcomes of its population: leave them out.")
         if public and relation != "replace-one":
             raise ParameterError('public_outcomes= needs neighbors="replace-one": no other release has such outcomes.')
-
         return self.define(name, Terms(given, relation, public, rows))
 
     def define(self, name: str, terms: Terms) -> Account:
@@ -215,7 +217,7 @@ class Ledger:
         return [entry for entry, _ in self._storage.entries()]
 
     def stored(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
-        """All entries with what they are stored under, and what is wrong with the storage."""
+        """All entries with what they are stored under."""
         return self._storage.entries()
 
     def flaws(self) -> list[str]:
