@@ -3,6 +3,7 @@
     python -m benchmarks.ledger_trials race PLACE --rounds 200
     python -m benchmarks.ledger_trials kill PLACE --rounds 20
     python -m benchmarks.ledger_trials all --rounds 200      both, on SQLite and on a PostgreSQL server of its own
+    python -m benchmarks.ledger_trials calls FILE            kill -9 at each write and each sync of SQLite, by strace
 
 PLACE is a file that is not there yet, or the address of an empty database. Every release is a real one. The results of
 the long run are in docs/results/ledger_trials.json.
@@ -16,6 +17,7 @@ import multiprocessing
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -35,6 +37,7 @@ from discreet.ledger import accounts, charging
 from discreet.ledger.audit import flaws, witness_of
 from discreet.ledger.entries import Entry
 from discreet.ledger.storage import sqlite
+from discreet.privacy.pots import Cost
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results" / "ledger_trials.json"
 X = np.linspace(-1, 1, 500)[:, None]
@@ -206,15 +209,52 @@ def _dying(place: str, path: Path, hook: Callable[[], None] | None, delay: float
     assert os.WIFSIGNALED(status), "the process did not die where it should"
 
 
+def pay(place: str) -> None:
+    """Pay for a release and commit it, and say so after each step."""
+    account = Ledger(place).account("clinic")
+    paid = account.reserve(Cost(1e-3, 1e-6, mu=1e-3), "add-remove", {"method": "m", "columns": [], "formula": None})
+    print("paid", flush=True)
+    paid.draw()
+    paid.commit("0" * 64)
+    print("committed", flush=True)
+
+
+def calls(place: str) -> dict[str, Any]:
+    """Die at the first, second, third... write and sync of a release, until one has no more of them."""
+    Ledger.create(place).open("clinic", epsilon=3.0, delta=1e-6)
+    found: dict[str, Any] = {"runs": 0, "killed": 0, "wrong": []}
+    for call in ("pwrite64", "fdatasync"):
+        for when in range(1, 100):
+            before = Ledger(place).account("clinic").releases()
+            kill_at = ["strace", "-f", "-o", os.devnull, "-e", f"trace={call}"]
+            kill_at += ["-e", f"inject={call}:signal=SIGKILL:when={when}"]
+            command = [*kill_at, sys.executable, "-m", "benchmarks.ledger_trials", "pay", place]
+            ran = subprocess.run(command, check=False, capture_output=True, text=True)
+            more = Ledger(place).account("clinic").releases() - before
+            found["runs"] += 1
+            found["killed"] += ran.returncode != 0
+            if sound(Ledger(place)) or more not in ((1,) if "paid" in ran.stdout else (0, 1)):
+                found["wrong"].append([call, when])
+            if ran.returncode == 0:
+                break
+    return found
+
+
 def main() -> None:
     """Run the trials that are asked for, and print what came out."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("trial", choices=["race", "kill", "all"])
+    parser.add_argument("trial", choices=["race", "kill", "all", "calls", "pay"])
     parser.add_argument("place", nargs="?")
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     if given.trial == "all":
         print(json.dumps(everything(given.rounds), indent=1))
+        return
+    if given.trial == "pay":
+        pay(given.place)
+        return
+    if given.trial == "calls":
+        print(json.dumps(calls(given.place)))
         return
     with tempfile.TemporaryDirectory() as folder:
         race_it = given.trial == "race"
