@@ -88,10 +88,10 @@ def budget(options, epsilon=5.0):
 def no_words(monkeypatch):
     """Random words fail the test."""
 
-    def refuse(size):
+    def refuse(self, size):
         raise AssertionError("random words were drawn")
 
-    monkeypatch.setattr("discreet.gate.entropy.os.urandom", refuse)
+    monkeypatch.setattr(OSEntropy, "words", refuse)
 
 
 def test_every_method_is_here():

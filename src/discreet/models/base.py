@@ -35,6 +35,7 @@ from discreet.domain import Domain
 from discreet.domain.columns import inputs_of
 from discreet.errors import DataError, DomainError, ParameterError, printable
 from discreet.gate.session import Session, promised
+from discreet.ledger import blocks
 from discreet.privacy.guarantee import Guarantee
 
 _GOOD_SCORE = 100.0
@@ -331,7 +332,8 @@ class PrivateEstimator(Estimator, ABC):
         table, declared = declared_table(source, self.domain, "fit_formula")
         domain, target, features = described_by(formula, declared.with_intercept(self.fit_intercept))
         self._outcome_columns(domain, (target,))
-        return self._fit_rows(Unread.of(table, domain, self.n_jobs, progress), Asked((target,), features, promise))
+        with blocks.asked(formula):
+            return self._fit_rows(Unread.of(table, domain, self.n_jobs, progress), Asked((target,), features, promise))
 
     # ---------------------------------------------------------------- what differs
 
