@@ -132,7 +132,7 @@ def release_stages(
     auto = stages == "auto" or tuple(design) == (CONSTANT,)
     ball = in_ball(domain, design)
     size = len(model_design(domain, design)[0])
-    count = number_of_stages(n, session.mu, size, constant=design[0] == CONSTANT) if auto else int(stages)
+    count = number_of_stages(n * session.mu, size, constant=design[0] == CONSTANT) if auto else int(stages)
     shares = BALL_SHARES.get(count, SHARES[count][1:]) if ball else SHARES[count]
     weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
     if count == 0 or ball:

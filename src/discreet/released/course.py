@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from discreet.privacy.events.gaussian import Block
     from discreet.released.moments import ReleasedMoments
 
-FEWEST, EACH, MANY, NARROW = 10.0, 5.0, 30.0, 64
-"""Of n mu, and of rows a coefficient: below either, only the mean can be told. Of n mu/d^1.5: from there on three
-stages are better than two, for tables of at most so many columns; for wider ones a third reading takes more time than
-it is worth."""
+FEWEST, MANY, NARROW = 10.0, 30.0, 64
+"""Of n mu: below, only the mean can be told. Of n mu/d^1.5: from there on three stages are better than two, for tables
+of at most so many columns; for wider ones a third reading takes more time than it is worth."""
 
 _SPHERE = 0.25
 """The radius of the first stages, in units of the typical length of a row: nearly all rows have the same weight."""
@@ -55,13 +54,13 @@ _CLOSE = 1e-6
 """Coordinates that are computed again may differ by this share, for processors round differently."""
 
 
-def number_of_stages(n: float, mu: float, size: int, *, constant: bool) -> int:
-    """How many stages are best: 0 where only the mean can be told, or asked for.
+def number_of_stages(n_mu: float, size: int, *, constant: bool) -> int:
+    """How many stages are best for so many rows times mu: 0 where only the mean can be told, or asked for.
 
     Parameters
     ----------
-    n, mu : float
-        The number of rows, and what all stages cost together.
+    n_mu : float
+        The number of rows times mu.
     size : int
         The number of coefficients, without the levels that the others of their category imply.
     constant : bool
@@ -69,11 +68,11 @@ def number_of_stages(n: float, mu: float, size: int, *, constant: bool) -> int:
 
     Examples
     --------
-    >>> [number_of_stages(n, 0.1, 8, constant=True) for n in (50.0, 3000.0, 30_000.0)]
+    >>> [number_of_stages(n_mu, 8, constant=True) for n_mu in (5.0, 300.0, 3000.0)]
     [0, 2, 3]
     """
-    few = constant and (n * mu < FEWEST or n < EACH * size or size == 1)
-    many = n * mu >= MANY * size**1.5 and size <= NARROW
+    few = constant and (n_mu < FEWEST or size == 1)
+    many = n_mu >= MANY * size**1.5 and size <= NARROW
     return 0 if few else 3 if many else 2
 
 
