@@ -103,14 +103,13 @@ def main() -> None:
     if ran_job(JOBS):
         return
     given = options("stages", __doc__, rows=1_000_000, columns=100, repeats=5)
-    rows, n, d = [], given.rows, given.columns
+    n, d = given.rows, given.columns
+    files = beside("stages", ["write"], list(JOBS)[1:], given, "reading")  # first: a process inherits its parent's peak
+    rows = []
     for size in ((n, d), (2 * n, d // 5), (n // 5, 2 * d)):
         for jobs in (None, 1):
             rows += measure(*size, given.repeats, jobs)
-    rows += [
-        {"from": "Parquet", "threads": "all"} | row
-        for row in beside("stages", ["write"], list(JOBS)[1:], given, "reading")
-    ]
+    rows += [row | {"from": "Parquet", "threads": "all"} for row in files]
     shown = ("reading", "from", "rows", "columns", "threads", "seconds", "ratio", "processor", "peak_MB")
     report("Readings of a release in stages, and whole fits", shown, rows, given.out)
 
