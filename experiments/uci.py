@@ -60,9 +60,9 @@ def data_folder(given: str | Path | None = None) -> Path | None:
 
 
 def available(folder: Path) -> tuple[str, ...]:
-    """The sets of the paper that a folder holds, in order of name."""
+    """The sets that a folder holds, in order of name."""
     held = {path.name.split(".")[0] for ending in ("csv", "csv.gz") for path in (folder / "uci").glob(f"*.{ending}")}
-    return tuple(sorted(held & {*NAMES, *LARGE}))
+    return tuple(sorted(held))
 
 
 def load(name: str, folder: Path) -> tuple[Floats, Floats]:

@@ -338,7 +338,8 @@ class Chart:
     def turn(self, A: Floats) -> Turned:
         """Turn a batch, one encoded row a line."""
         l, q, n = self._l, self._q, len(A)  # noqa: E741
-        held = self._both[: (l + q + len(self._widths)) * n].reshape(-1, n)  # without gaps, for numpy's sake
+        lines = l + q + len(self._widths)
+        held = self._both[: lines * n].reshape(lines, n)  # without gaps, for numpy's sake
         both, E, U, V = held[: l + q], held[:l], held[l : l + q], held[l + q :]
         self._products(A, held[l:])
         length = np.maximum(np.sqrt(_squares(U, self._work[: q * n].reshape(q, n))), self._radius)
