@@ -60,9 +60,9 @@ def data_folder(given: str | Path | None = None) -> Path | None:
 
 
 def available(folder: Path) -> tuple[str, ...]:
-    """The sets that a folder holds, in order of name."""
-    held = {path.name.split(".")[0] for ending in ("csv", "csv.gz") for path in (folder / "uci").glob(f"*.{ending}")}
-    return tuple(sorted(held))
+    """The sets that a folder holds, in order of name; those that are large may lie there as plain text."""
+    held = {path.name.split(".")[0] for path in (folder / "uci").glob("*.csv.gz")}
+    return tuple(sorted(held | {name for name in LARGE if (folder / "uci" / f"{name}.csv").exists()}))
 
 
 def load(name: str, folder: Path) -> tuple[Floats, Floats]:
