@@ -36,7 +36,7 @@ from discreet.gate.entropy import OSEntropy
 from discreet.ledger import accounts, charging
 from discreet.ledger.audit import flaws, witness_of
 from discreet.ledger.entries import Entry
-from discreet.ledger.storage import sqlite
+from discreet.ledger.storage.base import SQLTransaction
 from discreet.privacy.pots import Cost
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results" / "ledger_trials.json"
@@ -135,20 +135,14 @@ def _is(kind: str) -> Callable[..., bool]:
     return lambda _, entry: isinstance(entry, Entry) and entry.facts["kind"] == kind
 
 
-def _transaction() -> Any:
-    if "discreet.ledger.storage.postgres" in sys.modules:
-        return sys.modules["discreet.ledger.storage.postgres"]._Transaction
-    return sqlite._Transaction
-
-
 STEPS: dict[str, tuple[Callable[[], None], bool | None]] = {
     "before reserve": (lambda: _before(accounts.Account, "reserve"), False),
-    "inside reserve": (lambda: _after(_transaction(), "append", _is("reserve")), False),
+    "inside reserve": (lambda: _after(SQLTransaction, "append", _is("reserve")), False),
     "after reserve": (lambda: _after(accounts.Account, "reserve"), True),
     "before draw": (lambda: _before(accounts.Reservation, "draw"), True),
     "inside draw": (lambda: _after(OSEntropy, "words"), True),
     "before commit": (lambda: _before(charging.Charge, "commit"), True),
-    "inside commit": (lambda: _after(_transaction(), "append", _is("commit")), True),
+    "inside commit": (lambda: _after(SQLTransaction, "append", _is("commit")), True),
     "after commit": (lambda: _after(charging.Charge, "commit"), True),
     "before file": (lambda: _before(files, "atomic_write"), True),
     "inside file": (lambda: _before(os, "fsync"), True),

@@ -433,7 +433,7 @@ def test_who_may_only_insert_and_select_can_release_and_change_nothing(database)
 def test_connections_that_break_are_made_anew_and_nothing_is_paid_twice(database, monkeypatch):
     import psycopg
 
-    from discreet.ledger.storage import postgres
+    from discreet.ledger.storage.base import SQLTransaction
 
     account = opened(Ledger.create(database))
     release(account)
@@ -441,7 +441,7 @@ def test_connections_that_break_are_made_anew_and_nothing_is_paid_twice(database
         end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'discreet'"
         connection.execute(end)
         release(account)
-        append, broken = postgres._Transaction.append, []
+        append, broken = SQLTransaction.append, []
 
         def breaking(self, entry):
             append(self, entry)
@@ -449,7 +449,7 @@ def test_connections_that_break_are_made_anew_and_nothing_is_paid_twice(database
                 broken.append(entry.number)
                 connection.execute(end)
 
-        monkeypatch.setattr(postgres._Transaction, "append", breaking)
+        monkeypatch.setattr(SQLTransaction, "append", breaking)
         release(account)
     assert broken == [6]
     assert account.releases() == 3

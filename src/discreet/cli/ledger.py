@@ -17,6 +17,7 @@ from discreet.ledger import Ledger, audit, picture
 from discreet.ledger.accounts import Account
 from discreet.ledger.charging import ACCOUNT
 from discreet.ledger.storage import Memory
+from discreet.ledger.storage.base import NoLedgerError
 from discreet.planning import plan as make_plan
 from discreet.privacy import gdp
 from discreet.results.saved import load_certificate
@@ -238,12 +239,8 @@ def _exists(place: str) -> bool:
         return Path(place).exists()
     try:
         Ledger(place).accounts()
-    except ParameterError:
-        raise
-    except Exception as error:
-        if "holds no ledger" in str(error):
-            return False
-        raise
+    except NoLedgerError:
+        return False
     return True
 
 

@@ -23,14 +23,13 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from discreet import __version__
 from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.errors import BudgetError, LedgerError, ParameterError
-from discreet.ledger.blocks import Block
+from discreet.ledger.blocks import Counter
 from discreet.ledger.entries import FORMAT, Entry, population
 from discreet.ledger.storage import Reading, Storage, Transaction, storage_of
 from discreet.ledger.storage.base import LostError
@@ -152,8 +151,7 @@ class Ledger:
         relation, public = checks.neighbors(neighbors or "add-remove"), pots.columns(public_outcomes)
         if parent != name and (neighbors is not None or public):
             raise ParameterError("A table has the neighbors and public_outcomes of its population: leave them out.")
-        if public and relation != "replace-one":
-            raise ParameterError('public_outcomes= needs neighbors="replace-one": no other release has such outcomes.')
+        pots.check_public(public, relation)
         return self.define(name, Terms(given, relation, public, rows))
 
     def define(self, name: str, terms: Terms) -> Account:
@@ -235,7 +233,7 @@ class Ledger:
         raise LedgerError(f"The ledger {self.name} does not answer. Nothing was released.")
 
 
-class Account:
+class Account(Counter):
     """An account of a ledger: inside its ``with`` block every release is charged to it.
 
     It may be sent to other processes, and used there.
@@ -244,20 +242,10 @@ class Account:
     def __init__(
         self, ledger: Ledger, name: str, purpose: str = "", who: str | None = None, request: str | None = None
     ) -> None:
+        super().__init__()
         self.ledger, self.name, self.purpose = ledger, name, purpose
         self.who = None if who is None else _text("who", who)
         self.request = None if request is None else _text("request", request)
-        self._blocks: list[Block] = []
-
-    def __enter__(self) -> Self:
-        self._blocks.append(Block(self))
-        self._blocks[-1].begin()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._blocks.pop().end()
 
     def __repr__(self) -> str:
         return f"Account({self.name!r} of {self.ledger.name!r})"

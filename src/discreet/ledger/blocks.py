@@ -16,28 +16,46 @@ import os
 import sys
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Self
 
 from discreet.core.checks import Neighbors
 from discreet.errors import BudgetError
 from discreet.privacy.pots import Cost
 
 
-class Counter(Protocol):
-    """What a block counts with."""
+class Counter(ABC):
+    """What counts the releases inside its ``with`` blocks."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Block] = []
 
     @property
+    @abstractmethod
     def shared(self) -> bool:
         """Whether other processes see what it counts."""
 
     @property
+    @abstractmethod
     def subject(self) -> Any:
         """Whom it counts for: of two blocks for the same one, the inner one counts."""
 
+    @abstractmethod
     def reserve(self, cost: Cost, neighbors: Neighbors, what: dict[str, Any]) -> Any:
         """Pay for a release, before its noise is drawn."""
+
+    def __enter__(self) -> Self:
+        self._blocks.append(Block(self))
+        self._blocks[-1].begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._blocks.pop().end()
 
 
 class Block:

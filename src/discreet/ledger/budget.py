@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.errors import BudgetError, ParameterError
 from discreet.ledger.accounts import Account, Ledger, Reservation
-from discreet.ledger.blocks import Block
+from discreet.ledger.blocks import Counter
 from discreet.ledger.storage import Memory
 from discreet.ledger.terms import Terms
 from discreet.privacy import pots
 from discreet.privacy.pots import Balance, Cost, Limits
 
 
-class Budget:
+class Budget(Counter):
     """One (epsilon, delta) promise for everything that is released inside its ``with`` block.
 
     Gaussian releases compose exactly: n equal releases cost sqrt(n) times as much as one, not n times. Other releases,
@@ -67,6 +66,7 @@ class Budget:
         adding: bool | None = None,
         public_outcomes: Sequence[str] = (),
     ) -> None:
+        super().__init__()
         self.epsilon = checks.epsilon(epsilon)
         if delta is None:
             raise ParameterError(
@@ -76,14 +76,11 @@ class Budget:
         self.delta = checks.delta(delta)
         self.neighbors = checks.neighbors(neighbors)
         self.public_outcomes = pots.columns(public_outcomes)
-        if self.public_outcomes and self.neighbors != "replace-one":
-            raise ParameterError(
-                'public_outcomes= needs neighbors="replace-one": no other release has public outcomes.'
-            )
+        pots.check_public(self.public_outcomes, self.neighbors)
         checks.choice("adding", adding, (None, True, False))
         if others is not None and adding is not None:
             raise ParameterError("Give either others= or adding=: both say which releases are added up.")
-        self._lock, self._blocks = threading.RLock(), list[Block]()
+        self._lock = threading.RLock()
         self._account: Account | None = None
         if others is not None or adding is not None:
             self._open(others if others is not None else (self.epsilon, self.delta) if adding else (0.0, 0.0))
@@ -93,16 +90,6 @@ class Budget:
         terms = Terms(Limits(self.epsilon, self.delta, others), self.neighbors, self.public_outcomes)
         self._account = Ledger.of(Memory()).define("budget", terms)
         return self._account
-
-    def __enter__(self) -> Self:
-        self._blocks.append(Block(self))
-        self._blocks[-1].begin()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._blocks.pop().end()
 
     def reserve(self, cost: Cost, neighbors: Neighbors, what: dict[str, Any]) -> Reservation:
         """Pay for a release before its noise is drawn; the first one decides about pots that are not fixed."""

@@ -285,6 +285,12 @@ def refuse_public(own: frozenset[str], cost: Cost, who: str) -> None:
         )
 
 
+def check_public(public: frozenset[str], neighbors: Neighbors) -> None:
+    """Refuse columns that are declared public where no release takes such columns."""
+    if public and neighbors != "replace-one":
+        raise ParameterError('public_outcomes= needs neighbors="replace-one": no other release has public outcomes.')
+
+
 def columns(names: Any) -> frozenset[str]:
     """The columns of `public_outcomes=`."""
     if isinstance(names, str) or not isinstance(names, Iterable):

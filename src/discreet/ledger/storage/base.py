@@ -18,6 +18,10 @@ class LostError(Exception):
     """The answer to a transaction did not come: it may have been done, or not."""
 
 
+class NoLedgerError(LedgerError):
+    """There is a database, and no ledger in it."""
+
+
 class Reading(Protocol):
     """Looking up entries, all at one moment."""
 
@@ -78,9 +82,33 @@ ALL = f"SELECT {', '.join(COLUMNS)} FROM {TABLE} ORDER BY number"
 ACCOUNTS = f"SELECT defines FROM {TABLE} WHERE defines IS NOT NULL ORDER BY number"
 
 
-def row(entry: Entry) -> tuple[Any, ...]:
-    """An entry as a row of the table."""
-    return (entry.number, *entry.index, entry.body, entry.hash)
+class SQLTransaction:
+    """Reading and appending on one connection to a database, whose SQL has a mark where a value goes."""
+
+    def __init__(self, connection: Any, mark: str) -> None:
+        self._connection, self._mark = connection, mark
+
+    def find(self, column: str, value: Any) -> Entry | None:
+        """The newest entry that has this value in a column of the index."""
+        return self._newest(f"WHERE {column} = {self._mark}", value)
+
+    def accounts(self) -> list[str]:
+        """The names of all accounts, the oldest first."""
+        return [name for (name,) in self._connection.execute(ACCOUNTS)]
+
+    def last(self) -> Entry | None:
+        """The newest entry."""
+        return self._newest("")
+
+    def append(self, entry: Entry) -> None:
+        """Add the next entry."""
+        marks = ", ".join([self._mark] * len(COLUMNS))
+        values = (entry.number, *entry.index, entry.body, entry.hash)
+        self._connection.execute(f"INSERT INTO {TABLE} VALUES ({marks})", values)
+
+    def _newest(self, where: str, *values: Any) -> Entry | None:
+        found = self._connection.execute(NEWEST.format(where=where), values).fetchone()
+        return None if found is None else entry_of(found)
 
 
 def entry_of(row: Sequence[Any]) -> Entry:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from discreet.errors import LedgerError, ParameterError
 from discreet.ledger.entries import Entry
-from discreet.ledger.storage.base import ACCOUNTS, ALL, COLUMNS, NEWEST, TABLE, LostError, entry_of, row, statements
+from discreet.ledger.storage.base import ALL, TABLE, LostError, NoLedgerError, SQLTransaction, entry_of, statements
 
 try:
     import psycopg
@@ -55,22 +55,22 @@ class PostgreSQL:
                 connection.execute(statement)
 
     @contextmanager
-    def writing(self) -> Iterator[_Transaction]:
+    def writing(self) -> Iterator[SQLTransaction]:
         """Append all or nothing, while nobody else does."""
         with self._told(), self._opened() as connection:
             try:
                 with connection.transaction():
                     connection.execute(f"SET LOCAL synchronous_commit TO on; SELECT pg_advisory_xact_lock({_LOCK})")
-                    yield _Transaction(connection)
+                    yield SQLTransaction(connection, "%s")
             except (psycopg.OperationalError, psycopg.errors.UniqueViolation):
                 raise LostError from None
 
     @contextmanager
-    def reading(self) -> Iterator[_Transaction]:
+    def reading(self) -> Iterator[SQLTransaction]:
         """Look up entries, all at one moment."""
         with self._told(), self._opened() as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            yield _Transaction(connection)
+            yield SQLTransaction(connection, "%s")
 
     def entries(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
         """All entries, at one moment, with what they are stored under."""
@@ -117,7 +117,7 @@ class PostgreSQL:
         if _holds_ledger(connection):
             return connection
         connection.close()
-        raise LedgerError(
+        raise NoLedgerError(
             f"{self.name} holds no ledger. Make one with: discreet ledger init ADDRESS --account NAME --epsilon 3 "
             "--delta 1e-6"
         )
@@ -133,34 +133,6 @@ class PostgreSQL:
         except psycopg.Error as error:
             why = f"the database says {error.sqlstate}" if error.sqlstate else "the database does not answer"
             raise LedgerError(f"The ledger {self.name} cannot be used: {why}. Nothing was released.") from None
-
-
-class _Transaction:
-    """Reading and appending on one connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def find(self, column: str, value: Any) -> Entry | None:
-        """The newest entry that has this value in a column of the index."""
-        return self._newest(f"WHERE {column} = %s", value)
-
-    def accounts(self) -> list[str]:
-        """The names of all accounts, the oldest first."""
-        return [name for (name,) in self._connection.execute(ACCOUNTS)]
-
-    def last(self) -> Entry | None:
-        """The newest entry."""
-        return self._newest("")
-
-    def append(self, entry: Entry) -> None:
-        """Add the next entry."""
-        marks = ", ".join(["%s"] * len(COLUMNS))
-        self._connection.execute(f"INSERT INTO {TABLE} VALUES ({marks})", row(entry))
-
-    def _newest(self, where: str, *values: Any) -> Entry | None:
-        found = self._connection.execute(NEWEST.format(where=where), values).fetchone()
-        return None if found is None else entry_of(found)
 
 
 _IDLE: dict[tuple[int, str], list[Connection]] = {}

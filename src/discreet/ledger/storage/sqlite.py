@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from discreet.errors import LedgerError
 from discreet.ledger.entries import Entry
-from discreet.ledger.storage.base import ACCOUNTS, ALL, COLUMNS, NEWEST, TABLE, entry_of, row, statements
+from discreet.ledger.storage.base import ACCOUNTS, ALL, TABLE, SQLTransaction, entry_of, statements
 
 WAIT = 120
 """Seconds to wait for others that write."""
@@ -60,7 +60,7 @@ class SQLite:
         _sync(self.path.parent)
 
     @contextmanager
-    def writing(self) -> Iterator[_Transaction]:
+    def writing(self) -> Iterator[SQLTransaction]:
         """Append all or nothing, while nobody else does."""
         self._refuse_others()
         with self._told(), closing(self._connect("rw")) as connection:
@@ -69,7 +69,7 @@ class SQLite:
             connection.execute("PRAGMA fullfsync = ON")
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield _Transaction(connection)
+                yield SQLTransaction(connection, "?")
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -77,12 +77,12 @@ class SQLite:
                 raise
 
     @contextmanager
-    def reading(self) -> Iterator[_Transaction]:
+    def reading(self) -> Iterator[SQLTransaction]:
         """Look up entries, all at one moment; the folder may be read-only."""
         self._refuse_others()
         with self._told(), closing(self._read_only()) as connection:
             connection.execute("BEGIN")
-            yield _Transaction(connection)
+            yield SQLTransaction(connection, "?")
 
     def entries(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
         """All entries, at one moment, with what they are stored under."""
@@ -142,34 +142,6 @@ class SQLite:
         except (sqlite3.Error, UnicodeError) as error:
             why = _REASONS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "it is damaged, or no ledger")
             raise LedgerError(f"The ledger {self.name} cannot be used: {why}. Nothing was released.") from None
-
-
-class _Transaction:
-    """Reading and appending on one connection."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def find(self, column: str, value: Any) -> Entry | None:
-        """The newest entry that has this value in a column of the index."""
-        return self._newest(f"WHERE {column} = ?", value)
-
-    def accounts(self) -> list[str]:
-        """The names of all accounts, the oldest first."""
-        return [name for (name,) in self._connection.execute(ACCOUNTS)]
-
-    def last(self) -> Entry | None:
-        """The newest entry."""
-        return self._newest("")
-
-    def append(self, entry: Entry) -> None:
-        """Add the next entry."""
-        marks = ", ".join("?" * len(COLUMNS))
-        self._connection.execute(f"INSERT INTO {TABLE} VALUES ({marks})", row(entry))
-
-    def _newest(self, where: str, *values: Any) -> Entry | None:
-        found = self._connection.execute(NEWEST.format(where=where), values).fetchone()
-        return None if found is None else entry_of(found)
 
 
 def _sync(folder: Path) -> None:
