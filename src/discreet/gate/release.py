@@ -15,7 +15,15 @@ from discreet.domain.domain import every_level
 from discreet.errors import ParameterError
 from discreet.gate.moments import release_moments
 from discreet.gate.session import Session, promised
-from discreet.gate.stages import MOST_STAGES, Stages, release_stages, stages_suit
+from discreet.gate.stages import (
+    COVARIANCES,
+    MOST_STAGES,
+    Covariance,
+    Stages,
+    refuse_robust,
+    release_stages,
+    stages_suit,
+)
 from discreet.results.private_moments import PrivateMoments
 
 
@@ -28,6 +36,7 @@ def release(
     targets: Sequence[str] | None = None,
     shares: Mapping[str, float] | None = None,
     stages: Stages = "auto",
+    covariance: Covariance = "auto",
     rows: int | None = None,
     neighbors: Neighbors = "add-remove",
     n_jobs: int | None = None,
@@ -50,6 +59,8 @@ def release(
         0.4, 0.55 and 0.05 by default for one outcome, for several as `privacy.split` says. 0 leaves a block out.
     stages : int or "auto"
         How many stages a table with named outcomes has; 1 keeps all bounds as declared. See `DPLinearRegression`.
+    covariance : {"auto", "robust", "classical"}
+        Whether stages tell what robust standard errors need. See `DPLinearRegression`.
     rows, neighbors, n_jobs, progress, random_state
         As for the estimators: the public number of rows, who is hidden, threads, a progress bar, seeds for simulation.
 
@@ -64,13 +75,15 @@ def release(
     2
     """
     session = Session(promised(epsilon, delta, rows, neighbors), "moments", rows, random_state)
+    checks.choice("covariance", covariance, COVARIANCES)
     _check(moments, domain, stages)
     if domain is not None and targets is not None and shares is None and stages != 1:
         table = Unread.of(moments, domain, n_jobs, progress)
         if stages_suit(domain, targets, once=table.reader.once, asked=stages != "auto"):
-            return release_stages(Readings.of(table), *_design(domain, targets), stages, session)
+            return release_stages(Readings.of(table), *_design(domain, targets), stages, session, covariance)
     elif stages not in ("auto", 1):
         raise ParameterError("stages= needs the table itself and named outcomes, and goes without shares=.")
+    refuse_robust(covariance)
     if domain is not None:
         moments = Moments.from_source(moments, domain, targets=targets, n_jobs=n_jobs, progress=progress)
     return release_moments(moments, targets, shares, session)

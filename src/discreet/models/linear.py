@@ -21,7 +21,17 @@ from discreet.errors import DiscreetWarning, DomainError, ParameterError
 from discreet.gate.moments import Counts, Want, release_blocks, release_counted, release_wants
 from discreet.gate.outcomes import OutcomesWant, release_outcomes
 from discreet.gate.session import Session
-from discreet.gate.stages import MOST_STAGES, Stages, has_own_bounds, in_ball, release_stages, stages_suit
+from discreet.gate.stages import (
+    COVARIANCES,
+    MOST_STAGES,
+    Covariance,
+    Stages,
+    has_own_bounds,
+    in_ball,
+    refuse_robust,
+    release_stages,
+    stages_suit,
+)
 from discreet.models.base import Asked, PrivateRegressor
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block
@@ -196,6 +206,10 @@ class DPLinearRegression(MomentsRegressor):
     narrow : bool
         Whether the outcome's bounds may be narrowed where there is one stage: all rows are then read twice. With
         narrow=False the bounds are used as declared, in one stage.
+    covariance : {"auto", "robust", "classical"}
+        Whether the last of several stages tells, for a tenth of its budget and in a reading of its own, how residuals
+        vary along with the regressors, which standard errors need where variances are not equal. "auto" is robust in
+        stages and classical in one; the mean alone needs none.
 
     Examples
     --------
@@ -209,6 +223,7 @@ class DPLinearRegression(MomentsRegressor):
 
     stages: int | str = "auto"
     narrow: bool = True
+    covariance: Covariance = "auto"
 
     levels: ClassVar[bool] = True
     many_outcomes: ClassVar[bool] = True
@@ -216,10 +231,13 @@ class DPLinearRegression(MomentsRegressor):
     def _check(self) -> Guarantee:
         checks.choice("narrow", self.narrow, (True, False))
         checks.choice("stages", self.stages, ("auto", *range(1, MOST_STAGES + 1)))
+        checks.choice("covariance", self.covariance, COVARIANCES)
         if not self.narrow and self.stages not in ("auto", 1):
             raise ParameterError(
                 "narrow=False keeps the bounds as declared, which stages do not. Leave one of them out."
             )
+        if not self.narrow or self.stages == 1:
+            refuse_robust(self.covariance)
         return super()._check()
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
@@ -229,6 +247,7 @@ class DPLinearRegression(MomentsRegressor):
                 return self._fit_released(released, asked)
             e = normal_equations(released, asked.targets, asked.features)
             return self._fit_equations(released, e, e, asked)
+        refuse_robust(self.covariance)
         if asked.several:
             return self._fit_outcomes(summed(table, asked.targets), asked)
         target, domain = asked.target, table.domain
@@ -247,6 +266,10 @@ class DPLinearRegression(MomentsRegressor):
 
         return self._fit_counted(histogram, moments, asked)
 
+    def _fit(self, moments: Moments, asked: Asked) -> Self:
+        refuse_robust(self.covariance)
+        return super()._fit(moments, asked)
+
     def _is_staged(self, domain: Domain, asked: Asked, *, once: bool = False) -> bool:
         """Whether the release is in stages; `once`: whether rows can be read only once.
 
@@ -264,7 +287,7 @@ class DPLinearRegression(MomentsRegressor):
         domain, targets = table.domain, outcome_names(table.domain, asked.targets)
         design = every_level(domain, asked.features, domain.design_names(asked.features))
         stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
-        return release_stages(table, design, targets, stages, self._session(asked.promise))
+        return release_stages(table, design, targets, stages, self._session(asked.promise), self.covariance)
 
     def _fit_counted(self, histogram: Histogram, moments: Callable[[Domain], Moments], asked: Asked) -> Self:
         """Fit to the counts of an outcome, and to moments for the bounds that these call for."""

@@ -17,7 +17,7 @@ from discreet.domain.columns import Categorical, from_days
 from discreet.errors import printable
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent, stage_name
-from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.gaussian import SYMMETRIC, Block, GaussianEvent
 from discreet.privacy.sensitivity import costs
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
@@ -370,8 +370,8 @@ def signal_to_noise(released: ReleasedMoments) -> list[tuple[str, float, Floats]
 
 def _ratios(block: Block, array: Floats) -> Floats:
     at = np.triu_indices(len(block.rows))
-    gram = block.statistic == "gram"
-    values, sds = (array[at], np.where(at[0] == at[1], *block.sds)) if gram else (np.ravel(array), block.sd)
+    symmetric = block.statistic in SYMMETRIC
+    values, sds = (array[at], np.where(at[0] == at[1], *block.sds)) if symmetric else (np.ravel(array), block.sd)
     ratios: Floats = np.abs(values) / sds
     return ratios
 
