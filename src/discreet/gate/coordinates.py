@@ -60,6 +60,7 @@ def release_stage(
     neighbors: Neighbors,
     choose: Choice | None,
     entropy: Entropy,
+    *,
     meat: Meat | None = None,
 ) -> ReleasedStage:
     """Add noise to the exact sums of a stage: first to the counts, which choose the half widths, then to the rest.

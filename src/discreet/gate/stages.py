@@ -100,7 +100,7 @@ class _Steps:
 
     def add_stage(self, sums: StageSums, blocks: Sequence[Block], choose: Choice, meat: Meat) -> ReleasedStage:
         """Release a stage."""
-        stage = release_stage(sums, blocks, self.session.promise.neighbors, choose, self._source, meat)
+        stage = release_stage(sums, blocks, self.session.promise.neighbors, choose, self._source, meat=meat)
         self.events.append(stage.event)
         self.values += stage.values
         return stage

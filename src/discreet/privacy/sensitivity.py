@@ -49,10 +49,10 @@ def sensitivities(blocks: Sequence[Block], space: Space, neighbors: Neighbors) -
 
 def _change(block: Block, space: Space, neighbors: Neighbors) -> float:
     """The sensitivity of a block, before it is rounded up."""
-    R2, T2 = _norm_squared(block.rows, space), _norm_squared(block.columns, space)
-    replace = neighbors == "replace-one"
     if block.statistic in ("lengths", "meat") and not isinstance(space, Coordinates):
         raise ValueError("only a stage has such a statistic")
+    R2, T2 = _norm_squared(block.rows, space), _norm_squared(block.columns, space)
+    replace = neighbors == "replace-one"
     if block.statistic in SYMMETRIC and block.layout == "weighted":
         r = _least_overlap(block.rows, space)
         return math.sqrt(2 * (R2 - r) * (R2 + r)) if replace else R2
