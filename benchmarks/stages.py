@@ -11,7 +11,7 @@ from benchmarks.common import options, seconds
 from discreet import Domain, Moments
 from discreet.data.counts import light
 from discreet.data.reading import Unread
-from discreet.data.stages import staged
+from discreet.data.stages import meat, staged
 from discreet.domain.coordinates import Coordinates, triangular
 
 
@@ -38,6 +38,7 @@ def measure(n: int, d: int, repeats: int, jobs: int | None) -> list[dict[str, An
         "moments": lambda: Moments.from_source((X, y), domain, n_jobs=jobs),
         "sums, squares and counts": lambda: light(table, ["y"]),
         **{name: lambda own=own: staged(table, own) for name, own in stages.items()},
+        "meat, P triangular": lambda: meat(table, stages["stage, P triangular"], [0]),
     }
     times = dict.fromkeys(calls, np.inf)
     for _ in range(repeats):

@@ -42,6 +42,9 @@ def release(
     features: Features = None,
     formula: Formula = None,
     stages: Annotated[str, typer.Option(help="Stages where outcomes are named: 1 to 4, or auto.")] = "auto",
+    covariance: Annotated[
+        str, typer.Option(help="What standard errors in stages are to be: robust, classical, or auto.")
+    ] = "auto",
     rows: Rows = None,
     neighbors: Relation = "add-remove",
     out: Out = None,
@@ -61,7 +64,8 @@ def release(
     promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rows": rows, "neighbors": relation(neighbors)}
     reading: dict[str, Any] = {"domain": domain, "n_jobs": n_jobs, "progress": progress}
     count: Any = int(stages) if stages.isdecimal() else stages
-    released = release_table(data, targets=outcomes or None, stages=count, **promise, **reading)
+    way: dict[str, Any] = {"stages": count, "covariance": covariance}
+    released = release_table(data, targets=outcomes or None, **way, **promise, **reading)
     released.save(path)
     if json:
         console.print_json({"release": str(path), "certificate": released.certificate.to_dict()})
