@@ -8,6 +8,7 @@ import typer
 
 from discreet.cli import console
 from discreet.cli.arguments import (
+    AccountOption,
     Data,
     Delta,
     Epsilon,
@@ -16,11 +17,15 @@ from discreet.cli.arguments import (
     Formula,
     Jobs,
     Json,
+    LedgerOption,
     Out,
+    Purpose,
     Relation,
+    Request,
     Rows,
     SchemaOption,
     chosen,
+    counted,
     default_place,
     free,
     split,
@@ -51,6 +56,10 @@ def release(
     force: Force = False,
     json: Json = False,
     n_jobs: Jobs = None,
+    ledger: LedgerOption = None,
+    account: AccountOption = None,
+    purpose: Purpose = "",
+    request: Request = None,
 ) -> None:
     """Release what models need of a table once, to fit any number of them later."""
     promised(epsilon, delta, rows, neighbors)
@@ -65,10 +74,12 @@ def release(
     reading: dict[str, Any] = {"domain": domain, "n_jobs": n_jobs, "progress": progress}
     count: Any = int(stages) if stages.isdecimal() else stages
     way: dict[str, Any] = {"stages": count, "covariance": covariance}
-    released = release_table(data, targets=outcomes or None, **way, **promise, **reading)
+    with counted(ledger, account, purpose, request, formula) as charged:
+        released = release_table(data, targets=outcomes or None, **way, **promise, **reading)
     released.save(path)
     if json:
         console.print_json({"release": str(path), "certificate": released.certificate.to_dict()})
         return
     console.certificate(released.certificate)
+    console.say_counted(charged)
     console.say("", f"The release is in {path}. Fit models to it with: discreet model {path} --target NAME")

@@ -18,12 +18,12 @@ from discreet.data.counts import Histogram, Margins, light
 from discreet.data.reading import EXACT_ROWS, Batch, Unread, as_progress
 from discreet.data.sums import Total, carry, integers, joined
 from discreet.domain import LATTICE_BITS, Domain
-from discreet.domain.coordinates import PAD, Chart, Coordinates, scores
+from discreet.domain.coordinates import Chart, Coordinates, scores
 from discreet.errors import ParameterError
 from discreet.privacy.events.gaussian import Block
 
 _NARROW = 64
-"""Columns up to which longer batches are faster."""
+"""Columns up to which longer batches are faster; of a length that is no power of two, which caches handle badly."""
 
 
 class _Sums:
@@ -210,20 +210,21 @@ class _MeatLayout:
     def __init__(self, coordinates: Coordinates) -> None:
         self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
         self.shape = self._m * self._q, self._q
-        self._scores = np.empty((self._q, 0))
+        self._scores = np.empty(0)
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
         """Add the products of a batch to a total."""
-        if len(A) > self._scores.shape[1]:
-            self._scores = np.empty((self._q, len(A) + PAD))
+        if len(A) * self._q > len(self._scores):
+            self._scores = np.empty(len(A) * self._q)
+        held = self._scores[: self._q * len(A)].reshape(self._q, len(A))
         for j in range(self._m):
             at = slice(j * self._q, (j + 1) * self._q)
-            S = scores(A.T[self._m :], A.T[j], out=self._scores[:, : len(A)])
+            S = scores(A.T[self._m :], A.T[j], out=held)
             total[at] += np.matmul(S, S.T, out=work[at])
 
 
 def _size(domain: Domain) -> int:
-    return EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3)
+    return EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3) // 8 * 8 - 8
 
 
 def staged(table: Unread, coordinates: Coordinates) -> StageSums:

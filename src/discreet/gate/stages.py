@@ -139,7 +139,7 @@ def release_stages(
     _check_noise(domain, design, targets, session)
     histograms, margins = table.light(targets)
     check_rows(margins.count)
-    entropy = session.charge(mu=session.mu)
+    entropy = session.charge(domain, mu=session.mu)
     steps = _Steps(domain, session, entropy)
     locations = _located(steps, histograms, margins, constant=design[0] == CONSTANT)
     n = locations[0].rows
@@ -155,7 +155,7 @@ def release_stages(
         axes = _scouted(steps, margins, design, n, steps.left(weights.pop(0)))
     course = Course(tuple(design), tuple(targets), tuple(locations), axes)
     _run(course, table, weights, steps, robust=count > 0 and covariance != "classical")
-    return PrivateMoments(session.certify(domain, *steps.events), tuple(steps.values))
+    return PrivateMoments(session.commit(session.certify(domain, *steps.events)), tuple(steps.values))
 
 
 def stages_suit(domain: Domain, targets: Sequence[str], *, once: bool, asked: bool) -> bool:
