@@ -37,6 +37,9 @@ def model(
     model: ModelName = "noise-aware",
     penalty: Annotated[float | None, typer.Option(help="Of penalised models; by default chosen for you.")] = None,
     l1_ratio: Annotated[float | None, typer.Option(help="Of the elastic net: 0 is ridge, 1 is lasso.")] = None,
+    estimand: Annotated[
+        str, typer.Option(help="What intervals are about: bounded (far rows count less), or declared.")
+    ] = "bounded",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the model.")] = None,
     report: Report = None,
     force: Force = False,
@@ -51,7 +54,7 @@ def model(
         refuse_for_many({"--report": report, "--penalty": penalty, "--l1-ratio": l1_ratio})
         fitted: Any = released.fit_many(features=split(features) or None)
     else:
-        fitted = fit_release(released, target, features, formula, model, **options)
+        fitted = fit_release(released, target, features, formula, model, estimand=estimand, **options)
     if place is not None:
         fitted.save(place)
     if page is not None:

@@ -27,7 +27,7 @@ from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent, Span, Statistic
 from discreet.privacy.events.kinds import Event
 from discreet.released.coordinates import Axes, standardised
-from discreet.released.course import Course, as_declared, mean_alone, number_of_stages
+from discreet.released.course import NARROW, Course, as_declared, mean_alone, number_of_stages
 from discreet.released.equations import model_design
 from discreet.released.grids import GridValues, ReleasedStage, statistic
 from discreet.released.solve.location import WHOLE, Counts, Location, locate, next_span, rows_of
@@ -62,11 +62,12 @@ _SPLIT: Mapping[Statistic, float] = {"counts": 0.1, "gram": 0.35, "cross": 0.5, 
 _LAST_SPLIT: Mapping[Statistic, float] = {"counts": 0.05, "gram": 0.12, "cross": 0.8, "squares": 0.03}
 """How the mu^2 of a stage is split; a third stage needs less for U'U, which multiplies only what is left over."""
 
-_LENGTHS = 0.03
+_LENGTHS = 0.1
 """The share of the mu^2 of a stage that tells the lengths of rows, where it does."""
 
-_MEAT = 0.1
-"""The share of the mu^2 of the last stage that tells the meat of its U'e, where robust standard errors are wanted."""
+_MEAT = 0.1, 0.03, 0.3
+"""The meat of U'e gets log10(n mu^2/q) - 1 tenths of the mu^2 of the last stage, but at least and at most so much: the
+less noise matters beside the sampling error, the more what tells of the latter is worth."""
 
 _LEAST_SHARE = 1e-3
 """No statistic gets less of mu^2."""
@@ -133,7 +134,8 @@ def release_stages(
     session : Session
         It is charged with all of them.
     covariance : {"auto", "robust", "classical"}
-        "classical" leaves out the meat that robust standard errors need; the mean alone has none either.
+        "classical" leaves out the meat that robust standard errors need, and so does "auto" for wide tables, where it
+        takes long; the mean alone has none either.
     """
     domain = table.domain
     _check_noise(domain, design, targets, session)
@@ -154,7 +156,8 @@ def release_stages(
     else:
         axes = _scouted(steps, margins, design, n, steps.left(weights.pop(0)))
     course = Course(tuple(design), tuple(targets), tuple(locations), axes)
-    _run(course, table, weights, steps, robust=count > 0 and covariance != "classical")
+    robust = covariance == "robust" or (covariance == "auto" and size <= NARROW)
+    _run(course, table, weights, steps, robust=count > 0 and robust)
     return PrivateMoments(session.commit(session.certify(domain, *steps.events)), tuple(steps.values))
 
 
@@ -262,14 +265,22 @@ def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Step
     for k, weight in enumerate(weights, start=1):
         mu = steps.left(weight)
         coordinates = course.coordinates(done, mu, len(weights))
-        split = _LAST_SPLIT if k == len(weights) >= 3 else _SPLIT
+        final = k == len(weights) >= 3
+        split = _LAST_SPLIT if final else _SPLIT
         if coordinates.lengths:
             split = _beside(split, "lengths", _LENGTHS)
         if robust and k == len(weights):
-            split = _beside(split, "meat", _MEAT)
+            split = _beside(split, "meat", _meat(course.rows * mu**2 / len(coordinates.axes)))
         blocks = stage_blocks(coordinates, split, neighbors, mu)
-        choose = partial(course.chosen, coordinates=coordinates, mu=mu)
+        sd = next(block.sd for block in blocks if block.statistic == "counts")
+        choose = partial(course.chosen, coordinates=coordinates, mu=mu, sd=sd, final=final)
         done.append(steps.add_stage(table.staged(coordinates), blocks, choose, partial(table.meat, coordinates)))
+
+
+def _meat(signal: float) -> float:
+    """The share of the meat, for so many rows times mu^2 over the number of axes."""
+    step, least, most = _MEAT
+    return min(max(step * (math.log10(max(signal, 1e-300)) - 1), least), most)
 
 
 def _beside(split: Mapping[Statistic, float], kind: Statistic, share: float) -> Mapping[Statistic, float]:

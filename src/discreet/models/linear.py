@@ -40,6 +40,7 @@ from discreet.privacy.split import Sizes, shares_of
 from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.solution import noise_aware_solution
 from discreet.released.solve import outcome
+from discreet.results.inference import ESTIMANDS, Estimand
 from discreet.results.models import Solve, many_results, solve_many
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results, results
@@ -207,9 +208,12 @@ class DPLinearRegression(MomentsRegressor):
         Whether the outcome's bounds may be narrowed where there is one stage: all rows are then read twice. With
         narrow=False the bounds are used as declared, in one stage.
     covariance : {"auto", "robust", "classical"}
-        Whether the last of several stages tells, for a tenth of its budget and in a reading of its own, how residuals
+        Whether the last of several stages tells, for 3 to 30 % of its budget and in a reading of its own, how residuals
         vary along with the regressors, which standard errors need where variances are not equal. "auto" is robust in
-        stages and classical in one; the mean alone needs none.
+        stages of at most 64 coefficients, and classical else; the mean alone needs none.
+    estimand : {"bounded", "declared"}
+        What intervals are about: the fit in which far rows and far residuals count less, as the release states; or
+        least squares under the declared bounds, with intervals that are wider by what far rows might add.
 
     Examples
     --------
@@ -224,6 +228,7 @@ class DPLinearRegression(MomentsRegressor):
     stages: int | str = "auto"
     narrow: bool = True
     covariance: Covariance = "auto"
+    estimand: Estimand = "bounded"
 
     levels: ClassVar[bool] = True
     many_outcomes: ClassVar[bool] = True
@@ -232,6 +237,7 @@ class DPLinearRegression(MomentsRegressor):
         checks.choice("narrow", self.narrow, (True, False))
         checks.choice("stages", self.stages, ("auto", *range(1, MOST_STAGES + 1)))
         checks.choice("covariance", self.covariance, COVARIANCES)
+        checks.choice("estimand", self.estimand, ESTIMANDS)
         if not self.narrow and self.stages not in ("auto", 1):
             raise ParameterError(
                 "narrow=False keeps the bounds as declared, which stages do not. Leave one of them out."
@@ -324,6 +330,9 @@ class DPLinearRegression(MomentsRegressor):
         low, high = outcome.narrow(outcome.shares(found, n), clipped, symmetric=symmetric)
         narrowed = with_bounds(domain, target, low, high)
         return narrowed, trusted and narrowed != domain and high - low <= 0.5
+
+    def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Results:
+        return super()._results(released, e, delta).about(self.estimand)
 
     def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
         return [

@@ -132,6 +132,10 @@ class ReleasedStage:
         """S'S of an outcome, symmetric: the sum of (u e)(u e)', whose clipped residuals e are those of U'E."""
         return self._find("meat", outcome)[1]
 
+    def holds(self, statistic: str) -> bool:
+        """Whether a statistic is among what was released."""
+        return any(block.statistic == statistic for block in self.event.blocks)
+
     def sd(self, statistic: str, outcome: str | None = None) -> float:
         """The noise sd of a statistic; of U'U and meat that on the diagonal, sqrt(2) times that of the rest."""
         return self._find(statistic, outcome)[0].sd

@@ -16,6 +16,8 @@ from discreet.domain.columns import Categorical
 from discreet.errors import ParameterError
 from discreet.privacy import accounting
 from discreet.released.units import column_of
+from discreet.results.fitted import finite
+from discreet.results.inference import Inference
 from discreet.results.results import Results
 from discreet.results.summary import SIMULATION, Summary, number, promise, to_pandas
 
@@ -26,6 +28,12 @@ SAME_RELEASE = Unavailable(
     "not available",
     "Both models come from one release. They share its people and its noise, so their errors are not independent, and "
     "how they go together is not known. To test whether features matter, fit one model with all of them: wald_test.",
+)
+OTHER_FIT = Unavailable(
+    "not available",
+    "The intervals of the two models are about different fits to the population: one is that of least squares under "
+    "the declared bounds, in the other far rows and far residuals count less. Choose the same for both: "
+    "results.about('declared').",
 )
 UNKNOWN_RELEASE = Unavailable(
     "not available", "A model was saved by an older version, so it is not known whether both come from one release."
@@ -108,11 +116,13 @@ class Comparison:
             return UNKNOWN_RELEASE
         if self.a.release == self.b.release:
             return SAME_RELEASE
+        if len(_estimands(self)) > 1:
+            return OTHER_FIT
         return next((e for e in (self.a.std_err, self.b.std_err) if isinstance(e, Unavailable)), None)
 
     def _df(self, name: str) -> float:
         variances = np.array([fitted.std_err[name] ** 2 for _, fitted in self.models])
-        dfs = np.array([fitted.inference.df for _, fitted in self.models])  # type: ignore[union-attr]
+        dfs = np.array([_degrees(fitted, name) for _, fitted in self.models])
         return float(variances.sum() ** 2 / np.sum(variances**2 / dfs))
 
     def _alike(self, name: str) -> bool:
@@ -149,7 +159,7 @@ class Comparison:
         return {
             "names": list(self.names),
             "models": [fitted.to_dict() for _, fitted in self.models],
-            **{key: v.to_dict() if isinstance(v, Unavailable) else v for key, v in numbers.items()},
+            **{key: v.to_dict() if isinstance(v, Unavailable) else finite(v) for key, v in numbers.items()},
             "differs": self.differs(),
             "epsilon_together": self.together,
         }
@@ -202,10 +212,25 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     return Comparison(pair[0], pair[1], (names[0], names[1]))
 
 
+def _estimands(pair: Comparison) -> set[str]:
+    """Which fits the intervals are about."""
+    found = [fitted.inference for _, fitted in pair.models]
+    return {own.estimand for own in found if isinstance(own, Inference)}
+
+
 def _estimates(fitted: Results) -> dict[str, float]:
     """The debiased coefficients, or the model's own where those are not available."""
     debiased = fitted.debiased
     return fitted.params if isinstance(debiased, Unavailable) else debiased
+
+
+def _degrees(fitted: Results, name: str) -> float:
+    """The degrees of freedom of a coefficient."""
+    found, known = fitted.inference, list(fitted.params)
+    place = known.index(name) + (0 if CONSTANT in known else 1)
+    if isinstance(found, Unavailable):
+        return float(found)
+    return float(found.degrees(np.eye(len(found.T))[[place]])[0])
 
 
 def _reference(fitted: Results, name: str) -> Any:
@@ -254,6 +279,8 @@ def _differences(pair: Comparison) -> list[str]:
     found = []
     if a.target != b.target:
         found.append(f"Outcome: {a.target} in {A}, {b.target} in {B}.")
+    if len(_estimands(pair)) > 1:
+        found.append("The intervals are about different fits: see the estimand in each model's own summary.")
     if a.model != b.model:
         found.append(f"Method: {a.model} in {A}, {b.model} in {B}.")
     for name, mine, other in ((A, a, b), (B, b, a)):
@@ -348,6 +375,8 @@ def _cell(values: Any, absent: str) -> Callable[[str], str]:
         value = values.get(name)
         if value is None:
             return absent
+        if np.isnan(value).any():
+            return "withheld"
         return f"[{number(value[0])}, {number(value[1])}]" if isinstance(value, tuple) else number(value)
 
     return show

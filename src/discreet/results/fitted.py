@@ -24,6 +24,7 @@ from discreet.privacy.events.coordinates import StageEvent
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.inference import Inference
+from discreet.results.spread import Spread
 from discreet.results.summary import SIMULATION, Summary, number, promise, row_count, to_pandas
 
 if TYPE_CHECKING:
@@ -60,7 +61,11 @@ class Fitted(ABC):
             before, after = declared.columns[column].short(), domain.columns[column].short()
             text += f"; those of {column} were narrowed from {before} to {after}"
         if any(isinstance(event, StageEvent) for event in self.certificate.events):
-            text += ", where rows far from the others count less and far residuals are cut"
+            found = self.inference
+            if isinstance(found, Inference) and found.estimand == "declared":
+                text += "; what far rows and far residuals might add is charged to the intervals"
+            else:
+                text += ", where rows far from the others count less and far residuals are cut"
         return text
 
     @property
@@ -200,7 +205,7 @@ def _summary(fitted: Fitted, level: float) -> Summary:
     units = [fitted.unit(name) for name in fitted.params]
     return Summary(
         title=f"{fitted.target} ~ {' + '.join(fitted.names) or '1'}",
-        facts=tuple(_facts(fitted).items()),
+        facts=tuple(_facts(fitted, level).items()),
         columns=("", *headings, "unit"),
         rows=tuple(zip(fitted.params, *cells, units, strict=True)),
         notes=tuple(_notes(fitted, moved)),
@@ -212,7 +217,7 @@ def _frame(fitted: Fitted, level: float) -> Any:
     numbers = _numbers(fitted, level)
     none = [None] * len(fitted.params)
     table: dict[str, list[Any]] = {"name": list(fitted.params)} | {
-        key: none if isinstance(column, Unavailable) else column for key, column in numbers.items()
+        key: none if isinstance(column, Unavailable) else finite(column) for key, column in numbers.items()
     }
     table["unit"] = [fitted.unit(name) for name in fitted.params]
     return to_pandas(table)
@@ -237,7 +242,16 @@ def _numbers(fitted: Fitted, level: float) -> dict[str, list[float] | Unavailabl
 def _cells(heading: str, column: list[float] | Unavailable, rows: int) -> list[str]:
     if isinstance(column, Unavailable):
         return [str(column)] * rows
-    return [f"{value:.3f}" if heading == "P>|t|" else number(value) for value in column]
+    return ["withheld" if np.isnan(v) else f"{v:.3f}" if heading == "P>|t|" else number(v) for v in column]
+
+
+def finite(values: Any) -> Any:
+    """Numbers, in lists and by name, with None for those that are withheld."""
+    if isinstance(values, Mapping):
+        return {name: finite(value) for name, value in values.items()}
+    if isinstance(values, list | tuple):
+        return type(values)(finite(value) for value in values)
+    return None if isinstance(values, float) and np.isnan(values) else values
 
 
 def _moved(fitted: Fitted) -> bool:
@@ -250,17 +264,27 @@ def _moved(fitted: Fitted) -> bool:
     return any(abs(fitted.params[name] - debiased[name]) > 0.01 * noise[name] for name in fitted.params)
 
 
-def _facts(fitted: Fitted) -> dict[str, str]:
+def _facts(fitted: Fitted, level: float) -> dict[str, str]:
     found, certificate = fitted.inference, fitted.certificate
     facts = {"Method": fitted.model, "Guarantee": promise(certificate.guarantee)}
     if fitted.rows is not None:
         facts["Rows"] = row_count(certificate, fitted.rows)
     if isinstance(found, Inference):
-        sigma, explained, unit = found.sigma, found.explained, fitted.unit(CONSTANT)
-        facts["Residual sd"] = str(sigma) if isinstance(sigma, Unavailable) else f"{number(sigma)} {unit}".strip()
-        facts["R-squared"] = str(explained) if isinstance(explained, Unavailable) else f"{explained:.3f}"
-        facts["Noise in X'X"] = f"{found.noise:.2g} of the least variation of the features"
+        facts["Residual sd"], facts["R-squared"] = _spread(found.spread, fitted.unit(CONSTANT), level)
+        facts["Standard errors"] = (
+            "robust: variances may be unequal" if found.robust else "for errors of equal variance"
+        )
     return facts
+
+
+def _spread(spread: Spread | Unavailable, unit: str, level: float) -> tuple[str, str]:
+    """The residual sd and R^2 with their intervals."""
+    if isinstance(spread, Unavailable):
+        return str(spread), str(spread)
+    (low, high), (least, most) = spread.sigma_interval(level), spread.explained_interval(level)
+    ends = f"{100 * level:g} % interval"
+    sd = f"{number(spread.sigma)} {unit}".strip() + f" ({ends} {number(low)} to {number(high)})"
+    return sd, f"{spread.explained:.3f} ({ends} {least:.3f} to {most:.3f})"
 
 
 def _notes(fitted: Fitted, moved: bool) -> list[str]:
@@ -276,10 +300,13 @@ def _notes(fitted: Fitted, moved: bool) -> list[str]:
     elif isinstance(found.sampling, Unavailable):
         notes.append(f"Standard errors and intervals are {found.sampling}: {found.sampling.reason}")
     else:
+        equal = "" if found.robust else " (for errors of equal variance)"
         notes.append(
-            "std err joins sampling error (for errors of equal variance) and privacy noise, which is also shown alone. "
-            "Noise in X'X may make an interval longer on one side."
+            f"std err joins sampling error{equal} and privacy noise, which is also shown alone. Noise in X'X may make "
+            "an interval longer on one side."
         )
+        if found.withheld:
+            notes.append(f"Where intervals are withheld: {found.withheld}")
     if certificate.simulation:
         notes.append(SIMULATION)
     return notes

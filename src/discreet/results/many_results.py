@@ -18,7 +18,7 @@ from discreet.errors import DataError, GuaranteeError, ParameterError
 from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.released.units import coefficient_unit, regressors
 from discreet.results.fitted import design_matrix
-from discreet.results.inference import ManyInference
+from discreet.results.many_inference import ManyInference
 from discreet.results.summary import SIMULATION, Summary, number, promise, row_count
 
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.core import checks
 from discreet.domain.formula import released as released_formula
 from discreet.errors import ParameterError
 from discreet.released.moments import ReleasedMoments
+from discreet.results.inference import ESTIMANDS, Estimand
 from discreet.results.many_results import ManyResults
 from discreet.results.models import Selection, fit_equations, fit_many, select_variables
 from discreet.results.results import Results
@@ -27,7 +29,13 @@ class PrivateMoments(ReleasedMoments):
     """
 
     def fit(
-        self, target: str, features: Sequence[str] | None = None, *, model: str = "noise-aware", **options: Any
+        self,
+        target: str,
+        features: Sequence[str] | None = None,
+        *,
+        model: str = "noise-aware",
+        estimand: Estimand = "bounded",
+        **options: Any,
     ) -> Results:
         """Fit a model to the release; this costs no privacy, however often it is done.
 
@@ -39,6 +47,8 @@ class PrivateMoments(ReleasedMoments):
             The regressors; all released columns but the outcome's by default.
         model : {"noise-aware", "ridge", "lasso", "elastic-net", "ols"}
             The solve of `DPLinearRegression`; a penalised model; or plain least squares.
+        estimand : {"bounded", "declared"}
+            What intervals are about; see `Results.about`.
         **options
             Of penalised models: ``penalty=``, chosen on the release by default; of the elastic net ``l1_ratio=`` too.
         """
@@ -46,7 +56,8 @@ class PrivateMoments(ReleasedMoments):
             if features is not None:
                 raise ParameterError("Give either a formula or features, not both.")
             target, features = released_formula(target, self.domain)
-        return fit_equations(self, self.equations(target, features), model, options)
+        checks.choice("estimand", estimand, ESTIMANDS)
+        return fit_equations(self, self.equations(target, features), model, options).about(estimand)
 
     def fit_many(
         self, targets: Sequence[str] | None = None, features: Sequence[str] | None = None, **options: Any

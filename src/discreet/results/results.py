@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,9 +18,9 @@ from discreet.errors import GuaranteeError, ParameterError
 from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.units import coefficient_unit, regressors, unclipped, user_units
-from discreet.results.fitted import Fitted, design_matrix
-from discreet.results.inference import OLD_FILE, Inference, Test, infer
+from discreet.released.units import coefficient_unit, column_of, regressors, unclipped, user_units
+from discreet.results.fitted import Fitted, design_matrix, finite
+from discreet.results.inference import ESTIMANDS, LARGEST_NOISE, OLD_FILE, Estimand, Inference, Test, infer
 
 _UNKNOWN = Later.of("")
 
@@ -73,20 +73,45 @@ class Results(Fitted):
         """All coefficients by name, the intercept first."""
         return self._named(np.concatenate([[self.intercept], self.coef]))
 
-    def wald_test(self, names: Sequence[str]) -> Test | Unavailable:
-        """The test that several coefficients are all zero, for example those of all levels of a category."""
-        known = list(self.params)
-        unknown = [name for name in names if name not in known]
-        if isinstance(names, str) or not names or unknown:
-            raise ParameterError(f"names must be a list of coefficients among {', '.join(known)}.")
-        shift = 0 if CONSTANT in known else 1
-        found = self.inference
-        places = [known.index(name) + shift for name in dict.fromkeys(names)]
-        return found if isinstance(found, Unavailable) else found.test(places)
+    def wald_test(self, names: str | Sequence[str]) -> Test | Unavailable:
+        """The test that several coefficients are all zero.
+
+        Parameters
+        ----------
+        names : str, or sequence of str
+            A variable, such as a category with all its levels; or coefficients and variables.
+        """
+        known, domain = list(self.params), self.certificate.domain
+        asked = [names] if isinstance(names, str) else list(names)
+        meant = {name: [name] if name in known else [] for name in asked}
+        for name in [name for name, own in meant.items() if not own]:
+            meant[name] = [own for own in self.names if column_of(domain, own) == name]
+        if not asked or not all(meant.values()):
+            variables = dict.fromkeys(column_of(domain, name) for name in self.names)
+            raise ParameterError(
+                f"names must be a variable ({', '.join(variables)}), or a list of coefficients among "
+                f"{', '.join(known)}."
+            )
+        found, shift = self.inference, 0 if CONSTANT in known else 1
+        places = dict.fromkeys(known.index(name) + shift for own in meant.values() for name in own)
+        return found if isinstance(found, Unavailable) else found.test(list(places))
 
     def unit(self, name: str) -> str:
         """The unit of a coefficient, as far as the schema gives units."""
         return coefficient_unit(self.certificate.domain, self.target, name)
+
+    def about(self, estimand: Estimand) -> Self:
+        """The same model with intervals about another fit to the population.
+
+        Parameters
+        ----------
+        estimand : {"bounded", "declared"}
+            The fit in which far rows and far residuals count less, as the release states; or least squares under the
+            declared bounds: what they would add is charged to the intervals, as far as released counts tell.
+        """
+        checks.choice("estimand", estimand, ESTIMANDS)
+        found = self.inference
+        return self if isinstance(found, Unavailable) else replace(self, inference=replace(found, estimand=estimand))
 
     # ---------------------------------------------------------------- predictions
 
@@ -113,7 +138,8 @@ class Results(Fitted):
         level : float
             The share of outcomes, or of samples and noises, for which the interval holds.
         of : {"outcome", "mean"}
-            Where a new outcome lies, if outcomes are normal around the line; or where the line itself lies.
+            Where a new outcome lies, if outcomes are normal around the line, with a variance that may change along it;
+            or where the line itself lies, NaN where the features tell too little of it.
         """
         checks.choice("of", of, ("outcome", "mean"))
         level = checks.fraction("level", level)
@@ -121,12 +147,17 @@ class Results(Fitted):
         found = self.inference
         if isinstance(found, Unavailable):
             return found
-        C = found.covariance
-        if isinstance(C, Unavailable) or isinstance(found.sigma, Unavailable):
-            return C if isinstance(C, Unavailable) else found.sigma  # type: ignore[return-value]
-        spread, df = (found.sigma**2, found.sigma_df) if of == "outcome" else (0.0, found.df)
-        variance = np.einsum("ij,jk,ik->i", Z, C, Z) + spread
-        centre, half = Z @ found.estimate, found.quantile(level, df) * np.sqrt(variance)
+        C, df, spread, centre = found.covariance, found.degrees(Z), found.spread, Z @ found.estimate
+        if isinstance(C, Unavailable) or isinstance(df, Unavailable):
+            return C if isinstance(C, Unavailable) else df  # type: ignore[return-value]
+        variance = np.einsum("ij,jk,ik->i", Z, C, Z)
+        if of == "outcome":
+            if isinstance(spread, Unavailable):
+                return spread
+            variance, df = variance + spread.variance(centre), np.full(len(Z), spread.df)
+        else:
+            variance = np.where(found.noise_of(Z) > LARGEST_NOISE, np.nan, variance)
+        half = found.quantile(level, df) * np.sqrt(variance)
         return centre - half, centre + half
 
     def _design(self, X: Any) -> Floats:
@@ -146,7 +177,7 @@ class Results(Fitted):
             "target": self.target,
             "model": self.model,
             "params": self.params,
-            **{key: v.to_dict() if isinstance(v, Unavailable) else v for key, v in numbers.items()},
+            **{key: v.to_dict() if isinstance(v, Unavailable) else finite(v) for key, v in numbers.items()},
             "guarantee": self.certificate.guarantee.to_dict(),
             "release": self.release,
         }
@@ -181,15 +212,17 @@ class Results(Fitted):
 
 
 def _inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailable:
-    if facts is None:
+    if facts is None or "tilt" in facts:
         return OLD_FILE
     return Inference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
 
 
-def results(released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str) -> Results:
+def results(
+    released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str, estimand: Estimand = "bounded"
+) -> Results:
     """Package a solution in the user's units."""
     target, units = e.target, user_units(released, e, unclip=False)
     coef, intercept = unclipped(released, target, units).params(theta)
     names = tuple(name for name in e.names if name != CONSTANT)
-    facts = released.certificate, infer(released, e, units), e.n
+    facts = released.certificate, infer(released, e, units, estimand), e.n
     return Results(target, names, coef, intercept, model, *facts, Later(lambda: released.digest))

@@ -133,7 +133,7 @@ def _pick(values: dict[str, float], names: tuple[str, ...]) -> Floats:
 
 def _raw(fitted: Fitted, name: str, estimate: float, ends: Floats | Unavailable, i: int) -> str:
     text = brief(estimate)
-    if not isinstance(ends, Unavailable):
+    if not isinstance(ends, Unavailable) and np.isfinite(ends[i]).all():
         text += f" [{brief(ends[i, 0])}, {brief(ends[i, 1])}]"
     return f"{text} {short(fitted.unit(name), 16)}".strip()
 

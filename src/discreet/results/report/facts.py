@@ -44,7 +44,8 @@ def features(results: Fitted) -> list[str]:
 def answer(results: Fitted, level: float) -> str:
     """What was found, in a sentence or two."""
     found, unit = effects(results, level), results.unit(CONSTANT)
-    i = int(np.argmax(np.abs(found.estimate)))
+    known = True if isinstance(found.ends, Unavailable) else np.isfinite(found.ends).all(axis=1)
+    i = int(np.argmax(np.where(known, np.abs(found.estimate), -1.0)))
     if not results.names:
         return f"The predicted {results.target} is {found.raw[0]}."
     more = "more" if found.estimate[i] > 0 else "less"
