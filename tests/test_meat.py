@@ -67,8 +67,8 @@ def test_the_last_stage_has_one_meat_for_each_outcome(stages, target, neighbors,
 
 
 @pytest.mark.parametrize(("target", "m"), [("y", 1), (["y", "z"], 2)])
-def test_it_costs_a_tenth_of_the_last_stage(target, m):
-    """Taken from all others alike."""
+def test_its_share_of_the_last_stage_is_taken_from_all_others_alike(target, m):
+    """log10(n mu^2/q) - 1 tenths of it."""
     robust, classical = (fitted(target=target, covariance=own).release_.stages[-1] for own in ("robust", "classical"))
     costs = [
         {
@@ -79,8 +79,12 @@ def test_it_costs_a_tenth_of_the_last_stage(target, m):
     ]
     shares = [{key: cost / sum(own.values()) for key, cost in own.items()} for own in costs]
     held = {key: share for key, share in shares[0].items() if key[0] == "meat"}
-    assert list(held.values()) == pytest.approx([0.1 / m] * m)
-    assert {key: share / 0.9 for key, share in shares[0].items() if key not in held} == pytest.approx(shares[1])
+    whole = sum(held.values())
+    assert list(held.values()) == pytest.approx([whole / m] * m)
+    n = fitted(target=target).release_.course.rows
+    assert whole == pytest.approx((np.log10(n * robust.event.mu**2 / len(robust.event.coordinates.axes)) - 1) / 10)
+    rest = {key: share / (1 - whole) for key, share in shares[0].items() if key not in held}
+    assert rest == pytest.approx(shares[1])
 
 
 def test_classical_leaves_it_out(tmp_path):

@@ -69,6 +69,9 @@ _MEAT = 0.1, 0.03, 0.3
 """The meat of U'e gets log10(n mu^2/q) - 1 tenths of the mu^2 of the last stage, but at least and at most so much: the
 less noise matters beside the sampling error, the more what tells of the latter is worth."""
 
+_FEW = 10.0
+"""Where n mu^2/q is less, there is no meat: noise matters most then, and the meat would be lost in it."""
+
 _LEAST_SHARE = 1e-3
 """No statistic gets less of mu^2."""
 
@@ -269,8 +272,8 @@ def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Step
         split = _LAST_SPLIT if final else _SPLIT
         if coordinates.lengths:
             split = _beside(split, "lengths", _LENGTHS)
-        if robust and k == len(weights):
-            split = _beside(split, "meat", _meat(course.rows * mu**2 / len(coordinates.axes)))
+        if robust and k == len(weights) and (share := _meat(course.rows * mu**2 / len(coordinates.axes))):
+            split = _beside(split, "meat", share)
         blocks = stage_blocks(coordinates, split, neighbors, mu)
         sd = next(block.sd for block in blocks if block.statistic == "counts")
         choose = partial(course.chosen, coordinates=coordinates, mu=mu, sd=sd, final=final)
@@ -278,9 +281,9 @@ def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Step
 
 
 def _meat(signal: float) -> float:
-    """The share of the meat, for so many rows times mu^2 over the number of axes."""
+    """The share of the meat, for so many rows times mu^2 over the number of axes; none where it would be all noise."""
     step, least, most = _MEAT
-    return min(max(step * (math.log10(max(signal, 1e-300)) - 1), least), most)
+    return min(max(step * (math.log10(signal) - 1), least), most) if signal > _FEW else 0.0
 
 
 def _beside(split: Mapping[Statistic, float], kind: Statistic, share: float) -> Mapping[Statistic, float]:

@@ -35,7 +35,7 @@ class Fitted(ABC):
     """A fitted model. Holds released values only.
 
     Subclasses have `target`, `names` (of the regressors), `model` (the method), `certificate`, `inference`, `rows` (the
-    number of rows as far as it is known) and `release` (the digest by which the release is cited).
+    number of rows as far as it is known), `release` (the digest by which the release is cited) and `remarks`.
     """
 
     target: str
@@ -45,6 +45,7 @@ class Fitted(ABC):
     inference: Inference | Unavailable
     rows: float | None
     release: str
+    remarks: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -307,6 +308,7 @@ def _notes(fitted: Fitted, moved: bool) -> list[str]:
         )
         if found.withheld:
             notes.append(f"Where intervals are withheld: {found.withheld}")
+    notes += fitted.remarks
     if certificate.simulation:
         notes.append(SIMULATION)
     return notes

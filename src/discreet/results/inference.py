@@ -127,7 +127,7 @@ class Inference:
         Whether standard errors hold for errors of unequal variance.
     theta, T : array
         The coefficients of the `turned` equations, and their map to the user's units.
-    G, W, L : array
+    G, G_all, W, L : array
         See `released.solve.debiased`; L may be None.
     sampling, privacy : array, or Unavailable
         The covariance of theta: what another sample of people would change, and what other noise would.
@@ -149,6 +149,7 @@ class Inference:
     theta: Floats
     T: Floats
     G: Floats
+    G_all: Floats
     W: Floats
     L: Floats | None
     sampling: Floats | Unavailable
@@ -185,7 +186,7 @@ class Inference:
     def noise_of(self, A: Floats) -> Floats:
         """The same for combinations of them, a row each."""
         R = A @ self.T
-        return noise_along(R @ self.G, R, through_noise(self.W, self.G, self.L))
+        return noise_along(R @ self.G_all, R, through_noise(self.W, self.G_all, self.L))
 
     @property
     def given(self) -> Bools:
@@ -229,7 +230,7 @@ class Inference:
             return C if isinstance(C, Unavailable) else df  # type: ignore[return-value]
         R = A @ self.T
         given = self.noise_of(A) <= LARGEST_NOISE
-        own = contrasts(R[given], self.theta, C, self.G, self.W, self.L)
+        own = contrasts(R[given], self.theta, C, self.G, self.W, self.L, self.G_all)
         with np.errstate(divide="ignore"):
             margin = (1 / own.noise - 1 / LARGEST_NOISE) / own.spread
         margin = np.where(own.spread > 0, margin, np.inf)
@@ -276,9 +277,9 @@ class Inference:
 
     def _noise_within(self, R: Floats) -> float:
         """The largest noise of a combination of the rows of R."""
-        B = R @ self.G
+        B = R @ self.G_all
         root = np.linalg.cholesky(B @ R.T)
-        inner = np.linalg.solve(root, np.linalg.solve(root, B @ through_noise(self.W, self.G, self.L) @ B.T).T)
+        inner = np.linalg.solve(root, np.linalg.solve(root, B @ through_noise(self.W, self.G_all, self.L) @ B.T).T)
         return math.sqrt(max(float(np.linalg.eigvalsh(inner)[-1]), 0.0))
 
     def to_dict(self) -> dict[str, Any]:
@@ -290,7 +291,7 @@ class Inference:
         """Rebuild from `to_dict`, for an intercept and size - 1 coefficients."""
         q, z = len(facts["theta"]), len(facts["W"])
         shapes = {"estimate": (size,), "theta": (q,), "T": (size, q), "W": (z, z)}
-        shapes |= dict.fromkeys(("G", "sampling", "privacy"), (q, q))
+        shapes |= dict.fromkeys(("G", "G_all", "sampling", "privacy"), (q, q))
         parts: dict[str, Any] = {
             name: read_part(facts, name, shape, missing=name == "sampling") for name, shape in shapes.items()
         }
@@ -331,8 +332,8 @@ def infer(
     fit = debiased(turned)
     intercept, coef = units.params(e.turn @ fit.theta + offset)[::-1]
     own = units.after(e.turn)
-    K = through_noise(fit.W, fit.G, fit.L)
-    withheld = noise_along(own.T @ fit.G, own.T, K) > LARGEST_NOISE
+    K = through_noise(fit.W, fit.G_all, fit.L)
+    withheld = noise_along(own.T @ fit.G_all, own.T, K) > LARGEST_NOISE
     told = culprits(released.domain, e, fit, own.T, withheld)
     if withheld.all():
         return Unavailable("not available", " ".join(dict.fromkeys(told)))
@@ -343,6 +344,7 @@ def infer(
         theta=fit.theta,
         T=own.T,
         G=fit.G,
+        G_all=fit.G_all,
         W=fit.W,
         L=fit.L,
         sampling=NO_SQUARES if fit.sampling is None else fit.sampling,

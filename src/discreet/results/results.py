@@ -21,6 +21,7 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, column_of, regressors, unclipped, user_units
 from discreet.results.fitted import Fitted, design_matrix, finite
 from discreet.results.inference import ESTIMANDS, LARGEST_NOISE, OLD_FILE, Estimand, Inference, Test, infer
+from discreet.results.pile_up import remarks
 
 _UNKNOWN = Later.of("")
 
@@ -49,6 +50,8 @@ class Results(Fitted):
         The number of rows: declared, or a released noisy one.
     release_later : Later
         `release`, which takes a while to find and is seldom asked for.
+    remarks : tuple of str
+        What the release tells of the data that a reader should know.
     """
 
     target: str
@@ -60,6 +63,7 @@ class Results(Fitted):
     inference: Inference | Unavailable = OLD_FILE
     rows: float | None = None
     release_later: Later[str] = _UNKNOWN
+    remarks: tuple[str, ...] = ()
 
     @property
     def release(self) -> str:  # type: ignore[override]
@@ -193,7 +197,8 @@ class Results(Fitted):
         body = {"kind": "results", "format_version": version, "certificate": self.certificate.to_dict()}
         facts = {"target": self.target, "model": self.model, "names": list(self.names)}
         numbers = {"coef": self.coef.tolist(), "intercept": self.intercept, "rows": self.rows, "release": self.release}
-        return body | facts | numbers | {"inference": self.inference.to_dict()}
+        told = {"remarks": list(self.remarks)} if self.remarks else {}
+        return body | facts | numbers | told | {"inference": self.inference.to_dict()}
 
     @classmethod
     def load(cls, path: str | Path) -> Results:
@@ -208,6 +213,7 @@ class Results(Fitted):
             target, names, numbers(body["coef"], (len(names),)), number(body["intercept"]), text(body["model"]),
             certificate, _inference(body.get("inference"), len(names) + 1),
             None if body.get("rows") is None else number(body["rows"]), Later.of(text(body.get("release", ""))),
+            texts(body.get("remarks", [])),
         )  # fmt: skip
 
 
@@ -225,4 +231,5 @@ def results(
     coef, intercept = unclipped(released, target, units).params(theta)
     names = tuple(name for name in e.names if name != CONSTANT)
     facts = released.certificate, infer(released, e, units, estimand), e.n
-    return Results(target, names, coef, intercept, model, *facts, Later(lambda: released.digest))
+    told = Later(lambda: released.digest), remarks(released, target)
+    return Results(target, names, coef, intercept, model, *facts, *told)

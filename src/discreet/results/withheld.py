@@ -12,8 +12,8 @@ from discreet.released.equations import NormalEquations
 from discreet.released.solve.debiased import Debiased
 from discreet.released.units import column_of
 
-_PART = 0.3
-"""A column has a part in a direction if its share is at least this much of the largest."""
+_TOGETHER = 0.5
+"""Coefficients whose errors have this correlation or more go up and down together."""
 
 _HARDLY = 4.0
 """A column whose sum of squares around its mean is less than this many sds of noise hardly varies."""
@@ -38,20 +38,19 @@ def culprits(domain: Domain, e: NormalEquations, fit: Debiased, T: Floats, withh
     texts = [""] * len(T)
     if not withheld.any():
         return tuple(texts)
-    sizes, Q = np.linalg.eigh(fit.G)
-    parts = sizes * np.abs(T @ Q)
+    V = T @ fit.G_all @ T.T
+    together = np.abs(V) >= _TOGETHER * np.sqrt(np.outer(np.diag(V), np.diag(V)))
+    first = 0 if e.names[0] == CONSTANT else 1
     for i in np.flatnonzero(withheld):
-        texts[i] = _told(domain, e, e.turn @ Q[:, int(np.argmax(parts[i]))])
+        places = [j - first for j in np.flatnonzero(together[i]) if j > 0]
+        texts[i] = _told(domain, e, places)
     return tuple(texts)
 
 
-def _told(domain: Domain, e: NormalEquations, direction: Floats) -> str:
-    """What is the matter with a direction in which the regressors hardly vary."""
-    slopes = [i for i, name in enumerate(e.names) if name != CONSTANT]
-    if not slopes:
+def _told(domain: Domain, e: NormalEquations, at: Sequence[int]) -> str:
+    """What is the matter with regressors whose coefficients go up and down together."""
+    if not at:
         return "There are too few rows for this epsilon. More rows or a larger epsilon help."
-    parts = np.abs(direction[slopes])
-    at = [i for i, part in zip(slopes, parts, strict=True) if part >= _PART * parts.max()]
     still = [i for i in at if _varies_hardly(e, i)]
     if still:
         names = _columns(domain, e, still)

@@ -27,6 +27,9 @@ as in Fieller's theorem for a ratio. The noise of a contrast a, noise^2 = b'K b/
 along b. It is read off S, and good luck with N1 makes it small; so where intervals are given only if it is small, the
 test must allow for that luck. It needs the covariance of a'theta with 1/noise: luck = -b'H theta, if c is true
 luck + delta luck_slope with luck_slope = -b'H m, H = E[N1 (dS of 1/noise at N1)].
+
+Directions that are lost in noise are left out of theta and of G: what is not known there would only add noise to the
+others. Contrasts that need them are told by their noise, which is that along all directions.
 """
 
 from __future__ import annotations
@@ -44,6 +47,9 @@ from discreet.released.solve.outcome import shares
 _STEPS = 60
 """Of the iteration for G, which at least halves its error in each where the noise is not too large."""
 
+_LOST = 0.5
+"""A direction is lost where the noise of X'X is more than this share of its variation."""
+
 _ROUNDS = 2
 """Of `restricted`: theta_0 and C_0 depend on each other; a third round changes nothing that matters."""
 
@@ -56,8 +62,10 @@ class Debiased:
     ----------
     theta : array
         The coefficients.
-    G, W : array
-        The inverse of X'X, debiased, and the variances of the noise of X'X; of the noise M, with L.
+    G, G_all : array
+        The inverse of X'X, debiased, on the directions that are not lost in noise, and on all.
+    W : array
+        The variances of the noise of X'X; of the noise M, with L.
     sampling : array or None
         The covariance that sampling error gives them; None where neither the meat nor y'y was released.
     privacy : array
@@ -74,6 +82,7 @@ class Debiased:
 
     theta: Floats
     G: Floats
+    G_all: Floats
     W: Floats
     sampling: Floats | None
     privacy: Floats
@@ -107,7 +116,9 @@ def noise_along(b: Floats, R: Floats, K: Floats) -> Floats:
     return noise
 
 
-def contrasts(R: Floats, theta: Floats, C: Floats, G: Floats, W: Floats, L: Floats | None) -> Contrasts:
+def contrasts(
+    R: Floats, theta: Floats, C: Floats, G: Floats, W: Floats, L: Floats | None, G_all: Floats | None = None
+) -> Contrasts:
     """How the tests of a'theta = c depend on c, for each row a of R.
 
     Parameters
@@ -116,17 +127,18 @@ def contrasts(R: Floats, theta: Floats, C: Floats, G: Floats, W: Floats, L: Floa
         The combinations.
     theta, C : array
         Debiased coefficients and their covariance.
-    G, W, L : array
+    G, W, L, G_all : array
         As in `Debiased`.
     """
-    K, b = through_noise(W, G, L), R @ G
-    noise, CR = noise_along(b, R, K), R @ C
+    G_all = G if G_all is None else G_all
+    K, b, whole = through_noise(W, G_all, L), R @ G, R @ G_all
+    noise, CR = noise_along(whole, R, K), R @ C
     variance = np.einsum("pi,pi->p", R, CR)
     m = CR / np.where(variance > 0, variance, 1.0)[:, None]
     own = np.broadcast_to(theta, m.shape)
     luck, luck_slope, spread = np.zeros((3, len(R)))
     for i in np.flatnonzero(noise > 0):
-        H, spread[i] = _luck(b[i], float(R[i] @ b[i]), noise[i], K, G, W, L)
+        H, spread[i] = _luck(whole[i], float(R[i] @ whole[i]), noise[i], K, G_all, W, L)
         luck[i], luck_slope[i] = -(b[i] @ H @ theta), -(b[i] @ H @ m[i])
     tilt, curve = along_noise(W, b, own, m, L), along_noise(W, b, m, m, L)
     return Contrasts(variance, tilt, curve, noise, luck, luck_slope, spread)
@@ -160,21 +172,30 @@ def debiased(e: NormalEquations) -> Debiased:
     (array([ 0.5, -1. ]), 0.1)
     """
     A = inverse(e)
-    G, W, L = A.G, A.W, A.L
+    W, L = A.W, A.L
     Theta, sigma2s = coefficients(e, A)
-    theta = Theta[:, 0]
+    told = told_directions(A)
+    G, theta = told @ A.G, told @ Theta[:, 0]
     of_theta = through_noise(W, np.outer(theta, theta), L)
     privacy = e.s_xy**2 * (G @ G) + G @ of_theta @ G
     sigma2, error, sampling, meat_noise = None, 0.0, None, 0.0
     if sigma2s is not None and e.s_yy is not None:
         of_rest = e.s_yy**2 + 4 * e.s_xy**2 * float(theta @ theta) + float(theta @ of_theta @ theta)
         sigma2, error = sigma2s.item(), of_rest / max(e.n - e.d, 1.0) ** 2
-        sampling = sigma2 * A.unit_sampling
+        sampling = sigma2 * told @ A.unit_sampling @ told
     if e.meats is not None and e.s_meats is not None:
         (M,), sd = e.meats, float(e.s_meats.item())
         if is_told(M, sd):
             sampling, meat_noise = G @ positive(M) @ G, sd
-    return Debiased(theta, G, W, sampling, privacy, meat_noise, sigma2, error, L)
+    return Debiased(theta, G, A.G, W, sampling, privacy, meat_noise, sigma2, error, L)
+
+
+def told_directions(A: Inverse) -> Floats:
+    """The projection on the directions that are not lost in noise; in the others theta stays at the offset."""
+    g, Q = np.linalg.eigh(A.G)
+    kept = Q[:, np.sqrt(g * np.einsum("ij,ik,kj->j", Q, through_noise(A.W, A.G, A.L), Q)) <= _LOST]
+    projection: Floats = kept @ kept.T
+    return projection
 
 
 def is_told(M: Floats, sd: float) -> bool:
