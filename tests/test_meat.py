@@ -69,7 +69,8 @@ def test_the_last_stage_has_one_meat_for_each_outcome(stages, target, neighbors,
 @pytest.mark.parametrize(("target", "m"), [("y", 1), (["y", "z"], 2)])
 def test_its_share_of_the_last_stage_is_taken_from_all_others_alike(target, m):
     """log10(n mu^2/q) - 1 tenths of it."""
-    robust, classical = (fitted(target=target, covariance=own).release_.stages[-1] for own in ("robust", "classical"))
+    releases = [fitted(target=target, covariance=own).release_ for own in ("robust", "classical")]
+    robust, classical = (released.stages[-1] for released in releases)
     costs = [
         {
             (block.statistic, block.columns): (sensitivity.sensitivity(block, own.event.coordinates) / block.sd) ** 2
@@ -81,8 +82,8 @@ def test_its_share_of_the_last_stage_is_taken_from_all_others_alike(target, m):
     held = {key: share for key, share in shares[0].items() if key[0] == "meat"}
     whole = sum(held.values())
     assert list(held.values()) == pytest.approx([whole / m] * m)
-    n = fitted(target=target).release_.course.rows
-    assert whole == pytest.approx((np.log10(n * robust.event.mu**2 / len(robust.event.coordinates.axes)) - 1) / 10)
+    signal = releases[0].course.rows * robust.event.mu**2 / len(robust.event.coordinates.axes)
+    assert whole == pytest.approx((np.log10(signal) - 1) / 10, rel=1e-4)
     rest = {key: share / (1 - whole) for key, share in shares[0].items() if key not in held}
     assert rest == pytest.approx(shares[1])
 
@@ -98,7 +99,7 @@ def test_classical_leaves_it_out(tmp_path):
 
 
 def test_a_mean_has_none():
-    few = DPLinearRegression(**PROMISE).fit_source(FRAME[:30], "y", FEATURES)
+    few = DPLinearRegression(**PROMISE, rows=30).fit_source(FRAME[:30], "y", FEATURES)
     assert few.release_.mean_alone
     assert "meat" not in listed(few.certificate_.events)
 

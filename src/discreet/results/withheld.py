@@ -42,7 +42,7 @@ def culprits(domain: Domain, e: NormalEquations, fit: Debiased, T: Floats, withh
     together = np.abs(V) >= _TOGETHER * np.sqrt(np.outer(np.diag(V), np.diag(V)))
     first = 0 if e.names[0] == CONSTANT else 1
     for i in np.flatnonzero(withheld):
-        places = [j - first for j in np.flatnonzero(together[i]) if j > 0]
+        places = [int(j) - first for j in np.flatnonzero(together[i]) if j > 0]
         texts[i] = _told(domain, e, places)
     return tuple(texts)
 
