@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tables import unit_rows
 
 from discreet import Domain, DPLinearRegression, Moments, PrivateMoments, formula, release
-from discreet.domain.columns import Categorical, Factor, Numeric, product
+from discreet.domain.columns import Categorical, Factor, Numeric
+from discreet.domain.derived import product
 from discreet.domain.encoding import ONE
 from discreet.errors import DataError, DomainError
 

@@ -36,7 +36,9 @@ Targets = Annotated[
     str | None,
     typer.Option("--target", help="The outcome, unless a formula names it; several, separated by commas."),
 ]
-Formula = Annotated[str | None, typer.Option(help="Instead: 'income ~ age + C(region) + age:hours'.")]
+Formula = Annotated[
+    str | None, typer.Option(help="Instead: 'income ~ age + region + log(wealth)'; see docs/formulas.md.")
+]
 ReleaseFile = Annotated[Path, typer.Argument(help="A release file.", show_default=False)]
 Report = Annotated[Path | None, typer.Option("--report", help="Where to write a report: one HTML page.")]
 Settings = Annotated[
@@ -46,14 +48,21 @@ ModelName = Annotated[str, typer.Option("--model", help="noise-aware, ridge, las
 
 
 def split(names: str | None) -> list[str]:
-    """Names that are separated by commas.
+    """Names that are separated by commas; those inside of parentheses and brackets belong to a name.
 
     Examples
     --------
-    >>> split("age, sex")
-    ['age', 'sex']
+    >>> split("age, sex, poly(age, 2)[1]")
+    ['age', 'sex', 'poly(age, 2)[1]']
     """
-    return [name.strip() for name in names.split(",") if name.strip()] if names else []
+    deep, parts = 0, [""]
+    for letter in names or "":
+        deep = max(deep + (letter in "([") - (letter in ")]"), 0)
+        if letter == "," and deep == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [name.strip() for name in parts if name.strip()]
 
 
 def method_settings(given: list[str] | None, estimator: type) -> dict[str, Any]:

@@ -20,19 +20,18 @@ from discreet.domain.columns import (
     Factor,
     Numeric,
     bounded_columns,
-    inputs_of,
     norm_columns_of,
     parse_column,
-    parse_derived,
     unbounded,
 )
+from discreet.domain.derived import inputs_of, parse_derived
 from discreet.errors import DiscreetError, DomainError, NotReleasedError, ParameterError
 
 LATTICE_BITS = 20
 """Entries are rounded to multiples of 2^-20, so a sum of 8,192 products is exact in float64."""
 
-VERSIONS = (1, 2)
-"""Versions of files that hold a domain: 2 has derived columns."""
+VERSIONS = (1, 2, 4)
+"""Versions of files that hold a domain: 2 has products and powers, 4 functions of columns."""
 
 CONSTANT = "(intercept)"
 """Name of the column of ones."""
@@ -245,14 +244,15 @@ class Domain:
     @property
     def format_version(self) -> int:
         """The oldest version of files that can hold the domain, so that older programs read what they can."""
-        return 2 if any(column.factors for column in self.columns.values()) else 1
+        factors = [factor for column in self.columns.values() for factor in column.factors]
+        return VERSIONS[2] if any(factor.expression for factor in factors) else VERSIONS[1] if factors else VERSIONS[0]
 
     # ---------------------------------------------------------------- features and outcomes
 
     def made_of(self, name: str) -> set[str]:
         """A column, and those that it is derived from."""
         column = self.columns.get(name)
-        return {name, *(factor.column for factor in (column.factors if column else ()))}
+        return {name}.union(*(factor.inputs for factor in (column.factors if column else ())))
 
     def features_for(self, outcomes: Set[str]) -> list[str]:
         """The columns that can explain outcomes: all others that are not derived from them."""
@@ -301,10 +301,11 @@ class Domain:
         at their first level. Columns with the same numbers in them are looked at together, those of fewer categories
         first; a cell is left out if its T is a subset of the categories of an earlier column, for it is then a
         combination of that column's cells. The constant counts as a column without categories, so a category leaves
-        out its first level; ``age:region`` does so beside ``age``, and has all levels without it.
+        out its first level; without an intercept the first category has all. ``age:region`` leaves out its first level
+        beside ``age``, and has all levels without it.
         """
         self.require(features)
-        spanned: dict[Any, list[frozenset[str]]] = {(): [frozenset()]}
+        spanned: dict[Any, list[frozenset[str]]] = {(): [frozenset()] if self.intercept else []}
         kept: dict[str, list[int]] = {}
         for name in sorted(features, key=lambda name: len(self._parts[name].categories)):
             numbers, categories = self._parts[name]

@@ -32,7 +32,7 @@ from discreet.data.tables import (
     feature_names,
 )
 from discreet.domain import Domain
-from discreet.domain.columns import inputs_of
+from discreet.domain.derived import inputs_of
 from discreet.errors import DataError, DomainError, ParameterError, printable
 from discreet.gate.session import Session, promised
 from discreet.privacy.guarantee import Guarantee

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from discreet.core import checks
-from discreet.data.tables import feature_names
+from discreet.data.tables import described_by, feature_names
 from discreet.domain import Domain
 from discreet.domain.columns import Categorical, Numeric, to_days
+from discreet.domain.formula import is_formula
 from discreet.errors import ParameterError
 
 _SPREAD = 1 / 3  # the sd of a number that nobody guesses, over half the width of its bounds: a normal law fits
@@ -119,6 +120,10 @@ def facts(
             "domain must be a Domain, the public bounds of the columns: Domain({'age': (18, 90)}), for example, or "
             "Domain.from_file('people.toml')."
         )
+    if is_formula(target, domain):
+        if features is not None:
+            raise ParameterError("Give either a formula or features, not both.")
+        domain, target, features = described_by(target, domain)
     names = feature_names(domain, [domain.entries[domain.target(target)].column], features)
     domain = domain.select([*names, domain.entries[domain.target(target)].column])
     _check_outcome(domain, target)

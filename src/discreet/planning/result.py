@@ -225,7 +225,7 @@ def _or_none(value: float | Unavailable) -> float | None:
 _PARAMETERS = """domain : Domain
         Public bounds and levels of the columns.
     target : str
-        The outcome, a number.
+        The outcome, a number; or a formula such as ``"stay ~ age + log(dose)"`` (docs/formulas.md).
     features : sequence of str, optional
         The features; all other columns by default.
     rows : int

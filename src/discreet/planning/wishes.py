@@ -209,7 +209,7 @@ def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter
 
 def _alike(facts: Facts) -> list[dict[str, Numeric]]:
     """Numbers with bounds of their own, those together of which the same is known but for their unit."""
-    factors = {factor.column for column in facts.domain.columns.values() for factor in column.factors}
+    factors = {own for name in facts.domain.columns for own in facts.domain.made_of(name) - {name}}
     found: dict[Any, dict[str, Numeric]] = {}
     for name, column in facts.domain.columns.items():
         if name in factors or name in facts.domain.norm_columns or column.factors or not isinstance(column, Numeric):

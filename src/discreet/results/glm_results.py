@@ -19,8 +19,9 @@ from discreet.results.fitted import Fitted
 
 Link = Literal["logit", "log", "identity", "sign"]
 
-FORMAT_VERSIONS = (3,)
-"""Of files of kind "model"; their certificates hold events that versions 1 and 2 do not know."""
+FORMAT_VERSIONS = (3, 4)
+"""Of files of kind "model"; their certificates hold events that versions 1 and 2 do not know; 4 has functions of
+columns."""
 
 
 _WITHOUT_CURVATURE = Unavailable(
@@ -170,7 +171,8 @@ class GLMResults(Fitted):
         write_document(path, self._document())
 
     def _document(self) -> dict[str, Any]:
-        body = {"kind": "model", "format_version": FORMAT_VERSIONS[-1], "certificate": self.certificate.to_dict()}
+        version = max(FORMAT_VERSIONS[0], self.certificate.domain.format_version)
+        body = {"kind": "model", "format_version": version, "certificate": self.certificate.to_dict()}
         body |= {"target": self.target, "model": self.model, "names": list(self.names), "link": self.link}
         body |= {"coef": self.coef.tolist(), "intercept": self.intercept.tolist()}
         body["classes"] = None if self.classes is None else list(self.classes)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.domain.formula import is_formula
 from discreet.domain.formula import released as released_formula
 from discreet.errors import ParameterError
 from discreet.released.moments import ReleasedMoments
@@ -34,7 +35,7 @@ class PrivateMoments(ReleasedMoments):
         Parameters
         ----------
         target : str
-            The outcome, or a formula over released columns: ``"income ~ age + region"`` (see `discreet.formula`).
+            The outcome, or a formula over released columns: ``"income ~ age + region"`` (docs/formulas.md).
         features : sequence of str, optional
             The regressors; all released columns but the outcome's by default.
         model : {"noise-aware", "ridge", "lasso", "elastic-net", "ols"}
@@ -42,11 +43,7 @@ class PrivateMoments(ReleasedMoments):
         **options
             Of penalised models: ``penalty=``, chosen on the release by default; of the elastic net ``l1_ratio=`` too.
         """
-        if isinstance(target, str) and "~" in target and target not in self.domain.columns:
-            if features is not None:
-                raise ParameterError("Give either a formula or features, not both.")
-            target, features = released_formula(target, self.domain)
-        return fit_equations(self, self.equations(target, features), model, options)
+        return fit_equations(self, self.equations(*self._asked(target, features)), model, options)
 
     def fit_many(
         self, targets: Sequence[str] | None = None, features: Sequence[str] | None = None, **options: Any
@@ -63,5 +60,13 @@ class PrivateMoments(ReleasedMoments):
         return fit_many(self, targets, features, **options)
 
     def select(self, target: str, features: Sequence[str] | None = None) -> Selection:
-        """The probability that each feature belongs to the model of the outcome; costs no privacy, as `fit`."""
-        return select_variables(self, self.equations(target, features))
+        """The probability that each feature belongs to the model of the outcome, or of a formula; free, as `fit`."""
+        return select_variables(self, self.equations(*self._asked(target, features)))
+
+    def _asked(self, target: str, features: Sequence[str] | None) -> tuple[str, Sequence[str] | None]:
+        """The outcome and the features, which a formula may name."""
+        if not is_formula(target, self.domain):
+            return target, features
+        if features is not None:
+            raise ParameterError("Give either a formula or features, not both.")
+        return released_formula(target, self.domain)
