@@ -16,8 +16,8 @@ of numbers in the user's own units, of a number with each level of a category, o
 number. ``- a`` takes a term out again, ``- 1`` or ``+ 0`` the intercept; the first category then has a coefficient for
 every level. ``.`` stands for all declared columns but the outcome. ``C(a)`` says that a is a category, and is an error
 where it is declared as a number; ``C(a, Treatment("b"))`` compares the others with its level b. Inside ``I(...)`` signs
-are those of arithmetic. The outcome is a number, one level of a category, ``region[south]``, or a number made of declared
-ones, ``log(income)``.
+are those of arithmetic. The outcome is a number, one level of a category, ``region[south]``, or a number made of
+declared ones, ``log(income)``.
 
 The bounds of all that is derived follow from those of the columns: see `discreet.domain.derived`.
 """
