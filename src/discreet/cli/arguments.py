@@ -197,11 +197,17 @@ def _is_in(path: Path, given: Path) -> bool:
     return path == given or (given.is_dir() and given in path.parents and is_data_file(path))
 
 
+def asked_of(released: PrivateMoments, target: str | None, features: str | None, text: str | None) -> str:
+    """The outcome that options or a formula name; the only one of a release that has one."""
+    only = released.outcomes[0] if len(released.outcomes) == 1 and text is None else None
+    return outcome_of(chosen(released.domain, target or only, split(features), text))
+
+
 def fit_release(
     released: PrivateMoments, target: str | None, features: str | None, text: str | None, model: str, **options: Any
 ) -> Results:
     """The model of a release that options or a formula describe."""
-    outcome = outcome_of(chosen(released.domain, target, split(features), text))
+    outcome = asked_of(released, target, features, text)
     return released.fit(text or outcome, split(features) or None, model=model, **options)
 
 

@@ -73,7 +73,7 @@ def demo(
 
     domain = Domain.from_file(schema)
     model: Any = find(DEFAULT).estimator(epsilon=1, delta=1e-6, domain=domain).fit_source(data, "income")
-    model.release_.save(release)
+    model.release_.save(release, overwrite=True)
     model.results_.save_report(report, model.release_)
 
     plain = non_private(table, domain)

@@ -78,7 +78,7 @@ def fit(
     path = free(out or default_place(data, one or "outcomes", "release.json"), force, inputs=[data, schema])
     page = free_report(report, force, path, [data, schema])
     model.fit_source(data, one or outcomes, asked.features or None, progress=console.progress(quiet=json))
-    model.release_.save(path)
+    model.release_.save(path, overwrite=force)
     if page is not None:
         with console.saved_before(path):
             model.results_.save_report(page, model.release_ if isinstance(model.release_, PrivateMoments) else None)

@@ -42,7 +42,7 @@ def model(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Fit a model to a release: free, as often as wanted, without the data. Without --target, to all its outcomes."""
+    """Fit a model to a release: free, without the data. Without --target, to its outcome, or to all that it has."""
     place = None if out is None else free(out, force, inputs=[release])
     page = free_report(report, force, place or release, [release])
     options = {name: v for name, v in (("penalty", penalty), ("l1_ratio", l1_ratio)) if v is not None}

@@ -62,7 +62,7 @@ def release(
     reading: dict[str, Any] = {"domain": domain, "n_jobs": n_jobs, "progress": progress}
     count: Any = int(stages) if stages.isdecimal() else stages
     released = release_table(data, targets=outcomes or None, stages=count, **promise, **reading)
-    released.save(path)
+    released.save(path, overwrite=force)
     if json:
         console.print_json({"release": str(path), "certificate": released.certificate.to_dict()})
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from discreet.cli import console
-from discreet.cli.arguments import Features, Formula, Json, ReleaseFile, Target, chosen, outcome_of, split
+from discreet.cli.arguments import Features, Formula, Json, ReleaseFile, Target, asked_of, split
 from discreet.results.private_moments import PrivateMoments
 
 EPILOG = "Example: discreet select people.release.json --target income"
@@ -18,7 +18,7 @@ def select(
 ) -> None:
     """Tell which variables belong to a model, and how sure that is: free, without the data."""
     released = PrivateMoments.load(release)
-    outcome = outcome_of(chosen(released.domain, target, split(features), formula))
+    outcome = asked_of(released, target, features, formula)
     selection = released.select(formula or outcome, split(features) or None)
     if json:
         console.print_json(selection.to_dict())

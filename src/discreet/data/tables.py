@@ -28,6 +28,7 @@ from discreet.data.sources.polars import LazySource, is_lazy, is_polars
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.domain.formula import formula as read_formula
+from discreet.domain.values import predicting
 from discreet.errors import DataError, DomainError, ParameterError
 
 
@@ -363,7 +364,7 @@ def design_matrix(X: Any, domain: Domain) -> Floats:
     encoder, source = Encoder(domain, clip=False), as_table(X).open(domain)
     places = [i for i in domain.design(list(domain.columns)) if i > 0]
     pieces = [np.empty((0, len(places)))]
-    with contextlib.closing(source):
+    with contextlib.closing(source), predicting():
         for batch in itertools.chain.from_iterable(source.parts(8192)):
             A = encoder.empty(source.size(batch), columnar=source.columnar)
             pieces.append(A[: source.fill(batch, A, encoder), places] / encoder.unit[places] + encoder.centre[places])

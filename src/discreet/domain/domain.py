@@ -230,11 +230,15 @@ class Domain:
         seen: set[str] = set()
         for name in names:
             if name not in self.columns:
-                raise DomainError(f"Column {name!r} is not declared. Declared: {', '.join(self.columns)}.")
+                raise DomainError(self._undeclared(name))
             if name in seen:
                 raise DomainError(f"Column {name!r} is named twice.")
             seen.add(name)
         return seen
+
+    def _undeclared(self, name: object) -> str:
+        hint = checks.meant(str(name), self.columns)
+        return f"Column {name!r} is not declared.{hint} Declared: {', '.join(self.columns)}."
 
     @cached_property
     def inputs(self) -> dict[str, Column]:
@@ -331,7 +335,7 @@ class Domain:
             return self._index[name]
         places = self.positions.get(name, [])
         if name == CONSTANT or not places:
-            raise NotReleasedError(f"Column {name!r} is not declared. Declared: {', '.join(self.columns)}.")
+            raise NotReleasedError(self._undeclared(name))
         if len(places) != 2:
             raise ParameterError(
                 f"Column {name!r} is a category of {len(places)} levels; name one level as the outcome, "

@@ -1,8 +1,8 @@
 """Logarithms and exponentials that are the same bits wherever a value stands.
 
-numpy computes ``log`` and ``exp`` by vector instructions for some stretches of an array and by the C library for
-others, and these differ in the last bit: from one machine to the next, and from one place in a batch to another. A row
-would then be encoded otherwise if another row were left out. Here they are made of operations that IEEE 754 defines to
+numpy may compute ``log`` and ``exp`` by vector instructions for some stretches of an array and by the C library for
+others, and nothing promises that these agree to the last bit, on every machine and in every version. Where they do not,
+a row would be encoded otherwise if another row were left out. Here they are made of operations that IEEE 754 defines to
 the last bit (sums, products, quotients, roundings, exponents), each done element by element, so a value alone decides.
 
 The formulas are those of fdlibm: x = 2^e m with m around 1, s = f/(2 + f) for m = 1 + f, and

@@ -17,7 +17,7 @@ from discreet.core.files import atomic_write
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.encoding import Encoder
-from discreet.domain.values import check_type, read_column
+from discreet.domain.values import check_type, predicting, read_column
 from discreet.errors import DataError
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent
@@ -309,7 +309,8 @@ def design_matrix(X: Any, domain: Domain, names: Sequence[str]) -> Floats:
     table = _table(X)
     if table is not None and names and list(names) == table.column_names:
         X, table = np.column_stack([table.column(name).to_numpy() for name in names]), None
-    matrix = _matrix(X, names) if table is None else _encoded(table, domain, names)
+    with predicting():
+        matrix = _matrix(X, names) if table is None else _encoded(table, domain, names)
     if not np.isfinite(matrix).all():
         raise DataError("X holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
     return matrix

@@ -156,7 +156,7 @@ class GLMResults(Fitted):
         facts = {"target": self.target, "model": self.model, "link": self.link, "params": self.params}
         return facts | {"classes": self.classes, "guarantee": self.certificate.guarantee.to_dict()}
 
-    def save(self, path: str | Path, *, simulation: bool = False) -> None:
+    def save(self, path: str | Path, *, simulation: bool = False, overwrite: bool = False) -> None:
         """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery.
 
         Parameters
@@ -165,10 +165,12 @@ class GLMResults(Fitted):
             The file.
         simulation : bool
             Must be True to save a model whose noise came from a seed.
+        overwrite : bool
+            Must be True to replace a file: another model may be all that is left of its budget.
         """
         if not simulation:
             self.certificate.refuse_simulation("model", "Fit")
-        write_document(path, self._document())
+        write_document(path, self._document(), overwrite=overwrite)
 
     def _document(self) -> dict[str, Any]:
         version = max(FORMAT_VERSIONS[0], self.certificate.domain.format_version)

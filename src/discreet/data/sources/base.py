@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from discreet.core.arrays import Bools, Floats
+from discreet.core.checks import meant
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.errors import DataError
@@ -72,7 +73,10 @@ def check_names(names: list[str], domain: Domain) -> None:
     counts = Counter(names)
     for name in domain.inputs:
         if not counts[name]:
-            raise DataError(f"Column {name!r} is declared but not in the data. Mend the schema or name other columns.")
+            raise DataError(
+                f"Column {name!r} is declared but not in the data.{meant(name, names)} Mend the schema or name other "
+                "columns."
+            )
         if counts[name] > 1:
             raise DataError(f"Column {name!r} stands twice in the data, so it is unclear which one is meant.")
 
