@@ -19,7 +19,7 @@ from discreet.domain import elementary
 from discreet.domain.columns import Numeric
 from discreet.domain.encoding import Encoder
 from discreet.domain.grammar import expression
-from discreet.errors import DataError, DomainError, NotReleasedError, ParameterError
+from discreet.errors import DataError, DiscreetWarning, DomainError, NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 
 BASE = Domain(
@@ -150,7 +150,7 @@ def test_elementary_functions_beyond_their_domain():
     assert np.array_equal(found, [0, 0, np.inf, np.inf, np.nan], equal_nan=True)
 
 
-EVERYTHING = formula("y ~ " + " + ".join([*TERMS, "c:log(wealth)", "poly(age, 2):x", "c:bs(x, df=4)"]), BASE).domain
+EVERYTHING = formula("~ y + " + " + ".join([*TERMS, "c:log(wealth)", "poly(age, 2):x", "c:bs(x, df=4)"]), BASE).domain
 
 
 def test_a_row_alone_decides_its_values():
@@ -242,6 +242,33 @@ def test_units():
     assert found["I((age - 41)^2)"] == "kg/year^2"
     assert found["I(wealth / age)"] == "kg/(EUR/year)"
     assert found["center(born)"] == "kg/day"
+
+
+# ---------------------------------------------------------------- terms that say the same
+
+
+@pytest.mark.parametrize(
+    ("terms", "same"),
+    [
+        ("age + center(age)", r"center\(age\)"),
+        ("poly(age, 2) + age", "age"),
+        ("x + bs(x, df=5)", r"bs\(x, df=5\)\[5\]"),
+        ("age^2 + I((age - 41)^2) + age", "age"),
+        ("log(wealth) + log(2 * wealth)", r"log\(2 \* wealth\)"),
+        ("c + c:x + c:center(x)", r"c:center\(x\)\[a\], c:center\(x\)\[b\], c:center\(x\)\[c\]"),
+    ],
+)
+def test_terms_that_say_the_same_are_told(terms, same):
+    with pytest.warns(DiscreetWarning, match=f": {same} says nothing"):
+        formula(f"y ~ {terms}", BASE)
+
+
+@pytest.mark.parametrize(
+    "terms", ["poly(age, 9)", "bs(x, df=20) - 1", "cr(age, df=9):c", "log(wealth)*c + wealth", "exp(x) + x + x^2 + x^3"]
+)
+def test_terms_that_differ_are_not(terms, recwarn):
+    formula(f"y ~ {terms}", BASE)
+    assert not recwarn
 
 
 # ---------------------------------------------------------------- models

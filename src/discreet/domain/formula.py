@@ -25,6 +25,7 @@ The bounds of all that is derived follow from those of the columns: see `discree
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
@@ -36,7 +37,8 @@ from discreet.domain.derived import bounded, computed, product, shown
 from discreet.domain.domain import Domain
 from discreet.domain.expressions import Call, Expression, Operation, Power, Variable
 from discreet.domain.grammar import MAX_POWER, Reader, Token
-from discreet.errors import DiscreetError, DomainError, NotReleasedError, ParameterError
+from discreet.domain.redundancy import redundant
+from discreet.errors import DiscreetError, DiscreetWarning, DomainError, NotReleasedError, ParameterError
 
 _MOST_TERMS = 5000
 _Term = dict[str, int]
@@ -98,6 +100,13 @@ def formula(text: str, domain: Domain) -> Model:
     ball = [name for name in domain.norm_columns if name in columns]
     radius = domain.data_norm if ball else None
     chosen = Domain(columns, data_norm=radius, norm_columns=ball or None, intercept=intercept, missing=domain.missing)
+    if parser.target is not None and (same := redundant(chosen, features)):
+        warnings.warn(
+            f"{text}: {', '.join(same)} says nothing that the other terms do not say, so their coefficients cannot be "
+            "told apart. Leave it out.",
+            DiscreetWarning,
+            stacklevel=2,
+        )
     return Model(chosen, parser.target, features)
 
 
