@@ -343,7 +343,7 @@ def test_an_outcome_can_be_a_function(table):
 
 
 def test_releases_models_and_moments_are_saved_and_checked(table, tmp_path):
-    text = "income ~ log1p(hours) + bs(age, knots=[40]) + region:center(age)"
+    text = "income ~ log1p(hours) + bs(age, knots=[40]) + region:center(hours)"
     made = formula(text, DOMAIN)
     moments = Moments.from_source(table, made.domain)
     moments.save(tmp_path / "m")

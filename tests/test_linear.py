@@ -105,8 +105,8 @@ def with_categories(fit_intercept, n=4000):
         scales = 6000 / np.array([30, 1, 1, 1])
         shift = lambda theta: 6000 + 6000 * theta[0] - 50 * 200 * theta[1]  # noqa: E731
         return Table(frame, series, facts, design, outcome / 6000 - 1, 4.0, names, scales, shift)
-    scales = 12_000 / np.array([80, 1, 1, 1])
-    design = np.column_stack([inside / 80, levels])
+    scales = 12_000 / np.array([80, 1, 1, 1, 1])
+    design, names = np.column_stack([inside / 80, region == "north", levels]), [names[0], "region[north]", *names[1:]]
     return Table(frame, series, facts, design, outcome / 12_000, 3.0, names, scales, lambda theta: 0.0)
 
 
