@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -204,6 +205,7 @@ def test_domains_round_trip():
     again = Domain.from_dict(json.loads(json.dumps(EVERYTHING.to_dict())))
     assert again == EVERYTHING
     assert hash(again) == hash(EVERYTHING)
+    assert pickle.loads(pickle.dumps(EVERYTHING)) == EVERYTHING
     assert again.inputs.keys() == BASE.inputs.keys() - {"e"}
     assert EVERYTHING.made_of("poly(age, 2)[1]:x") == {"poly(age, 2)[1]:x", "age", "x"}
     assert EVERYTHING.format_version == 4

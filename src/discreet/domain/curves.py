@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -213,6 +214,7 @@ SEVERAL = ("poly", "bs", "cr")
 _BY_PLACE = ("center", "scale", "poly")
 
 
+@lru_cache(maxsize=1024)
 def curves(name: str, bounds: Bounds, options: Options) -> list[Curve]:
     """The curves of a function over the bounds of its argument."""
     return FUNCTIONS[name](bounds, **dict(options))

@@ -283,7 +283,7 @@ class Call(Expression):
         """Those of the argument."""
         return self.argument.variables
 
-    @cached_property
+    @property
     def parts(self) -> list[Curve]:
         """The curves of all columns of the function."""
         low, high = self.argument.bounds
