@@ -24,7 +24,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.parquet
 
 reproduce: $(READY)
-	$(BIN)/python -m discreet reproduce all
+	$(BIN)/python -m discreet reproduce all --out experiments/results/reproduce
 
 wheel: $(READY)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -46,8 +46,8 @@ def beside(
     try:
         for job in prepare:
             in_process(benchmark, job, *size)
-        for job in jobs:
-            runs = [in_process(benchmark, job, *size) for _ in range(given.repeats)]
+        rounds = [[in_process(benchmark, job, *size) for job in jobs] for _ in range(given.repeats)]
+        for job, runs in zip(jobs, zip(*rounds, strict=True), strict=True):
             facts = {what: job, "rows": given.rows, "columns": given.columns}
             rows.append(facts | {"seconds": min(run[0] for run in runs), "peak_MB": max(run[1] for run in runs)})
     finally:

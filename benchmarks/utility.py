@@ -83,7 +83,7 @@ def ratios(rows: study.Rows, keys: tuple[str, ...]) -> dict[tuple[Any, ...], tup
 
 def uci_rows(folder: Path, given: argparse.Namespace) -> study.Rows:
     names = uci.available(folder)
-    absent = [name for name in uci.ABSENT if name not in names]
+    absent = [name for name in uci.LARGE if name not in names]
     print(f"{len(names)} sets; absent: {', '.join(absent)}")
     sizes = {name: len(prepared(name, str(folder))[1]) for name in names}
     cells = [

@@ -55,7 +55,7 @@ def section(r: Reproduction, frame: pd.DataFrame, facts: dict[str, Any], link: s
     lead = "**The paper:** " if r.name != paper(r.name) else "**We say:** "
     lines = [f"## {r.name}: {r.title}\n", f"{lead}{r.says}\n"]
     lines += [f"![{r.title}: {name}]({link}/{r.name}/{name}.svg)\n" for name in facts["pictures"]]
-    lines += [findings(r.judge(frame))]
+    lines += [findings(r.judge(frame), judged=facts["size"] != "quick")]
     if r.table is not None:
         shown = r.table(frame)
         lines.append(shown if isinstance(shown, str) else markdown(shown))
@@ -65,10 +65,11 @@ def section(r: Reproduction, frame: pd.DataFrame, facts: dict[str, Any], link: s
     return "\n".join(lines)
 
 
-def findings(found: list[Finding]) -> str:
-    """What the paper claims beside what came out."""
+def findings(found: list[Finding], *, judged: bool = True) -> str:
+    """What the paper claims beside what came out; a quick run says too little to be judged."""
+    marks = MARKS if judged else {True: "not judged", False: "not judged", None: ""}
     frame = pd.DataFrame(
-        [[f.claim, f.measured, MARKS[f.agrees], f.why] for f in found], columns=["claim", "here", "agrees", "why"]
+        [[f.claim, f.measured, marks[f.agrees], f.why] for f in found], columns=["claim", "here", "agrees", "why"]
     )
     return markdown(frame if frame["why"].any() else frame.drop(columns="why"))
 
@@ -103,7 +104,8 @@ def index(results: Path) -> str:
     for key in PAPERS:
         for name, (r, frame, facts) in _of(key, results).items():
             found = [f.agrees for f in r.judge(frame) if f.agrees is not None]
-            rows.append([f"[{name}]({key}.md)", r.title, f"{sum(found)} of {len(found)}", facts["size"]])
+            count = f"{sum(found)} of {len(found)}" if found and facts["size"] != "quick" else "not judged"
+            rows.append([f"[{name}]({key}.md)", r.title, count, facts["size"]])
     head = (
         "# Results: the papers' tables and figures, made again\n\n"
         "Each line is one experiment, `discreet reproduce NAME`; `discreet reproduce --list` tells them all. The\n"

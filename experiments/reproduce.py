@@ -26,11 +26,11 @@ from experiments.reproduction import Reproduction, Size
 from experiments.study import ROOT
 
 MODULES = (
-    *(f"wang2018.{name}" for name in ("fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2", "tables")),
+    *(f"wang2018.{name}" for name in ("fig1", "fig2", "fig3", "fig4", "fig5", "ssp", "table1", "table2", "tables")),
     "wang2017.figures",
-    *(f"li2021.{name}" for name in ("fig1", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8")),
+    *(f"li2021.{name}" for name in ("fig1", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "readings")),
     *(f"piazza2021.{name}" for name in ("synthetic", "uci_sets")),
-    *(f"neel2023.{name}" for name in ("fig1", "outcomes", "complexity")),
+    *(f"neel2023.{name}" for name in ("fig1", "outcomes", "sample", "complexity")),
     "comparison.uci_sets",
 )
 """Files that declare experiments."""
@@ -46,7 +46,7 @@ CHARTS = {
 """What charts with two numeric axes need beyond the one style."""
 
 RESULTS = ROOT / "experiments" / "results" / "reproduce"
-QUICK = ROOT / "experiments" / "results" / "quick"
+"""The results that are committed, to which docs/results belongs."""
 
 
 def catalogue() -> dict[str, Reproduction]:

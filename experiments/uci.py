@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-ABSENT = ("3droad", "buzz", "houseelectric", "slice", "song")
-"""Sets of the paper that the public collection does not offer in this form; a folder may hold them all the same."""
+LARGE = ("3droad", "buzz", "houseelectric", "slice", "song")
+"""Sets of the paper that are public but too large to come with the studies' data: put NAME.csv or NAME.csv.gz there."""
 
 SHA256 = {
     "airfoil": "1cce82516ac9e564fba52f55d817eb147fc39085f5d7b958ad15b92f4207f23e",
@@ -59,18 +60,31 @@ def data_folder(given: str | Path | None = None) -> Path | None:
 
 
 def available(folder: Path) -> tuple[str, ...]:
-    """The sets that a folder holds, in order of name."""
-    return tuple(sorted(path.name.split(".")[0] for path in (folder / "uci").glob("*.csv.gz")))
+    """The sets that a folder holds, in order of name; those that are large may lie there as plain text."""
+    held = {path.name.split(".")[0] for path in (folder / "uci").glob("*.csv.gz")}
+    return tuple(sorted(held | {name for name in LARGE if (folder / "uci" / f"{name}.csv").exists()}))
 
 
 def load(name: str, folder: Path) -> tuple[Floats, Floats]:
-    """Raw X and y of a set; the last column is y."""
+    """Raw X and y of a set; the last column is y. A first line of names is skipped; nan counts as 0."""
     path = folder / "uci" / f"{name}.csv.gz"
+    path = path if path.exists() else path.with_suffix("")
     content = path.read_bytes()
-    if name in SHA256 and hashlib.sha256(content).hexdigest() != SHA256[name]:
+    if name in SHA256 and path.suffix == ".gz" and hashlib.sha256(content).hexdigest() != SHA256[name]:
         raise ValueError(f"{path.name} is not the file this study was made with: its SHA-256 differs.")
-    table = np.loadtxt(gzip.decompress(content).decode().splitlines(), delimiter=",", ndmin=2)
+    text = gzip.decompress(content) if path.suffix == ".gz" else content
+    first = text[: text.index(b"\n")].split(b",")[-1]
+    table = np.loadtxt(io.BytesIO(text), delimiter=",", ndmin=2, skiprows=int(not _number(first)))
+    table = np.nan_to_num(table, nan=0.0)  # as the paper's code does
     return table[:, :-1], table[:, -1]
+
+
+def _number(text: bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def prepare(X: Floats, y: Floats) -> tuple[Floats, Floats]:

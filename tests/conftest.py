@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import settings
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores already
+
 # The same examples each time, so that a change is judged by itself; HYPOTHESIS_PROFILE=explore draws new ones.
 settings.register_profile("steady", derandomize=True)
 settings.register_profile("explore", print_blob=True)

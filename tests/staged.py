@@ -40,7 +40,7 @@ def released(frame=None, neighbors="add-remove", random_state=None, epsilon=1.0,
     session = Session(promised(epsilon, 1e-6, None, neighbors), METHOD, None, random_state)
     mus = [down(session.mu * math.sqrt(share)) for share in (0.1, 0.4, 0.5)]
     (block,) = calibrate([Want("counts", (), (TARGET,), 1.0)], domain, neighbors, mus[0])
-    entropy = session.charge(mu=session.mu)
+    entropy = session.charge(domain, mu=session.mu)
     values = [*noisy_blocks([exact_counts(histogram, block)], block_noise([block]), entropy)]
     events = [GaussianEvent(sensitivity.mu([block], domain, neighbors), (block,))]
     P, theta, radius, edges = np.eye(len(design)), np.zeros((len(design), 1)), 1.0, []

@@ -23,13 +23,14 @@ LEVELS = {
     "privacy": ("errors", "core", "domain"),
     "released": COMMON,
     "results": (*COMMON, "released"),
+    "ledger": (*COMMON, *PUBLIC),
     "data": COMMON,
-    "gate": (*COMMON, *PUBLIC, *PRIVATE),
-    "models": (*COMMON, *PUBLIC, *PRIVATE, "gate"),
-    "papers": (*COMMON, *PUBLIC, *PRIVATE, "gate", "models"),
+    "gate": (*COMMON, *PUBLIC, *PRIVATE, "ledger"),
+    "models": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate"),
+    "papers": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models"),
     "per_instance": (*COMMON, *PUBLIC, *PRIVATE),
-    "planning": (*COMMON, *PUBLIC, *PRIVATE, "gate", "models", "papers"),
-    "cli": (*COMMON, *PUBLIC, *PRIVATE, "gate", "models", "papers", "per_instance", "planning"),
+    "planning": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers"),
+    "cli": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers", "per_instance", "planning"),
 }
 DRAWING = {"gate.entropy", "gate.noise", "gate.ball"}
 """Where random words come from, and what is made of them."""
@@ -245,6 +246,22 @@ def test_every_draw_is_from_a_parameter_or_from_a_charge(name):
     assert list(unpaid(tree(name), given | drawers(name)[0])) == []
 
 
+def calls(node, name):
+    """How often a function calls a method of a session."""
+    called = [inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+    return [ast.unparse(func) for func in called].count(f"session.{name}")
+
+
+@pytest.mark.parametrize("name", GATE)
+def test_whoever_charges_commits(name):
+    """So that every certificate names the entry that paid for it, and the entry its certificate."""
+    for node in ast.walk(tree(name)):
+        if isinstance(node, ast.FunctionDef) and calls(node, "charge"):
+            assert calls(node, "commit"), f"{name}.{node.name} never commits what it charged"
+            returned = [ast.unparse(inner) for inner in ast.walk(node) if isinstance(inner, ast.Return)]
+            assert not any(text.startswith("return certificate") for text in returned), node.name
+
+
 def test_draws_that_are_not_paid_are_seen():
     """The test above would be empty if it missed what it is for."""
     plain = {"add_normal"}
@@ -267,6 +284,7 @@ OPTIONAL = {
     "polars": ["data.sources.polars"],
     "duckdb": ["data.sources.duckdb"],
     "dp_accounting": ["privacy.events.iterates"],
+    "psycopg": ["ledger.storage.postgres"],
 }
 
 
@@ -277,7 +295,7 @@ def test_packages_of_users_are_imported_by_one_file_at_most(package):
 
 def test_packages_of_users_are_imported_only_when_used():
     """Scikit-learn may import pandas."""
-    heavy = "{'polars', 'duckdb', 'opendp', 'dp_accounting'}"
+    heavy = "{'polars', 'duckdb', 'opendp', 'dp_accounting', 'psycopg'}"
     code = f"import sys, discreet.cli; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -4,12 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from experiments.neel2023 import complexity as complexity_004
+from experiments.neel2023 import fig1 as fig1_004
 from experiments.piazza2021 import budget as budget_003
 from experiments.piazza2021 import synthetic as synthetic_003
 from experiments.wang2018 import fig3 as fig3_000
 from experiments.wang2018 import tables as tables_000
 
 from discreet import AdaSSP, Domain, Moments
+from discreet.planning.theory import regime
 
 
 def moments_of(X, y):
@@ -64,6 +66,13 @@ def test_the_error_over_trivial_is_a_geometric_mean():
     lines = [("a", "trivial", 1.0), ("a", "m", 0.5), ("b", "trivial", 2.0), ("b", "m", 4.0)]
     rows = pd.DataFrame(lines, columns=["data", "method", "mean"])
     assert tables_000.over_trivial(rows)["m"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("labels", ["private", "public"])
+def test_the_regions_of_004_are_those_of_the_library(labels):
+    for n, l in ((200.0, 5), (200.0, 1000), (5e4, 50), (5e4, 1000), (5e4, 1e5)):  # noqa: E741
+        found = regime(n, fig1_004.D, int(l), epsilon=1, delta=1e-8, labels=labels, norm_x=1.0, norm_w=fig1_004.W)
+        assert found.paper_row.startswith(f"row {fig1_004.region(n, l, labels):.0f}")
 
 
 def test_powers_are_read_off_times():

@@ -88,10 +88,10 @@ def budget(options, epsilon=5.0):
 def no_words(monkeypatch):
     """Random words fail the test."""
 
-    def refuse(size):
+    def refuse(self, size):
         raise AssertionError("random words were drawn")
 
-    monkeypatch.setattr("discreet.gate.entropy.os.urandom", refuse)
+    monkeypatch.setattr(OSEntropy, "words", refuse)
 
 
 def test_every_method_is_here():
@@ -174,24 +174,24 @@ def test_a_session_has_no_random_words_before_it_is_charged(random_state, no_wor
     session = Session(PROMISE, "a test", None, random_state)
     held = [getattr(session, name) for name in dir(session)]
     assert not [value for value in held if isinstance(value, Entropy)]
-    assert isinstance(session.charge(mu=0.1), Entropy)
+    assert isinstance(session.charge(DOMAIN, mu=0.1), Entropy)
 
 
 def test_a_session_is_charged_once():
     with Budget(1, 1e-6) as whole:
         session = Session(PROMISE, "a test", None, None)
-        session.charge(mu=0.1)
+        session.charge(DOMAIN, mu=0.1)
         with pytest.raises(GuaranteeError, match="charged once"):
-            session.charge(mu=0.1)
+            session.charge(DOMAIN, mu=0.1)
     assert [release["method"] for release in whole.to_dict()["releases"]] == ["a test"]
 
 
 def test_a_refused_session_gives_nothing_and_may_be_tried_again():
     session = Session(PROMISE, "a test", None, None)
     with Budget(1e-3, 1e-9), pytest.raises(BudgetError):
-        session.charge(mu=0.1)
+        session.charge(DOMAIN, mu=0.1)
     with Budget(1, 1e-6) as whole:
-        assert type(session.charge(mu=0.1)) is OSEntropy
+        assert type(session.charge(DOMAIN, mu=0.1)) is OSEntropy
     assert whole.mu_spent == 0.1
 
 
@@ -209,7 +209,7 @@ def test_a_refused_session_gives_nothing_and_may_be_tried_again():
 def test_only_words_of_the_operating_system_keep_a_promise_and_cost(random_state, status):
     with Budget(1, 1e-6) as whole:
         session = Session(PROMISE, "a test", None, random_state)
-        session.charge(mu=0.1)
+        session.charge(DOMAIN, mu=0.1)
     assert session.promise.status == status
     assert session.simulation == (status == "simulation")
     assert len(whole.to_dict()["releases"]) == (status == "verified")

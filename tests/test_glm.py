@@ -517,7 +517,7 @@ def test_a_budget_that_began_with_gaussian_releases_refuses_others_unless_it_add
 
     with Budget(1, 1e-5):
         linear()
-        with pytest.raises(BudgetError, match="adding=True"):
+        with pytest.raises(BudgetError, match="others="):
             fitted(DPLogisticRegression, epsilon=0.1, random_state=None)
     with Budget(1, 1e-5, adding=True) as budget:
         linear()

@@ -515,7 +515,7 @@ WITH_MORE = FRAME.assign(bought=FRAME["age"] > 50, visits=np.arange(ROWS) % 7)
 
 
 MORE = [{"adaptive": False, "penalty": "l1"}, {"adaptive": True, "penalty": "l1"}]
-NAPPS = [{"loss": "logistic"}, {"published": "li2021", "alpha": 2.0, "loss": "logistic", "retrieval": "return"}]
+NAPPS = [{"loss": "logistic"}, {"published": "li2021", "alpha": 2.0, "loss": "logistic", "retrieval": "recycle"}]
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_a_light_release_keeps_its_promise_and_comes_back_from_its_file(neighbor
     whole = calibrate([Want("counts", (), ("income",), 1.0)], DOMAIN, neighbors, given / 2**0.5)
     inner = [Block("counts", (), ("income",), whole[0].sd, span=(-1.0, -0.5))]
     counts = [*whole, *inner]
-    entropy = session.charge(mu=session.mu)
+    entropy = session.charge(DOMAIN, mu=session.mu)
     exact = [*exact_blocks(margins, blocks), *(exact_counts(histogram, block) for block in counts)]
     values = noisy_blocks(exact, block_noise([*blocks, *counts]), entropy)
     events = [GaussianEvent(sensitivity.mu(part, DOMAIN, neighbors), tuple(part)) for part in (blocks, counts)]

@@ -369,6 +369,22 @@ def test_recycled_budget_means_less_noise():
     assert event.retrieved == pytest.approx(0.5 * (1 - event.modulus / 100), rel=1e-6)
 
 
+def test_the_intercept_does_not_keep_budget_from_being_recycled():
+    """Its weight is Lambda_0 in the first run; in the next it has the floor of the others (eq. (15))."""
+    facts = {"regularizer": "ridge", "alpha": 50.0, "n_e": None, "fit_intercept": True}
+    one = fitted(**facts, retrieval="recycle", rounds=3)
+    (event,) = one.certificate_.events
+    assert one.retrieved_ == [pytest.approx(0.5 * (1 - event.modulus / 100), rel=1e-6)]
+    flat = fitted(**facts | {"alpha": event.modulus / 2}, retrieval="recycle")
+    assert flat.retrieved_ == []
+
+
+def test_nothing_is_returned_where_the_intercept_keeps_its_weight(monkeypatch):
+    monkeypatch.setattr("discreet.gate.napp.draw", None)
+    with pytest.raises(ParameterError, match="fit_intercept=False"):
+        fitted(retrieval="return", alpha=1e6, fit_intercept=True)
+
+
 def test_a_seed_is_a_simulation_and_a_budget_is_not_spent_on_claims(tmp_path):
     assert fitted().certificate_.simulation
     with pytest.raises(GuaranteeError):

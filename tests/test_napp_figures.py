@@ -59,3 +59,32 @@ def test_the_table_of_the_page():
     lines = [napp_beside.line(("logistic", 200, m), [r for r in rows if r["method"] == m]) for m in sorted(methods)]
     assert {line["guarantee"] for line in lines} == {"claimed", "verified", "none"}
     assert napp_beside.page(lines).count("\n") == len(lines) + 1
+
+
+def test_chunks_are_condensed_to_means_of_all_their_repeats():
+    cell = simulation_002.cells("quick", "limit", losses=("logistic",))[0] | {"Lambdas": [0.5]}
+    rows = [c | row for c in (cell, cell | {"seed": 1}) for row in simulation_002.work(c)]
+    frame = pd.DataFrame(rows)
+    found = simulation_002.condense(frame)
+    assert len(found) == len(frame) / 2
+    assert (found["repeats"] == 4).all()
+    each = frame.groupby("method", sort=False)["error"].mean()
+    np.testing.assert_allclose(found["error"], each)
+    assert simulation_002.repeats(found) == "Repeats: logistic 4.\n"
+
+
+def test_a_quarter_of_the_noise_and_the_printed_budget_are_what_they_say():
+    """Without noise all else is the same; eq. (13) as printed retrieves half where there is nothing to retrieve."""
+    setting = simulation_002.SETTINGS["linear"]
+    data = setting.data(*setting.sample(200, np.random.default_rng(0)))
+    cell, how = simulation_002.cells("quick")[0], {"selection": None, "moor": True}
+    b = simulation_002.unit_noise(cell, np.random.default_rng(1))
+    fits = [
+        simulation_002.private(
+            cell | {"n_e": None, "noise": noise}, data, scale * b, 0.01, how, np.random.default_rng(2)
+        )
+        for noise, scale in ((1.0, 1.0), (0.25, 4.0))
+    ]
+    np.testing.assert_allclose(fits[0]["theta"], fits[1]["theta"])
+    assert fits[0]["retrieved"] == 0
+    assert fits[0]["printed"] == 0.5

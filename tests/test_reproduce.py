@@ -76,6 +76,12 @@ def test_stored_results_are_whole_and_small(name):
         assert (reproduce.RESULTS / name / f"{picture}.svg").exists()
 
 
+@pytest.mark.parametrize("name", STORED)
+def test_whatever_differs_has_a_why(name):
+    frame, _ = reproduce.stored(name, reproduce.RESULTS)
+    assert [f.claim for f in ALL[name].judge(frame) if f.agrees is False and not f.why] == []
+
+
 # ------------------------------------------------------------------------ the runner
 
 
@@ -160,13 +166,16 @@ def test_a_page_shows_findings_table_and_origin(tmp_path, monkeypatch):
     reproduce.run(TOY, "quick", tmp_path, tmp_path / "out", jobs=1)
     pages.write(tmp_path / "out", tmp_path / "pages")
     text = (tmp_path / "pages" / "000.md").read_text()
-    assert "| a \\| b | 0.667 | yes |" in text
-    assert "| c | d | **no** | why |" in text
+    assert "| a \\| b | 0.667 | not judged |" in text
+    assert "| c | d | not judged | why |" in text
+    told = pages.findings(TOY.judge(reproduce.stored("000-toy", tmp_path / "out")[0]))
+    assert "| a \\| b | 0.667 | yes |" in told
+    assert "| c | d | **no** | why |" in told
     assert "| 1 | 0.333 |" in text
     assert "![A toy: line](../out/000-toy/line.svg)" in text
     assert (tmp_path / "pages" / "../out/000-toy/line.svg").resolve().exists()
     assert "size quick" in text
-    assert "| [000-toy](000.md) | A toy | 1 of 2 | quick |" in (tmp_path / "pages" / "index.md").read_text()
+    assert "| [000-toy](000.md) | A toy | not judged | quick |" in (tmp_path / "pages" / "index.md").read_text()
     assert str(tmp_path) not in text
 
 
@@ -247,9 +256,24 @@ def test_experiments_that_need_data_are_left_out_without(run_here, monkeypatch, 
     needs = Reproduction("000-toy", "A toy", "", _cells, _work, _draw, _judge, needs_data=True)
     monkeypatch.setattr(reproduce, "catalogue", lambda: {"000-toy": needs})
     ran = run_here("reproduce", "000", "--quick", "--out", tmp_path / "out")
-    assert ran.code == 0
-    assert "Left out: 000-toy" in ran.said
+    assert ran.code == 2
+    assert "000-toy. Name their folder" in " ".join(ran.said.split())
     assert not (tmp_path / "out" / "000-toy").exists()
+
+
+def test_results_go_into_the_current_folder_unless_told(run, monkeypatch, tmp_path):
+    """Not to where the committed results lie; and a quick run is not judged."""
+    monkeypatch.setattr(reproduce, "catalogue", lambda: {"000-toy": TOY})
+    monkeypatch.setattr(pages, "catalogue", lambda: {"000-toy": TOY})
+    (tmp_path / "experiments").symlink_to(reproduce.ROOT / "experiments")
+    monkeypatch.chdir(tmp_path)
+    ran = run("reproduce", "000-toy", "--quick", "--jobs", 1, "--data", tmp_path)
+    assert ran.code == 0, ran.said
+    assert "not judged" in ran.said
+    assert "DIFFERS" not in ran.said
+    assert (tmp_path / "reproduced" / "000-toy" / "run.json").exists()
+    assert (tmp_path / "reproduced" / "pages" / "000.md").exists()
+    assert not (reproduce.RESULTS / "000-toy").exists()
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)

@@ -13,7 +13,18 @@ SETS = () if FOLDER is None else uci.available(FOLDER)
 
 def test_all_sets_are_there_or_known_to_be_absent():
     assert set(SETS) >= set(uci.NAMES)
-    assert set(tables_000.printed(1, FOLDER)) <= set(SETS) | set(uci.ABSENT)
+    assert set(tables_000.printed(1, FOLDER)) <= set(SETS) | set(uci.LARGE)
+
+
+def test_a_large_set_is_taken_where_a_folder_has_it(tmp_path):
+    (tmp_path / "uci").mkdir()
+    (tmp_path / "uci" / "song.csv").write_text("year,timbre,y\n1,2,3\n4,nan,6\n")
+    (tmp_path / "uci" / "notes.csv").write_text("not a set")
+    assert uci.available(tmp_path) == ("song",)
+    X, y = uci.load("song", tmp_path)
+    np.testing.assert_array_equal(X, [[1, 2], [4, 0]])
+    np.testing.assert_array_equal(y, [3, 6])
+    assert tables_000.cells(1.0, "normal", tmp_path)[0]["data"] == "song"
 
 
 def test_a_changed_file_is_refused(tmp_path):

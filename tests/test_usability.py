@@ -62,6 +62,7 @@ COMMANDS = [
     "schema init",
     "schema check",
     "sign",
+    *(f"ledger {name}" for name in ("init", "show", "history", "export", "verify", "plan")),
 ]
 
 
@@ -83,7 +84,8 @@ def test_every_command_of_the_program_is_in_this_list():
     from discreet.cli import commands
 
     groups = {name: commands.load(name) for name in commands.COMMANDS}
-    names = [name for name in groups if name != "schema"] + [f"schema {name}" for name in groups["schema"].commands]
+    names = [name for name, group in groups.items() if not hasattr(group, "commands")]
+    names += [f"{name} {inner}" for name, group in groups.items() for inner in getattr(group, "commands", ())]
     assert sorted(names) == sorted(COMMANDS)
 
 

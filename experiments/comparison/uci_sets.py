@@ -31,7 +31,7 @@ QUICK += ("Boosted AdaSSP, 10 rounds", "TukeyEM", NON_PRIVATE)
 SPLITS: dict[Size, int] = {"quick": 1, "normal": 6, "full": 50}
 TINY = ("autos", "breastcancer", "challenger", "concreteslump", "fertility", "machine", "servo")
 """Sets of fewer than 250 rows: a single fit says little there, so methods are fitted more often."""
-LARGE = ("bike", "elevators", "keggdirected", "keggundirected", "kin40k", "pol", "protein", "tamielectric", *uci.ABSENT)
+LARGE = ("bike", "elevators", "keggdirected", "keggundirected", "kin40k", "pol", "protein", "tamielectric", *uci.LARGE)
 """Sets of more than 10,000 rows: fits differ little, and slow methods take long."""
 
 

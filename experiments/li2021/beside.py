@@ -75,7 +75,8 @@ def work(cell: study.Cell) -> study.Rows:
         rng = np.random.default_rng([cell["chunk"], repeat, cell["n"]])
         X, y = setting.sample(cell["n"], rng)
         data, b = setting.data(X, y), simulation.unit_noise({"delta": DELTA}, rng)
-        promise = {"loss": name, "epsilon": EPSILON, "delta": DELTA}
+        promise = {"loss": name, "epsilon": EPSILON, "delta": DELTA, "noise": 1.0}
+        promise["n_e"] = simulation.ROWS if name == "linear" else None
         for Lambda in simulation.LAMBDAS[name]:
             for method in PUBLISHED:
                 theta = simulation.private(promise, data, b, Lambda, simulation.METHODS[method], rng)["theta"]

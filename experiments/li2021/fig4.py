@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.li2021 import simulation
 from experiments.li2021.panels import areas, by_n_and_epsilon, listed, look, means
-from experiments.reproduction import Finding, Reproduction, Size
-from experiments.study import Cell
+from experiments.reproduction import Finding, Reproduction
 
 BY = ["loss", "n", "epsilon"]
-
-
-def cells(size: Size, folder: Path | None) -> list[Cell]:
-    return simulation.cells(size)
 
 
 def draw(frame: pd.DataFrame) -> dict[str, Figure]:
@@ -65,10 +58,12 @@ REPRODUCTION = Reproduction(
     title="ROC curves of variable selection by varying Lambda",
     says="NAPP-VS+ performs better than NAPP-VS, which is better than NAPP-ERM and DP-ERM, when n and epsilon are "
     "large. NAPP-VS+ alone goes through the origin. MOOR makes little difference.",
-    cells=cells,
+    cells=simulation.printed_cells,
     work=simulation.work,
     study="002-simulation",
+    table=simulation.repeats,
+    condense=simulation.condense,
     draw=draw,
     judge=judge,
-    note="24 repeats and epsilon 0.4 and 1 at normal size, delta = 1e-4 as in the text. " + simulation.NOTE,
+    note="delta = 1e-4 as in the text. " + simulation.NOTE,
 )

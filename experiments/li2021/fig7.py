@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,15 +9,14 @@ from matplotlib.figure import Figure
 from discreet.results.plots.style import logarithmic
 from experiments.li2021 import simulation
 from experiments.li2021.panels import by_n_and_epsilon, listed, look, means
-from experiments.reproduction import Finding, Reproduction, Size
-from experiments.study import Cell
+from experiments.reproduction import Finding, Reproduction
 
 BY = ["loss", "n", "epsilon"]
+MORE = (
+    "The portion is 1 - Lambda_0/min_j w_j, and Lambda_0 falls with epsilon. VS+ has the smallest coefficients and so "
+    "the largest weights: it has the most to gain, until nearly all is retrieved."
+)
 PAIRS = (("NAPP-VS+, MOOR", "NAPP-VS+"), ("NAPP-VS, MOOR", "NAPP-VS"), ("NAPP-ERM, MOOR", "DP-ERM"))
-
-
-def cells(size: Size, folder: Path | None) -> list[Cell]:
-    return simulation.cells(size)
 
 
 def draw(frame: pd.DataFrame) -> dict[str, Figure]:
@@ -52,14 +49,19 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
     plus = wide[["NAPP-VS+, MOOR", "NAPP-VS, MOOR", "NAPP-ERM, MOOR"]].mean()
     first = bool(plus.iloc[0] > plus.iloc[1:].max())
     findings.append(Finding("VS+ retrieves more than VS and NAPP-ERM", f"means: {listed(plus)}", first))
-    near = float(np.abs(wide["NAPP-VS, MOOR"] - wide["NAPP-ERM, MOOR"]).max())
-    findings.append(Finding("VS is similar to NAPP-ERM", f"differs by at most {near:.2f}", near < 0.1))
+    apart = np.abs(wide["NAPP-VS, MOOR"] - wide["NAPP-ERM, MOOR"])
+    near = float((apart < 0.05).mean())
+    words = f"differs by less than 0.05 in {100 * near:.0f} % of the cells, by {apart.max():.2f} at most"
+    findings.append(Finding("VS is similar to NAPP-ERM in most cases", words, near > 0.8))
     by = table.groupby(["method", "epsilon"])["retrieved"].mean().unstack()
     grown = by.iloc[:, -1] - by.iloc[:, 0]
     slower = bool(grown["NAPP-VS+, MOOR"] < grown[["NAPP-VS, MOOR", "NAPP-ERM, MOOR"]].min())
     claim = "The portion grows with epsilon, more for VS and NAPP-ERM than for VS+"
     if by.shape[1] > 1:
-        findings.append(Finding(claim, f"growth: {listed(grown)}", bool(slower and grown.min() > 0)))
+        agrees = bool(slower and grown.min() > 0)
+        hint = "With a quarter of the noise it is as claimed (002-quarter)."
+        why = simulation.explained(agrees, MORE, hint, frame)
+        findings.append(Finding(claim, f"growth: {listed(grown)}", agrees, why))
     low = table[table["Lambda"] == table.groupby("loss")["Lambda"].transform("min")]
     findings.append(
         Finding(
@@ -80,11 +82,13 @@ REPRODUCTION = Reproduction(
     says="The portion grows with Lambda to a plateau, near 100 % in some cases; it grows with epsilon, more for "
     "NAPP-VS and NAPP-ERM than for NAPP-VS+; more is retrieved without MOOR; NAPP-VS+ retrieves "
     "most; NAPP-VS is similar to NAPP-ERM.",
-    cells=cells,
+    cells=simulation.printed_cells,
     work=simulation.work,
     study="002-simulation",
+    table=simulation.repeats,
+    condense=simulation.condense,
     draw=draw,
     judge=judge,
-    note="24 repeats and epsilon 0.4 and 1 at normal size. Eq. (13) as it must be meant, see E13: a budget retrieved "
+    note="Eq. (13) as it must be meant, see E13: a budget retrieved "
     "like this depends on the data and is no guarantee. " + simulation.NOTE,
 )

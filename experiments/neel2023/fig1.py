@@ -13,9 +13,11 @@ from discreet.planning.theory import regime, reuse_cost
 from discreet.results.plots.style import GREY, INK, chart, logarithmic, style
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
+from experiments.uci import Floats
 
 D, W = 100, 10.0
 """Regressors, and X w/Y: the paper's boundaries are l = n/sqrt(d) and l = (X w/Y)^2 = 100."""
+FINE, FINE_EDGE = 480, 8
 POINTS: dict[Size, int] = {"quick": 8, "normal": 33, "full": 65}
 TINTS = {1: "#BFD9EA", 2: "#F4CBB0", 3: "#BFE3D7", 4: "#EBD3E2"}
 WORDS = {
@@ -59,19 +61,19 @@ def _map(part: pd.DataFrame) -> Figure:
     from matplotlib.colors import BoundaryNorm, ListedColormap
     from matplotlib.patches import Patch
 
-    table = part.pivot(index="outcomes", columns="n", values="row")
-    wins = part.pivot(index="outcomes", columns="n", values="winner") == "projection"
+    labels = part["labels"].iloc[0]
+    n, l = (np.geomspace(part[name].min(), part[name].max(), FINE) for name in ("n", "outcomes"))  # noqa: E741
+    edges = [edge(value, labels) for value in n[::FINE_EDGE]]
     with style():
         figure, axes = chart(3.9)
         logarithmic(axes.xaxis, axes.yaxis)
         colours, norm = ListedColormap(list(TINTS.values())), BoundaryNorm([0.5, 1.5, 2.5, 3.5, 4.5], 4)
-        axes.pcolormesh(table.columns, table.index, table, cmap=colours, norm=norm, shading="nearest", rasterized=True)
-        n = np.geomspace(part["n"].min(), part["n"].max(), 50)
+        shown = region(*np.meshgrid(n, l), labels)
+        axes.pcolormesh(n, l, shown, cmap=colours, norm=norm, shading="nearest", rasterized=True)
         axes.plot(n, n / D**0.5, color=GREY, lw=1.2, ls=(0, (4, 3)), label="l = n/√d")
         axes.axhline(W**2, color=GREY, lw=1.2, ls=(0, (1.2, 1.2)), label="l = (X w/Y)²")
-        if wins.to_numpy().any() and not wins.to_numpy().all():
-            axes.contour(table.columns, table.index, wins.to_numpy(float), levels=[0.5], colors=INK, linewidths=1.8)
-            axes.plot([], [], color=INK, lw=1.8, label="projection wins above")
+        if labels == "public":
+            axes.plot(n[::FINE_EDGE], edges, color=INK, lw=1.8, label="projection wins above")
         axes.set_xlim(part["n"].min(), part["n"].max())
         axes.set_ylim(1, part["outcomes"].max())
         axes.set_xlabel("rows n")
@@ -80,6 +82,25 @@ def _map(part: pd.DataFrame) -> Figure:
         lines, _ = axes.get_legend_handles_labels()
         figure.legend(handles=[*handles, *lines], loc="outside upper left", ncols=2, columnspacing=1.0, fontsize=8)
     return figure
+
+
+def region(n: Floats, l: Floats, labels: str) -> Floats:  # noqa: E741
+    """The row of the paper's figure 1, by its own boundaries."""
+    few = np.where(l < W**2, 3.0, 4.0)
+    projected = np.where(n < D**0.5 * W**2, 1.0, 2.0)
+    return np.where((l > n / D**0.5) & (labels == "public"), projected, few)
+
+
+def edge(n: float, labels: str) -> float:
+    """The number of outcomes from which on the projection wins, by bisection; nan where it does not."""
+    if labels != "public":
+        return np.nan
+    low, high = 0.0, 6.5
+    for _ in range(14):
+        middle = (low + high) / 2
+        found = regime(n, D, 10**middle, epsilon=1, delta=1e-8, labels="public", norm_x=1.0, norm_w=W)  # type: ignore[arg-type]
+        low, high = (low, middle) if found.winner == "projection" else (middle, high)
+    return float(10**high) if high < 6.5 else np.nan
 
 
 def judge(rows: pd.DataFrame) -> list[Finding]:

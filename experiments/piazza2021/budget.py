@@ -135,14 +135,16 @@ def lines(rows: pd.DataFrame, what: str, label: str, key: str, *, log: bool) -> 
                 top = ada[what] + ada[f"{what}_sd"]
                 ax.fill_between(ada["gamma"], ada[what], top, color=colours[table], alpha=0.15, lw=0)
             for method, style in (("SSP", "--"), ("constSSPfull", ":")) if f"{what}_sd" in ada else ():
-                value = own.loc[own["method"] == method, what].iloc[0]
+                value, sd = own.loc[own["method"] == method, [what, f"{what}_sd"]].iloc[0]
                 ax.axhline(value, color=colours[table], linestyle=style, lw=1.1, label=f"{method}, {name}")
+                if method == "SSP":
+                    ax.axhspan(value, value + sd, facecolor="none", edgecolor=colours[table], alpha=0.25, hatch="////")
         ax.axvline(1 / 3, color=GREY, lw=0.7)
         ax.set(title=f"epsilon = {epsilon:g}", xlabel="gamma", ylabel=label)
         logarithmic(ax.yaxis) if log else ax.set(ylim=(-0.05, 1.05))
     for ax in axes[len(epsilons) :]:
         ax.axis("off")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
-    bands = " Bands: up to one standard deviation above the mean." if log else ""
+    bands = " Bands: up to one standard deviation above the mean, hatched for SSP." if log else ""
     note(figure, f"Grey line: gamma = 1/3, which is adaSSP.{bands}")
     return figure

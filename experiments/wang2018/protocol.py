@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +36,14 @@ class Split:
         """Mean squared error on the test rows."""
         return float(np.mean((self.X_test @ theta - self.y_test) ** 2))
 
-    def fit(self, cls: Any, options: dict[str, Any], epsilon: float, seed: Any) -> float | None:
-        """Test error of one seeded fit; None where the method refuses a promise that it cannot keep here."""
-        given = {"epsilon": epsilon, "delta": uci.delta(self.rows), "rows": self.rows, "random_state": seed}
+    def fit(
+        self, cls: Any, options: dict[str, Any], epsilon: float, seed: Any, delta: float | None = None
+    ) -> float | None:
+        """Test error of one seeded fit; None where the method refuses a promise that it cannot keep here.
+
+        delta is the paper's min(1e-6, 1/n^2) where none is given.
+        """
+        given = {"epsilon": epsilon, "delta": delta or uci.delta(self.rows), "rows": self.rows, "random_state": seed}
         model = cls(**given, **PROTOCOL, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)
@@ -47,10 +54,32 @@ class Split:
             except DiscreetError:
                 return None
 
+    @cached_property
+    def gram(self) -> Floats:
+        """X'X of the training rows."""
+        return self.X.T @ self.X
+
     @property
     def non_private(self) -> Floats:
         """What the authors' code takes for it: ridge with a penalty of 1, for some sets are singular."""
-        return np.linalg.solve(self.X.T @ self.X + np.eye(self.X.shape[1]), self.X.T @ self.y)
+        return np.linalg.solve(self.gram + np.eye(self.X.shape[1]), self.X.T @ self.y)
+
+
+def ssp_of_the_code(split: Split, epsilon: float, rng: np.random.Generator, delta: float | None = None) -> Floats:
+    """(X'X + I + s N1)^-1 (X'y + s n2), s = sqrt(log(4/delta))/epsilon, N1 not symmetric: what the authors ran (E4)."""
+    d, s = split.X.shape[1], np.sqrt(np.log(4 / (delta or uci.delta(split.rows)))) / epsilon
+    S = split.gram + np.eye(d) + s * rng.standard_normal((d, d))
+    return np.linalg.solve(S, split.X.T @ split.y + s * rng.standard_normal(d))
+
+
+@cache
+def authors(folder: Path) -> dict[tuple[str, float, str], tuple[float, float]]:
+    """Means and standard deviations over ten folds that the authors stored with their code, by set, epsilon, method."""
+    with (folder / "paper_tables" / "uci_authors_stored.csv").open() as file:
+        return {
+            (r["dataset"], float(r["epsilon"]), r["method"]): (float(r["mean"]), float(r["sd"]))
+            for r in csv.DictReader(file)
+        }
 
 
 def splits(name: str, folder: Path, count: int) -> Iterator[Split]:

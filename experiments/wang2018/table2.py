@@ -64,9 +64,9 @@ def judge(rows: pd.DataFrame) -> list[Finding]:
     measured, last = scaling.slope(part, "added"), part[part["n"] == part["n"].max()]
     findings.append(
         Finding(
-            "OPS is not efficient: its relative efficiency does not fall to 1.",
+            "OPS is not efficient: its relative efficiency does not fall to 1 (n^(1/3), by proposition 18).",
             f"less 1, it changes with exponent {measured:.2f}; {1 + last['added'].mean():.3g} at the largest n",
-            bool(measured > -0.35),
+            bool(abs(measured - 1 / 3) < 0.2),
             "The printed order lacks a 1 in front (E32).",
         )
     )

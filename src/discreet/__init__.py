@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from discreet.data.moments import Moments
     from discreet.domain import Domain
     from discreet.domain.formula import formula
-    from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
+    from discreet.errors import BudgetError, DiscreetError, DiscreetWarning, LedgerError
     from discreet.gate.release import release
+    from discreet.ledger import Ledger
+    from discreet.ledger.budget import Budget
     from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
     from discreet.models.linear import DPLinearRegression
     from discreet.models.penalised import DPElasticNet, DPLasso, DPRidge
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from discreet.papers.subsample_aggregate import SubsampleAggregate
     from discreet.papers.trivial import TrivialRegressor
     from discreet.planning import Plan, plan
-    from discreet.privacy.budget import Budget
     from discreet.results.comparison import Comparison, compare
     from discreet.results.many_results import ManyResults
     from discreet.results.models import Selection
@@ -60,6 +61,8 @@ __all__ = [
     "DiscreetError",
     "DiscreetWarning",
     "Domain",
+    "Ledger",
+    "LedgerError",
     "ManyResults",
     "Moments",
     "NoisyGradientDescent",
@@ -88,8 +91,11 @@ _HOMES = {
         "BudgetError",
         "DiscreetError",
         "DiscreetWarning",
+        "LedgerError",
     ),
     "discreet.gate.release": ("release",),
+    "discreet.ledger": ("Ledger",),
+    "discreet.ledger.budget": ("Budget",),
     "discreet.models.glm": ("DPLinearSVC", "DPLogisticRegression", "DPPoissonRegression"),
     "discreet.models.linear": ("DPLinearRegression",),
     "discreet.models.penalised": ("DPElasticNet", "DPLasso", "DPRidge"),
@@ -110,7 +116,6 @@ _HOMES = {
         "Plan",
         "plan",
     ),
-    "discreet.privacy.budget": ("Budget",),
     "discreet.results.comparison": (
         "Comparison",
         "compare",
@@ -130,6 +135,7 @@ _FOLDERS = (
     "domain",
     "errors",
     "gate",
+    "ledger",
     "models",
     "papers",
     "per_instance",

@@ -10,6 +10,7 @@ r"""The exceptions that discreet raises, and how what they quote is made printab
     ├── FileFormatError (ValueError)     a schema, release or moments file is damaged, edited or of another kind
     ├── GuaranteeError                   a release would not keep its promise, or a certificate does not add up
     ├── BudgetError                      a release would exceed its budget, or cannot be accounted for
+    │   └── LedgerError                  a ledger cannot be read or written, or is not as it must be
     └── NotReleasedError (KeyError)      the statistic asked for was not part of the release
 
     DiscreetWarning (UserWarning)        a choice that is legal and probably not wanted
@@ -103,3 +104,7 @@ class DiscreetWarning(_Printable, UserWarning):
 
 class BudgetError(DiscreetError):
     """A release would exceed its budget, or cannot be accounted for."""
+
+
+class LedgerError(BudgetError):
+    """A ledger cannot be read or written, or is not as it must be."""

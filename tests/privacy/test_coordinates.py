@@ -280,14 +280,24 @@ STAGES = {
 }
 
 
-@pytest.mark.parametrize("triangle", [False, True])
+def centred(d):
+    """Axes along the columns, as those of a first stage: each centred and scaled, in no particular order."""
+    rng = np.random.default_rng(d)
+    P = np.diag(np.exp(rng.normal(size=d)))
+    P[0, 1:] = rng.normal(size=d - 1)
+    return P[:, [0, *(1 + rng.permutation(d - 1))]]
+
+
+@pytest.mark.parametrize("shape", ["full", "triangle", "along the columns"])
 @pytest.mark.parametrize("case", STAGES.values(), ids=STAGES.keys())
-def test_a_row_is_the_same_wherever_it_stands(case, triangle):
+def test_a_row_is_the_same_wherever_it_stands(case, shape):
     """To the last bit: in any place of a batch of any length, in either memory order, and in arrays used before."""
     rng = np.random.default_rng(1)
     domain, stage = random_stage(rng, **case)
-    if triangle:
+    if shape != "full":
         P, theta = triangular(stage.P.floats), stage.theta.floats
+        if shape == "along the columns":
+            P, theta = centred(len(P)), theta * (np.arange(len(theta)) == 0)[:, None]
         sizes = stage.radius, stage.widths, stage.lengths
         stage = Coordinates.rounded(stage.design, stage.outcomes, P, theta, *sizes)
     A = np.rint(rng.uniform(-1, 1, (300, len(domain.entries))) * ONE)
@@ -323,6 +333,23 @@ def test_parts_of_a_matrix_give_the_same_rows():
     found = chart.turn(A).both.copy()
     chart._parts = [(slice(0, 92), slice(0, 92), _matrix(whole, domain))]
     assert np.array_equal(chart.turn(A).both, found)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_rows_along_the_columns_need_no_matrix(intercept):
+    rng = np.random.default_rng(4)
+    domain, stage = random_stage(rng, d=20, m=1, intercept=intercept)
+    d = len(stage.design)
+    P, theta = (centred(d), 0.3 * np.eye(d)[:, :1]) if intercept else (np.diag(rng.normal(size=d)), np.zeros((d, 1)))
+    A = np.rint(rng.uniform(-1, 1, (64, len(domain.entries))) * ONE)
+    A[:, 0] = ONE
+    for axes in (P, P[:, ::-1], P[:, :1], np.eye(d)):
+        chart = Chart(Coordinates.rounded(stage.design, stage.outcomes, axes, theta, 0.5, [[0.5]]), domain, 64)
+        assert chart._alone is not None
+        found = chart.turn(A).both.copy()
+        chart._alone = None
+        assert np.array_equal(chart.turn(A).both, found)
+    assert Chart(stage, domain, 64)._alone is None
 
 
 def _matrix(stage, domain):

@@ -10,7 +10,8 @@ from discreet import NAPP
 from discreet.gate.napp import Draws
 from discreet.papers.napp.algorithm import Plan, Squares, iterate, recycle
 from discreet.papers.napp.augmented import PLACES, DrawnRows, Regularizer
-from discreet.privacy.events.napp import least_modulus, noise_scale, printed_retrievable, retrievable
+from discreet.privacy import gdp
+from discreet.privacy.events.napp import least_modulus, least_scale, noise_scale, printed_retrievable, retrievable
 from discreet.privacy.losses import Logistic
 
 EPSILON, DELTA, L = 1.0, 1e-4, 2.0
@@ -173,7 +174,7 @@ def test_e13_rescaling_does_not_compound():
     assert found.retrieved == sorted(found.retrieved)
     assert found.retrieved[-1] <= 0.5
     assert factors == [0.5 / (0.5 + more) for more in found.retrieved]
-    floor = found.run.least_weight()
+    floor = found.run.least_weight(plan)
     expected = iterate(data, None, plan, factors[-1] * b, RNG, floor).thetas[-1]
     np.testing.assert_allclose(found.run.thetas[-1], expected, rtol=1e-3)
     assert np.prod(factors) < 0.8 * factors[-1]
@@ -213,3 +214,19 @@ def test_e22_one_label_is_the_same_as_two_with_signs_of_their_own():
     one = Logistic().parts(E @ theta, np.ones(40))[0]
     two = Logistic().parts(np.r_[E[:20], -E[20:]] @ theta, np.repeat([1.0, 0.0], 20))[0]
     np.testing.assert_allclose(one, two, rtol=1e-12)
+
+
+# -------------------------------------------------------------------- corollary 5
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.4, 1.0, 10.0])
+@pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-10])
+def test_corollary_5_is_the_printed_bound_and_holds_for_the_noise(epsilon, delta):
+    """(12) for r = 1/2; its second line is the noise of eq. (4)."""
+    L = 1.7
+    printed = L / epsilon * (math.sqrt(-2 * math.log(delta) + epsilon) + math.sqrt(-2 * math.log(delta)))
+    simple = 2 * L / epsilon * math.sqrt(-2 * math.log(delta) + epsilon)
+    assert least_scale(L, epsilon / 2, delta) == pytest.approx(printed)
+    assert noise_scale(L, epsilon / 2, delta) == pytest.approx(simple)
+    assert printed < simple
+    assert gdp.delta(mu=L / printed, epsilon=epsilon / 2) <= delta

@@ -8,8 +8,11 @@ from privacy_integrals import adapted
 from scipy.special import ndtr
 from scipy.stats import norm
 
+from discreet import AdaOPS
+from discreet.errors import ParameterError
 from discreet.papers import ada_ops
-from discreet.papers.ops import PublicFacts, calibrate, printed, remark_11
+from discreet.papers.ops import PublicFacts, calibrate, coded, printed, remark_11, spread
+from discreet.planning.theory import conditioned_loss, worst_loss
 from discreet.privacy import gdp, ops
 from discreet.privacy.ops import coefficient_bound, residual_at
 
@@ -210,15 +213,10 @@ def test_e7_fails_below_gamma_2_only():
 # E8: proposition 16 of 001
 
 
-def prop_16_9(r, gamma, h):
-    logs = log(2 / DELTA)
-    return sqrt(gamma * logs / h) * r + gamma * r * r / (2 * max(h, 1)) + gamma * (1 + logs) / (2 * h)
-
-
 @pytest.mark.parametrize(("h", "gamma", "printed", "exact"), [(1.0, 0.01, 0.463, 11.04), (20.0, 0.01, 0.0893, 0.490)])
 def test_e8_the_third_term_must_not_carry_gamma(h, gamma, printed, exact):
     """Leverage 1/h, residual 1: as gamma -> 0 the covariance still tells, and the printed bound goes to 0."""
-    claim = prop_16_9(1.0, gamma, h)
+    claim = conditioned_loss(h, 1.0, gamma, DELTA, printed=True)
     assert claim == pytest.approx(printed, rel=2e-3)
     assert ops.epsilon(DELTA, 1 / h, 1.0, gamma) == pytest.approx(exact, rel=2e-3)
     assert ops.delta(claim, 1 / h, 1.0, gamma) > 10 * DELTA
@@ -226,9 +224,8 @@ def test_e8_the_third_term_must_not_carry_gamma(h, gamma, printed, exact):
 
 def test_e8_the_worst_case_form_fails_too():
     """(10) with n = 100, lambda = 20, gamma = 0.01, on 100 rows that are nearly 0: leverage 1/lambda, residual 1."""
-    n, lambda_, gamma, logs = 100, 20.0, 0.01, log(2 / DELTA)
-    claim = sqrt(2 * (n + lambda_) * gamma * logs / lambda_**2)
-    claim += 2 * (n + lambda_) * gamma / (lambda_ * max(1, lambda_)) + gamma * (1 + logs) / (2 * lambda_)
+    n, lambda_, gamma = 100, 20.0, 0.01
+    claim = float(worst_loss(n, lambda_, gamma, DELTA, printed=True))
     assert claim == pytest.approx(0.305, abs=5e-4)
     X, y = np.full(n, 1e-3), np.ones(n)
     H = X @ X + lambda_
@@ -260,3 +257,68 @@ def test_e25_the_code_draws_with_another_covariance():
     assert np.linalg.norm(intended - drawn) > 0.3 * np.linalg.norm(intended)
     flat = np.array([1.0, -1.0]) / sqrt(2)
     assert flat @ drawn @ flat < 0.8 * (flat @ intended @ flat)
+
+
+def coded_gamma(epsilon, lambda_, n):
+    """The positive root of a g + b sqrt(g) + c, with a as the code has it: no factor 1/2 on L^2/(lambda + 1)."""
+    logs = log(2 / DELTA)
+    L = 1 + min(sqrt(n) / sqrt(2 * lambda_), n / lambda_)
+    a, b, c = L**2 / (lambda_ + 1), L * sqrt(logs / lambda_), (1 + logs) / 2 / lambda_ - epsilon
+    return ((-b + sqrt(b * b - 4 * a * c)) / (2 * a)) ** 2
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 5.0])
+@pytest.mark.parametrize(("n", "d"), [(50, 3), (20_000, 18)])
+def test_e25_the_calibrations_of_the_code(epsilon, n, d):
+    facts, logs = PublicFacts(epsilon=epsilon, delta=DELTA, B=1, Y=1, n_max=n, d=d), log(2 / DELTA)
+    C1 = spread(d) * logs / min(epsilon / 2, sqrt(epsilon / 2)) ** 2
+    least = (1 + logs) / epsilon
+    wanted = {"diffuse": least, "balanced": max((C1 * n / 2) ** (1 / 3), least), "conservative": max(sqrt(C1), least)}
+    for name, lambda_ in wanted.items():
+        found = coded(facts, name)
+        assert found.lambda_ == pytest.approx(lambda_)
+        assert found.gamma == pytest.approx(coded_gamma(epsilon, lambda_, n))
+    b, c = -sqrt(2 * n * logs) - (1 + logs) / 2, -2 * n
+    lambda_ = (-b + sqrt(b * b - 4 * epsilon * c)) / (2 * epsilon)
+    if lambda_ > n / 2:
+        b, c = -2 * sqrt(logs), 1  # L & 2/2 - ... is true
+        lambda_ = ((-b + sqrt(b * b - 4 * epsilon * c)) / (2 * epsilon)) ** 2
+    assert coded(facts, "concentrated").lambda_ == pytest.approx(lambda_)
+    assert coded(facts, "concentrated").gamma == 1
+
+
+def test_e25_the_missing_half_makes_the_code_draw_with_more_noise():
+    facts = PublicFacts(epsilon=1.0, delta=DELTA, B=1, Y=1, n_max=10_000, d=10)
+    text, code = printed(facts, "diffuse"), coded(facts, "diffuse")
+    assert code.lambda_ == text.lambda_
+    assert code.gamma < text.gamma
+
+
+# what the papers allow
+
+
+def test_printed_ada_ops_needs_no_penalty_where_the_data_are_well_conditioned():
+    """Rule (7) grows with t from t = 0 on once the released eigenvalue is large; a little below it does not."""
+    for penalty in (
+        lambda e: ada_ops.printed_penalty(1.0, DELTA, 1.0, 10, e),
+        lambda e: ada_ops.code_penalty(1.0, DELTA, 10, e),
+    ):
+        assert penalty(1e6)[1] == 0
+        assert penalty(100.0)[1] > 1
+
+
+def test_the_kappa_of_001_is_kept_within_its_limit():
+    """0 <= kappa <= n epsilon/(4 d (1 + log(4/delta)))."""
+    n, d = 2000, 5
+    limit = ada_ops.kappa_limit(1.0, DELTA, n, d)
+    assert limit == pytest.approx(n / (4 * d * (1 + log(4 / DELTA))))
+    X = np.random.default_rng(0).uniform(-0.4, 0.4, (n, d))
+    given = {"epsilon": 1, "delta": DELTA, "data_norm": 1, "bounds_y": (-1, 1), "fit_intercept": False}
+    given |= {"variant": "kappa", "published": "wang2017", "random_state": 0}
+    with pytest.raises(ParameterError, match="kappa=7 is beyond"):
+        AdaOPS(**given, kappa=7, rows=n).fit(X, X.sum(axis=1))
+    for rows, kappa in ((n, 2.0), (200, ada_ops.kappa_limit(1.0, DELTA, 200, d))):
+        default, named = (
+            AdaOPS(**given, kappa=k, rows=rows).fit(X[:rows], X[:rows].sum(axis=1)).coef_ for k in (None, kappa)
+        )
+        np.testing.assert_array_equal(default, named)

@@ -28,13 +28,17 @@ def outcomes(loss):
 
 
 def gradient(loss, rows, modulus, theta):
-    """G and the determinant of its derivative, at points theta of shape (n, d)."""
-    G, H = modulus * theta, np.broadcast_to(modulus * np.eye(theta.shape[1]), (len(theta), *[theta.shape[1]] * 2))
+    """G and the determinant of its derivative, at points theta of shape (n, d), d = 1 or 2."""
+    G = list(modulus * theta.T)
+    pairs = [(i, j) for i in range(len(G)) for j in range(i, len(G))]
+    H = {(i, j): np.full(len(theta), modulus * (i == j)) for i, j in pairs}
     for x, y, times in rows:
         _, slope, curvature = loss.parts(theta @ x, np.full(len(theta), y))
-        G = G + times * slope[:, None] * x
-        H = H + times * curvature[:, None, None] * np.outer(x, x)
-    return G, np.linalg.det(H)
+        for i, g in enumerate(G):
+            g += times * x[i] * slope
+        for i, j in pairs:
+            H[i, j] += times * x[i] * x[j] * curvature
+    return np.stack(G, axis=1), H[0, 0] if len(G) == 1 else H[0, 0] * H[1, 1] - H[0, 1] ** 2
 
 
 def density(loss, rows, modulus, scale, noise, theta):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,9 @@ from discreet.data.sources.paths import is_data_file
 from discreet.domain import Domain
 from discreet.domain.formula import Model, formula
 from discreet.errors import ParameterError
+from discreet.ledger.accounts import Account, Ledger
+from discreet.ledger.blocks import asked
+from discreet.ledger.charging import ACCOUNT, LEDGER, PURPOSE
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results
 
@@ -44,7 +48,36 @@ Report = Annotated[Path | None, typer.Option("--report", help="Where to write a 
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="A parameter of the method, as penalty=l1; may be repeated.")
 ]
+LedgerPlace = Annotated[
+    str,
+    typer.Argument(envvar=LEDGER, help="A ledger: a file, or postgresql://HOST/NAME.", show_default=False),
+]
+LedgerOption = Annotated[
+    str | None, typer.Option("--ledger", envvar=LEDGER, help="The ledger that counts: a file, or postgresql://...")
+]
+AccountOption = Annotated[
+    str | None, typer.Option("--account", envvar=ACCOUNT, help="Its account, where it has several: clinic/visits.")
+]
+Purpose = Annotated[str, typer.Option("--purpose", envvar=PURPOSE, help="Why; it stands in the ledger.")]
+Request = Annotated[
+    str | None, typer.Option("--request", help="A name for this release: asked for again, it is not paid for again.")
+]
 ModelName = Annotated[str, typer.Option("--model", help="noise-aware, ridge, lasso, elastic-net or ols.")]
+
+
+@contextlib.contextmanager
+def counted(
+    place: str | None, account: str | None, purpose: str, request: str | None, formula: str | None
+) -> Iterator[Account | None]:
+    """Charge what is released inside to an account, where a ledger is named."""
+    if place is None and (account or request):
+        raise ParameterError("--account and --request need --ledger, the ledger that counts.")
+    with asked(formula):
+        if place is None:
+            yield None
+            return
+        with Ledger(place).account(account, purpose=purpose, request=request) as charged:
+            yield charged
 
 
 def split(names: str | None) -> list[str]:

@@ -22,6 +22,7 @@ from rich.text import Text
 from discreet.errors import DiscreetError, printable
 
 if TYPE_CHECKING:
+    from discreet.ledger.accounts import Account
     from discreet.privacy.certificate import Certificate, Finding
     from discreet.results.summary import Summary
 
@@ -134,6 +135,21 @@ def say_public(path: Path, certified: Certificate, *, models: bool) -> None:
     if certified.guarantee.status == "claimed":
         advice = "Its promise is a paper's, and we do not vouch for it: read the certificate before you publish it."
     say("", f"The release is in {path}. {advice}")
+
+
+def say_counted(account: Account | None) -> None:
+    """Say what is left of the account that a release was charged to, or that nothing counts it."""
+    if account is None:
+        say("", "Not counted together with other releases of the same people: `discreet ledger init` starts a count.")
+        return
+    balance = account.balance()
+    left = [] if balance.limits.adding else [f"{balance.epsilon_left:.3g} for a Gaussian release"]
+    left += [f"{balance.others_left[0]:.3g} for others"] if balance.limits.others[0] else []
+    say(
+        "",
+        f"Counted in {account.ledger.name}, account {account.name!r}: epsilon {balance.epsilon_spent:.3g} of "
+        f"{balance.limits.epsilon:g} is spent; left: {', '.join(left)}.",
+    )
 
 
 def say_where(report: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ import typer
 from discreet.cli import console
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
+from discreet.ledger.charging import LEDGER
 from discreet.papers.registry import DEFAULT, find
 from discreet.results.summary import number
 
@@ -62,6 +64,7 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where to put the table and the release.")] = Path("discreet-demo"),
 ) -> None:
     """Make up a table of 100,000 people and fit income privately, beside the non-private fit."""
+    os.environ.pop(LEDGER, None)  # nobody in this table exists, so nothing is spent on anybody
     folder.mkdir(parents=True, exist_ok=True)
     data, schema = folder / "people.parquet", folder / "people.toml"
     release, report = folder / "people.release.json", folder / "people.report.html"

@@ -8,6 +8,7 @@ import typer
 
 from discreet.cli import console
 from discreet.cli.arguments import (
+    AccountOption,
     Data,
     Delta,
     Epsilon,
@@ -16,14 +17,18 @@ from discreet.cli.arguments import (
     Formula,
     Jobs,
     Json,
+    LedgerOption,
     Out,
+    Purpose,
     Relation,
     Report,
+    Request,
     Rows,
     SchemaOption,
     Settings,
     Targets,
     chosen,
+    counted,
     default_place,
     free,
     free_report,
@@ -62,6 +67,10 @@ def fit(
     force: Force = False,
     json: Json = False,
     n_jobs: Jobs = None,
+    ledger: LedgerOption = None,
+    account: AccountOption = None,
+    purpose: Purpose = "",
+    request: Request = None,
 ) -> None:
     """Fit a private model to a table and save its certified release."""
     estimator = find(method).estimator
@@ -77,7 +86,8 @@ def fit(
     one = outcomes[0] if len(outcomes) == 1 else None
     path = free(out or default_place(data, one or "outcomes", "release.json"), force, inputs=[data, schema])
     page = free_report(report, force, path, [data, schema])
-    model.fit_source(data, one or outcomes, asked.features or None, progress=console.progress(quiet=json))
+    with counted(ledger, account, purpose, request, formula) as charged:
+        model.fit_source(data, one or outcomes, asked.features or None, progress=console.progress(quiet=json))
     model.release_.save(path, overwrite=force)
     if page is not None:
         with console.saved_before(path):
@@ -88,5 +98,6 @@ def fit(
         return
     console.summary(model.results_.summary())
     console.certificate(model.certificate_)
+    console.say_counted(charged)
     console.say_public(path, model.certificate_, models=not isinstance(model.release_, GLMResults))
     console.say_where(page)

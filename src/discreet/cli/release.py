@@ -8,6 +8,7 @@ import typer
 
 from discreet.cli import console
 from discreet.cli.arguments import (
+    AccountOption,
     Data,
     Delta,
     Epsilon,
@@ -16,11 +17,15 @@ from discreet.cli.arguments import (
     Formula,
     Jobs,
     Json,
+    LedgerOption,
     Out,
+    Purpose,
     Relation,
+    Request,
     Rows,
     SchemaOption,
     chosen,
+    counted,
     default_place,
     free,
     split,
@@ -48,6 +53,10 @@ def release(
     force: Force = False,
     json: Json = False,
     n_jobs: Jobs = None,
+    ledger: LedgerOption = None,
+    account: AccountOption = None,
+    purpose: Purpose = "",
+    request: Request = None,
 ) -> None:
     """Release what models need of a table once, to fit any number of them later."""
     promised(epsilon, delta, rows, neighbors)
@@ -61,10 +70,12 @@ def release(
     promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rows": rows, "neighbors": relation(neighbors)}
     reading: dict[str, Any] = {"domain": domain, "n_jobs": n_jobs, "progress": progress}
     count: Any = int(stages) if stages.isdecimal() else stages
-    released = release_table(data, targets=outcomes or None, stages=count, **promise, **reading)
+    with counted(ledger, account, purpose, request, formula) as charged:
+        released = release_table(data, targets=outcomes or None, stages=count, **promise, **reading)
     released.save(path, overwrite=force)
     if json:
         console.print_json({"release": str(path), "certificate": released.certificate.to_dict()})
         return
     console.certificate(released.certificate)
+    console.say_counted(charged)
     console.say("", f"The release is in {path}. Fit models to it with: discreet model {path} --target NAME")

@@ -27,8 +27,8 @@ def reproduce(
         Path | None, typer.Option("--data", help="Folder with the studies' data; DISCREET_DATA by default.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the results; experiments/results/ by default.")
-    ] = None,
+        Path, typer.Option("--out", "-o", help="Folder for the results; `reproduced` in the current folder by default.")
+    ] = Path("reproduced"),
     quick: Annotated[bool, typer.Option("--quick", help="Seconds instead of hours; says little.")] = False,
     full: Annotated[bool, typer.Option("--full", help="As many repeats as the papers have.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes.")] = 2,
@@ -46,30 +46,33 @@ def reproduce(
     chosen = runner.select(name)
     if not chosen:
         raise ParameterError(f"There is no experiment {name!r}: see `discreet reproduce --list`.")
-    place = out or (runner.QUICK if quick else runner.RESULTS)
     named = data or os.environ.get("DISCREET_DATA")
     folder = Path(named) if named else None
     if folder is not None and not folder.is_dir():
         raise ParameterError(f"There is no folder {folder}. Name that of the studies' data: --data or DISCREET_DATA.")
-    if place.exists() and not place.is_dir():
-        raise ParameterError(f"{place} is not a folder. Name one for the results with --out.")
+    if out.exists() and not out.is_dir():
+        raise ParameterError(f"{out} is not a folder. Name one for the results with --out.")
+    lacking = [r.name for r in chosen if r.needs_data and folder is None and not pages]
     for reproduction in chosen:
         if pages:
-            runner.pictures(reproduction, place)
-        else:
-            _run(runner, reproduction, "quick" if quick else "full" if full else "normal", folder, place, jobs, fresh)
-    written = runner.ROOT / "docs" / "results" if place == runner.RESULTS else place / "pages"
-    _experiments("pages").write(place, written)
-    console.say(f"Results are in {place}, pages in {written}.")
+            runner.pictures(reproduction, out)
+        elif reproduction.name not in lacking:
+            _run(runner, reproduction, "quick" if quick else "full" if full else "normal", folder, out, jobs, fresh)
+    if len(lacking) < len(chosen):
+        written = runner.ROOT / "docs" / "results" if out.resolve() == runner.RESULTS else out / "pages"
+        _experiments("pages").write(out, written)
+        console.say(f"Results are in {out}, pages in {written}.")
+    if lacking:
+        raise ParameterError(
+            f"Left out for want of the studies' data: {', '.join(lacking)}. Name their folder: --data or DISCREET_DATA."
+        )
 
 
 def _run(runner: Any, r: Any, size: str, folder: Path | None, out: Path, jobs: int, fresh: bool) -> None:
-    if r.needs_data and folder is None:
-        console.say_error(f"Left out: {r.name} needs the studies' data. Name their folder: --data or DISCREET_DATA.")
-        return
     runner.run(r, size, folder, out, jobs, fresh=fresh)
+    marks = {True: "agrees", False: "DIFFERS", None: "      "}
     for finding in r.judge(runner.stored(r.name, out)[0]):
-        mark = {True: "agrees", False: "DIFFERS", None: "      "}[finding.agrees]
+        mark = "not judged" if size == "quick" and finding.agrees is not None else marks[finding.agrees]
         console.say(f"{r.name}: {mark}  {finding.claim}: {finding.measured}")
 
 

@@ -31,6 +31,8 @@ KINDS = {
     "many results": "several fitted models",
     "plan": "a plan",
     "signature": "a signature",
+    "ledger": "an exported ledger",
+    "ledger head": "the head of a ledger",
 }
 """What documents hold, by the kind that they say they are."""
 

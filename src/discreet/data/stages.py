@@ -19,7 +19,7 @@ from discreet.errors import ParameterError
 from discreet.privacy.events.gaussian import Block
 
 _NARROW = 64
-"""Columns up to which longer batches are faster."""
+"""Columns up to which longer batches are faster; of a length that is no power of two, which caches handle badly."""
 
 
 class StageSums:
@@ -143,7 +143,7 @@ def staged(table: Unread, coordinates: Coordinates) -> StageSums:
     """Read all rows once, in several threads, and sum them up exactly in the coordinates of a stage."""
     domain, layout = table.domain, _StageLayout(coordinates)
     coordinates.check(domain)
-    size = EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3)
+    size = EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3) // 8 * 8 - 8
 
     def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints], Ints, int]:
         chart, total, rows = Chart(coordinates, domain, size), Total(layout), 0

@@ -39,11 +39,11 @@ MOST_EXPONENT = 256
 MOST_WIDTHS = 64
 """Candidates for the half width of one outcome, or edges between lengths."""
 
+_LINES = 256
+"""Rows that are transposed at a time, few enough for a processor's cache."""
+
 _SPARSE = 0.8
 """A matrix is multiplied in parts where they hold less than this share of its entries."""
-
-_PAD = 24
-"""Unused entries at the end of each row of an array, lest rows be a power of two apart, which caches handle badly."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Directions:
     def __post_init__(self) -> None:
         if len(self.integers) != len(self.exponents) or len({len(vector) for vector in self.integers}) > 1:
             raise ParameterError("Directions need one exponent for each vector, and vectors of the same length.")
-        whole = all(type(q) is int for vector in (*self.integers, self.exponents) for q in vector)
+        whole = set().union(*(map(type, vector) for vector in (*self.integers, self.exponents))) <= {int}
         if not whole or any(abs(p) > MOST_EXPONENT for p in self.exponents):
             raise ParameterError(
                 f"Directions are integers times 2^p, with p a whole number of at most {MOST_EXPONENT}."
@@ -329,19 +329,20 @@ class Chart:
             W[q:], coordinates.theta.floats.T, domain.indices(coordinates.outcomes), strict=True
         ):
             row[x], row[place] = -model, 1.0
-        self._parts, self._q = _parts(W), q
+        self._alone, self._parts, self._q = _alone(W), _parts(W), q
         self._radius, self._norm = coordinates.radius * ONE, float(coordinates.norm_squared_lattice)
         self._widths = [np.array(own) for own in coordinates.widths]
         self._l, self._edges = sum(map(len, self._widths)), np.array(coordinates.lengths) * ONE
-        self._both, self._work = np.empty((self._l + len(W), rows + _PAD)), np.empty((q, rows + _PAD))
+        self._both, self._work = np.empty((self._l + len(W)) * rows), np.empty(q * rows)
 
     def turn(self, A: Floats) -> Turned:
         """Turn a batch, one encoded row a line."""
-        l, q, held = self._l, self._q, self._both[:, : len(A)]  # noqa: E741
+        l, q, n = self._l, self._q, len(A)  # noqa: E741
+        lines = l + q + len(self._widths)
+        held = self._both[: lines * n].reshape(lines, n)  # without gaps, for numpy's sake
         both, E, U, V = held[: l + q], held[:l], held[l : l + q], held[l + q :]
-        for rows, columns, W in self._parts:
-            np.matmul(W, A[:, columns].T, out=held[l:][rows])
-        length = np.maximum(np.sqrt(_squares(U, self._work[:, : len(A)])), self._radius)
+        self._products(A, held[l:])
+        length = np.maximum(np.sqrt(_squares(U, self._work[: q * n].reshape(q, n))), self._radius)
         V *= self._radius / length
         U *= ONE / length
         np.rint(U, out=U)
@@ -350,6 +351,18 @@ class Chart:
             U *= inside
         self._clip(V, E)
         return Turned(both, E, U, V, length)
+
+    def _products(self, A: Floats, out: Floats) -> None:
+        """P'x and y - theta'x, exactly."""
+        if self._alone is None:
+            for rows, columns, W in self._parts:
+                np.matmul(W, A[:, columns].T, out=out[rows])
+            return
+        places, factors, shifts = self._alone
+        for i in range(0, len(A), _LINES):
+            out[:, i : i + _LINES] = A[i : i + _LINES, places].T
+        out *= factors[:, None]
+        out += shifts[:, None]
 
     def _clip(self, V: Floats, E: Floats) -> None:
         start = 0
@@ -382,6 +395,18 @@ def _parts(W: Floats) -> list[tuple[slice, slice, Floats]]:
     if sum(part.size for _, _, part in parts) > _SPARSE * W.size:
         return [(slice(0, len(W)), slice(0, W.shape[1]), W)]
     return parts
+
+
+def _alone(W: Floats) -> tuple[slice | Ints, Floats, Floats] | None:
+    """Places, factors and shifts, where each row of a matrix needs one coordinate at most besides the constant."""
+    others = W[:, 1:] != 0
+    if (others.sum(axis=1) > 1).any():
+        return None
+    places: Ints = np.where(others.any(axis=1), others.argmax(axis=1) + 1, 0)
+    factors, shifts = W[np.arange(len(W)), places], np.where(places > 0, W[:, 0], 0.0) * ONE
+    first = int(places[0])
+    in_turn = np.array_equal(places, np.arange(first, first + len(places)))
+    return slice(first, first + len(places)) if in_turn else places, factors, shifts
 
 
 def _squares(Z: Floats, work: Floats) -> Floats:

@@ -43,7 +43,7 @@ def release_batches(
     check_rows(rows.count)
     planned = (0.0,) * (event.steps * len(event.design))
     session.certify(rows.domain, replace(event, iterates=planned))  # before anything is spent
-    entropy = session.charge()
+    entropy = session.charge(rows.domain)
     theta, iterates = np.zeros(len(event.design)), []
     for _ in range(event.steps):
         iterates += theta.tolist()
@@ -51,7 +51,7 @@ def release_batches(
         noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, GRADIENT_BITS + 20), entropy)
         gradient = np.ldexp(noisy.astype(float), exponent - GRADIENT_BITS - 20)
         theta = kept(theta - step / event.rate * gradient, radius)
-    return session.certify(rows.domain, replace(event, iterates=tuple(iterates))), theta
+    return session.commit(session.certify(rows.domain, replace(event, iterates=tuple(iterates)))), theta
 
 
 def clipped_gradients(X: Floats, y: Floats, theta: Floats, clip: float) -> Ints:
@@ -105,7 +105,7 @@ def release_aggregate(table: Unread, event: AggregateEvent, session: Session) ->
     check_rows(table.left)
     jobs = 1 if session.simulation else table.n_jobs
     coordinates = (*event.design, event.target)
-    entropy = session.charge(mu=event.mu)
+    entropy = session.charge(table.domain, mu=event.mu)
     choose = _chooser(event.blocks, entropy)
     with as_progress(table.progress) as report:
         sums = block_sums(table, coordinates, event.blocks, choose, jobs, report)
@@ -115,7 +115,7 @@ def release_aggregate(table: Unread, event: AggregateEvent, session: Session) ->
         parts = block_coefficients(sums, clip)
     total = parts.sum(axis=0).astype(object) * (1 << 20)
     noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, BLOCK_BITS + 20), entropy)
-    return certificate, np.ldexp(noisy.astype(float), exponent - BLOCK_BITS - 20) / event.blocks
+    return session.commit(certificate), np.ldexp(noisy.astype(float), exponent - BLOCK_BITS - 20) / event.blocks
 
 
 def block_coefficients(S: NDArray[Any], clip: float) -> Ints:

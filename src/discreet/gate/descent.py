@@ -25,10 +25,10 @@ def release_descent(
 ) -> tuple[Certificate, Floats]:
     """Descend with noise that costs the event's `step_mu` each time, and certify; the last iterate."""
     check_rows(moments.count)
-    entropy = session.charge(mu=up(math.sqrt(steps) * event.step_mu, ROOM))
+    entropy = session.charge(moments.domain, mu=up(math.sqrt(steps) * event.step_mu, ROOM))
     theta, done = descend(moments, event, steps, step, radius, entropy)
     certificate = session.certify(moments.domain, done)
-    return certificate, theta
+    return session.commit(certificate), theta
 
 
 def descend(

@@ -63,8 +63,9 @@ def release_blocks(moments: Moments, blocks: Sequence[Block], session: Session) 
     noise = block_noise(blocks)
     check_rows(moments.count)
     exact = exact_blocks(moments, blocks)
-    entropy = session.charge(mu=event.mu, epsilon=certificate.epsilon)
-    return PrivateMoments(certificate, noisy_blocks(exact, noise, entropy))
+    entropy = session.charge(moments.domain, mu=event.mu, epsilon=certificate.epsilon)
+    values = noisy_blocks(exact, noise, entropy)
+    return PrivateMoments(session.commit(certificate), values)
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def release_counted(
     check_rows(histogram.count)
     check_rows(moments.count)
     exact = exact_counts(histogram, block)
-    entropy = session.charge(mu=session.mu)
+    entropy = session.charge(declared, mu=session.mu)
     (values,) = noisy_blocks([exact], [noise], entropy)
     moments = narrowed(Counts(first, *values))
     blocks = calibrate(wants, moments.domain, neighbors, left)
@@ -121,7 +122,8 @@ def release_counted(
     certificate = session.certify(moments.domain, first, second, declared=bounds)
     noises = block_noise(blocks)
     check_rows(moments.count)
-    return PrivateMoments(certificate, (values, *noisy_blocks(exact_blocks(moments, blocks), noises, entropy)))
+    more = noisy_blocks(exact_blocks(moments, blocks), noises, entropy)
+    return PrivateMoments(session.commit(certificate), (values, *more))
 
 
 def calibrate(wants: Sequence[Want], domain: sensitivity.Space, neighbors: Neighbors, mu: float) -> list[Block]:

@@ -65,7 +65,7 @@ def release_napp(
     session: Session,
 ) -> tuple[Certificate, F]:
     """Run algorithm 1, or 2 where `retrieval` says what becomes of retrieved budget, and certify its coefficients."""
-    entropy = session.charge(epsilon=math.inf)
+    entropy = session.charge(rows.domain, epsilon=math.inf)
     epsilon, delta = session.promise.epsilon, session.promise.delta
     truncation = 0.0 if event.selection == "VS+" else event.truncation
     b = draw(len(rows.design), event.scale, event.noise, truncation, entropy)
@@ -78,7 +78,8 @@ def release_napp(
     found = algorithm(rows, Draws(b, generator(entropy), budget, rounds, rescale))
     retrieved = found.retrieved[-1] if found.retrieved else 0.0
     returned = retrieved if retrieval == "return" else 0.0
-    return session.certify(rows.domain, replace(event, retrieved=retrieved), returned=returned), found
+    certificate = session.certify(rows.domain, replace(event, retrieved=retrieved), returned=returned)
+    return session.commit(certificate), found
 
 
 _GRID = 20_001

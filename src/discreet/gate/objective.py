@@ -65,16 +65,17 @@ def release_minimisers(rows: Rows, stages: Stages, session: Session) -> tuple[Ce
         raise DataError(_TOO_MANY)
     _check_moduli(tasks)
     certificate = session.certify(rows.domain, *(task.event for task in tasks), *stages.reserved)
-    entropy = session.charge(epsilon=max(session.promise.epsilon, certificate.epsilon))
+    entropy = session.charge(rows.domain, epsilon=max(session.promise.epsilon, certificate.epsilon))
     thetas = [_minimiser(rows, task, most, entropy) for task in tasks]
     if stages.then is None:
-        return certificate, thetas
+        return session.commit(certificate), thetas
     more = list(stages.then(thetas))
     if [task.event.declared for task in more] != [event.declared for event in stages.reserved]:
         raise GuaranteeError("A later stage is not the one that was declared. This is a defect of discreet.")
     _check_moduli(more)
     certificate = session.certify(rows.domain, *(task.event for task in [*tasks, *more]))
-    return certificate, thetas + [_minimiser(rows, task, most, entropy) for task in more]
+    thetas += [_minimiser(rows, task, most, entropy) for task in more]
+    return session.commit(certificate), thetas
 
 
 def _check_moduli(tasks: Sequence[Task]) -> None:

@@ -108,13 +108,14 @@ def release_events(moments: Moments | Sampled, events: tuple[Event, ...], sessio
     cost = mu, certificate.epsilon, inputs_of({name: domain.columns[name] for name in columns})
     if isinstance(moments, Sampled):
         table = moments.checked(neighbors)
-        entropy = session.charge(*cost)
+        entropy = session.charge(domain, *cost)
         exact = exact_blocks(table.draw(neighbors, entropy), blocks)
     else:
         check_rows(moments.count)
         exact = exact_blocks(moments, blocks)
-        entropy = session.charge(*cost)
-    return PrivateMoments(certificate, noisy_blocks(exact, noise, entropy))
+        entropy = session.charge(domain, *cost)
+    values = noisy_blocks(exact, noise, entropy)
+    return PrivateMoments(session.commit(certificate), values)
 
 
 def calibrated(domain: Domain, want: OutcomesWant, promise: Guarantee, rate: float | None) -> tuple[Event, ...]:

@@ -26,7 +26,7 @@ def release_shaped(
 ) -> tuple[Certificate, Floats]:
     """The least eigenvalue, X'X where the shape needs it, the norm of the coefficients, and the coefficients."""
     ridge = Ridge(moments, subject.design, subject.target, subject.rows)
-    entropy = session.charge()
+    entropy = session.charge(moments.domain)
     B, d = plan.B, plan.d
     eigenvalue = float(add_normal(ridge.least_eigenvalue(), plan.s1, entropy))
     least = plan.least(eigenvalue)
@@ -63,7 +63,7 @@ def release_shaped(
     event = OutputEvent(**subject.facts(), **facts, residual=R, gamma=gamma)
     certificate = session.certify(moments.domain, event)
     noisy = add_normal(C @ theta, 1 / math.sqrt(gamma), entropy)
-    return certificate, np.asarray(np.linalg.solve(C, noisy), dtype=np.float64)
+    return session.commit(certificate), np.asarray(np.linalg.solve(C, noisy), dtype=np.float64)
 
 
 def _noisy_gram(moments: Moments, design: tuple[str, ...], sd: float, entropy: Entropy) -> Floats:

@@ -99,10 +99,10 @@ def release_posterior(moments: Moments, event: PosteriorEvent, session: Session)
     """One posterior sample with a penalty and a precision from public facts."""
     ridge = Ridge(moments, event.design, event.target, event.rows)
     certificate = session.certify(moments.domain, event)
-    entropy = session.charge(epsilon=max(session.promise.epsilon, certificate.epsilon))
+    entropy = session.charge(moments.domain, epsilon=max(session.promise.epsilon, certificate.epsilon))
     facts = (event.penalty, event.norm, event.penalty, event.gamma, event.tolerance)
-    theta = ridge.draw(*facts, entropy)
-    return certificate, add_normal(theta, event.output, entropy)
+    theta = add_normal(ridge.draw(*facts, entropy), event.output, entropy)
+    return session.commit(certificate), theta
 
 
 def release_in_ball(moments: Moments, event: BallEvent, session: Session) -> tuple[Certificate, Floats]:
@@ -111,8 +111,9 @@ def release_in_ball(moments: Moments, event: BallEvent, session: Session) -> tup
     certificate = session.certify(moments.domain, event)
     ball = Ball(*moments.equations(event.design, event.target), event.gamma, event.penalty, event.radius)
     ready = Proposal(ball)
-    entropy = session.charge()
-    return certificate, ready.draw(entropy)
+    entropy = session.charge(moments.domain)
+    drawn = ready.draw(entropy)
+    return session.commit(certificate), drawn
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def release_adaptive(
 ) -> tuple[Certificate, Floats]:
     """AdaOPS: the least eigenvalue, the norm of the coefficients, a posterior sample; the noise of each declared."""
     ridge = Ridge(moments, subject.design, subject.target, subject.rows)
-    entropy = session.charge()
+    entropy = session.charge(moments.domain)
     B, d = plan.B, plan.d
     eigenvalue = float(add_normal(ridge.least_eigenvalue(), plan.s1, entropy))
     chosen = plan.penalty(eigenvalue)
@@ -166,20 +167,21 @@ def release_adaptive(
         output=output,
     )
     certificate = session.certify(moments.domain, event)
-    theta = ridge.draw(chosen.lambda_, B, chosen.h, gamma, error, entropy)
-    return certificate, add_normal(theta, output, entropy)
+    theta = add_normal(ridge.draw(chosen.lambda_, B, chosen.h, gamma, error, entropy), output, entropy)
+    return session.commit(certificate), theta
 
 
 @dataclass(frozen=True)
 class Printed:
-    """The stages of AdaOPS as a paper prints them, as functions of what was released before.
+    """The stages of OPS or AdaOPS as a paper prints them, as functions of what was released before.
 
-    `penalty` gives lambda and h from the released eigenvalue; `norm_sd` the noise on log(Y + B norm(theta)) from h, or
-    None; `gamma` the precision from h and that release. With `code` the stages are those of 000's code: X'X + I stands
+    `eigenvalue_sd` is the noise on the least eigenvalue, None where it is not released; `penalty` gives lambda and h
+    from the released eigenvalue; `norm_sd` the noise on log(Y + B norm(theta)) from h, or None; `gamma` the precision
+    from h and that release. With `code` the stages are those of 000's code: X'X + I stands
     for X'X, and the draw has covariance (R R')^-1/gamma, H = R'R, for H^-1/gamma (E25).
     """
 
-    eigenvalue_sd: float
+    eigenvalue_sd: float | None
     penalty: Callable[[float], tuple[float, float]]
     norm_sd: Callable[[float], float] | None
     gamma: Callable[[float, float], float]
@@ -189,11 +191,12 @@ class Printed:
 def release_printed(
     moments: Moments, subject: Subject, stages: Printed, session: Session
 ) -> tuple[Certificate, Floats]:
-    """AdaOPS with a paper's constants: a draw in floating point, of which nothing is promised."""
+    """OPS and AdaOPS with a paper's constants: a draw in floating point, of which nothing is promised."""
     ridge = Ridge(moments, subject.design, subject.target, subject.rows)
-    entropy = session.charge(epsilon=math.inf)
-    extra = 1.0 if stages.code else 0.0
-    eigenvalue = float(add_normal(ridge.least_eigenvalue() + extra, stages.eigenvalue_sd, entropy))
+    entropy = session.charge(moments.domain, epsilon=math.inf)
+    extra, eigenvalue = 1.0 if stages.code else 0.0, 0.0
+    if stages.eigenvalue_sd is not None:
+        eigenvalue = float(add_normal(ridge.least_eigenvalue() + extra, stages.eigenvalue_sd, entropy))
     lambda_, h = stages.penalty(eigenvalue)
     lambda_ += extra
     floor = max(lambda_ + max(ridge.least_eigenvalue(), 0.0), 1e-9)
@@ -209,8 +212,10 @@ def release_printed(
     if stages.code:
         theta = ridge.coefficients(lambda_, subject.norm, floor)
         L = np.linalg.cholesky(ridge.S + lambda_ * np.eye(ridge.d))
-        return certificate, theta + np.linalg.solve(L, normals(ridge.d, entropy)) / math.sqrt(gamma)
-    return certificate, ridge.draw(lambda_, subject.norm, floor, gamma, math.inf, entropy)
+        theta += np.linalg.solve(L, normals(ridge.d, entropy)) / math.sqrt(gamma)
+    else:
+        theta = ridge.draw(lambda_, subject.norm, floor, gamma, math.inf, entropy)
+    return session.commit(certificate), theta
 
 
 _ROUNDING = (

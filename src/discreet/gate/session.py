@@ -1,9 +1,9 @@
 """The way of every release: a promise, a session, the charge, noise, and a certificate that is checked.
 
-`Session.charge` registers the whole cost of a release with the budgets and returns the source of its random words.
-There is no other way to one, so that nothing can be drawn before it is paid for: no noise, no sample of rows, no choice
-of blocks. A gate, the function that makes one kind of release, takes the exact statistics, what to release of them and
-a session; it checks all that can fail, charges once, draws, and certifies.
+`Session.charge` pays for the whole release, at every budget and ledger that counts it, and returns the source of its
+random words. There is no other way to one, so that nothing can be drawn before it is paid for: no noise, no sample of
+rows, no choice of blocks. A gate, the function that makes one kind of release, takes the exact statistics, what to
+release of them and a session; it checks all that can fail, charges once, draws, certifies, and commits.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from discreet.domain import Domain
 from discreet.errors import DataError, GuaranteeError, ParameterError
 from discreet.gate import entropy
 from discreet.gate.entropy import NO_NOISE, Entropy
+from discreet.ledger.charging import Charge, charge
 from discreet.privacy import gdp
-from discreet.privacy.budget import Cost, charge
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.kinds import Event
 from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.pots import Cost
 
 
 def promised(epsilon: Any, delta: Any, rows: Any, neighbors: Any, *, pure: bool = False) -> Guarantee:
@@ -52,7 +53,7 @@ class Session:
     Examples
     --------
     >>> session = Session(promised(1, 1e-6, None, "add-remove"), "an example", None, 0)
-    >>> session.promise.status, session.charge(mu=0.1).words(2).shape
+    >>> session.promise.status, session.charge(Domain({"a": (0, 1)}), mu=0.1).words(2).shape
     ('simulation', (2,))
     """
 
@@ -64,6 +65,7 @@ class Session:
             promise = replace(promise, status="simulation", reason=what)
         self.promise, self.method, self.rows = promise, method, checks.rows(rows)
         self.__random_state, self.__charged = random_state, False
+        self.__paid: Charge | None = None
 
     def __repr__(self) -> str:
         return f"Session({self.method!r}, {self.promise.status})"
@@ -79,20 +81,35 @@ class Session:
         return not entropy.is_secret(self.__random_state)
 
     def charge(
-        self, mu: float | None = None, epsilon: float | None = None, public_outcomes: Iterable[str] = ()
+        self,
+        domain: Domain,
+        mu: float | None = None,
+        epsilon: float | None = None,
+        public_outcomes: Iterable[str] = (),
     ) -> Entropy:
-        """Charge the budgets with the whole release, and only then hand out its random words; once.
+        """Pay for the whole release, and only then hand out its random words; once.
 
-        Columns that are taken as public are part of the promise.
+        The domain tells which columns the release is about; those that are taken as public are part of the promise.
         """
         if self.__charged:
             raise GuaranteeError("A session is charged once, for all that it draws. This is a defect of discreet.")
         if not self.simulation:
             epsilon = self.promise.epsilon if epsilon is None else epsilon
             cost = Cost(epsilon, self.promise.delta, mu, frozenset(public_outcomes))
-            charge(cost, self.promise.neighbors, self.method)
+            self.__paid = charge(cost, self.promise.neighbors, self.method, domain.columns)
+            self.__paid.draw()
         self.__charged = True
         return entropy.entropy(self.__random_state)
+
+    def commit(self, certificate: Certificate) -> Certificate:
+        """The certificate of what was released, naming the entries that paid for it, which learn its digest."""
+        if not self.__charged:
+            raise GuaranteeError("A release is paid for before it is committed. This is a defect of discreet.")
+        if self.__paid is not None:
+            if receipts := self.__paid.receipts:
+                certificate = replace(certificate, receipts=receipts)
+            self.__paid.commit(certificate.digest if receipts else "")
+        return certificate
 
     def certify(
         self, domain: Domain, *events: Event, declared: Domain | None = None, returned: float = 0.0

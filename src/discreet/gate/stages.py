@@ -125,7 +125,7 @@ def release_stages(
     _check_noise(domain, design, targets, session)
     histograms, margins = table.light(targets)
     check_rows(margins.count)
-    entropy = session.charge(mu=session.mu)
+    entropy = session.charge(domain, mu=session.mu)
     steps = _Steps(domain, session, entropy)
     locations = _located(steps, histograms, margins, constant=design[0] == CONSTANT)
     n = locations[0].rows
@@ -140,7 +140,7 @@ def release_stages(
     else:
         axes = _scouted(steps, margins, design, n, steps.left(weights.pop(0)))
     _run(Course(tuple(design), tuple(targets), tuple(locations), axes), table, weights, steps)
-    return PrivateMoments(session.certify(domain, *steps.events), tuple(steps.values))
+    return PrivateMoments(session.commit(session.certify(domain, *steps.events)), tuple(steps.values))
 
 
 def stages_suit(domain: Domain, targets: Sequence[str], *, once: bool, asked: bool) -> bool:

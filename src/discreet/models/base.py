@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.core import checks, citations
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
+from discreet.core.threads import threads_for
 from discreet.data.moments import outcome_names
 from discreet.data.reading import Progress, Unread, threads
 from discreet.data.sources.base import check_lengths
@@ -35,6 +36,7 @@ from discreet.domain import Domain
 from discreet.domain.derived import inputs_of
 from discreet.errors import DataError, DomainError, ParameterError, printable
 from discreet.gate.session import Session, promised
+from discreet.ledger import blocks
 from discreet.privacy.guarantee import Guarantee
 
 _GOOD_SCORE = 100.0
@@ -283,7 +285,7 @@ class PrivateEstimator(Estimator, ABC):
             )
         promise = self._check()
         table, domain, asked = self._ask(as_features(X), as_outcomes(y, several=self.many_outcomes), promise)
-        return self._fit_rows(Unread.of(table, domain, self.n_jobs), asked)
+        return self._fit_table(Unread.of(table, domain, self.n_jobs), asked)
 
     def fit_source(
         self,
@@ -313,7 +315,7 @@ class PrivateEstimator(Estimator, ABC):
         names = feature_names(declared, columns, features)
         domain = declared.select([*names, *columns]).with_intercept(self.fit_intercept)
         asked = Asked(targets, names, promise, several=not isinstance(target, str))
-        return self._fit_rows(Unread.of(table, domain, self.n_jobs, progress), asked)
+        return self._fit_table(Unread.of(table, domain, self.n_jobs, progress), asked)
 
     def fit_formula(self, formula: str, source: Any, *, progress: bool | Progress = False) -> Self:
         """Read rows from a file, a frame or a table, release, and fit the model that a formula describes.
@@ -331,7 +333,12 @@ class PrivateEstimator(Estimator, ABC):
         table, declared = declared_table(source, self.domain, "fit_formula")
         domain, target, features = described_by(formula, declared.with_intercept(self.fit_intercept))
         self._outcome_columns(domain, (target,))
-        return self._fit_rows(Unread.of(table, domain, self.n_jobs, progress), Asked((target,), features, promise))
+        with blocks.asked(formula):
+            return self._fit_table(Unread.of(table, domain, self.n_jobs, progress), Asked((target,), features, promise))
+
+    def _fit_table(self, table: Unread, asked: Asked) -> Self:
+        with threads_for(len(table.domain.entries)):
+            return self._fit_rows(table, asked)
 
     # ---------------------------------------------------------------- what differs
 

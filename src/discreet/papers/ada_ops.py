@@ -37,13 +37,19 @@ from discreet.papers.ops import argmin, spread
 from discreet.privacy import gdp
 from discreet.privacy.events.staged import AdaptivePlan, Penalty, eigenvalue_change, quantile
 from discreet.privacy.guarantee import Guarantee, add_remove
-from discreet.privacy.ops import GOLDEN, coefficient_bound, gaussian_leverage_limit, gaussian_residual_limit
+from discreet.privacy.ops import (
+    GOLDEN,
+    coefficient_bound,
+    coefficient_bounds,
+    gaussian_leverage_limit,
+    gaussian_residual_limit,
+)
 
 RESERVE = 1 / 512
 """The share of mu^2 that hides rounding errors."""
 
 KAPPA = 2.0
-"""The default of the published variant."""
+"""The default of the published variant, where the paper's limit allows it."""
 
 EIGENVALUE_SHARE, NORM_SHARE = 0.05, 0.15
 """Shares of mu^2 for steps 1 and 3; the rest is the draw's."""
@@ -185,7 +191,7 @@ def _least_bound(plan: Plan, lt: float) -> float:
     lambdas = lambdas[lambdas + lt > 0]
     m = B2 / (lambdas + lt)
     effective = np.maximum(plan.mu_o - _LOSS * m, 0.0)
-    caps = np.array([coefficient_bound(float(x), plan.n_max, plan.B, plan.Y, lt) for x in lambdas])
+    caps = coefficient_bounds(lambdas, plan.n_max, plan.B, plan.Y, lt)
     widening = np.log1p(m) * (quantile(plan.delta_b) / plan.mu2 + 1)
     with np.errstate(divide="ignore", over="ignore"):
         R = np.minimum(plan.Y + plan.B * caps, 2 * plan.Y * np.exp(widening))
@@ -215,7 +221,7 @@ def _default_kappa(plan: Plan) -> float:
     v = plan.n_max * plan.B**2 / plan.d
     h = np.geomspace(1.1 * plan.h_min, 1e6 * plan.h_min + v, 400)
     m = plan.B**2 / h
-    R = np.array([plan.Y + plan.B * coefficient_bound(x, plan.n_max, plan.B, plan.Y) for x in h.tolist()])
+    R = plan.Y + plan.B * coefficient_bounds(h, plan.n_max, plan.B, plan.Y)
     noise = plan.d * R**2 * m / np.maximum(plan.mu_o - 2 * m, 1e-9) ** 2
     return float(v / h[np.argmin((noise + h * (plan.Y / plan.B) ** 2) / (1 + h / v))])
 
@@ -279,6 +285,17 @@ def code_gamma(epsilon: float, delta: float, h: float, n: float, log_norm: float
     return (2 * c / (b + math.sqrt(b * b + 4 * a * c))) ** 2
 
 
+def kappa_limit(epsilon: float, delta: float, n: int, d: int) -> float:
+    """The largest kappa that 001 algorithm 1 allows, n epsilon/(4 d (1 + log(4/delta))).
+
+    Examples
+    --------
+    >>> round(kappa_limit(1.0, 1e-6, 10_000, 10), 2)
+    15.43
+    """
+    return n * epsilon / (4 * d * (1 + math.log(4 / delta)))
+
+
 def printed_kappa(epsilon: float, delta: float, n: int, d: int, kappa: float, eigenvalue: float) -> tuple[float, float]:
     """Lambda and gamma of 001 algorithm 1, for B = Y = 1, from the released eigenvalue; max for min (E6)."""
     log = math.log(4 / delta)
@@ -317,7 +334,8 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
         The algorithm of wang2018, or that of wang2017.
     kappa : float, optional
         For ``variant="kappa"``: H is made to have eigenvalues of at least rows B^2/(kappa d), B^2 being the bound on
-        the squared norm of a row. By default chosen from public facts, for a small error; 2 where published.
+        the squared norm of a row. By default chosen from public facts, for a small error; where published 2, or the
+        paper's limit, where that is less.
     published : {None, "wang2018", "wang2018-code", "wang2017"}
         Use the constants printed in that paper, wang2017 for ``variant="kappa"``; or what wang2018's authors' code
         does, for data with norms and outcomes of at most 1. The guarantee is then `claimed`.
@@ -429,7 +447,14 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
 
     def _printed_kappa(self, subject: Subject, promise: Guarantee) -> Printed:
         e, delta, d, B = promise.epsilon, promise.delta, len(subject.design), subject.norm
-        rows, kappa = int(subject.rows or 0), self.kappa or KAPPA
+        rows = int(subject.rows or 0)
+        limit = kappa_limit(e, delta, rows, d)
+        kappa = min(KAPPA, limit) if self.kappa is None else self.kappa
+        if kappa > limit:
+            raise ParameterError(
+                f"wang2017 claims privacy for kappa up to rows epsilon/(4 d (1 + log(4/delta))) = {limit:.4g}, and "
+                f"kappa={kappa:g} is beyond. Take a smaller kappa, or leave it out."
+            )
         sd = math.sqrt(math.log(4 / delta)) / (e / 2)
 
         def printed(eigenvalue: float) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from discreet.core.checks import Neighbors
 from discreet.core.rounding import FEW, MANY, down, up
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
-from discreet.gate.posterior import Subject, release_in_ball, release_posterior
+from discreet.gate.posterior import Printed, Subject, release_in_ball, release_posterior, release_printed
 from discreet.gate.session import promised
 from discreet.models.base import Asked
 from discreet.models.linear import MomentsEstimator
@@ -120,6 +121,7 @@ def diffuse(facts: PublicFacts) -> Calibration:
     return calibrate(facts, 2 * facts.B**2 / leverage_limit(facts.epsilon, facts.delta))
 
 
+@lru_cache(maxsize=64)
 def concentrated(facts: PublicFacts, gamma: float | None = None) -> Calibration:
     """A fixed gamma (1/Y^2, the likelihood's own scale) and the least lambda that keeps the promise.
 
@@ -140,6 +142,7 @@ def concentrated(facts: PublicFacts, gamma: float | None = None) -> Calibration:
     return replace(found, gamma=min(gamma, found.gamma))
 
 
+@lru_cache(maxsize=64)
 def balanced(facts: PublicFacts, coef_norm: float | None = None) -> Calibration:
     """The lambda that minimises k (R/rho)^2 + lambda `coef_norm`^2, 000's bound (24) on the excess error.
 
@@ -160,6 +163,7 @@ def balanced(facts: PublicFacts, coef_norm: float | None = None) -> Calibration:
     return _minimised(facts, bound)
 
 
+@lru_cache(maxsize=64)
 def conservative(facts: PublicFacts) -> Calibration:
     """The lambda that minimises k B^2/rho(lambda)^2 + lambda: no guess of the coefficients' norm is needed.
 
@@ -246,6 +250,41 @@ def printed(facts: PublicFacts, calibration: str) -> Calibration:
     return _calibration(facts, lambda_, (root / _lipschitz(facts, lambda_)) ** 2)
 
 
+def coded(facts: PublicFacts, calibration: str) -> Calibration:
+    """Lambda and gamma as 000's code has them, for B = Y = 1; the code draws with X'X + I for X'X besides (E25).
+
+    C1 has min(epsilon/2, sqrt(epsilon/2)) for epsilon; lambda is in closed form, a minimiser of (24) without the 1 in
+    L; gamma solves a quadratic that lacks a factor 1/2. "concentrated" solves epsilon lambda^2 = (sqrt(2 n t) +
+    (1 + t)/2) lambda + 2 n, t = log(2/delta); where lambda > n/2 it takes L = 2, and its constant term is 1 by a slip
+    of the pen ("&" for "^").
+
+    Examples
+    --------
+    >>> facts = PublicFacts(epsilon=1, delta=1e-6, B=1, Y=1, n_max=1000, d=5)
+    >>> [round(coded(facts, name).lambda_, 1) for name in ("diffuse", "concentrated", "balanced", "conservative")]
+    [15.5, 188.7, 64.8, 23.3]
+    """
+    epsilon, n, log = facts.epsilon, facts.n_max, math.log(2 / facts.delta)
+    if calibration == "concentrated":
+        b = math.sqrt(2 * n * log) + (1 + log) / 2
+        lambda_ = (b + math.sqrt(b * b + 8 * epsilon * n)) / (2 * epsilon)
+        if lambda_ > n / 2:
+            lambda_ = ((math.sqrt(log) + math.sqrt(max(log - epsilon, 0.0))) / epsilon) ** 2
+        return Calibration(lambda_, 1.0, 1 / lambda_, _coded_lipschitz(n, lambda_))
+    C1 = spread(facts.d) * log / min(epsilon / 2, math.sqrt(epsilon / 2)) ** 2
+    wished = {"diffuse": 0.0, "balanced": (C1 * n / 2) ** (1 / 3), "conservative": math.sqrt(C1)}[calibration]
+    lambda_ = max(wished, (1 + log) / epsilon)
+    L = _coded_lipschitz(n, lambda_)
+    a, b = L**2 / (lambda_ + 1), L * math.sqrt(log / lambda_)
+    c = (1 + log) / (2 * lambda_) - epsilon
+    return Calibration(lambda_, (-2 * c / (b + math.sqrt(b * b - 4 * a * c))) ** 2, 1 / lambda_, L)
+
+
+def _coded_lipschitz(n: float, lambda_: float) -> float:
+    """L(lambda) with the smaller bound of (23)."""
+    return 1 + min(math.sqrt(n / (2 * lambda_)), n / lambda_)
+
+
 def _lipschitz(facts: PublicFacts, lambda_: float) -> float:
     """L(lambda) of 000 appendix F."""
     return facts.B * facts.Y * (math.sqrt(facts.n_max / (2 * lambda_)) * facts.B + 1)
@@ -263,10 +302,14 @@ def _calibration(facts: PublicFacts, lambda_: float, gamma: float) -> Calibratio
 
 
 def argmin(function: Callable[[float], float], least: float) -> float:
-    """Where a function of t >= least is smallest: a grid, then a bounded search around its best point."""
-    shifts = np.concatenate([[0.0], np.geomspace(1e-3, 1e9, 500)])
-    points = least + shifts
-    points = points[points > 0]
+    """Where a function of t >= least is smallest: a grid, then a bounded search around its best point.
+
+    Examples
+    --------
+    >>> argmin(lambda t: t + 1 / (t + 4), 0.0)
+    0.0
+    """
+    points = least + np.concatenate([[0.0], np.geomspace(1e-3, 1e9, 500)])
     with np.errstate(over="ignore"):
         best = int(np.argmin([function(float(t)) for t in points]))
     low, high = float(points[max(best - 1, 0)]), float(points[min(best + 1, len(points) - 1)])
@@ -277,6 +320,10 @@ def argmin(function: Callable[[float], float], least: float) -> float:
 E1 = (
     "erratum E1: the theorem takes the tail of a normal as exp(-t^2), so its epsilon is too small; the constants are "
     "private, where they are, by slack in another bound. The recomputed epsilon is exact."
+)
+E25 = (
+    "errata E1 and E25: the theorem takes the tail of a normal as exp(-t^2), and the code draws with another "
+    "covariance than the theorem. Nothing is recomputed."
 )
 
 
@@ -297,8 +344,9 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         most `radius` and promises pure epsilon: delta is 0 and is left out, and so may `rows` be.
     radius : float, optional
         For "pure": the largest norm of the coefficients, for columns and outcome mapped to [-1, 1]; 1 by default.
-    published : {None, "wang2018"}
-        Use the constants printed in that paper; the guarantee is then `claimed`.
+    published : {None, "wang2018", "wang2018-code"}
+        Use the constants printed in that paper; or what its authors' code does, for data with norms and outcomes of at
+        most 1. The guarantee is then `claimed`.
 
     Notes
     -----
@@ -314,7 +362,7 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
     ((2,), 'verified')
     """
 
-    papers: ClassVar[tuple[str, ...]] = ("wang2018",)
+    papers: ClassVar[tuple[str, ...]] = ("wang2018", "wang2018-code")
     why_no_inference: ClassVar[str] = (
         "A posterior sample is the coefficients plus noise of covariance H^-1/gamma, and H was not released; so nobody "
         "can say how far off it is. DPLinearRegression gives standard errors."
@@ -344,9 +392,11 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
 
     def _fit(self, moments: Moments, asked: Asked) -> Self:
         subject, promise = self._subject(moments.domain, asked), asked.promise
-        session = self._session(promise, None if self._paper is None else E1)
+        session = self._session(promise, {None: None, "wang2018": E1, "wang2018-code": E25}[self._paper])
         if self.calibration == PURE:
             certificate, theta = release_in_ball(moments, self._pure_event(subject, promise), session)
+        elif self._paper == "wang2018-code":
+            certificate, theta = release_printed(moments, subject, self._code(subject, promise), session)
         else:
             certificate, theta = release_posterior(moments, self._event(subject, promise), session)
         return self._fit_coefficients(certificate, theta, subject, asked)
@@ -358,6 +408,13 @@ class OPS(CoefficientsRegressor, MomentsEstimator):
         found = pure(promise.epsilon, subject.norm, subject.outcome, radius, promise.neighbors)
         gamma = down(found.gamma, _MARGIN)
         return BallEvent(**facts, radius=radius, penalty=1 / (gamma * radius**2), gamma=gamma)
+
+    def _code(self, subject: Subject, promise: Guarantee) -> Printed:
+        facts = PublicFacts(
+            epsilon=promise.epsilon, delta=promise.delta, B=1, Y=1, n_max=int(subject.rows or 0), d=len(subject.design)
+        )
+        found = coded(facts, self.calibration)
+        return Printed(None, lambda _: (found.lambda_, found.lambda_), None, lambda *_: found.gamma, code=True)
 
     def _event(self, subject: Subject, promise: Guarantee) -> PosteriorEvent:
         """Penalty and precision from public facts, and noise on the result that hides its rounding errors."""

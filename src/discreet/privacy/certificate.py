@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 from discreet.core import checks
-from discreet.core.files import text
+from discreet.core.files import digest, text
 from discreet.core.rounding import ROOM, up
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, GuaranteeError, printable
@@ -36,6 +36,23 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Receipt:
+    """Where a release was paid for: a ledger by its id, an account of it, and an entry by its number and its hash."""
+
+    ledger: str
+    account: str
+    entry: int
+    hash: str
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Receipt:
+        """Rebuild a receipt from its fields."""
+        if type(facts["entry"]) is not int or facts["entry"] < 0:
+            raise FileFormatError("An entry of a ledger has no number.")
+        return cls(text(facts["ledger"]), text(facts["account"]), facts["entry"], text(facts["hash"]))
+
+
+@dataclass(frozen=True)
 class Certificate:
     """The privacy certificate of a release.
 
@@ -55,6 +72,8 @@ class Certificate:
         Name and version of the program.
     declared : Domain, optional
         The bounds as they were declared, where those of the outcome were narrowed by a private histogram.
+    receipts : tuple of Receipt
+        Where the release was paid for, if a ledger counts it.
     """
 
     guarantee: Guarantee
@@ -64,6 +83,7 @@ class Certificate:
     rows: int | None = None
     software: str = ""
     declared: Domain | None = None
+    receipts: tuple[Receipt, ...] = ()
 
     @property
     def simulation(self) -> bool:
@@ -180,7 +200,12 @@ class Certificate:
             "declared": None if self.declared is None else self.declared.to_dict(),
             "events": [event.to_dict() for event in self.events],
             "software": self.software,
-        }
+        } | ({"ledger": [asdict(receipt) for receipt in self.receipts]} if self.receipts else {})
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the certificate, by which a ledger knows it."""
+        return digest(self.to_dict())
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> Certificate:
@@ -194,6 +219,7 @@ class Certificate:
                 checks.rows(facts["rows"]),
                 text(facts["software"]),
                 None if facts.get("declared") is None else Domain.from_dict(facts["declared"]),
+                tuple(map(Receipt.from_dict, facts.get("ledger", ()))),
             )
             consistent = certificate._names_columns() and facts["simulation"] is certificate.simulation
             consistent = consistent and _agree(facts, certificate.to_dict())
@@ -244,7 +270,7 @@ class Certificate:
         facts += [_PUBLIC for event in self.events if isinstance(event, PublicOutcomesEvent)]
         if self.rows is not None:
             facts.append(f"The number of rows was declared as {self.rows}; it was not read from the data.")
-        return facts
+        return facts + [_COUNTED.format(r=receipt) for receipt in self.receipts]
 
     def _narrowed(self) -> list[str]:
         if self.declared is None:
@@ -274,6 +300,7 @@ _SAMPLE = (
     "X'X was computed from a secret random sample of about {share:g} of the rows, which is counted exactly: whoever "
     "learns which rows are in it is promised less."
 )
+_COUNTED = "Counted as entry {r.entry} of ledger {r.ledger:.8}, account {r.account!r}."
 _PUBLIC = (
     "The outcomes were declared PUBLIC, and with them the number of rows and which row has which outcomes: nothing "
     "about them is protected. The promise covers the features only."

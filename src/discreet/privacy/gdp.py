@@ -129,8 +129,26 @@ def compose(mus: Iterable[float]) -> float:
     5.0
     """
     parts = [_at_least_0("mu", part) for part in mus]
-    total = sum(Fraction(part) ** 2 for part in parts)
-    root = math.nextafter(math.hypot(*parts), 0)
+    total = sum((Fraction(part) ** 2 for part in parts), Fraction(0))
+    return _root_above(total, math.nextafter(math.hypot(*parts), 0))
+
+
+def root(total: Fraction) -> float:
+    """The root of an exact sum of squares, rounded up: the least double whose square is not below it.
+
+    Examples
+    --------
+    >>> root(Fraction(25)), root(Fraction(1, 10**400)) > 0
+    (5.0, True)
+    """
+    n, d = total.numerator, total.denominator
+    shift = max(0, 64 + (d.bit_length() - n.bit_length()) // 2)
+    near = float(Fraction(math.isqrt((n << 2 * shift) // d), 1 << shift))
+    return _root_above(total, math.nextafter(near, 0))
+
+
+def _root_above(total: Fraction, root: float) -> float:
+    """The root, rounded up, from a double that is below it or next to it."""
     while root < math.inf and Fraction(root) ** 2 < total:
         root = math.nextafter(root, math.inf)
     return root

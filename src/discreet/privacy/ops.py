@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,7 @@ def worst_delta(epsilon: float, leverage: ArrayLike, rho: ArrayLike) -> Floats:
     return up(np.asarray(delta(epsilon, m, rho, 1.0)), CURVE)
 
 
+@lru_cache(maxsize=256)
 def leverage_limit(epsilon: float, delta: float) -> float:
     """The largest leverage, at most `GOLDEN`, for which a row with residual 0 keeps the promise.
 
@@ -200,6 +202,7 @@ def gaussian_excess(mu: float, delta: float, leverage: float, rho: float) -> flo
     return float(excess) - down(delta, CURVE)
 
 
+@lru_cache(maxsize=256)
 def gaussian_leverage_limit(mu: float, delta: float) -> float:
     """The largest leverage, at most `GOLDEN`, for which a row with residual 0 is mu-GDP up to delta.
 
@@ -266,11 +269,18 @@ def coefficient_bound(lambda_: float, n_max: float, B: float, Y: float, least: f
     >>> coefficient_bound(lambda_=4.0, n_max=100, B=1.0, Y=1.0)
     2.5
     """
+    return float(coefficient_bounds(np.asarray(lambda_, dtype=np.float64), n_max, B, Y, least))
+
+
+def coefficient_bounds(lambdas: Floats, n_max: float, B: float, Y: float, least: float = 0.0) -> Floats:
+    """`coefficient_bound` for each of several penalties."""
     if n_max == math.inf:
-        return math.inf
-    top = math.sqrt(n_max) * B
-    sigma = min(max(math.sqrt(lambda_), math.sqrt(least)), max(top, math.sqrt(least)))
-    return math.sqrt(n_max) * Y * sigma / (sigma**2 + lambda_)
+        return np.full_like(lambdas, math.inf)
+    low, top = math.sqrt(least), math.sqrt(n_max) * B
+    sigma = np.clip(np.sqrt(lambdas), low, max(top, low))
+    with np.errstate(divide="raise", invalid="raise"):
+        bounds: Floats = math.sqrt(n_max) * Y * sigma / (sigma**2 + lambdas)
+    return bounds
 
 
 def residual_at(m: Floats, lambda_: float, n_max: float, B: float, Y: float) -> Floats:

@@ -74,7 +74,7 @@ STEPS: dict[str, tuple[str, ...]] = {
     "ObjectivePerturbation as published": _OBJECTIVES[:1],
     "NAPP as published": ("NAPP-ERM, printed constants",),
     "AdaOPS as published": ("printed posterior sampling",),
-    "OPS as published": _POSTERIOR[:1],
+    "OPS as published": (*_POSTERIOR[:1], "printed posterior sampling"),
 }
 """The complete lists of each method: events stand between semicolons, statistics of one event between commas.
 

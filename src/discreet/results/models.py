@@ -151,11 +151,14 @@ class _Problem:
         k = _outcome_scale(self.released, e.target)
         scale = r * k + (1 - r)
         inner_ratio, intercept = r * k / scale, e.names[0] == CONSTANT
+        if self.released.mean_alone:  # there is no slope to penalise
+            penalties = (
+                penalty_grid(np.eye(2), np.ones(2), 1.0, r, 0.0, intercept=False) if penalties is None else penalties
+            )
+            return penalties, np.tile(known.mean, (len(penalties), 1))
         (X, y), noise = (expected_rows(known), 0.0) if isinstance(known, Joint) else (made_up_rows(e), e.s_xy)
         if penalties is None:
             penalties = penalty_grid(X, y, self.rows, inner_ratio, noise, intercept=intercept) / scale
-        if self.released.mean_alone:  # there is no slope to penalise
-            return penalties, np.tile(known.mean, (len(penalties), 1))
         return penalties, solve_path(X, y, self.rows, scale * penalties, inner_ratio, intercept=intercept)
 
     def best(self, thetas: Floats) -> int:

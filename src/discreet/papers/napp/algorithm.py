@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +17,8 @@ from discreet.released.solve.newton import Penalty, minimise
 
 WINDOW = 10
 """The estimate is the mean of so many iterates; where the sign changes within them, it is 0."""
+
+Rule = Callable[[float, float, float], float]
 
 _TOLERANCE = 1e-7
 _CALLS, _SMALL = 6, 1 << 23
@@ -135,9 +138,12 @@ class Run:
         steady = (np.sign(last) == np.sign(last[-1])).all(axis=0)
         return np.where(plan.slopes & ((np.abs(theta) <= plan.zero) | ~steady), 0.0, theta)
 
-    def least_weight(self) -> float:
-        """min_j w_j of the last iteration: the curvature that the penalty had is twice that."""
-        return float(self.weights.min())
+    def least_weight(self, plan: Plan) -> float:
+        """min_j w_j of the last iteration: the curvature that the penalty had is twice that.
+
+        The constant does not count: its weight is Lambda_0, or the floor where budget is recycled.
+        """
+        return float(self.weights[plan.slopes].min()) if plan.slopes.any() else plan.modulus
 
 
 def iterate(data: Part, rows: Loss | None, plan: Plan, b: Floats, rng: np.random.Generator, floor: float = 0.0) -> Run:
@@ -210,7 +216,7 @@ class Recycled:
     retrieved: list[float]
 
 
-def recycle(data: Part, rows: Loss | None, plan: Plan, draws: Draws) -> Recycled:
+def recycle(data: Part, rows: Loss | None, plan: Plan, draws: Draws, rule: Rule = retrievable) -> Recycled:
     """Algorithm 2: what curvature beyond Lambda_0 leaves of the budget, (1 - r) epsilon, goes into less noise.
 
     After each run the least weight becomes the floor of the next one (eq. (15)), and b is what the noise of eq. (14)
@@ -221,12 +227,14 @@ def recycle(data: Part, rows: Loss | None, plan: Plan, draws: Draws) -> Recycled
     draws : Draws
         b; the budget, and how many runs there are at most after the first: 0 only tells what could be retrieved; and
         how the total Delta_epsilon becomes the factor of the noise.
+    rule : callable
+        Delta_epsilon of a round from what is left of the budget, the old modulus and the least weight: eq. (13).
     """
     b, rng, budget = draws.b, draws.rng, draws.budget
     run, floor, found = iterate(data, rows, plan, b, rng), plan.modulus, [0.0]
     for _ in range(max(draws.rounds, 1)):
-        least = run.least_weight()
-        more = retrievable(budget - found[-1], floor, least)
+        least = run.least_weight(plan)
+        more = rule(budget - found[-1], floor, least)
         if more <= 1e-9 * budget:
             break
         found.append(found[-1] + more)

@@ -91,7 +91,8 @@ class NAPP(PrivateEstimator):
         set to 0, as are those whose sign changed within them; with None nothing is set to 0.
     retrieval : {None, "return", "recycle"}
         Algorithm 2: state a smaller epsilon, or use less noise and go on, `rounds` times at most. `retrieved_` then
-        lists the budget that was retrieved in all, after each round.
+        lists the budget that was retrieved in all, after each round. The intercept does not count; "return" needs a
+        model without one.
     rounds : int
         Of recycling.
     keep_trace : bool

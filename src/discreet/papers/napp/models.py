@@ -171,6 +171,12 @@ class NAPPModel(PerturbedModel):
             )
         if self.asked.n_e is not None and self.asked.n_e < 2 * len(design) + 2:
             raise ParameterError("n_e is too small: there must be more pairs of augmented rows than coefficients.")
+        if self.asked.retrieval == "return" and CONSTANT in design:
+            raise ParameterError(
+                'retrieval="return" needs a model without an intercept: the intercept keeps the weight Lambda_0, so '
+                "that, by the paper's own proof, there is nothing to return. Say fit_intercept=False, or "
+                'retrieval="recycle", where the weight of the intercept rises with the others\'.'
+            )
         norm = sensitivity.norm(design, domain)
         loss = self._loss(domain, outcome, norm)
         plan, event = self._plan(loss, norm, domain, design, outcome, promise)

@@ -19,6 +19,7 @@ from discreet.planning.theory.equations import (
     gram_noise_bound,
     relative_efficiency,
 )
+from discreet.planning.theory.losses import ModelLosses, conditioned_loss, leverage_loss, model_losses, worst_loss
 from discreet.planning.theory.outcomes import Regime, paper_baseline, regime, reuse_cost, reuse_rate, sampling_excess
 from discreet.planning.theory.perturbed import (
     augmentation_spread,
@@ -47,8 +48,10 @@ from discreet.planning.theory.rates import (
     optimisation_errors,
     private_lower_bound,
 )
+from discreet.planning.theory.sampled import association_bound, sampled_bound, sampled_rate
 
 __all__ = [
+    "ModelLosses",
     "Noise",
     "Regime",
     "adaops_covariance",
@@ -56,8 +59,10 @@ __all__ = [
     "adassp_bound",
     "adassp_penalty",
     "adassp_rate",
+    "association_bound",
     "augmentation_spread",
     "conditioned_from",
+    "conditioned_loss",
     "cramer_rao",
     "efficiency_rates",
     "equations_noise",
@@ -70,9 +75,11 @@ __all__ = [
     "gram_noise_bound",
     "lasso_shortfall",
     "learning_rate",
+    "leverage_loss",
     "lower_bounds_plot",
     "minimax_estimation",
     "minimax_prediction",
+    "model_losses",
     "ops_bound",
     "ops_rate",
     "optimisation_errors",
@@ -88,5 +95,8 @@ __all__ = [
     "reuse_cost",
     "reuse_rate",
     "rows_needed",
+    "sampled_bound",
+    "sampled_rate",
     "sampling_excess",
+    "worst_loss",
 ]

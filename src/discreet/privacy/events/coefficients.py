@@ -107,14 +107,14 @@ class UnaccountedEvent(CoefficientEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedEvent(UnaccountedEvent):
-    """A posterior sample with the constants that a paper prints for several stages."""
+    """A posterior sample with the constants that a paper prints, for one stage or several."""
 
     mechanism: ClassVar[str] = "printed posterior sampling"
     name: ClassVar[str] = "posterior sample, by printed constants"
     from_zero: ClassVar[tuple[str, ...]] = ("penalty",)
-    optional: ClassVar[tuple[str, ...]] = ("norm_sd",)
+    optional: ClassVar[tuple[str, ...]] = ("eigenvalue_sd", "norm_sd")
 
-    eigenvalue_sd: float
+    eigenvalue_sd: float | None
     norm_sd: float | None
     penalty: float
     gamma: float

@@ -27,6 +27,22 @@ def noise_scale(L: float, budget: float, delta: float) -> float:
     return L / budget if delta == 0 else L * math.sqrt(2 * (budget - math.log(delta))) / budget
 
 
+def least_scale(L: float, budget: float, delta: float) -> float:
+    """Corollary 5, eq. (12): the least sd of Gaussian b that the proof of theorem 4 allows.
+
+    L (sqrt(2 log(1/delta) + 2 r epsilon) + sqrt(2 log(1/delta)))/(2 r epsilon), printed for r = 1/2; `noise_scale` is
+    its second line, which is a little larger. For the noise alone it is right: log ratios exceed r epsilon with
+    probability at most delta.
+
+    Examples
+    --------
+    >>> round(least_scale(2.0, 0.5, 1e-4), 2)
+    17.4
+    """
+    tail = -2 * math.log(delta)
+    return L * (math.sqrt(tail + 2 * budget) + math.sqrt(tail)) / (2 * budget)
+
+
 def least_modulus(zeta3: float, epsilon: float, share: float) -> float:
     """The Lambda_0 of algorithm 1, zeta_3/(2 (1 - r) epsilon).
 

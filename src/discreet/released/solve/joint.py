@@ -223,30 +223,34 @@ def _begun(q: int, hypotheses: Sequence[Hypothesis], grid: Floats, *, constant: 
 
 def _updated(laws: _Laws, stage: _Stage, n: float, *, last: bool, constant: bool) -> _Laws:
     """The laws after one more stage, without those that have become unlikely."""
-    k, T, back, A = stage.scale, stage.T, stage.back, np.array(stage.grams)[laws.floor]
-    q = A.shape[1]
+    k, T, back, grams = stage.scale, stage.T, stage.back, np.array(stage.grams)
+    A, q = grams[laws.floor], grams.shape[1]
     gap, C = (laws.mean - stage.t) @ back.T, back @ laws.covariance @ back.T
-    B = C + gap[:, :, None] * gap[:, None, :]
-    explained, size = np.einsum("gij,gij->g", A, B), np.trace(B, axis1=1, axis2=2)
+    moved = np.einsum("gij,gj->gi", A, gap)
+    explained = np.einsum("gij,gij->g", A, C) + np.einsum("gi,gi->g", gap, moved)
+    size = np.trace(C, axis1=1, axis2=2) + np.einsum("gi,gi->g", gap, gap)
     sigma2 = np.maximum(stage.energy - k**2 * explained / n, 0.05 * stage.energy)
-    W = (stage.noise**2 + stage.left_over * k**2 * size)[:, None, None] * np.eye(q) + sigma2[:, None, None] * A
-    if not last:
-        W += stage.energy / q * (A @ A)
-    if constant:
-        W[:, 0, 0] += _CLIPPED * n * stage.clipped**2 * np.maximum(A[:, 0, 0], 0.0)
     gain = k * (C @ A)
-    V = k * (A @ gain) + W
+    V = k * (A @ gain) + sigma2[:, None, None] * A
+    if not last:
+        V += (stage.energy / q * (grams @ grams))[laws.floor]
+    if constant:
+        V[:, 0, 0] += _CLIPPED * n * stage.clipped**2 * np.maximum(A[:, 0, 0], 0.0)
     V = (V + V.transpose(0, 2, 1)) / 2
-    V += (1e-12 / q * np.trace(V, axis1=1, axis2=2))[:, None, None] * np.eye(q)
-    error = stage.c - k * np.einsum("gij,gj->gi", A, gap)
-    solved = np.linalg.solve(V, np.concatenate([error[:, :, None], gain.transpose(0, 2, 1)], axis=2))
+    diagonal = np.einsum("gii->gi", V)
+    diagonal += (stage.noise**2 + stage.left_over * k**2 * size)[:, None]
+    diagonal += 1e-12 * diagonal.mean(axis=1)[:, None]
+    error = stage.c - k * moved
+    solved = np.linalg.solve(V, error[:, :, None])[:, :, 0]
     halves = np.log(np.diagonal(np.linalg.cholesky(V), axis1=1, axis2=2)).sum(axis=1)
-    log = laws.log - np.einsum("gi,gi->g", error, solved[:, :, 0]) / 2 - halves
-    covariance = laws.covariance - T @ (gain @ solved[:, :, 1:]) @ T.T
-    mean = laws.mean + np.einsum("gij,gj->gi", gain, solved[:, :, 0]) @ T.T
+    log = laws.log - np.einsum("gi,gi->g", error, solved) / 2 - halves
+    mean = laws.mean + np.einsum("gij,gj->gi", gain, solved) @ T.T
     kept = log > log.max() - _NEGLIGIBLE
-    covariance = ((covariance + covariance.transpose(0, 2, 1)) / 2)[kept]
-    return _Laws(log[kept], mean[kept], covariance, laws.floor[kept], laws.start[kept])
+    C_A = gain[kept]
+    covariance = laws.covariance[kept] - T @ (C_A @ np.linalg.solve(V[kept], C_A.transpose(0, 2, 1))) @ T.T
+    return _Laws(
+        log[kept], mean[kept], (covariance + covariance.transpose(0, 2, 1)) / 2, laws.floor[kept], laws.start[kept]
+    )
 
 
 def _denoised(S: Floats, sd: float) -> tuple[Floats, ...]:

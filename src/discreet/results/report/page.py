@@ -12,6 +12,9 @@ ALONE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """Browsers load nothing from elsewhere and run no script, whatever a name in the data tries."""
 
 
+KIND = "Report of a differentially private regression"
+
+
 def escape(text: str) -> str:
     r"""Plain text as HTML, with what is not meant to be seen escaped first.
 
@@ -23,7 +26,7 @@ def escape(text: str) -> str:
     return for_html(printable(text))
 
 
-def page(title: str, heading: str, answer: str, banners: Sequence[str], parts: Iterable[str]) -> str:
+def page(title: str, heading: str, answer: str, banners: Sequence[str], parts: Iterable[str], kind: str = KIND) -> str:
     """A whole page."""
     style = files("discreet.results.report").joinpath("style.css").read_text(encoding="utf-8")
     warnings = "".join(f'<p class="banner" role="note">{escape(text)}</p>\n' for text in banners)
@@ -32,7 +35,7 @@ def page(title: str, heading: str, answer: str, banners: Sequence[str], parts: I
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{ALONE}">\n'
         f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n<header>\n"
-        f'<p class="kind">Report of a differentially private regression</p>\n<h1>{escape(heading)}</h1>\n{warnings}'
+        f'<p class="kind">{escape(kind)}</p>\n<h1>{escape(heading)}</h1>\n{warnings}'
         f'<p class="answer">{escape(answer)}</p>\n</header>\n' + "\n".join(parts) + "\n</main>\n</body>\n</html>\n"
     )
 

@@ -1,0 +1,280 @@
+"""`discreet ledger`: what was spent on whom, over all releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli import console
+from discreet.cli.arguments import Features, Force, Formula, Json, LedgerPlace, Target, chosen, free, outcome_of, split
+from discreet.core.checks import neighbors as relation
+from discreet.core.files import atomic_write
+from discreet.domain import Domain
+from discreet.errors import ParameterError
+from discreet.ledger import Ledger, audit, picture
+from discreet.ledger.accounts import Account
+from discreet.ledger.charging import ACCOUNT
+from discreet.ledger.storage import Memory
+from discreet.planning import plan as make_plan
+from discreet.privacy import gdp
+from discreet.results.saved import load_certificate
+
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Count what is spent on the people of a table, over all releases."
+)
+AccountName = Annotated[
+    str | None,
+    typer.Option("--account", envvar=ACCOUNT, help="A population, or a table of one: clinic, clinic/visits."),
+]
+
+
+@app.command("init", epilog="Example: discreet ledger init people.ledger --account clinic --epsilon 3 --delta 1e-6")
+def init(
+    place: LedgerPlace,
+    account: Annotated[str, typer.Option(help="A population, or a table of one: clinic, clinic/visits.")],
+    epsilon: Annotated[float | None, typer.Option(help="The promise for all releases together.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Of that promise.")] = None,
+    others: Annotated[
+        str, typer.Option(help="The part of it for releases that are not Gaussian, as 1,5e-7: its epsilon and delta.")
+    ] = "0,0",
+    neighbors: Annotated[str | None, typer.Option(help="add-remove or replace-one.")] = None,
+    rows_per_person: Annotated[int, typer.Option(help="The most rows of the table that one person has.")] = 1,
+    public_outcomes: Annotated[
+        str | None, typer.Option(help="Columns that are declared public, so not protected; replace-one only.")
+    ] = None,
+) -> None:
+    """Open an account, with limits that never change; the ledger is made where there is none."""
+    aside = _others(others)
+    exists = _exists(place)
+    if not exists and "/" in account:
+        raise ParameterError("A table needs the account of its population first: --account clinic, then clinic/visits.")
+    terms: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "others": aside, "rows_per_person": rows_per_person}
+    terms["neighbors"] = None if neighbors is None else relation(neighbors)
+    terms["public_outcomes"] = split(public_outcomes)
+    if not exists:
+        Ledger.of(Memory()).open(account, **terms)  # so that bad terms make no file
+    ledger = Ledger(place) if exists else Ledger.create(place)
+    opened = ledger.open(account, **terms)
+    console.say(f"The account {account!r} is open in {ledger.name}.", *_told(opened))
+    console.say("Its limits never change. Charge releases to it with --ledger, or DISCREET_LEDGER in the environment.")
+
+
+@app.command("show", epilog="Example: discreet ledger show people.ledger --html people.html")
+def show(
+    place: LedgerPlace,
+    account: AccountName = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Where to write it as a page.")] = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Tell what was spent over time, and what is left."""
+    page = None if html is None else free(html, force, "--html", _inputs(place))
+    ledger = Ledger(place)
+    entries = ledger.entries()
+    told = [story for story in picture.stories(entries) if account in (None, story.name)]
+    if account is not None and not told:
+        ledger.account(account)
+    if page is not None:
+        with atomic_write(page) as file:
+            file.write(picture.html(ledger.name, entries).encode())
+    if json:
+        console.print_json({"ledger": entries[0].facts["ledger"], "accounts": [_facts(story) for story in told]})
+        return
+    for i, story in enumerate(told):
+        console.say(*([""] * bool(i)), *picture.terminal(story, min(60, console.out.width - 12)))
+    head = entries[-1]
+    console.say("", f"Entry {head.number}, hash {head.hash}")
+    if page is not None:
+        console.say(f"The page is in {page}. Open it in a browser, or print it.")
+
+
+@app.command("history", epilog="Example: discreet ledger history people.ledger --account clinic")
+def history(place: LedgerPlace, account: AccountName = None, json: Json = False) -> None:
+    """List every release: what, its cost, when, who and why."""
+    ledger = Ledger(place)
+    if account is not None:
+        ledger.account(account)
+    entries = ledger.entries()
+    if json:
+        console.print_json(picture.releases(entries, account))
+        return
+    if not picture.releases(entries, account):
+        console.say("No release was paid for yet.")
+        return
+    console.table(
+        f"Releases in {ledger.name}", picture.HISTORY, picture.history(entries, account), numeric=(0,), whole=(0, 2)
+    )
+    console.say(*audit.clock_notes(entries))
+
+
+@app.command("export", epilog="Example: discreet ledger export people.ledger --head --out people.head.json")
+def export(
+    place: LedgerPlace,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write it, as JSON.")],
+    head: Annotated[bool, typer.Option("--head", help="The number and the hash of the last entry only.")] = False,
+    force: Force = False,
+) -> None:
+    """Write all entries, or the last one's number and hash: kept elsewhere, it tells when an older file is put back."""
+    path = free(out, force, inputs=_inputs(place))
+    last = audit.export(Ledger(place), path, head_only=head)
+    console.say(f"Written: {path}, up to entry {last.number}. Keep it where nobody who writes the ledger can reach it.")
+
+
+@app.command("verify", epilog="Example: discreet ledger verify people.ledger --witness people.head.json")
+def verify(
+    place: LedgerPlace,
+    witness: Annotated[
+        list[Path] | None, typer.Option("--witness", help="An exported head or ledger, or a release; may be repeated.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Play all entries again: nothing may be changed, left out or overspent. Exit code 1: it is."""
+    seen = [one for path in witness or [] for one in _witnesses(path)]
+    ledger = Ledger(place)
+    found = audit.flaws(ledger, seen)
+    if json:
+        console.print_json({"ok": not found, "flaws": found})
+    else:
+        console.say(*(found or [_VERIFIED.format(name=ledger.name)]))
+        if not seen:
+            console.say(
+                "Whether its end is missing only a witness can tell: --witness with an exported head or a release."
+            )
+    if found:
+        raise typer.Exit(1)
+
+
+@app.command(
+    "plan", epilog="Example: discreet ledger plan people.ledger --schema people.toml --rows 20000 --target income"
+)
+def plan(
+    place: LedgerPlace,
+    account: AccountName = None,
+    delta: Annotated[float | None, typer.Option(help="Of each release; that of the account by default.")] = None,
+    releases: Annotated[str, typer.Option(help="How many more, separated by commas.")] = "1,2,5,10",
+    schema: Annotated[Path | None, typer.Option(help="With --rows and an outcome: how good models would be.")] = None,
+    rows: Annotated[int | None, typer.Option(help="About how many rows the table has, as publicly known.")] = None,
+    target: Target = None,
+    features: Features = None,
+    formula: Formula = None,
+    json: Json = False,
+) -> None:
+    """Tell what could still be fitted with what is left."""
+    one = Ledger(place).account(account)
+    each = delta or one.balance().limits.delta
+    options = [(count, _epsilon(one, count, each)) for count in _counts(releases)]
+    others = one.balance().others_left if one.balance().limits.others[0] else None
+    if json:
+        told = [{"releases": count, "epsilon": epsilon, "delta": each} for count, epsilon in options]
+        console.print_json({"account": one.name, "gaussian": told, "others": others})
+    else:
+        title = f"{one.name}: Gaussian releases that still fit, each at delta = {each:g}"
+        console.table(
+            title, ["releases", "epsilon of each"], [[str(c), f"{e:g}"] for c, e in options], (0, 1), whole=(0, 1)
+        )
+        if others is not None:
+            console.say(f"Releases that are not Gaussian: epsilon = {others[0]:.4g}, delta = {others[1]:.4g} in all.")
+    if schema is None:
+        return
+    if rows is None:
+        raise ParameterError("--schema needs --rows, about how many rows the table has, as publicly known.")
+    asked = chosen(Domain.from_file(schema), target, split(features), formula)
+    affordable = sorted({epsilon for _, epsilon in options if epsilon > 0})
+    if not affordable:
+        raise ParameterError("Nothing is left for another Gaussian release, so no model can be fitted any more.")
+    terms = one.terms()
+    found = make_plan(
+        asked.domain,
+        outcome_of(asked),
+        asked.features or None,
+        rows=rows,
+        epsilon=affordable,
+        delta=each,
+        neighbors=terms.neighbors,
+        progress=console.progress(quiet=json),
+    )
+    if json:
+        console.print_json(found.to_dict())
+    else:
+        console.summary(found.summary())
+
+
+def _epsilon(account: Account, count: int, delta: float) -> float:
+    """The epsilon, rounded down, of each of so many more Gaussian releases."""
+    balance, rows = account.balance(), account.terms().rows_per_person
+    if balance.limits.adding:
+        epsilon, whole = balance.others_left
+        return float(picture.floor(epsilon / count / rows)) if rows == 1 and delta * count <= whole else 0.0
+    mu = balance.mu_left / rows / count**0.5
+    return float(picture.floor(gdp.epsilon(mu=mu, delta=delta))) if mu > 0 else 0.0
+
+
+def _facts(story: picture.Story) -> dict[str, Any]:
+    balance = story.balance
+    return {
+        "account": story.name,
+        **story.terms.to_dict(),
+        "limits": story.limits.to_dict(),
+        "spent": balance.spent.to_dict(),
+        "epsilon_spent": balance.epsilon_spent,
+        "mu_left": balance.mu_left,
+        "epsilon_left": balance.epsilon_left,
+        "others_left": list(balance.others_left),
+        "releases": story.releases,
+        "never_finished": story.lost,
+    }
+
+
+def _told(account: Account) -> list[str]:
+    (story,) = [one for one in picture.stories(account.ledger.entries()) if one.name == account.name]
+    return picture.terminal(story)
+
+
+def _exists(place: str) -> bool:
+    """Whether there is a ledger; a database may be there without one."""
+    if "://" not in place:
+        return Path(place).exists()
+    try:
+        Ledger(place).accounts()
+    except ParameterError:
+        raise
+    except Exception as error:
+        if "holds no ledger" in str(error):
+            return False
+        raise
+    return True
+
+
+def _others(given: str) -> tuple[float, float]:
+    try:
+        epsilon, delta = map(float, split(given))
+    except ValueError:
+        raise ParameterError(f"--others {given}: give an epsilon and a delta, as 1,5e-7.") from None
+    return epsilon, delta
+
+
+def _counts(given: str) -> list[int]:
+    texts = split(given)
+    if not texts or not all(text.isdecimal() and 0 < int(text) <= 10**6 for text in texts):
+        raise ParameterError(f"--releases {given}: give whole numbers, as 1,2,5,10.")
+    return list(map(int, texts))
+
+
+def _inputs(place: str) -> list[Path | None]:
+    return [] if "://" in place else [Path(place)]
+
+
+def _witnesses(path: Path) -> list[audit.Witness]:
+    head = audit.head_of(path)
+    if head is not None:
+        return [head]
+    certificate = load_certificate(path)
+    found = audit.witness_of(path, certificate.receipts, certificate.digest)
+    if not found:
+        raise ParameterError(f"{path.name} names no entry of a ledger, so it is no witness.")
+    return found
+
+
+_VERIFIED = "{name} is as it was written: every entry follows the one before, all sums are right, no limit is exceeded."

@@ -1,0 +1,424 @@
+"""Ledgers: what has been spent on whom so far, kept where it outlives the process.
+
+An account is about a *population*, the people whom its promise is made to; the tables that hold them are its children,
+``"clinic/visits"``. A release of a table is charged to the table and to its population. Accounts are never an
+analyst's: two analysts who each keep a promise of their own tell more together than either.
+
+A release is paid for in three steps:
+
+    reserve    an entry with the whole cost is on disk; from here on it counts as spent, whatever happens
+    draw       noise is drawn
+    commit     an entry with the digest of the certificate; or, before the draw, cancel
+
+So whoever dies between them has spent, and never too little.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import getpass
+import os
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from discreet import __version__
+from discreet.core import checks
+from discreet.core.checks import Neighbors
+from discreet.errors import BudgetError, LedgerError, ParameterError
+from discreet.ledger.blocks import Block
+from discreet.ledger.entries import FORMAT, Entry, population
+from discreet.ledger.storage import Reading, Storage, Transaction, storage_of
+from discreet.ledger.storage.base import LostError
+from discreet.ledger.terms import Terms, charged, dues, limits_of, spent_of, terms_of
+from discreet.privacy import pots
+from discreet.privacy.certificate import Receipt
+from discreet.privacy.pots import Balance, Cost, Limits, Spent
+
+T = TypeVar("T")
+
+WHO = "DISCREET_WHO"
+"""The variable that says who releases, where it is not the user of the computer."""
+
+TRIES = 8
+"""How often a transaction is tried whose answer did not come."""
+
+LONGEST = 1000
+"""Characters of a purpose, a name or a request."""
+
+MOST_ROWS = 1000
+"""Rows that one person may have."""
+
+
+class Ledger:
+    """What was released about whom, and what it cost: entries that are added to, and never changed.
+
+    Parameters
+    ----------
+    place : str or Path
+        A file, or the address of a PostgreSQL database, ``postgresql://host/name``. It must hold a ledger: see
+        `Ledger.create`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp()) / "people.ledger"
+    >>> account = Ledger.create(place).open("clinic", epsilon=3, delta=1e-6)
+    >>> from discreet.ledger.charging import charge
+    >>> with Ledger(place).account("clinic", purpose="an example"):
+    ...     paid = charge(Cost(1, 1e-6, mu=0.2), "add-remove", "a release")
+    ...     paid.draw()
+    ...     paid.commit("0" * 64)
+    >>> round(account.balance().epsilon_left, 2), account.releases()
+    (2.84, 1)
+    """
+
+    def __init__(self, place: str | Path) -> None:
+        self._storage: Storage = storage_of(place)
+        self.place = str(getattr(self._storage, "path", place))
+
+    @classmethod
+    def create(cls, place: str | Path) -> Ledger:
+        """Make a new ledger; refuse where there is one."""
+        return cls(place)._begin()
+
+    @classmethod
+    def of(cls, storage: Storage) -> Ledger:
+        """A new ledger in a storage."""
+        ledger = cls.__new__(cls)
+        ledger._storage, ledger.place = storage, storage.name
+        return ledger._begin()
+
+    def _begin(self) -> Ledger:
+        self._storage.create()
+        first = {"kind": "ledger", "format": FORMAT, "ledger": uuid.uuid4().hex} | stamp()
+        self.write(lambda t: t.last() or _append(t, first))
+        return self
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return self._storage.name
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes see its entries."""
+        return self._storage.shared
+
+    def open(
+        self,
+        name: str,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        others: tuple[float, float] = (0.0, 0.0),
+        neighbors: Neighbors | None = None,
+        public_outcomes: Sequence[str] = (),
+        rows_per_person: int = 1,
+    ) -> Account:
+        """Open an account, with limits that never change.
+
+        Parameters
+        ----------
+        name : str
+            A population, ``"clinic"``; or a table of one that has an account, ``"clinic/visits"``.
+        epsilon, delta : float
+            The promise for all releases together. A table may go without: it then has those of its population.
+        others : (float, float)
+            The part of the promise that is set aside for releases that are not Gaussian.
+        neighbors : {"add-remove", "replace-one"}
+            The relation that every release must use: add-remove by default, and for tables that of their population.
+        public_outcomes : sequence of str
+            Columns that are declared public: the promise is about the others only.
+        rows_per_person : int
+            The most rows of a table that one person has. Releases hide one row, and are charged for so many.
+        """
+        parent = population(name := _account_name(name))
+        given = None
+        if epsilon is not None or delta is not None or parent == name:
+            given = Limits(checks.epsilon(epsilon), checks.delta(delta), others)
+        elif tuple(others) != (0.0, 0.0):
+            raise ParameterError("others= is a part of a promise: give the table's own epsilon= and delta=, too.")
+        rows = rows_per_person
+        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
+            raise ParameterError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}, got {rows!r}.")
+        relation, public = checks.neighbors(neighbors or "add-remove"), pots.columns(public_outcomes)
+        if parent != name and (neighbors is not None or public):
+            raise ParameterError("A table has the neighbors and public_outcomes of its population: leave them out.")
+        if public and relation != "replace-one":
+            raise ParameterError('public_outcomes= needs neighbors="replace-one": no other release has such outcomes.')
+        return self.define(name, Terms(given, relation, public, rows))
+
+    def define(self, name: str, terms: Terms) -> Account:
+        """Open an account on some terms; those of a table have the relation of its population."""
+
+        def write(t: Transaction) -> None:
+            if t.find("defines", name) is not None:
+                raise LedgerError(f"There is an account {name!r} already, and its limits are fixed.")
+            given, after = terms, {name: Spent()}
+            if (parent := population(name)) != name:
+                above = terms_of(t, parent, self)
+                given = replace(terms, neighbors=above.neighbors, public_outcomes=above.public_outcomes)
+                after[parent] = spent_of(t, parent)
+            _append(t, {"kind": "account", "account": name} | given.to_dict() | _after(after) | stamp())
+
+        self.write(write)
+        return Account(self, name)
+
+    def words(self, name: str) -> str:
+        """What to call an account in a sentence."""
+        return f"the account {name!r} of the ledger {self.name}" if self.shared else "the budget"
+
+    def account(
+        self, name: str | None = None, *, purpose: str = "", who: str | None = None, request: str | None = None
+    ) -> Account:
+        """An account to count releases with, in a ``with`` block.
+
+        Parameters
+        ----------
+        name : str, optional
+            Which one; it may be left out where the ledger has one only.
+        purpose : str
+            Why something is released; it stands in the entries.
+        who : str, optional
+            Who releases: by default `DISCREET_WHO` or the user of this computer.
+        request : str, optional
+            A name for the one release inside: asked for again, it is neither paid for nor made a second time.
+        """
+        if name is None:
+            known = self.accounts()
+            if len(known) != 1:
+                listed = ", ".join(map(repr, known)) or "none"
+                raise ParameterError(f"Name the account that is charged; the ledger {self.name} has {listed}.")
+            (name,) = known
+        account = Account(self, _account_name(name), _text("purpose", purpose), who, request)
+        account.terms()
+        return account
+
+    def accounts(self) -> list[str]:
+        """The names of all accounts, the oldest first."""
+        with self._storage.reading() as t:
+            return t.accounts()
+
+    def read(self, work: Callable[[Reading], T]) -> T:
+        """Look something up, all of it at one moment."""
+        with self._storage.reading() as reading:
+            return work(reading)
+
+    def entries(self) -> list[Entry]:
+        """All entries, the oldest first."""
+        return [entry for entry, _ in self._storage.entries()]
+
+    def stored(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
+        """All entries with what they are stored under."""
+        return self._storage.entries()
+
+    def flaws(self) -> list[str]:
+        """What is wrong with the storage itself."""
+        return self._storage.flaws()
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """Do some work in a transaction; again where no answer came, so the work must know what it did before."""
+        for _ in range(TRIES):
+            try:
+                with self._storage.writing() as transaction:
+                    return work(transaction)
+            except LostError:
+                continue
+        raise LedgerError(f"The ledger {self.name} does not answer. Nothing was released.")
+
+
+class Account:
+    """An account of a ledger: inside its ``with`` block every release is charged to it.
+
+    It may be sent to other processes, and used there.
+    """
+
+    def __init__(
+        self, ledger: Ledger, name: str, purpose: str = "", who: str | None = None, request: str | None = None
+    ) -> None:
+        self.ledger, self.name, self.purpose = ledger, name, purpose
+        self.who = None if who is None else _text("who", who)
+        self.request = None if request is None else _text("request", request)
+        self._blocks: list[Block] = []
+
+    def __enter__(self) -> Self:
+        self._blocks.append(Block(self))
+        self._blocks[-1].begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._blocks.pop().end()
+
+    def __repr__(self) -> str:
+        return f"Account({self.name!r} of {self.ledger.name!r})"
+
+    def __reduce__(self) -> Any:
+        return _reopened, (self.ledger.place, self.name, self.purpose, self.who, self.request)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes see what it counts."""
+        return self.ledger.shared
+
+    @property
+    def subject(self) -> tuple[str, str]:
+        """The population, in its ledger."""
+        return self.ledger.place, population(self.name)
+
+    def terms(self) -> Terms:
+        """What it was opened with."""
+        return self.ledger.read(lambda t: terms_of(t, self.name, self.ledger))
+
+    def balance(self) -> Balance:
+        """Its limits, and what is spent of them; for a table without limits of its own, those of its population."""
+
+        def read(t: Reading) -> Balance:
+            own = terms_of(t, self.name, self.ledger)
+            if own.limits is not None:
+                return Balance(own.limits, spent_of(t, self.name))
+            above = terms_of(t, population(self.name), self.ledger)
+            return Balance(limits_of(above), spent_of(t, population(self.name)))
+
+        return self.ledger.read(read)
+
+    def releases(self) -> int:
+        """How many releases were charged to it and not cancelled."""
+        kinds = [e.facts["kind"] for e in self.ledger.entries() if _is_part(e.facts.get("account"), self.name)]
+        return kinds.count("reserve") - kinds.count("cancel")
+
+    def reserve(self, cost: Cost, neighbors: Neighbors, what: dict[str, Any]) -> Reservation:
+        """Pay for a release before its noise is drawn; refuse it where the limits do not hold it."""
+        named = what | {"request": self.request or uuid.uuid4().hex, "token": uuid.uuid4().hex}
+        return self.ledger.write(lambda t: self._reserve(t, cost, neighbors, named))
+
+    def _reserve(self, t: Transaction, cost: Cost, neighbors: Neighbors, what: dict[str, Any]) -> Reservation:
+        known = t.find("request", what["request"])
+        if known is not None and known.facts["token"] != what["token"]:
+            raise BudgetError(
+                f"The request {what['request']!r} was paid for already, as entry {known.number} of the ledger "
+                f"{self.ledger.name}, so it is not made again. What it released is where it was saved then, or lost; "
+                "another request is another release. Nothing was released."
+            )
+        if known is None:
+            after = charged(t, self.name, cost, neighbors, self.ledger)
+            facts = {"kind": "reserve", "account": self.name, "cost": cost.to_dict(), "neighbors": neighbors}
+            known = _append(t, facts | what | {"purpose": self.purpose} | _after(after) | stamp(self.who))
+        return Reservation(self.ledger, known)
+
+
+class Reservation:
+    """A release that is paid for: noise may be drawn, and then it is committed; before that it may be cancelled.
+
+    It belongs to the process that made it: a fork would draw twice for one price.
+    """
+
+    def __init__(self, ledger: Ledger, entry: Entry) -> None:
+        self.ledger, self.entry = ledger, entry
+        self._process, self._lock, self._state = os.getpid(), threading.Lock(), "reserved"
+
+    @property
+    def receipt(self) -> Receipt:
+        """The entry, as certificates name it."""
+        return Receipt(self.entry.facts["ledger"], self.entry.facts["account"], self.entry.number, self.entry.hash)
+
+    def draw(self) -> None:
+        """Say that noise is drawn from here on: nothing brings back what was paid."""
+        self._step(("reserved",), "drawn")
+
+    def commit(self, certificate: str) -> None:
+        """Note the digest of the certificate of what was released."""
+        self._step(("drawn",), "committed")
+        self._settle("commit", {"certificate": certificate})
+
+    def cancel(self) -> None:
+        """Give up the release before any noise is drawn: what was paid is there again."""
+        self._step(("reserved",), "cancelled")
+        self._settle("cancel", {})
+
+    def _step(self, allowed: tuple[str, ...], state: str) -> None:
+        with self._lock:
+            if self._process != os.getpid():
+                raise BudgetError("A release is made by the process that paid for it. Nothing was released.")
+            if self._state not in allowed:
+                raise BudgetError(f"This release is {self._state} already, so it cannot be {state}.")
+            self._state = state
+
+    def _settle(self, kind: str, more: dict[str, Any]) -> None:
+        number, account = self.entry.number, self.entry.facts["account"]
+
+        def write(t: Transaction) -> None:
+            if t.find("settles", number) is not None:  # our own, whose answer did not come
+                return
+            after = {name: spent_of(t, name) for name in dict.fromkeys((population(account), account))}
+            if kind == "cancel":
+                cost = Cost.from_dict(self.entry.facts["cost"])
+                paid = dues(t, account, cost, self.ledger)
+                after = {name: spent - paid[name] for name, spent in after.items()}
+            facts = {"kind": kind, "account": account, "settles": number} | more
+            _append(t, facts | _after(after) | stamp())
+
+        self.ledger.write(write)
+
+
+def stamp(who: str | None = None) -> dict[str, Any]:
+    """When, by whom and with what an entry is made; nothing is decided by it."""
+    return {
+        "when": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
+        "who": who or _user(),
+        "software": f"discreet {__version__}",
+    }
+
+
+def _user() -> str:
+    if given := os.environ.get(WHO):
+        return given[:LONGEST]
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container may have no such user
+        return f"user {os.getuid()}" if hasattr(os, "getuid") else "unknown"
+
+
+def _append(t: Transaction, facts: dict[str, Any]) -> Entry:
+    last = t.last()
+    if last is None and facts["kind"] != "ledger":
+        raise LedgerError("The ledger was never finished: it has no first entry. Delete it, and make it again.")
+    entry = Entry.after(last, facts)
+    t.append(entry)
+    return entry
+
+
+def _after(spent: dict[str, Spent]) -> dict[str, Any]:
+    return {"after": {name: one.to_dict() for name, one in spent.items()}}
+
+
+def _is_part(account: str | None, name: str) -> bool:
+    return account is not None and name in (account, population(account))
+
+
+def _text(what: str, value: Any) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST:
+        raise ParameterError(f"{what} must be a text of at most {LONGEST} characters.")
+    return value
+
+
+def _account_name(name: Any) -> str:
+    parts = _text("The name of an account", name).split("/")
+    if len(parts) > 2 or not all(part and part == part.strip() and part.isprintable() for part in parts):
+        raise ParameterError(
+            f"An account is named by a population, 'clinic', or by a table of one, 'clinic/visits'; got {name!r}."
+        )
+    return "/".join(parts)
+
+
+def _reopened(place: str, name: str, purpose: str, who: str | None, request: str | None) -> Account:
+    return Ledger(place).account(name, purpose=purpose, who=who, request=request)

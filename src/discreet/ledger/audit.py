@@ -1,0 +1,223 @@
+"""Whether a ledger is as it was written: its entries are played again, one after another.
+
+A chain of hashes tells when an entry was changed, left out, added or moved; not that the last ones are missing, as they
+are from an older copy that was put back, and not that somebody wrote all of it anew. What tells these is a witness kept
+elsewhere: an exported head, or any release, whose certificate names its entry.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from discreet.core.files import read_document, read_json, text, write_document
+from discreet.errors import DiscreetError, FileFormatError
+from discreet.ledger.accounts import Ledger
+from discreet.ledger.entries import FORMAT, INDEX, KINDS, NOTHING, UNIQUE, Entry, hashed, population
+from discreet.ledger.terms import Terms
+from discreet.privacy import pots
+from discreet.privacy.certificate import Receipt
+from discreet.privacy.pots import Balance, Cost, Spent
+
+MOST = 20
+"""Flaws that are told before the rest is only counted."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """An entry that a ledger must have: its ledger, number and hash, and what its certificate's digest is, if known."""
+
+    name: str
+    ledger: str
+    number: int
+    hash: str
+    certificate: str | None = None
+
+
+@dataclass
+class _Replay:
+    """Accounts, what they spent, and what is open, after some entries."""
+
+    terms: dict[str, Terms] = field(default_factory=dict)
+    spent: dict[str, Spent] = field(default_factory=dict)
+    open: dict[int, dict[str, Any]] = field(default_factory=dict)
+    seen: set[tuple[str, Any]] = field(default_factory=set)
+
+    def play(self, entry: Entry) -> None:
+        """Take in an entry; whatever is wrong with it raises an error."""
+        facts = entry.facts
+        kind, account = facts["kind"], str(facts.get("account"))
+        if kind not in KINDS or (kind == "ledger") != (entry.number == 0):
+            raise FileFormatError("its kind is unknown, or out of place")
+        if kind == "ledger":
+            if facts["format"] != FORMAT:
+                raise FileFormatError("it is of another format")
+            return
+        for key in zip(INDEX, entry.index, strict=True):
+            if key[0] in UNIQUE and key[1] is not None:
+                if key in self.seen:
+                    raise FileFormatError(f"its {key[0]} stands twice")
+                self.seen.add(key)
+        if kind == "account":
+            self._define(account, facts)
+        elif kind == "reserve":
+            self._reserve(entry.number, account, facts)
+        else:
+            self._settle(kind, account, facts)
+        parts = dict.fromkeys((population(account), account))
+        if facts["after"] != {name: self.spent[name].to_dict() for name in parts}:
+            raise FileFormatError("what it says was spent is not what was")
+
+    def _define(self, account: str, facts: dict[str, Any]) -> None:
+        terms = Terms.from_dict(facts)
+        if population(account) == account and terms.limits is None:
+            raise FileFormatError("a population has no limits")
+        if population(account) not in {account, *self.terms}:
+            raise FileFormatError("it is a table of no population")
+        self.terms[account], self.spent[account] = terms, Spent()
+
+    def _dues(self, account: str, facts: dict[str, Any]) -> dict[str, tuple[Cost, Spent]]:
+        cost = Cost.from_dict(facts["cost"]).to_people(self.terms[account].rows_per_person)
+        above = self.terms[population(account)].limits
+        limits = {population(account): above, account: self.terms[account].limits or above}
+        return {name: (cost, one.due(cost)) for name, one in limits.items() if one is not None}
+
+    def _reserve(self, number: int, account: str, facts: dict[str, Any]) -> None:
+        for name, (cost, due) in self._dues(account, facts).items():
+            terms = self.terms[name]
+            pots.refuse_relation(terms.neighbors, facts["neighbors"], repr(name))
+            pots.refuse_public(terms.public_outcomes, cost, repr(name))
+            if terms.limits is not None:
+                Balance(terms.limits, self.spent[name]).after(cost, repr(name))
+            self.spent[name] += due
+        self.open[number] = facts
+
+    def _settle(self, kind: str, account: str, facts: dict[str, Any]) -> None:
+        paid = self.open.pop(facts["settles"])
+        if paid["account"] != account:
+            raise FileFormatError("it settles a release of another account")
+        if kind == "cancel":
+            for name, (_, due) in self._dues(account, paid).items():
+                self.spent[name] -= due
+        else:
+            text(facts["certificate"])
+
+
+def flaws(ledger: Ledger, witnesses: Iterable[Witness] = ()) -> list[str]:
+    """Everything that is wrong with a ledger; nothing where it is as it was written."""
+    try:
+        stored = ledger.stored()
+        found = ledger.flaws() + chain_flaws([entry for entry, _ in stored])
+        found += [
+            f"Entry {entry.number} is stored under another name." for entry, index in stored if _moved(entry, index)
+        ]
+    except DiscreetError as error:
+        return [str(error)]
+    entries = {entry.number: entry for entry, _ in stored}
+    for witness in witnesses:
+        found += _missed(witness, entries)
+    more = len(found) - MOST
+    return [*found[:MOST], f"And {more} more."] if more > 0 else found
+
+
+def chain_flaws(entries: Sequence[Entry]) -> list[str]:
+    """What is wrong with a list of entries: hashes, numbers, sums, limits."""
+    if not entries:
+        return ["There is no entry: the first one says which ledger it is."]
+    found, replay, previous = [], _Replay(), NOTHING
+    for place, entry in enumerate(entries):
+        if hashed(entry.body) != entry.hash:
+            found.append(f"Entry {entry.number} was changed: its hash is another one.")
+        try:
+            facts = entry.facts
+            if entry.number != place or facts["number"] != place or facts["ledger"] != entries[0].facts["ledger"]:
+                raise FileFormatError("it has another place, or belongs to another ledger")
+            if facts["previous"] != previous:
+                raise FileFormatError("it does not follow the entry before")
+            replay.play(entry)
+        except DiscreetError as error:
+            found.append(f"Entry {entry.number} is wrong: {str(error).rstrip('.')}.")
+        except Exception:  # what is not an entry may fail in any way
+            found.append(f"Entry {entry.number} is no entry, or does not fit those before.")
+        previous = entry.hash
+    return found
+
+
+def clock_notes(entries: Sequence[Entry]) -> list[str]:
+    """Entries before which the clock went back: no flaw, for nothing is decided by it."""
+    pairs = itertools.pairwise(entries)
+    return [f"The clock went back before entry {b.number}." for a, b in pairs if b.facts["when"] < a.facts["when"]]
+
+
+def unsettled(entries: Sequence[Entry]) -> list[Entry]:
+    """Releases that were paid for and neither committed nor cancelled: under way, or lost. They are spent."""
+    settled = {entry.facts.get("settles") for entry in entries}
+    return [entry for entry in entries if entry.facts["kind"] == "reserve" and entry.number not in settled]
+
+
+def export(ledger: Ledger, path: str | Path, *, head_only: bool = False) -> Entry:
+    """Write all entries, or the last one's number and hash only, to a document; that last entry."""
+    entries = ledger.entries()
+    head = entries[-1]
+    body: dict[str, Any] = {
+        "kind": "ledger head" if head_only else "ledger",
+        "format_version": FORMAT,
+        "ledger": head.facts["ledger"],
+        "number": head.number,
+        "hash": head.hash,
+        "when": head.facts["when"],
+    }
+    if not head_only:
+        body["entries"] = [{"body": entry.body, "hash": entry.hash} for entry in entries]
+    write_document(path, body)
+    return head
+
+
+def exported(path: str | Path) -> list[Entry]:
+    """The entries of an exported ledger."""
+    body = read_document(path, "ledger", (FORMAT,))
+    return [Entry(place, text(one["body"]), text(one["hash"])) for place, one in enumerate(body["entries"])]
+
+
+def witness_of(path: str | Path, receipts: Sequence[Receipt], certificate: str) -> list[Witness]:
+    """What a release tells: the entries that its certificate names, and its digest."""
+    name = Path(path).name
+    return [Witness(name, one.ledger, one.entry, one.hash, certificate) for one in receipts]
+
+
+def head_of(path: str | Path) -> Witness | None:
+    """What an exported head, or an exported ledger, tells; None where the file is neither."""
+    body = read_json(path)
+    if not isinstance(body, dict) or body.get("kind") not in ("ledger", "ledger head"):
+        return None
+    body = read_document(path, body["kind"], (FORMAT,))
+    return Witness(Path(path).name, text(body["ledger"]), int(body["number"]), text(body["hash"]))
+
+
+def _moved(entry: Entry, index: tuple[Any, ...]) -> bool:
+    try:
+        return entry.index != index
+    except Exception:
+        return True
+
+
+def _missed(witness: Witness, entries: dict[int, Entry]) -> list[str]:
+    """Why a ledger is not the one that a witness saw, if it is not."""
+    first = entries.get(0)
+    if first is None or first.facts.get("ledger") != witness.ledger:
+        return [f"{witness.name} is from another ledger."]
+    entry = entries.get(witness.number)
+    if entry is None:
+        ends = f"and the ledger ends at {max(entries)}: an older copy was put back"
+        return [f"{witness.name} has seen entry {witness.number}, {ends}."]
+    if entry.hash != witness.hash:
+        return [f"{witness.name} has seen another entry {witness.number}: the ledger was written anew."]
+    if witness.certificate is None:
+        return []
+    commits = [one.facts for one in entries.values() if one.facts.get("settles") == witness.number]
+    if commits and commits[0].get("certificate") != witness.certificate:
+        return [f"{witness.name} is not the release that entry {witness.number} paid for."]
+    return []

@@ -1,0 +1,206 @@
+"""A budget for several releases of one process: whatever happens inside, the sum of what is spent keeps one promise.
+
+It is an account like those of a ledger, whose entries are kept in the memory of the process and end with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from discreet.core import checks
+from discreet.core.checks import Neighbors
+from discreet.errors import BudgetError, ParameterError
+from discreet.ledger.accounts import Account, Ledger, Reservation
+from discreet.ledger.blocks import Block
+from discreet.ledger.storage import Memory
+from discreet.ledger.terms import Terms
+from discreet.privacy import pots
+from discreet.privacy.pots import Balance, Cost, Limits
+
+
+class Budget:
+    """One (epsilon, delta) promise for everything that is released inside its ``with`` block.
+
+    Gaussian releases compose exactly: n equal releases cost sqrt(n) times as much as one, not n times. Other releases,
+    such as the minimisers of `DPLogisticRegression`, are charged with their own promise, and promises are added up. A
+    budget for both has two pots, which are fixed beforehand: `others` is set aside for releases that are not Gaussian.
+    Without it the first release decides which of the two ways there is, before anything was seen.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The promise for all releases together.
+    neighbors : {"add-remove", "replace-one"}
+        The relation that every release inside must use.
+    others : (float, float), optional
+        The part of the promise for releases that are not Gaussian, an epsilon and a delta; Gaussian ones have the rest.
+    adding : bool, optional
+        True: add up the promises of all releases, Gaussian ones too. False: Gaussian releases only, exactly composed.
+        By default, and without `others`, the first release decides.
+    public_outcomes : sequence of str, optional
+        Columns that are declared **public**, with ``neighbors="replace-one"``. The promise is then about the other
+        columns of a row only, and releases that take these columns as public outcomes may stand beside ordinary ones.
+        By default the promise is about whole rows, and releases with public outcomes are refused.
+
+    Examples
+    --------
+    >>> from discreet.ledger.charging import charge
+    >>> with Budget(epsilon=1, delta=1e-6, others=(0.4, 0)) as budget:
+    ...     for cost in (Cost(0.4, 1e-6, mu=0.1), Cost(0.3, 0.0)):
+    ...         charge(cost, "add-remove", "a release").draw()
+    >>> round(budget.epsilon_spent, 3), round(budget.epsilon_left, 3), round(budget.others_left[0], 3)
+    (0.697, 0.431, 0.1)
+    """
+
+    shared = False
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        neighbors: Neighbors = "add-remove",
+        others: tuple[float, float] | None = None,
+        adding: bool | None = None,
+        public_outcomes: Sequence[str] = (),
+    ) -> None:
+        self.epsilon = checks.epsilon(epsilon)
+        if delta is None:
+            raise ParameterError(
+                "delta is required: a budget is one (epsilon, delta) promise for all releases together. Choose it well "
+                "below one over the number of people, e.g. Budget(epsilon=1, delta=1e-6)."
+            )
+        self.delta = checks.delta(delta)
+        self.neighbors = checks.neighbors(neighbors)
+        self.public_outcomes = pots.columns(public_outcomes)
+        if self.public_outcomes and self.neighbors != "replace-one":
+            raise ParameterError(
+                'public_outcomes= needs neighbors="replace-one": no other release has public outcomes.'
+            )
+        checks.choice("adding", adding, (None, True, False))
+        if others is not None and adding is not None:
+            raise ParameterError("Give either others= or adding=: both say which releases are added up.")
+        self._lock, self._blocks = threading.RLock(), list[Block]()
+        self._account: Account | None = None
+        if others is not None or adding is not None:
+            self._open(others if others is not None else (self.epsilon, self.delta) if adding else (0.0, 0.0))
+
+    def _open(self, others: tuple[float, float]) -> Account:
+        """Fix the pots."""
+        terms = Terms(Limits(self.epsilon, self.delta, others), self.neighbors, self.public_outcomes)
+        self._account = Ledger.of(Memory()).define("budget", terms)
+        return self._account
+
+    def __enter__(self) -> Self:
+        self._blocks.append(Block(self))
+        self._blocks[-1].begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._blocks.pop().end()
+
+    def reserve(self, cost: Cost, neighbors: Neighbors, what: dict[str, Any]) -> Reservation:
+        """Pay for a release before its noise is drawn; the first one decides about pots that are not fixed."""
+        with self._lock:
+            account = self._account
+            if account is None:
+                pots.refuse_relation(self.neighbors, neighbors, _WORDS)
+                pots.refuse_public(self.public_outcomes, cost, _WORDS)
+                account = self._open((self.epsilon, self.delta) if cost.mu is None else (0.0, 0.0))
+                try:
+                    return account.reserve(cost, neighbors, what)
+                except BudgetError:
+                    self._account = None
+                    raise
+            return account.reserve(cost, neighbors, what)
+
+    @property
+    def subject(self) -> int:
+        """Itself."""
+        return id(self)
+
+    @property
+    def adding(self) -> bool | None:
+        """Whether all releases are added up; None while nothing has decided that."""
+        return None if self._account is None else self._account.balance().limits.adding
+
+    @property
+    def balance(self) -> Balance:
+        """The pots, and what is spent of them."""
+        return Balance(Limits(self.epsilon, self.delta)) if self._account is None else self._account.balance()
+
+    @property
+    def mu_spent(self) -> float:
+        """The mu of all Gaussian releases so far that were not added up."""
+        return self.balance.mu_spent
+
+    @property
+    def epsilon_spent(self) -> float:
+        """The epsilon of all releases so far, at this budget's delta; exact where all are Gaussian."""
+        return self.balance.epsilon_spent
+
+    @property
+    def delta_spent(self) -> float:
+        """The delta of the Gaussian pot, and the sum of the deltas that were added up."""
+        return self.balance.delta_spent
+
+    @property
+    def epsilon_left(self) -> float:
+        """The epsilon that one more release could have: a Gaussian one, unless all are added up."""
+        return self.balance.epsilon_left
+
+    @property
+    def others_left(self) -> tuple[float, float]:
+        """The epsilon and the delta that releases could still have that are added up."""
+        return self.balance.others_left
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready account."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "others": list(self.balance.limits.others),
+            "neighbors": self.neighbors,
+            "public_outcomes": sorted(self.public_outcomes),
+            "releases": self._releases(),
+            "epsilon_spent": self.epsilon_spent,
+        }
+
+    def _releases(self) -> list[dict[str, Any]]:
+        """The releases that were paid for, by what each was charged with."""
+        entries = [] if self._account is None else [entry.facts for entry in self._account.ledger.entries()]
+        cancelled = {facts["settles"] for facts in entries if facts["kind"] == "cancel"}
+        return [
+            {"method": facts["method"]} | _counted(facts["cost"], adding=bool(self.adding))
+            for facts in entries
+            if facts["kind"] == "reserve" and facts["number"] not in cancelled
+        ]
+
+    def __repr__(self) -> str:
+        spent = f"spent {self.epsilon_spent:.4g} in {len(self._releases())} releases"
+        others = self.balance.limits.others
+        apart = f", {others[0]:g} of it for releases that are not Gaussian" if 0 < others[0] < self.epsilon else ""
+        public = f", not protecting {pots.listed(self.public_outcomes)}" if self.public_outcomes else ""
+        return f"Budget(epsilon={self.epsilon:g}, delta={self.delta:g}{apart}, {self.neighbors}{public}; {spent})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("A Budget is not copied to other processes: each would spend it anew. Set one up in each.")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+
+def _counted(cost: dict[str, Any], *, adding: bool) -> dict[str, Any]:
+    """The part of a cost that counts."""
+    public = {"public_outcomes": cost["public_outcomes"]} if cost["public_outcomes"] else {}
+    if adding or cost["mu"] is None:
+        return {"epsilon": cost["epsilon"], "delta": cost["delta"]} | public
+    return {"mu": cost["mu"]} | public
+
+
+_WORDS = "the budget"

@@ -1,0 +1,312 @@
+"""What was spent over time and what is left: as lines for a terminal, and as one HTML page."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.ledger.audit import unsettled
+from discreet.ledger.entries import Entry, population
+from discreet.ledger.terms import Terms
+from discreet.privacy import gdp
+from discreet.privacy.pots import Balance, Cost, Limits, Spent
+from discreet.results.plots.style import BLUE, GREY, LOOKS, ORANGE, PALE, WIDTH, canvas, legend, style, svg
+from discreet.results.report.page import bullets, figure, page, paragraphs, section, table
+
+POTS = ("Gaussian", "others")
+"""What the two pots are called."""
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True)
+class Story:
+    """What became of one account.
+
+    Parameters
+    ----------
+    name : str
+        The account.
+    terms : Terms
+        What it was opened with.
+    limits : Limits
+        Its own limits, or those of its population.
+    points : list of (datetime, Balance)
+        Its balance after each entry about it; time never goes back, whatever the clock did.
+    releases, lost : int
+        How many releases were paid for, and how many of them never finished.
+    """
+
+    name: str
+    terms: Terms
+    limits: Limits
+    points: list[tuple[dt.datetime, Balance]]
+    releases: int
+    lost: int
+
+    @property
+    def balance(self) -> Balance:
+        """What is spent by now."""
+        return self.points[-1][1]
+
+
+def stories(entries: Sequence[Entry]) -> list[Story]:
+    """What became of every account, in the order in which they were opened."""
+    terms = {e.facts["account"]: Terms.from_dict(e.facts) for e in entries if e.facts["kind"] == "account"}
+    lost = {entry.number for entry in unsettled(entries)}
+    found = []
+    for name, own in terms.items():
+        counted = name if own.limits is not None else population(name)
+        limits = own.limits or terms[counted].limits
+        mine = [e for e in entries if counted in e.facts.get("after", {})]
+        parts = [e for e in entries if name in (e.facts.get("account"), population(str(e.facts.get("account"))))]
+        kinds = [entry.facts["kind"] for entry in parts]
+        if limits is not None:
+            paid = kinds.count("reserve") - kinds.count("cancel")
+            points = _points(mine, counted, limits)
+            found.append(Story(name, own, limits, points, paid, sum(e.number in lost for e in parts)))
+    return found
+
+
+def _points(entries: Sequence[Entry], name: str, limits: Limits) -> list[tuple[dt.datetime, Balance]]:
+    points: list[tuple[dt.datetime, Balance]] = []
+    for entry in entries:
+        when = dt.datetime.fromisoformat(entry.facts["when"])
+        when = max(when, points[-1][0]) if points else when
+        points.append((when, Balance(limits, Spent.from_dict(entry.facts["after"][name]))))
+    return points
+
+
+def promised(story: Story) -> str:
+    """The promise of an account, in words.
+
+    Examples
+    --------
+    >>> promised(Story("clinic", Terms(None, "add-remove", frozenset(), 2), Limits(3, 1e-6), [], 0, 0))
+    'epsilon = 3, delta = 1e-06, add-remove, 2 rows a person'
+    """
+    rows = story.terms.rows_per_person
+    public = [f"not protecting {', '.join(sorted(story.terms.public_outcomes))}"] * bool(story.terms.public_outcomes)
+    each = [f"{rows} rows a person"] * (rows > 1)
+    first = f"epsilon = {story.limits.epsilon:g}, delta = {story.limits.delta:g}"
+    return ", ".join([first, story.terms.neighbors, *each, *public])
+
+
+def left(story: Story) -> list[str]:
+    """What could still be released, for each pot that there is."""
+    balance, rows, told = story.balance, story.terms.rows_per_person, []
+    if not balance.limits.adding:
+        delta = balance.limits.gaussian[1]
+        epsilon = gdp.epsilon(mu=balance.mu_left / rows, delta=delta) if balance.mu_left else 0.0
+        told.append(f"one more of epsilon = {floor(epsilon)} at delta = {delta:.3g}")
+    if balance.limits.others[0]:
+        epsilon, delta = balance.others_left
+        told.append(f"epsilon = {floor(epsilon)} and delta = {floor(delta)} in all{' per person' * (rows > 1)}")
+    return told
+
+
+def floor(value: float, digits: int = 4) -> str:
+    """A number with few digits that is not above it.
+
+    Examples
+    --------
+    >>> floor(0.99999), floor(0.123456), floor(0.0), floor(5e-7)
+    ('0.9999', '0.1234', '0', '5e-07')
+    """
+    if value <= 0:
+        return "0"
+    text = f"{value:.{digits}g}"
+    if float(text) > value:
+        step = float(f"1e{int(f'{value:e}'.split('e')[1]) - digits + 1}")
+        text = f"{float(text) - step:.{digits}g}"
+    return text
+
+
+def bar(share: float, width: int = 30) -> str:
+    """A share of 1 as a bar.
+
+    Examples
+    --------
+    >>> bar(0.5, 8)
+    '████░░░░'
+    """
+    full = round(min(max(share, 0.0), 1.0) * width)
+    return "█" * full + "░" * (width - full)
+
+
+def skyline(shares: Sequence[float], height: int = 5) -> list[str]:
+    """Shares of 1 as columns of blocks, the top line first.
+
+    Examples
+    --------
+    >>> skyline([0.0, 0.5, 1.0], 2)
+    ['  █', ' ██']
+    """
+    eighths = [max(round(min(share, 1.0) * height * 8), int(share > 0)) for share in shares]
+    return ["".join(BLOCKS[min(max(e - 8 * line, 0), 8)] for e in eighths) for line in reversed(range(height))]
+
+
+def terminal(story: Story, width: int = 60) -> list[str]:
+    """An account as lines of text: its pots as bars, and their spending over time as a skyline."""
+    shared = "" if story.terms.limits is not None else f" (the limits of {population(story.name)})"
+    lines = [f"{story.name}: {promised(story)}{shared}", f"  {_counted(story)}"]
+    told = dict(zip(_pots(story.balance), left(story), strict=True))
+    for pot, words in told.items():
+        share = story.balance.shares[POTS.index(pot)] or 0.0
+        lines += [f"  {pot:<9} {bar(share)} {share:6.1%} spent", f"            left: {words}"]
+    first, last = story.points[0][0], story.points[-1][0]
+    day = "%Y-%m-%d" if last - first > dt.timedelta(days=2) else "%Y-%m-%d %H:%M"
+    for pot in told:
+        shares = _sampled(story, POTS.index(pot), width)
+        if story.terms.limits is None or not any(shares):
+            continue
+        marks = ["100 %", "", " 50 %", "", "  0 %"]
+        lines += ["", f"  {pot}: spent over time"]
+        lines += [f"  {mark:>5} │{line}│" for mark, line in zip(marks, skyline(shares), strict=True)]
+        begin, end = first.strftime(day), last.strftime(day)
+        lines.append(f"         {begin}{end:>{width - len(begin)}}")
+    return lines
+
+
+def _pots(balance: Balance) -> list[str]:
+    return [pot for pot, share in zip(POTS, balance.shares, strict=True) if share is not None]
+
+
+def _counted(story: Story) -> str:
+    releases = f"{story.releases} release{'' if story.releases == 1 else 's'} paid for"
+    return releases + (f", {story.lost} of them never finished and spent" if story.lost else "")
+
+
+def _sampled(story: Story, pot: int, width: int) -> list[float]:
+    """The share that was spent at so many moments, the last of them now."""
+    first, last = story.points[0][0], story.points[-1][0]
+    moments = [first + (last - first) * (i + 1) / width for i in range(width)]
+    shares, at = [], 0
+    for moment in moments:
+        while at + 1 < len(story.points) and story.points[at + 1][0] <= moment:
+            at += 1
+        shares.append(story.points[at][1].shares[pot] or 0.0)
+    return shares
+
+
+# ---------------------------------------------------------------- as a page
+
+
+def html(name: str, entries: Sequence[Entry]) -> str:
+    """One page for a ledger: what is left, what was spent over time, and every release; no clock is read.
+
+    Parameters
+    ----------
+    name : str
+        What to call the ledger.
+    entries : sequence of Entry
+        All its entries.
+    """
+    told, head = stories(entries), entries[-1]
+    rows = [
+        [story.name, promised(story), pot, f"{story.balance.shares[POTS.index(pot)] or 0.0:.1%}", words]
+        for story in told
+        for pot, words in zip(_pots(story.balance), left(story), strict=True)
+    ]
+    answer = " ".join(f"{story.name}: {_counted(story)}." for story in told) or "No account was opened yet."
+    parts = [
+        section("What is left", table(("account", "promise", "releases", "spent", "left"), rows)),
+        *(section(f"Spending of {s.name}", _figure(s, i)) for i, s in enumerate(told) if s.terms.limits is not None),
+        section("Every release", table(HISTORY, history(entries))),
+        section(
+            "How to read this",
+            bullets(_READING),
+            paragraphs(f"Entry {head.number}, {head.facts['when'][:19]}, hash {head.hash}.", kind="small"),
+        ),
+    ]
+    return page(f"Ledger {name}", f"Ledger {name}", answer, [], parts, kind="What was spent on whom")
+
+
+HISTORY = ("entry", "when", "account", "what", "cost", "who", "why", "state")
+
+
+def releases(entries: Sequence[Entry], account: str | None = None) -> list[dict[str, Any]]:
+    """Every release that was paid for, as its entry has it, with its state and certificate; the oldest first."""
+    settled = {entry.facts["settles"]: entry.facts for entry in entries if "settles" in entry.facts}
+    states = {"commit": "released", "cancel": "cancelled", None: "not finished, spent"}
+    paid = [entry.facts for entry in entries if entry.facts["kind"] == "reserve"]
+    return [
+        facts | {"state": states[end.get("kind")], "certificate": end.get("certificate")}
+        for facts in paid
+        if account in (None, facts["account"], population(facts["account"]))
+        for end in [settled.get(facts["number"], {})]
+    ]
+
+
+def history(entries: Sequence[Entry], account: str | None = None) -> list[list[str]]:
+    """Every release that was paid for, a row each, as `HISTORY` names their cells."""
+    return [
+        [
+            str(facts["number"]),
+            facts["when"][:16].replace("T", " "),
+            facts["account"],
+            f"{facts['method']}: {facts['formula'] or ', '.join(facts['columns'])}",
+            priced(Cost.from_dict(facts["cost"])),
+            facts["who"],
+            facts["purpose"],
+            facts["state"],
+        ]
+        for facts in releases(entries, account)
+    ]
+
+
+def priced(cost: Cost) -> str:
+    """A cost in words.
+
+    Examples
+    --------
+    >>> priced(Cost(1.0, 1e-6, mu=0.2367)), priced(Cost(0.5, 0.0))
+    ('epsilon 1, delta 1e-06 (mu 0.2367)', 'epsilon 0.5, delta 0')
+    """
+    promise = f"epsilon {cost.epsilon:.4g}, delta {cost.delta:.4g}"
+    return promise if cost.mu is None else f"{promise} (mu {cost.mu:.4g})"
+
+
+def _figure(story: Story, number: int) -> str:
+    with style():
+        drawn, axes = canvas(2.6, WIDTH)
+        _draw(axes, story)
+        legend(drawn, axes)
+        words = f"{story.name}: {_counted(story)}. " + " ".join(
+            f"{pot} {story.balance.shares[POTS.index(pot)] or 0.0:.0%} spent." for pot in _pots(story.balance)
+        )
+        return figure(svg(drawn, f"spent{number}", words), f"{words} The grey line is the limit.")
+
+
+def _draw(axes: Any, story: Story) -> None:
+    """Steps of what was spent, as shares of each pot, on the way to the limit."""
+    from matplotlib import dates
+
+    times = [when for when, _ in story.points]
+    for pot, colour, look in zip(POTS, (BLUE, ORANGE), LOOKS, strict=False):
+        shares = [balance.shares[POTS.index(pot)] for _, balance in story.points]
+        if shares[0] is not None:
+            values = [100 * (share or 0.0) for share in shares]
+            axes.step(times, values, where="post", color=colour, ls=look["ls"], lw=1.8, label=pot)
+            axes.plot(times[-1:], values[-1:], marker=look["marker"], color=colour)
+    axes.axhline(100, color=GREY, lw=1.2)
+    axes.set_ylim(0, 105)
+    axes.set_ylabel("% of the pot spent")
+    axes.grid(color=PALE, lw=0.8)
+    axes.set_axisbelow(True)
+    locator: Any = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+
+
+_READING = (
+    "A release counts from the moment at which it was paid for, before its noise was drawn. One that never finished is "
+    "spent: nobody can know who saw it.",
+    "Gaussian releases draw on one pot, where the squares of their mu add up; all others on another, where epsilons "
+    "and deltas add up. Both were fixed in advance, and together they are the promise.",
+    "No row, value or count of the data is in a ledger.",
+    "A ledger tells when it was changed, not that its end is missing: keep the number and the hash below elsewhere, "
+    "and compare them with: discreet ledger verify --witness",
+)

@@ -1,0 +1,26 @@
+"""Where the entries of a ledger are kept: in memory, in a SQLite file, or in a PostgreSQL database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from discreet.ledger.storage.base import Reading, Storage, Transaction
+from discreet.ledger.storage.memory import Memory
+from discreet.ledger.storage.sqlite import SQLite
+
+__all__ = ["Memory", "Reading", "SQLite", "Storage", "Transaction", "storage_of"]
+
+
+def storage_of(place: str | Path) -> Storage:
+    """The storage that a path, or the address of a database, stands for.
+
+    Examples
+    --------
+    >>> storage_of("people.ledger").name
+    'people.ledger'
+    """
+    if str(place).startswith(("postgresql://", "postgres://")):
+        from discreet.ledger.storage.postgres import PostgreSQL  # its driver is not always there
+
+        return PostgreSQL(str(place))
+    return SQLite(Path(place))

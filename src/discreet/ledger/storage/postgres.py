@@ -1,0 +1,182 @@
+"""Entries in a PostgreSQL database, for a team. One writer at a time, by a lock that ends with its transaction.
+
+The lock is for speed: were it missing, two entries of the same number would still refuse each other, because each is
+the only one with its number.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from discreet.errors import LedgerError, ParameterError
+from discreet.ledger.entries import Entry
+from discreet.ledger.storage.base import ACCOUNTS, ALL, COLUMNS, NEWEST, TABLE, LostError, entry_of, row, statements
+
+try:
+    import psycopg
+except ImportError:
+    raise ParameterError('A ledger in PostgreSQL needs its driver: pip install "discreet[postgres]"') from None
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_LOCK = 0x64697363
+"""The number of the lock: "disc"."""
+
+_GUARDS = [
+    f"CREATE FUNCTION {TABLE}_guard() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN RAISE EXCEPTION 'a ledger is only added to'; END $$",
+    f"CREATE TRIGGER {TABLE}_rows BEFORE UPDATE OR DELETE ON {TABLE} FOR EACH ROW EXECUTE FUNCTION {TABLE}_guard()",
+    f"CREATE TRIGGER {TABLE}_all BEFORE TRUNCATE ON {TABLE} FOR EACH STATEMENT EXECUTE FUNCTION {TABLE}_guard()",
+]
+
+
+class PostgreSQL:
+    """A table in a database, named by an address such as ``postgresql://host/people``; one ledger in each schema."""
+
+    shared: ClassVar[bool] = True
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        self._address, self.name = address, f"postgresql://{parts.hostname or 'local'}/{parts.path.lstrip('/')}"
+
+    def create(self) -> None:
+        """Make the table; refuse where there is one."""
+        with self._told(), closing(self._connect()) as connection, connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            if _holds_ledger(connection):
+                raise LedgerError(f"{self.name} holds a ledger already. It is not replaced; name another database.")
+            for statement in [*statements("BIGINT", "TEXT"), *_GUARDS]:
+                connection.execute(statement)
+
+    @contextmanager
+    def writing(self) -> Iterator[_Transaction]:
+        """Append all or nothing, while nobody else does."""
+        with self._told(), self._opened() as connection:
+            try:
+                with connection.transaction():
+                    connection.execute(f"SET LOCAL synchronous_commit TO on; SELECT pg_advisory_xact_lock({_LOCK})")
+                    yield _Transaction(connection)
+            except (psycopg.OperationalError, psycopg.errors.UniqueViolation):
+                raise LostError from None
+
+    @contextmanager
+    def reading(self) -> Iterator[_Transaction]:
+        """Look up entries, all at one moment."""
+        with self._told(), self._opened() as connection, connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield _Transaction(connection)
+
+    def entries(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
+        """All entries, at one moment, with what they are stored under."""
+        with self._told(), self._opened() as connection:
+            found = connection.execute(ALL).fetchall()
+        return [(entry_of(line), tuple(line[1:-2])) for line in found]
+
+    def flaws(self) -> list[str]:
+        """Guards that are gone, and a server that does not wait for its disk."""
+        with self._told(), self._opened() as connection:
+            on = connection.execute(
+                "SELECT count(*) FROM pg_trigger WHERE tgrelid = %s::regclass AND tgenabled = 'O' AND NOT tgisinternal",
+                [TABLE],
+            ).fetchone()
+            waits = connection.execute("SHOW fsync").fetchone()
+        flaws = [] if on == (2,) else ["The guards that let entries be added only were changed."]
+        return flaws if waits == ("on",) else [*flaws, "The server has fsync off: a crash of it may lose entries."]
+
+    @contextmanager
+    def _opened(self) -> Iterator[Connection]:
+        """A connection to a database that holds a ledger; it is kept for later unless something went wrong on it."""
+        connection = self._used() or self._new()
+        try:
+            yield connection
+        finally:
+            if connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+                _idle(self._address).append(connection)
+            else:
+                connection.close()
+
+    def _used(self) -> Connection | None:
+        """A connection that was used before, if one still answers."""
+        idle = _idle(self._address)
+        while idle:
+            with contextlib.suppress(psycopg.Error, IndexError):
+                connection = idle.pop()
+                if _holds_ledger(connection):
+                    return connection
+        return None
+
+    def _new(self) -> Connection:
+        """A new connection."""
+        connection = self._connect()
+        if _holds_ledger(connection):
+            return connection
+        connection.close()
+        raise LedgerError(
+            f"{self.name} holds no ledger. Make one with: discreet ledger init ADDRESS --account NAME --epsilon 3 "
+            "--delta 1e-6"
+        )
+
+    def _connect(self) -> Connection:
+        return psycopg.connect(self._address, autocommit=True, application_name="discreet")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn what PostgreSQL says, which may quote the address, into words of our own."""
+        try:
+            yield
+        except psycopg.Error as error:
+            why = f"the database says {error.sqlstate}" if error.sqlstate else "the database does not answer"
+            raise LedgerError(f"The ledger {self.name} cannot be used: {why}. Nothing was released.") from None
+
+
+class _Transaction:
+    """Reading and appending on one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def find(self, column: str, value: Any) -> Entry | None:
+        """The newest entry that has this value in a column of the index."""
+        return self._newest(f"WHERE {column} = %s", value)
+
+    def accounts(self) -> list[str]:
+        """The names of all accounts, the oldest first."""
+        return [name for (name,) in self._connection.execute(ACCOUNTS)]
+
+    def last(self) -> Entry | None:
+        """The newest entry."""
+        return self._newest("")
+
+    def append(self, entry: Entry) -> None:
+        """Add the next entry."""
+        marks = ", ".join(["%s"] * len(COLUMNS))
+        self._connection.execute(f"INSERT INTO {TABLE} VALUES ({marks})", row(entry))
+
+    def _newest(self, where: str, *values: Any) -> Entry | None:
+        found = self._connection.execute(NEWEST.format(where=where), values).fetchone()
+        return None if found is None else entry_of(found)
+
+
+_IDLE: dict[tuple[int, str], list[Connection]] = {}
+"""Connections that wait to be used again, by process: one that was forked never touches those of its parent."""
+
+
+def _idle(address: str) -> list[Connection]:
+    return _IDLE.setdefault((os.getpid(), address), [])
+
+
+@atexit.register
+def _close_idle() -> None:
+    for (process, _), connections in _IDLE.items():
+        for connection in connections if process == os.getpid() else ():
+            connection.close()
+
+
+def _holds_ledger(connection: Connection) -> bool:
+    return connection.execute("SELECT to_regclass(%s)", [TABLE]).fetchone() != (None,)

@@ -1,0 +1,319 @@
+"""Two pots: what many releases may cost together, in limits that are fixed before the first of them.
+
+Gaussian releases draw on one pot: the sum of their mu^2 is at most its mu^2. All others draw on the other one: their
+epsilons and their deltas add up to at most its (epsilon, delta). Releases may be chosen one after another by what came
+out before, of either kind, and together they keep the promise
+
+    (epsilon_A + epsilon_B, delta_A + delta_B),      where the Gaussian pot, mu, is (epsilon_A, delta_A)-DP
+
+(mathematics.md, 3.1). All sums are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from discreet.core import checks
+from discreet.core.checks import Neighbors
+from discreet.core.rounding import up
+from discreet.errors import BudgetError, FileFormatError, ParameterError
+from discreet.privacy import gdp
+
+_LARGE = 100.0
+"""An epsilon beyond which a delta may as well be 1."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one release is charged with: its promise, its mu if it is Gaussian, and the columns it takes as public."""
+
+    epsilon: float
+    delta: float
+    mu: float | None = None
+    public_outcomes: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        known = self.epsilon >= 0 and 0 <= self.delta <= 1 and (self.mu is None or 0 <= self.mu < math.inf)
+        if not known:  # NaN is none of these
+            raise ParameterError("A cost has an epsilon and a mu of at least 0, and a delta from 0 to 1.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description, exact; an epsilon that is not bounded is None."""
+        return {
+            "mu": self.mu,
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
+            "delta": self.delta,
+            "public_outcomes": sorted(self.public_outcomes),
+        }
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Cost:
+        """Rebuild a cost from `to_dict`."""
+        epsilon = math.inf if facts["epsilon"] is None else facts["epsilon"]
+        return cls(epsilon, facts["delta"], facts["mu"], frozenset(facts["public_outcomes"]))
+
+    def to_people(self, rows: int) -> Cost:
+        """What a release that hides a row costs somebody who has as many rows as this.
+
+        k mu for Gaussian releases; (k epsilon, (1 + e^epsilon + ... + e^((k - 1) epsilon)) delta) for others.
+
+        Examples
+        --------
+        >>> round(Cost(0.5, 1e-6, mu=0.1).to_people(4).mu, 9), round(Cost(0.5, 1e-6).to_people(2).delta, 9)
+        (0.4, 2.649e-06)
+        """
+        if rows == 1:
+            return self
+        mu = None if self.mu is None else _above(rows * Fraction(self.mu))
+        if math.isinf(self.epsilon):
+            return Cost(math.inf, self.delta, mu, self.public_outcomes)
+        epsilon = _above(rows * Fraction(self.epsilon))
+        if self.delta and epsilon > _LARGE:
+            return Cost(epsilon, 1.0, mu, self.public_outcomes)
+        steps = math.fsum(math.exp(i * self.epsilon) for i in range(rows)) if self.delta else 0.0
+        return Cost(epsilon, min(1.0, up(self.delta * steps)), mu, self.public_outcomes)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What was drawn from the two pots, exactly: a sum of mu^2, of epsilons and of deltas."""
+
+    mu2: Fraction = Fraction(0)
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(self.mu2 + other.mu2, self.epsilon + other.epsilon, self.delta + other.delta)
+
+    def __sub__(self, other: Spent) -> Spent:
+        return Spent(self.mu2 - other.mu2, self.epsilon - other.epsilon, self.delta - other.delta)
+
+    def to_dict(self) -> dict[str, str]:
+        """A JSON-ready description, exact."""
+        return {"mu2": str(self.mu2), "epsilon": str(self.epsilon), "delta": str(self.delta)}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, str]) -> Spent:
+        """Rebuild what was spent from `to_dict`."""
+        return cls(Fraction(facts["mu2"]), Fraction(facts["epsilon"]), Fraction(facts["delta"]))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The promise for all releases together, and what of it is set aside for those that are not Gaussian.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The promise.
+    others : (float, float)
+        The pot of releases that are not Gaussian: an epsilon and a delta, parts of the promise. What is left of it is
+        the pot of Gaussian releases. Where nothing is left, Gaussian releases are added up like all others.
+
+    Examples
+    --------
+    >>> round(Limits(1, 1e-6).mu, 4), round(Limits(1, 1e-6, others=(0.5, 5e-7)).mu, 4)
+    (0.2367, 0.1198)
+    >>> Limits(1, 1e-6, others=(1, 1e-6)).adding
+    True
+    """
+
+    epsilon: float
+    delta: float
+    others: tuple[float, float] = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        given = (
+            isinstance(self.others, tuple | list) and len(self.others) == 2 and all(map(checks.is_real, self.others))
+        )
+        if not given or not (0 <= self.others[0] <= self.epsilon and 0 <= self.others[1] <= self.delta):
+            raise ParameterError(
+                "others= is the part of the promise for releases that are not Gaussian: an epsilon and a delta, each "
+                f"from 0 to that of the promise, got {checks.shown(self.others)}. For example others=(0.5, 5e-7) of "
+                "epsilon=1, delta=1e-6."
+            )
+        object.__setattr__(self, "others", (float(self.others[0]), float(self.others[1])))
+
+    @cached_property
+    def gaussian(self) -> tuple[float, float]:
+        """The part of the promise for Gaussian releases, an epsilon and a delta."""
+        epsilon, delta = self.others
+        return _below(Fraction(self.epsilon) - Fraction(epsilon)), _below(Fraction(self.delta) - Fraction(delta))
+
+    @cached_property
+    def mu(self) -> float:
+        """The pot of Gaussian releases; 0 where nothing is left for them."""
+        epsilon, delta = self.gaussian
+        return gdp.mu(epsilon=epsilon, delta=delta) if epsilon > 0 and delta > 0 else 0.0
+
+    @property
+    def adding(self) -> bool:
+        """Whether all releases are added up, Gaussian ones too."""
+        return self.mu == 0
+
+    def due(self, cost: Cost) -> Spent:
+        """What a release takes from the pots; refuse one of which no pot knows the cost."""
+        if cost.mu is not None and not self.adding:
+            return Spent(mu2=Fraction(cost.mu) ** 2)
+        if math.isinf(cost.epsilon):
+            raise BudgetError(
+                "Nothing bounds what this release costs, so it cannot be counted together with others. "
+                "Nothing was released."
+            )
+        return Spent(epsilon=Fraction(cost.epsilon), delta=Fraction(cost.delta))
+
+    def hold(self, spent: Spent) -> bool:
+        """Whether the pots hold what was spent."""
+        epsilon, delta = map(Fraction, self.others)
+        return spent.mu2 <= Fraction(self.mu) ** 2 and spent.epsilon <= epsilon and spent.delta <= delta
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {"epsilon": self.epsilon, "delta": self.delta, "others": list(self.others), "mu": self.mu}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Limits:
+        """Rebuild limits from `to_dict`; the pot of Gaussian releases must be the one that follows."""
+        limits = cls(facts["epsilon"], facts["delta"], tuple(facts["others"]))
+        if facts["mu"] != limits.mu:
+            raise FileFormatError("A limit is not the one that follows from its promise.")
+        return limits
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Limits, and what was spent of them.
+
+    Examples
+    --------
+    >>> limits = Limits(1, 1e-6, others=(0.5, 0))
+    >>> one = Balance(limits, limits.due(Cost(0.2, 1e-7, mu=0.05)) + limits.due(Cost(0.3, 0)))
+    >>> round(one.epsilon_left, 3), one.others_left
+    (0.455, (0.2, 0.0))
+    """
+
+    limits: Limits
+    spent: Spent = Spent()
+
+    @property
+    def mu_spent(self) -> float:
+        """The mu of all Gaussian releases so far that their pot paid for, rounded up."""
+        return gdp.root(self.spent.mu2)
+
+    @property
+    def epsilon_spent(self) -> float:
+        """The epsilon of all releases so far, rounded up: of the Gaussian ones at their delta, and of the others."""
+        gaussian = gdp.epsilon(mu=self.mu_spent, delta=self.limits.gaussian[1]) if self.spent.mu2 else 0.0
+        return _above(Fraction(gaussian) + self.spent.epsilon)
+
+    @property
+    def delta_spent(self) -> float:
+        """The delta of the Gaussian pot, which is that of its whole curve, and the sum of the others'."""
+        first = 0.0 if self.limits.adding else self.limits.gaussian[1]
+        return _above(Fraction(first) + self.spent.delta)
+
+    @property
+    def mu_left(self) -> float:
+        """The mu that one more Gaussian release could have, rounded down."""
+        left = Fraction(self.limits.mu) ** 2 - self.spent.mu2
+        root = gdp.root(left) if left > 0 else 0.0
+        return root if Fraction(root) ** 2 <= left else math.nextafter(root, 0)
+
+    @property
+    def epsilon_left(self) -> float:
+        """The epsilon that one more release could have: a Gaussian one at its pot's delta, where there is one."""
+        if self.limits.adding:
+            return self.others_left[0]
+        return gdp.epsilon(mu=self.mu_left, delta=self.limits.gaussian[1]) if self.mu_left else 0.0
+
+    @property
+    def others_left(self) -> tuple[float, float]:
+        """The epsilon and the delta that releases could still have that are added up."""
+        epsilon, delta = map(Fraction, self.limits.others)
+        return _below(epsilon - self.spent.epsilon), _below(delta - self.spent.delta)
+
+    @property
+    def shares(self) -> tuple[float | None, float | None]:
+        """The spent shares of the two pots: of mu^2; and of epsilon or delta, whichever is more. None without a pot."""
+        gaussian = None if self.limits.adding else float(self.spent.mu2 / Fraction(self.limits.mu) ** 2)
+        pairs = zip((self.spent.epsilon, self.spent.delta), self.limits.others, strict=True)
+        others = [float(spent / Fraction(limit)) for spent, limit in pairs if limit]
+        return gaussian, max(others) if others else None
+
+    def after(self, cost: Cost, who: str) -> Spent:
+        """What was spent once a release is paid for; refuse one that the pots do not hold, in the name of `who`."""
+        if cost.mu is None and self.limits.others[0] == 0:
+            raise BudgetError(
+                f"This release is not Gaussian, and {who} has nothing set aside for such releases. That is decided "
+                "when it is set up, by others=(epsilon, delta), on the command line --others. Choose a Gaussian "
+                "method, such as a linear model. Nothing was released."
+            )
+        after = self.spent + self.limits.due(cost)
+        if self.limits.hold(after):
+            return after
+        added = cost.mu is None or self.limits.adding
+        fits = f"epsilon = {self.others_left[0]:.4g}, delta = {self.others_left[1]:.4g}"
+        left = f"one of {fits}" if added else f"a Gaussian one of epsilon = {self.epsilon_left:.4g}"
+        raise BudgetError(
+            f"This release would exceed {who}: {self.epsilon_spent:.4g} of {self.limits.epsilon:g} is spent at "
+            f"delta = {self.limits.delta:g}, and {left} would still fit. Nothing was released."
+        )
+
+
+def refuse_relation(own: Neighbors, asked: Neighbors, who: str) -> None:
+    """Refuse a release that is about other neighbours."""
+    if own != asked:
+        raise BudgetError(
+            f"{who[:1].upper()}{who[1:]} is about {own} neighbours and the release about {asked} ones: "
+            "their costs cannot be added. Use one relation for all."
+        )
+
+
+def refuse_public(own: frozenset[str], cost: Cost, who: str) -> None:
+    """Refuse a release that does not protect columns which are to be protected."""
+    if uncovered := cost.public_outcomes - own:
+        raise BudgetError(
+            f"This release takes {listed(uncovered)} as public and protects the others only, but {who} "
+            "protects these columns too: one figure for both would say too much. Remedy: a Budget or an account of its "
+            "own for releases with public outcomes; or name them all in Budget(..., public_outcomes=[...]), "
+            "whose promise is then about the other columns only. Nothing was released."
+        )
+
+
+def columns(names: Any) -> frozenset[str]:
+    """The columns of `public_outcomes=`."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ParameterError(f"public_outcomes must be a list of column names, got {names!r}.")
+    found = list(names)
+    if not all(isinstance(name, str) for name in found):
+        raise ParameterError(f"public_outcomes must be a list of column names, got {names!r}.")
+    return frozenset(found)
+
+
+def listed(columns: Collection[str]) -> str:
+    """Some columns by name, for a sentence.
+
+    Examples
+    --------
+    >>> listed({"b", "a"}), listed({"a", "b", "c", "d", "e"})
+    ("'a' and 'b'", "'a', 'b', 'c' and 2 more columns")
+    """
+    names = [repr(name) for name in sorted(columns)]
+    if len(names) > 4:
+        names[3:] = [f"{len(names) - 3} more columns"]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _above(value: Fraction) -> float:
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def _below(value: Fraction) -> float:
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
