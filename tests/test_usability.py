@@ -51,6 +51,7 @@ COMMANDS = [
     "fit",
     "release",
     "model",
+    "predict",
     "compare",
     "select",
     "check",

@@ -24,7 +24,7 @@ from discreet.ledger.charging import ACCOUNT, LEDGER, PURPOSE
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results
 
-Data = Annotated[Path, typer.Argument(help="Parquet or CSV file, or a folder of them.", show_default=False)]
+Data = Annotated[Path, typer.Argument(help="Parquet, CSV or Excel file, or a folder of them.", show_default=False)]
 SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML or JSON schema.", show_default=False)]
 Epsilon = Annotated[float, typer.Option(help="Privacy loss; 0.1 is strong, 1 is usual.", show_default=False)]
 Delta = Annotated[float | None, typer.Option(help="Failure probability; 1/rows^2 when --rows is given.")]

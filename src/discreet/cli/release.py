@@ -30,6 +30,7 @@ from discreet.cli.arguments import (
     free,
     split,
 )
+from discreet.cli.files import reads_files
 from discreet.core.checks import neighbors as relation
 from discreet.domain import Domain
 from discreet.gate.release import release as release_table
@@ -38,10 +39,12 @@ from discreet.gate.session import promised
 EPILOG = "Example: discreet release people.parquet --schema people.toml --epsilon 1 --delta 1e-6"
 
 
+@reads_files
 def release(
     data: Data,
     schema: SchemaOption,
     epsilon: Epsilon,
+    file: dict[str, Any],
     delta: Delta = None,
     targets: Annotated[str | None, typer.Option(help="Outcomes, separated by commas; any column by default.")] = None,
     features: Features = None,
@@ -60,7 +63,7 @@ def release(
 ) -> None:
     """Release what models need of a table once, to fit any number of them later."""
     promised(epsilon, delta, rows, neighbors)
-    domain = chosen(Domain.from_file(schema), None, split(features), formula)[0]
+    domain = chosen(Domain.from_file(schema).with_file(**file), None, split(features), formula)[0]
     outcomes = split(targets)
     if features is not None:
         columns = [domain.entries[domain.target(name)].column for name in outcomes]

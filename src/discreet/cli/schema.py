@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from discreet.cli import console
 from discreet.cli.arguments import Data, default_place, free
+from discreet.cli.files import reads_files
 from discreet.core.files import atomic_write
 from discreet.data.sources.paths import column_kinds
 from discreet.data.tables import open_source
-from discreet.domain import Domain
+from discreet.domain import Domain, FileFormat
 from discreet.domain.schema import KINDS, blank_schema
 
 app = typer.Typer(
@@ -21,26 +22,32 @@ app = typer.Typer(
 
 
 @app.command("init", epilog="Example: discreet schema init people.parquet --out people.toml")
+@reads_files
 def schema_init(
     data: Data,
+    file: dict[str, Any],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the schema.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema to fill in, from the names and types of the columns only, never from values."""
-    columns = column_kinds(data)
+    written = FileFormat.of(file, {})
+    columns = column_kinds(data, written)
     known = [(name, kind) for name, kind in columns if kind in KINDS]
     path = free(out or default_place(data, "toml"), force, inputs=[data])
-    with atomic_write(path) as file:
-        file.write(blank_schema(known).encode())
+    with atomic_write(path) as form:
+        form.write(blank_schema(known, written).encode())
     console.say(f"Wrote {path}. Fill in the bounds from public knowledge, not from the data.")
     if any(kind == "any" for _, kind in columns):
-        console.say("Names were taken from the first line of the CSV file, which must not be a person's.")
+        console.say("Names were taken from the first line of the file, which must not be a person's.")
     for name in sorted({name for name, _ in columns} - {name for name, _ in known}):
         console.say_error(f"Left out: column {name!r}, whose type cannot be used.")
 
 
 @app.command("check", epilog="Example: discreet schema check people.toml people.parquet")
-def schema_check(schema: Annotated[Path, typer.Argument(help="TOML or JSON schema.")], data: Data) -> None:
-    """Check a schema, and that a file has its columns and types (a CSV file has names only); no row is read."""
-    open_source(data, Domain.from_file(schema))
+@reads_files
+def schema_check(
+    schema: Annotated[Path, typer.Argument(help="TOML or JSON schema.")], data: Data, file: dict[str, Any]
+) -> None:
+    """Check a schema, and that a file has its columns and types (CSV and Excel: names only); no row is read."""
+    open_source(data, Domain.from_file(schema).with_file(**file))
     console.say("The schema is complete and fits the file's columns and types.")

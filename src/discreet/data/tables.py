@@ -146,9 +146,14 @@ def as_table(source: Any) -> Table:
     if hasattr(source, "__arrow_c_stream__"):
         return Table(StreamSource, (source,), [])
     raise DataError(
-        f"Cannot read rows from {type(source).__name__}. Give a Parquet or CSV path, a list of paths, a pandas or "
-        "polars frame, an Arrow table or stream, a DuckDB relation, an array, or a pair (X, y)."
+        f"Cannot read rows from {type(source).__name__}. Give a Parquet, CSV or Excel path, a list of paths, a "
+        "pandas or polars frame, an Arrow table or stream, a DuckDB relation, an array, or a pair (X, y)."
     )
+
+
+def written(path: str | Path, **file: Any) -> Table:
+    """A file that is written in another way than its domain says; see `FileFormat`."""
+    return Table(lambda paths, domain: open_files(paths, domain.with_file(**file)), ([path],), [])
 
 
 def open_source(source: Any, domain: Domain) -> Source:

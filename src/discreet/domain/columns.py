@@ -271,8 +271,10 @@ def bounded_columns(argument: str, bounds: Any, names: Sequence[str]) -> dict[st
     return {name: Numeric(a, b) for name, a, b in zip(names, lows.tolist(), highs.tolist(), strict=True)}
 
 
-def norm_columns_of(columns: dict[str, Column], data_norm: Any, names: Sequence[str] | None) -> tuple[str, ...]:
-    """The columns that a bound on the norm covers: those named, or all numbers."""
+def norm_columns_of(
+    columns: dict[str, Column], data_norm: Any, names: Sequence[str] | None, declared: Sequence[str]
+) -> tuple[str, ...]:
+    """The columns that a bound on the norm covers: those named among the declared ones, or all numbers."""
     if data_norm is None:
         if names is not None:
             raise DomainError("norm_columns needs data_norm, the bound on their Euclidean norm.")
@@ -283,7 +285,8 @@ def norm_columns_of(columns: dict[str, Column], data_norm: Any, names: Sequence[
         return tuple(name for name, column in columns.items() if isinstance(column, Numeric) and not column.factors)
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise DomainError("norm_columns must be a list of column names.")
-    unknown = [name for name in names if name not in columns or columns[name].factors]
+    unknown = [name for name in names if name not in declared or (name in columns and columns[name].factors)]
     if unknown:
-        raise DomainError(f"norm_columns names {unknown[0]!r}, which is not a declared column of the data.")
+        hint = checks.meant(str(unknown[0]), declared)
+        raise DomainError(f"norm_columns names {unknown[0]!r}, which is not a declared column of the data.{hint}")
     return tuple(dict.fromkeys(names))

@@ -18,14 +18,15 @@ stands for x_a x_b only together with both main effects; the product in user uni
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
+from discreet.core.problems import Problems
 from discreet.domain.columns import Categorical, Column, Factor, Numeric, parse_column
 from discreet.domain.expressions import Call, Expression
 from discreet.domain.expressions import power as to_power
@@ -226,3 +227,36 @@ def cell(column: Column, values: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]
         if isinstance(factor.spec, Categorical):
             place = place * len(factor.spec.levels) + values[factor.column]
     return np.asarray(place, dtype=np.intp)
+
+
+def parse_all(facts: Any) -> dict[str, Any]:
+    """The facts of all columns, derived ones parsed; all that is wrong with any of them is told."""
+    problems, found = Problems(), {}
+    for name, spec in dict(facts).items():
+        with problems.met(DomainError):
+            found[name] = parse_derived(name, spec)
+    problems.tell()
+    return found
+
+
+# -------------------------------------------------------------------- what columns are made of
+
+
+class Parts(NamedTuple):
+    """What a column is made of: names of numbers with their powers, of categories with how many levels each has."""
+
+    numbers: tuple[tuple[str, int], ...]
+    categories: dict[str, int]
+
+
+def parts_of(name: str, column: Column) -> Parts:
+    """What a column is made of, itself where it is not derived."""
+    factors = column.factors or (Factor(name, column),)
+    numbers = tuple(sorted((f.column, f.power) for f in factors if isinstance(f.spec, Numeric)))
+    return Parts(numbers, {f.column: len(f.spec.levels) for f in factors if isinstance(f.spec, Categorical)})
+
+
+def cells(categories: Mapping[str, int]) -> Iterator[frozenset[str]]:
+    """Which of the categories are not at their first level, cell by cell."""
+    for levels in itertools.product(*map(range, categories.values())):
+        yield frozenset(name for name, level in zip(categories, levels, strict=True) if level)

@@ -99,7 +99,14 @@ def formula(text: str, domain: Domain) -> Model:
         raise ParameterError(f"{text}: name an outcome or a feature.")
     ball = [name for name in domain.norm_columns if name in columns]
     radius = domain.data_norm if ball else None
-    chosen = Domain(columns, data_norm=radius, norm_columns=ball or None, intercept=intercept, missing=domain.missing)
+    chosen = Domain(
+        columns,
+        data_norm=radius,
+        norm_columns=ball or None,
+        intercept=intercept,
+        missing=domain.missing,
+        file=domain.file,
+    )
     if parser.target is not None and (same := redundant(chosen, features)):
         warnings.warn(
             f"{text}: {', '.join(same)} says nothing that the other terms do not say, so their coefficients cannot be "

@@ -274,7 +274,7 @@ def predicting() -> Iterator[None]:
     except DataError as error:
         if MISSING not in str(error):
             raise
-        raise DataError(str(error).replace(MISSING, FILL)) from None
+        raise DataError(*(line.replace(MISSING, FILL) for line in error.args)) from None
 
 
 def _numbers(array: pa.Array) -> Floats:
