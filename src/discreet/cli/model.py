@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from discreet.cli.arguments import (
     refuse_for_many,
     split,
 )
+from discreet.domain import Domain
 from discreet.results.private_moments import PrivateMoments
 
 EPILOG = "Example: discreet model people.release.json --target income --features age,sex"
@@ -61,6 +63,19 @@ def model(
         console.print_json(fitted.to_dict() | {name: str(path) for name, path in named.items() if path is not None})
         return
     console.summary(fitted.summary())
+    _say_left_out(released.domain, [*fitted.names, *(getattr(fitted, "targets", None) or [fitted.target])])
     if place is not None:
         console.say(f"The model is in {place}. It is public, too; `discreet compare` puts it beside others.")
     console.say_where(page)
+
+
+def _say_left_out(domain: Domain, names: Sequence[str]) -> None:
+    """Say for which columns that a model does not use rows were left out."""
+    columns = {domain.entries[domain.target(name)].column for name in names}
+    used = set().union(*map(domain.made_of, columns))
+    others = [name for name in domain.inputs if name not in used]
+    if domain.missing == "drop" and others:
+        console.say(
+            f"This release has no rows that lack a value of {', '.join(others)}, which this model does not use. A "
+            "release that names its models (--formula) leaves out rows for their columns alone."
+        )

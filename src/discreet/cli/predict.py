@@ -51,8 +51,8 @@ def predict(
 ) -> None:
     """Predict the outcome of each row of a table: free. To a release the model is fitted first.
 
-    One line for each row, in the same order, empty for a row that lacks a value. The predictions tell of the rows that they are for: they are as
-    confidential as those.
+    One line for each row, in the same order, empty for a row that lacks a value. Predictions tell of the rows that they
+    are for: they are as confidential as those.
     """
     level = checks.fraction("--level", level)
     path = free(out or default_place(data, "predictions.csv"), force, inputs=[model, data])
