@@ -16,7 +16,8 @@ from discreet.domain.columns import Categorical, Numeric, to_days
 from discreet.domain.formula import is_formula
 from discreet.errors import ParameterError
 
-_SPREAD = 1 / 3  # the sd of a number that nobody guesses, over half the width of its bounds: a normal law fits
+SPREAD = 1 / 10
+"""The sd of a number that nobody guesses, over half the width of its bounds; see docs/plan.md."""
 
 CORRELATION = 0.3
 """The root mean square correlation of two features, where nobody guesses it; see docs/plan.md."""
@@ -238,14 +239,14 @@ def _number(name: str, column: Numeric, guess: Mapping[str, Any], domain: Domain
             return None
         return Number(_real(name, "mean", guess.get("mean", 0.0)), checks.positive("sd", guess.get("sd")))
     mean = _mean(name, column, guess)
-    default = _SPREAD * min(column.high - mean, mean - column.low)
+    default = SPREAD * min(column.high - mean, mean - column.low)
     return _within(name, column, mean, _real(name, "sd", guess.get("sd", default)))
 
 
 def _outcome(name: str, column: Numeric, guess: Mapping[str, Any], mean_square: Any) -> Number:
     mean = _mean(name, column, guess)
     if mean_square is None:
-        default = _SPREAD * min(column.high - mean, mean - column.low)
+        default = SPREAD * min(column.high - mean, mean - column.low)
         return _within(name, column, mean, _real(name, "sd", guess.get("sd", default)))
     if "sd" in guess:
         raise ParameterError(f"Give either mean_square= or the sd of {name!r}, not both.")
