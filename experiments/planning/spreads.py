@@ -1,8 +1,8 @@
 """What columns make of their bounds, and plans of that: ``python -m experiments.planning.spreads --data DIR``.
 
 The UCI sets with bounds as `benchmarks.declared` makes them: each column's range, widened k times and rounded outwards.
-First, the spread of each column: its sd over half the width of its bounds. Then plans for the same tables, told n, d, the
-bounds and R^2 (adjusted for the number of columns), and of the spreads
+First, the spread of each column: its sd over half the width of its bounds. Then plans for the same tables, told n, d,
+the bounds and R^2 (adjusted for the number of columns), and of the spreads
 
 * nothing, where all are taken to be one number;
 * the outcome's own mean and sd; the features' own; or both.
