@@ -67,6 +67,27 @@ def blank_schema(columns: Iterable[tuple[str, str]], written: FileFormat | None 
     return head + "".join(f"{_key(name)} = {KINDS[kind]}\n" for name, kind in columns)
 
 
+def filled_schema(facts: Mapping[str, Any]) -> str:
+    """TOML text of what `Domain.to_dict` says, which `Domain.from_file` reads back.
+
+    Examples
+    --------
+    >>> columns = {"age": {"low": 18.0, "high": 90.0, "unit": "year"}, "sex": {"levels": ["F", "M"]}}
+    >>> print(filled_schema({"columns": columns, "missing": "drop", "intercept": True}))
+    missing = "drop"
+    <BLANKLINE>
+    [columns]
+    age = { low = 18.0, high = 90.0, unit = "year" }
+    sex = { levels = ["F", "M"] }
+    <BLANKLINE>
+    """
+    lines = [f"{name} = {_text(facts[name])}" for name in ("data_norm", "norm_columns", "missing") if name in facts]
+    lines += [] if facts.get("intercept", True) else ["intercept = false"]
+    lines += [f"file = {_inline(facts['file'])}"] if "file" in facts else []
+    columns = [f"{_key(name)} = {_inline(spec)}" for name, spec in facts["columns"].items()]
+    return "\n".join([*lines, "", "[columns]", *columns, ""])
+
+
 def _inline(facts: Mapping[str, Any]) -> str:
     """An inline table of TOML."""
     return "{ " + ", ".join(f"{_key(name)} = {_text(value)}" for name, value in facts.items()) + " }"
