@@ -56,6 +56,8 @@ class Facts:
         Mean and sd of the outcome and of each number that is read; None for a number in the ball whose rows fill it.
     shares : dict
         How frequent each level of a category is.
+    assumed : tuple of str
+        The numbers whose sd nobody guessed.
     """
 
     domain: Domain
@@ -67,6 +69,7 @@ class Facts:
     correlations: tuple[tuple[float, ...], ...] | None
     numbers: dict[str, Number | None]
     shares: dict[str, tuple[float, ...]]
+    assumed: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> list[str]:
@@ -92,7 +95,7 @@ class Facts:
         return {
             "domain": self.domain.to_dict(), "target": self.target, "features": list(self.features),
             "rows": self.rows, "r_squared": self.r_squared, "correlation": self.correlation,
-            "correlations": self.correlations, "about": numbers | shares,
+            "correlations": self.correlations, "about": numbers | shares, "assumed": list(self.assumed),
         }  # fmt: skip
 
 
@@ -114,7 +117,7 @@ def facts(
     >>> domain = Domain({"age": (18, 90), "sex": ["F", "M"], "stay": (0, 30)})
     >>> found = facts(domain, "stay", None, rows=1000, r_squared=0.3, mean_square=None, correlation=None, about=None)
     >>> found.outcome, found.shares["sex"]
-    (Number(mean=15.0, sd=5.0), (0.5, 0.5))
+    (Number(mean=15.0, sd=1.5), (0.5, 0.5))
     """
     if not isinstance(domain, Domain):
         raise ParameterError(
@@ -146,9 +149,11 @@ def facts(
     if n is None:
         raise ParameterError("rows is required: about how many rows the table will have, as publicly known.")
     inputs = [name for name in domain.inputs if name != target]
+    told = {name for name in guessed if "sd" in guessed[name]} | ({target} if mean_square is not None else set())
+    assumed = tuple(name for name, value in numbers.items() if value is not None and name not in told)
     return Facts(
         domain, target, tuple(names), n, _below_one("r_squared", r_squared),
-        *_correlation(correlation, inputs), numbers, shares,
+        *_correlation(correlation, inputs), numbers, shares, assumed,
     )  # fmt: skip
 
 

@@ -227,7 +227,7 @@ def _gain(before: Expected, after: Expected, places: Sequence[int]) -> float:
     pairs = [(after.rmse, before.rmse)]
     if not isinstance(after.std_err, Unavailable) and not isinstance(before.std_err, Unavailable):
         pairs.append((after.std_err, before.std_err))
-    at = list(places)
+    at = [i for i in places if all(old[i] > 0 for _, old in pairs)]  # the intercept of a model without one has no error
     return max(float(np.sqrt(np.mean((new[at] / old[at]) ** 2))) for new, old in pairs)
 
 
