@@ -39,7 +39,7 @@ def released(schema=SCHEMA, **options):
 
 def test_differences_and_their_errors(pair):
     a, b = pair.a, pair.b
-    for name in a.params:
+    for name in a.coefficients:
         assert pair.difference[name] == b.debiased[name] - a.debiased[name]
         variance = sum(f.std_err[name] ** 2 for f in (a, b))
         assert pair.std_err[name] == pytest.approx(math.sqrt(variance))
@@ -191,10 +191,10 @@ def test_frames_and_json(pair):
     assert list(frame.index) == list(pair.coefficients)
     np.testing.assert_allclose(frame["difference"], list(pair.difference.values()))
     np.testing.assert_allclose(frame[["difference_low", "difference_high"]], list(pair.conf_int(0.9).values()))
-    np.testing.assert_allclose(frame[["b_low", "b_high"]], list(pair.b.conf_int(0.9).values()))
+    np.testing.assert_allclose(frame[["b_low", "b_high"]], pair.b.conf_int(0.9).to_numpy().tolist())
     body = json.loads(json.dumps(pair.to_dict(), allow_nan=False))
     assert body["difference"] == pair.difference
-    assert body["models"][1]["params"] == pair.b.params
+    assert body["models"][1]["params"] == pair.b.coefficients
     lacking = compare(case("verified")[0], case("noisy")[0])
     assert lacking.to_frame()["std_err"].isna().all()
     assert list(lacking.to_dict()["std_err"]) == ["not available"]

@@ -16,6 +16,7 @@ from discreet.domain.columns import Categorical
 from discreet.errors import ParameterError
 from discreet.privacy import accounting
 from discreet.released.units import column_of
+from discreet.results.numbers import json_ready
 from discreet.results.results import Results
 from discreet.results.summary import SIMULATION, Summary, number, promise, to_pandas
 
@@ -63,12 +64,12 @@ class Comparison:
     @property
     def coefficients(self) -> tuple[str, ...]:
         """All coefficients, those of A first."""
-        return tuple(dict.fromkeys([*self.a.params, *self.b.params]))
+        return tuple(dict.fromkeys([*self.a.coefficients, *self.b.coefficients]))
 
     @property
     def shared(self) -> tuple[str, ...]:
         """The coefficients of both models that mean the same: equal units, and levels against the same first one."""
-        return tuple(name for name in self.a.params if name in self.b.params and self._alike(name))
+        return tuple(name for name in self.a.coefficients if name in self.b.coefficients and self._alike(name))
 
     @property
     def difference(self) -> dict[str, float] | Unavailable:
@@ -86,7 +87,7 @@ class Comparison:
         reason = self._no_errors()
         if reason is not None:
             return reason
-        a, b = self.a.std_err, self.b.std_err
+        a, b = self.a.known("std_err"), self.b.known("std_err")
         return {name: float(np.hypot(a[name], b[name])) for name in self.shared}
 
     def conf_int(self, level: float = 0.95) -> dict[str, tuple[float, float]] | Unavailable:
@@ -108,10 +109,10 @@ class Comparison:
             return UNKNOWN_RELEASE
         if self.a.release == self.b.release:
             return SAME_RELEASE
-        return next((e for e in (self.a.std_err, self.b.std_err) if isinstance(e, Unavailable)), None)
+        return next((e for e in (self.a.known("std_err"), self.b.known("std_err")) if isinstance(e, Unavailable)), None)
 
     def _df(self, name: str) -> float:
-        variances = np.array([fitted.std_err[name] ** 2 for _, fitted in self.models])
+        variances = np.array([fitted.known("std_err")[name] ** 2 for _, fitted in self.models])
         dfs = np.array([fitted.inference.df for _, fitted in self.models])  # type: ignore[union-attr]
         return float(variances.sum() ** 2 / np.sum(variances**2 / dfs))
 
@@ -149,7 +150,7 @@ class Comparison:
         return {
             "names": list(self.names),
             "models": [fitted.to_dict() for _, fitted in self.models],
-            **{key: v.to_dict() if isinstance(v, Unavailable) else v for key, v in numbers.items()},
+            **{key: json_ready(value) for key, value in numbers.items()},
             "differs": self.differs(),
             "epsilon_together": self.together,
         }
@@ -204,8 +205,8 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
 
 def _estimates(fitted: Results) -> dict[str, float]:
     """The debiased coefficients, or the model's own where those are not available."""
-    debiased = fitted.debiased
-    return fitted.params if isinstance(debiased, Unavailable) else debiased
+    debiased = fitted.known("estimate")
+    return fitted.coefficients if isinstance(debiased, Unavailable) else debiased
 
 
 def _reference(fitted: Results, name: str) -> Any:
@@ -257,10 +258,10 @@ def _differences(pair: Comparison) -> list[str]:
     if a.model != b.model:
         found.append(f"Method: {a.model} in {A}, {b.model} in {B}.")
     for name, mine, other in ((A, a, b), (B, b, a)):
-        only = [regressor for regressor in mine.params if regressor not in other.params]
+        only = [regressor for regressor in mine.coefficients if regressor not in other.coefficients]
         if only:
             found.append(f"Only in {name}: {', '.join(only)}. Coefficients of the other model do not hold these equal.")
-    unlike = [name for name in a.params if name in b.params and name not in pair.shared]
+    unlike = [name for name in a.coefficients if name in b.coefficients and name not in pair.shared]
     if unlike:
         found.append(f"In other units, or against another first level: {', '.join(unlike)}. They have no difference.")
     return found + _bounds(pair)
@@ -286,12 +287,12 @@ def _bounds(pair: Comparison) -> list[str]:
 
 
 def _values(pair: Comparison, level: float) -> list[Any]:
-    of_a, of_b = ((_estimates(fitted), fitted.conf_int(level)) for _, fitted in pair.models)
+    of_a, of_b = ((_estimates(fitted), fitted.intervals(level)) for _, fitted in pair.models)
     return [*of_a, *of_b, pair.difference, pair.std_err, pair.conf_int(level)]
 
 
 def _unit(pair: Comparison, name: str) -> str:
-    units = [fitted.unit(name) for _, fitted in pair.models if name in fitted.params]
+    units = [fitted.unit(name) for _, fitted in pair.models if name in fitted.coefficients]
     return " or ".join(dict.fromkeys(filter(None, units)))
 
 
@@ -318,7 +319,7 @@ def _notes(pair: Comparison, level: float) -> list[str]:
     )
     notes = [f"Shown: {shown}, as each model's own summary explains."]
     for name, fitted in pair.models:
-        interval = fitted.conf_int(level)
+        interval = fitted.intervals(level)
         if isinstance(interval, Unavailable):
             notes.append(f"Intervals of {name} are {interval}: {interval.reason}")
     notes += _differences(pair)
@@ -348,6 +349,8 @@ def _cell(values: Any, absent: str) -> Callable[[str], str]:
         value = values.get(name)
         if value is None:
             return absent
+        if np.isnan(value).any():
+            return ""
         return f"[{number(value[0])}, {number(value[1])}]" if isinstance(value, tuple) else number(value)
 
     return show
