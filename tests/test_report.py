@@ -357,3 +357,19 @@ def test_printed_it_has_a_sensible_number_of_pages(name, least, most, tmp_path):
     assert least <= pages <= most
     a4 = re.findall(rb"/MediaBox\s*\[0 0 (\d+)[\d.]* (\d+)", content)
     assert {(int(w), int(h)) for w, h in a4} <= {(594, 841), (595, 842), (595, 841), (594, 842)}
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [400, 700, 1000, 1400])
+def test_no_table_is_cut_off(width, tmp_path):
+    """In a frame of that width no part of the page is wider than its place, so nothing must be scrolled sideways."""
+    results, released = case("verified")
+    script = (
+        "const d = document.querySelector('iframe').contentDocument, wide = [...d.querySelectorAll('.wide, html')]"
+        ".filter(part => part.scrollWidth > part.clientWidth + 1).map(part => part.className || part.tagName);"
+        "document.body.append('WIDER:' + d.querySelectorAll('.numbers td').length + ':' + wide.join())"
+    )
+    frame = f'<iframe srcdoc="{escape(report(results, released))}" width="{width}" height="900"></iframe>'
+    dom = browse(tmp_path, f"{frame}<script>onload = () => {{ {script} }}</script>", "--dump-dom")
+    cells = sum(len(row) - 1 for row in results.summary().rows)
+    assert re.search(r"WIDER:[^<]*", dom.split("</script>")[-1])[0] == f"WIDER:{cells}:"
