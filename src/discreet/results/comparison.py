@@ -12,7 +12,6 @@ from scipy import stats
 from discreet.core import checks
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
-from discreet.domain.columns import Categorical
 from discreet.errors import ParameterError
 from discreet.privacy import accounting
 from discreet.released.units import column_of
@@ -210,12 +209,12 @@ def _estimates(fitted: Results) -> dict[str, float]:
 
 
 def _reference(fitted: Results, name: str) -> Any:
-    """The level that a coefficient is against."""
+    """The levels that a coefficient is against: those of its column that have none."""
     if name == CONSTANT:
         return None
     domain = fitted.certificate.domain
-    column = domain.columns[column_of(domain, name)]
-    return column.levels[0] if isinstance(column, Categorical) else None
+    own = domain.positions[column_of(domain, name)]
+    return [domain.entries[i].name for i in own if domain.entries[i].name not in fitted.names]
 
 
 # ---------------------------------------------------------------- as a summary and as a frame

@@ -141,14 +141,27 @@ class Variables:
     def across(self, name: str, over: tuple[float, float] | None = None) -> Floats:
         """From the low end of a range to the high one; for a category from its first level to each of the others."""
         spec = self.specs[name]
-        ends = np.eye(len(spec.levels)) if isinstance(spec, Categorical) else np.array(over or (spec.low, spec.high))
+        numbers = isinstance(spec, Numeric)
+        ends = np.array(over or (spec.low, spec.high)) if numbers else np.eye(len(spec.levels))[self.order(name)]
         return self.difference(name, self.middle, ends)
+
+    def order(self, name: str) -> list[int]:
+        """The places of a category's levels, that first which the others are compared with."""
+        levels = range(len(self.specs[name].levels))
+        own = [f"{name}[{level}]" for level in self.specs[name].levels]
+        left_out = [i for i in levels if own[i] not in self.names]
+        first = left_out[0] if len(left_out) == 1 else 0
+        return [first, *(i for i in levels if i != first)]
+
+    def first(self, name: str) -> str:
+        """The level that the others are compared with."""
+        return str(self.specs[name].levels[self.order(name)[0]])
 
     def slope(self, name: str, at: Setting) -> Floats:
         """The change for one unit more of a number, or from a category's first level to the others, on average."""
         spec = self.specs[name]
         if isinstance(spec, Categorical):
-            kinds = np.eye(len(spec.levels))
+            kinds = np.eye(len(spec.levels))[self.order(name)]
             rows = [self.regressors(self._all(at, name, kind), self.places[name]).mean(axis=0) for kind in kinds]
             levels: Floats = np.array(rows[1:]) - rows[0]
             return levels
@@ -178,7 +191,9 @@ class Variables:
     def labels(self, name: str) -> list[str]:
         """What the effects of a variable are called: its own name, or each level but the first."""
         spec = self.specs[name]
-        return [f"{name}[{level}]" for level in spec.levels[1:]] if isinstance(spec, Categorical) else [name]
+        if not isinstance(spec, Categorical):
+            return [name]
+        return [f"{name}[{spec.levels[i]}]" for i in self.order(name)[1:]]
 
     def words(self, name: str) -> str:
         """The range that a number crosses; "" for a category."""

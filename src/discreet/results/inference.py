@@ -168,25 +168,27 @@ class Inference:
 
     def contrast(self, weights: Floats) -> Estimate:
         """A weighted sum of (intercept, coefficients), with the uncertainty that they have together."""
-        a = np.atleast_2d(np.asarray(weights, dtype=float))
-        T = a @ self.T
-        fit = self._fit
-        bend = fit.bend(T)
-        one = replace(
+        one = self.combined(np.asarray(weights, dtype=float)[None])
+        se = one.std_err
+        std_err = se if isinstance(se, Unavailable) else float(se[0])
+        return Estimate(float(one.estimate[0]), std_err, float(one.privacy_noise[0]), self.df, one)
+
+    def combined(self, A: Floats) -> Inference:
+        """The same of weighted sums of (intercept, coefficients), a row of A each."""
+        T = A @ self.T
+        bend = self._fit.bend(T)
+        return replace(
             self,
-            estimate=a @ self.estimate,
-            sampling=self.sampling if isinstance(self.sampling, Unavailable) else a @ self.sampling @ a.T,
-            privacy=a @ self.privacy @ a.T,
+            estimate=A @ self.estimate,
+            sampling=self.sampling if isinstance(self.sampling, Unavailable) else A @ self.sampling @ A.T,
+            privacy=A @ self.privacy @ A.T,
             tilt=bend.tilt,
             curve=bend.curve,
             luck=bend.luck,
             luck_slope=bend.luck_slope,
             T=T,
-            roots=a @ self.roots,
+            roots=A @ self.roots,
         )
-        se = one.std_err
-        std_err = se if isinstance(se, Unavailable) else float(se[0])
-        return Estimate(float(one.estimate[0]), std_err, float(one.privacy_noise[0]), self.df, one)
 
     @cached_property
     def _fit(self) -> Debiased:

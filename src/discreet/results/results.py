@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from discreet.core.arrays import Floats
 from discreet.core.files import load_document, number, numbers, text, texts, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
-from discreet.errors import GuaranteeError
+from discreet.domain.formula import Model
+from discreet.domain.references import recoding
+from discreet.errors import GuaranteeError, ParameterError
 from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
@@ -190,6 +192,23 @@ def _inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailab
     if facts is None:
         return OLD_FILE
     return Inference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
+
+
+def against(fitted: Results, asked: Model) -> Results:
+    """The same line, with coefficients against the levels that a formula compares with."""
+    domain = fitted.certificate.domain
+    names = asked.domain.design_names(asked.features)
+    if not domain.intercept or sorted(names) == sorted([CONSTANT, *fitted.names]):
+        return fitted
+    if type(fitted) is not Results:
+        raise ParameterError(
+            f"A model of kind {fitted.model!r} draws the levels of a category towards the first one that is declared. "
+            'Leave out Treatment("..."), or fit another kind.'
+        )
+    M = recoding(domain, asked.domain, asked.features).T
+    line, found = M @ fitted.lines[0][1], fitted.inference
+    told = found if isinstance(found, Unavailable) else found.combined(M)
+    return replace(fitted, names=tuple(names[1:]), coef=line[1:], intercept=float(line[0]), inference=told)
 
 
 def results(released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str) -> Results:

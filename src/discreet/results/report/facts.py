@@ -60,8 +60,8 @@ def answer(results: Fitted, level: float) -> str:
     count = f"{len(found.clear)} of {len(found.names)} effects can be told from zero {sure}."
     more = "more" if found.estimate[i] > 0 else "less"
     size = f"{brief(abs(found.estimate[i]))} {unit}".strip()
-    spec, words = variables.specs[found.variables[i]], found.ranges[i]
-    where = f"from {words}" if words else f"than for {spec.levels[0]}"
+    words = found.ranges[i]
+    where = f"from {words}" if words else f"than for {variables.first(found.variables[i])}"
     alone = not variables.partners(found.variables[i])
     others = "all else equal" if alone else "with the other features in the middle of their ranges"
     low, high = sorted(np.sign(found.estimate[i]) * found.ends[i])
