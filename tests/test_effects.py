@@ -1,7 +1,5 @@
 """Effects of variables: all that moves along with one is counted, over its range and around a place."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,8 @@ from discreet.core.placeholders import Unavailable
 from discreet.errors import DataError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 from discreet.results.effects import Variables, curves, effects
-from discreet.results.report import report
+from discreet.results.glossary import meanings
+from discreet.results.report import facts, report
 
 PUBLIC = Domain(
     {
@@ -55,8 +54,8 @@ def bent():
     return exact(BENT)
 
 
-def answer(page):
-    return re.search(r'<p class="answer">(.*?)</p>', page)[1]
+def answer(results):
+    return facts.answer(results, 0.95)
 
 
 # -------------------------------------------------------------------- over declared ranges
@@ -200,20 +199,18 @@ def test_a_number_that_multiplies_has_three_lines():
 
 
 def test_the_headline_counts_all_that_moves_along(bent):
-    page = report(bent)
-    text = answer(page)
-    found = bent.effects()
+    text, found = answer(bent), bent.effects()
     assert "3 of 3 effects can be told from zero" in text
     middle = "with the other features in the middle of their ranges"
     assert f"age: {found.effect.iloc[0]:.4g} EUR more wage from 18 to 65, {middle}" in text
-    assert f"{47 * bent.debiased['age']:.4g}" not in page  # 47 times the coefficient of age alone
-    assert "more wage from 8 to 18, all else equal" in answer(report(exact("wage ~ log(educ) + sex")))
+    assert f"{47 * bent.debiased['age']:.4g}" not in text  # 47 times the coefficient of age alone
+    assert "more wage from 8 to 18, all else equal" in answer(exact("wage ~ log(educ) + sex"))
 
 
 def test_features_are_described_as_what_they_are(bent):
-    page = report(bent)
-    assert "age:sex, age (18 to 65 year) for each of male, female" in page
-    assert "age:sex, one of" not in page
+    said = dict(facts.asked(bent))["Features"]
+    assert "age:sex, age (18 to 65 year) for each of male, female" in said
+    assert "age:sex, one of" not in said
 
 
 def test_pure_noise_has_no_largest_effect():
@@ -222,20 +219,21 @@ def test_pure_noise_has_no_largest_effect():
     domain = Domain(dict.fromkeys("aby", (0, 1)))
     for text in ("y ~ a + b", "y ~ a*b + a^2"):
         model = DPLinearRegression(epsilon=1, delta=1e-3, domain=domain, random_state=0).fit_formula(text, frame)
-        said = answer(report(model.results_, model.release_))
+        said = answer(model.results_)
         assert "largest" not in said
         assert "cannot be said" in said
     none = frame.sample(5000, replace=True, random_state=0).assign(y=rng.uniform(0, 1, 5000))
-    assert answer(report(exact("y ~ a + b", none, domain))).startswith("None of the 2 effects")
+    assert answer(exact("y ~ a + b", none, domain)).startswith("None of the 2 effects")
 
 
 def test_a_logistic_report_speaks_of_log_odds():
     frame = people(2000)
     model = DPLogisticRegression(epsilon=1, delta=1e-6, bounds_X=(18, 65), classes=[0, 1], random_state=0)
-    page = report(model.fit(frame[["age"]], (frame.sex == "male").astype(int)).results_)
+    results = model.fit(frame[["age"]], (frame.sex == "male").astype(int)).results_
+    page = report(results)
     assert "log odds of the outcome" in page
     assert "unit of the outcome" not in page
-    assert "largest" not in answer(page)
+    assert "largest" not in answer(results)
 
 
 def test_words_of_the_trade_are_explained_where_they_stand():
@@ -244,6 +242,16 @@ def test_words_of_the_trade_are_explained_where_they_stand():
     meanings = page[page.index("What these words mean") :]
     for term in ("mu", "counts of y", "U&#x27;U"):
         assert f'<th scope="row">{term}</th>' in meanings
+
+
+@pytest.mark.parametrize("stages", [1, "auto"])
+def test_all_statistics_have_a_meaning(stages):
+    model = DPLinearRegression(epsilon=1, delta=1e-6, domain=PUBLIC, random_state=0, stages=stages)
+    checked = model.fit_formula("wage ~ age + sex", people()).certificate_.check()
+    noise = [f.what.removeprefix("noise on ") for f in checked if f.what.startswith("noise on ")]
+    assert noise
+    for name in ", ".join(noise).removesuffix(" of a stage").split(", "):
+        assert meanings([name.removesuffix(" of a stage")]), name
 
 
 def test_a_comparison_moves_all_that_moves_along(bent):

@@ -17,10 +17,13 @@ from discreet.privacy import accounting
 from discreet.released.units import column_of
 from discreet.results.numbers import json_ready
 from discreet.results.results import Results
+from discreet.results.series import ends, series
 from discreet.results.summary import SIMULATION, Summary, number, promise, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from discreet.results.series import DataFrame, Series
 
 SAME_RELEASE = Unavailable(
     "not available",
@@ -71,8 +74,25 @@ class Comparison:
         return tuple(name for name in self.a.coefficients if name in self.b.coefficients and self._alike(name))
 
     @property
-    def difference(self) -> dict[str, float] | Unavailable:
+    def difference(self) -> Series | Unavailable:
         """B - A of the shared coefficients: of the debiased ones, or of the models' own where both have no others."""
+        return _as_series("difference", self.differences)
+
+    @property
+    def std_err(self) -> Series | Unavailable:
+        """Standard errors of the differences."""
+        return _as_series("std_err", self.errors)
+
+    def conf_int(self, level: float = 0.95) -> DataFrame | Unavailable:
+        """Confidence intervals of the differences, in columns 0 and 1, with Welch's degrees of freedom."""
+        found = self.intervals(checks.fraction("level", level))
+        return found if isinstance(found, Unavailable) else ends(found, list(found.values()))
+
+    # ---------------------------------------------------------------- the same as plain mappings
+
+    @property
+    def differences(self) -> dict[str, float] | Unavailable:
+        """`difference` by name."""
         if self.a.target != self.b.target:
             return Unavailable("not available", "The models have different outcomes.")
         if len({isinstance(fitted.inference, Unavailable) for _, fitted in self.models}) > 1:
@@ -81,18 +101,17 @@ class Comparison:
         return {name: b[name] - a[name] for name in self.shared}
 
     @property
-    def std_err(self) -> dict[str, float] | Unavailable:
-        """Standard errors of the differences."""
+    def errors(self) -> dict[str, float] | Unavailable:
+        """`std_err` by name."""
         reason = self._no_errors()
         if reason is not None:
             return reason
         a, b = self.a.known("std_err"), self.b.known("std_err")
         return {name: float(np.hypot(a[name], b[name])) for name in self.shared}
 
-    def conf_int(self, level: float = 0.95) -> dict[str, tuple[float, float]] | Unavailable:
-        """Confidence intervals (low, high) of the differences, with Welch's degrees of freedom."""
-        level = checks.fraction("level", level)
-        errors, difference = self.std_err, self.difference
+    def intervals(self, level: float) -> dict[str, tuple[float, float]] | Unavailable:
+        """`conf_int` by name: (low, high)."""
+        errors, difference = self.errors, self.differences
         if isinstance(errors, Unavailable) or isinstance(difference, Unavailable):
             return errors if isinstance(errors, Unavailable) else difference  # type: ignore[return-value]
         found = {}
@@ -102,8 +121,8 @@ class Comparison:
         return found
 
     def _no_errors(self) -> Unavailable | None:
-        if isinstance(self.difference, Unavailable):
-            return self.difference
+        if isinstance(self.differences, Unavailable):
+            return self.differences
         if not (self.a.release and self.b.release):
             return UNKNOWN_RELEASE
         if self.a.release == self.b.release:
@@ -145,7 +164,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
-        numbers = {"difference": self.difference, "std_err": self.std_err, "conf_int": self.conf_int()}
+        numbers = {"difference": self.differences, "std_err": self.errors, "conf_int": self.intervals(0.95)}
         return {
             "names": list(self.names),
             "models": [fitted.to_dict() for _, fitted in self.models],
@@ -200,6 +219,10 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     ):
         raise ParameterError("names must be two different texts, for example ('2024', '2025').")
     return Comparison(pair[0], pair[1], (names[0], names[1]))
+
+
+def _as_series(name: str, found: dict[str, float] | Unavailable) -> Series | Unavailable:
+    return found if isinstance(found, Unavailable) else series(name, found, found.values())
 
 
 def _estimates(fitted: Results) -> dict[str, float]:
@@ -287,7 +310,7 @@ def _bounds(pair: Comparison) -> list[str]:
 
 def _values(pair: Comparison, level: float) -> list[Any]:
     of_a, of_b = ((_estimates(fitted), fitted.intervals(level)) for _, fitted in pair.models)
-    return [*of_a, *of_b, pair.difference, pair.std_err, pair.conf_int(level)]
+    return [*of_a, *of_b, pair.differences, pair.errors, pair.intervals(level)]
 
 
 def _unit(pair: Comparison, name: str) -> str:
@@ -322,7 +345,7 @@ def _notes(pair: Comparison, level: float) -> list[str]:
         if isinstance(interval, Unavailable):
             notes.append(f"Intervals of {name} are {interval}: {interval.reason}")
     notes += _differences(pair)
-    errors = pair.std_err
+    errors = pair.errors
     if isinstance(errors, Unavailable):
         notes.append(f"Intervals of differences are {errors}: {errors.reason}")
     else:

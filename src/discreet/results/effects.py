@@ -372,7 +372,6 @@ def _line(fitted: Fitted, label: str, rows: Floats, level: float) -> Line:
     gap = np.full(len(rows), np.nan)
     if isinstance(known, Unavailable):
         return Line(label, rows @ fitted.lines[0][1], gap, gap)
-    points = [known.contrast(row) for row in rows]
-    pairs = [point.interval(level) for point in points]
-    ends = np.array([(np.nan, np.nan) if isinstance(pair, Unavailable) else pair for pair in pairs])
-    return Line(label, np.array([point.value for point in points]), ends[:, 0], ends[:, 1])
+    points = known.combined(rows)
+    ends = points.interval(level)
+    return Line(label, points.estimate, *((gap, gap) if isinstance(ends, Unavailable) else ends.T))

@@ -9,11 +9,11 @@ from discreet.core import checks
 from discreet.errors import ParameterError
 from discreet.released.moments import ReleasedMoments
 from discreet.results.effects import curves
+from discreet.results.glossary import meanings
 from discreet.results.plots import releases as plots
 from discreet.results.plots.responses import response_plot
 from discreet.results.plots.style import svg
 from discreet.results.report import facts, promise
-from discreet.results.report.glossary import meanings
 from discreet.results.report.page import bullets, code, figure, page, paragraphs, section, table
 
 if TYPE_CHECKING:

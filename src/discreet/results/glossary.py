@@ -14,7 +14,7 @@ TERMS = {
     "counts of residuals": "How many people's outcome lies how far from the line that earlier stages told of.",
     "counts of lengths": "How many people's features lie how far from the middle of all.",
     "U'U": "As X'X, for features that are turned and scaled by what earlier stages of the release told.",
-    "U'e": "As X'y, for these features and for e, what the line of the earlier stages leaves of the outcome.",
+    "U'e": f"For each of these, {_SUM} its product with e, what earlier stages' line leaves of the outcome.",
     "e'e": f"{_SUM.capitalize()} the squared e.",
     "stage": "One of several rounds of the release; each costs its share, and is fitted to what the earlier ones told.",
     "mu": "What one person can change a statistic by, at most, divided by the standard deviation of its noise. The "
