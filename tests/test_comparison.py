@@ -195,7 +195,7 @@ def test_frames_and_json(pair):
     np.testing.assert_allclose(frame[["difference_low", "difference_high"]], pair.conf_int(0.9))
     np.testing.assert_allclose(frame[["b_low", "b_high"]], pair.b.conf_int(0.9).to_numpy().tolist())
     body = json.loads(json.dumps(pair.to_dict(), allow_nan=False))
-    assert body["difference"] == pair.difference
+    assert body["difference"] == pair.differences
     assert body["models"][1]["params"] == pair.b.coefficients
     lacking = compare(case("verified")[0], case("noisy")[0])
     assert lacking.to_frame()["std_err"].isna().all()

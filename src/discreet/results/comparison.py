@@ -264,9 +264,9 @@ def _frame(pair: Comparison, level: float) -> Any:
     names = pair.coefficients
     table: dict[str, list[Any]] = {"name": list(names)}
     table |= {key: [_get(values, name) for name in names] for key, values in columns.items()}
-    for key, ends in (("a", a_pairs), ("b", b_pairs), ("difference", pairs)):
+    for key, sides in (("a", a_pairs), ("b", b_pairs), ("difference", pairs)):
         for i, side in enumerate(("low", "high")):
-            found = [_get(ends, name) for name in names]
+            found = [_get(sides, name) for name in names]
             table[f"{key}_{side}"] = [None if end is None else end[i] for end in found]
     return to_pandas(table | {"unit": [_unit(pair, name) for name in names]})
 
