@@ -108,8 +108,8 @@ def curves_caption(results: Fitted, level: float) -> str:
         f"{what} along each feature that stands in several terms, or in a curve, with the others in the middle of "
         "their ranges; where another feature multiplies it, a line for each of several places of that one."
     )
-    if isinstance(results.known("std_err"), Unavailable):
-        return text
+    if isinstance(why := results.known("std_err"), Unavailable):
+        return f"{text} There are no bands, for intervals are {why}: a curve may be noise alone."
     return f"{text} Band: {100 * level:g} % interval of the line, point by point."
 
 
