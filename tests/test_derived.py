@@ -225,7 +225,9 @@ def test_the_bounds_of_a_derived_outcome_are_not_narrowed(tmp_path):
     model = DPLinearRegression(epsilon=9, delta=1e-5, domain=domain).fit_source(one_row(), "age^2")
     assert model.certificate_.declared is None
     model.release_.save(tmp_path / "r.json")
-    assert PrivateMoments.load(tmp_path / "r.json").fit("age^2").params == model.release_.fit("age^2").params
+    assert (
+        PrivateMoments.load(tmp_path / "r.json").fit("age^2").coefficients == model.release_.fit("age^2").coefficients
+    )
 
 
 # ---------------------------------------------------------------- in and out of files

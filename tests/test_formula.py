@@ -227,7 +227,7 @@ def table():
 
 def test_coefficients_are_those_of_the_products_in_user_units(table):
     model = SSP(epsilon=1, delta=1e-6, domain=DOMAIN, random_state=NO_NOISE).fit_formula(FORMULA, table)
-    params = model.results_.params
+    params = model.results_.coefficients
     assert set(params) == {"(intercept)", *TRUTH}
     assert params["(intercept)"] == pytest.approx(10_000, rel=1e-3)
     for name, value in TRUTH.items():
@@ -261,9 +261,9 @@ def test_the_same_model_by_every_way(text, table):
     assert len(direct.predict(table)) == len(table)
     if model.features:
         by_source.set_params(random_state=NO_NOISE)
-        one = by_source.fit_source(table, "income").results_.params
+        one = by_source.fit_source(table, "income").results_.coefficients
         X = table[list(model.domain.inputs)].drop(columns="income")
-        other = by_source.fit(X, table["income"]).results_.params  # own columns first, then derived ones
+        other = by_source.fit(X, table["income"]).results_.coefficients  # own columns first, then derived ones
         assert {name: pytest.approx(value, rel=1e-6) for name, value in one.items()} == other
 
 
@@ -281,7 +281,7 @@ def test_formulas_on_a_release(table):
     domain = formula("~ . + age:hours + age:region", DOMAIN).domain
     public = release(Moments.from_source(table, domain), epsilon=1, delta=1e-6)
     by_name = public.fit("income", ["age", "region", "age:hours"])
-    assert public.fit("income ~ age + C(region) + hours:age").params == by_name.params
+    assert public.fit("income ~ age + C(region) + hours:age").coefficients == by_name.coefficients
     assert public.fit("income ~ age:region").names == ("age:region[north]", "age:region[south]", "age:region[west]")
     assert "income" not in public.fit("income ~ .").names
     with pytest.raises(NotReleasedError, match=r"'age\^2' was not released"):

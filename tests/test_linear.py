@@ -338,9 +338,9 @@ def test_coefficients_are_named_and_against_the_first_level():
     income = 900 + 100 * frame["age"] - 700 * (frame["region"] == "south") + 1500 * (frame["region"] == "west")
     income = (income + 250 * frame["member"]).rename("income")
     model = SSP(epsilon=1, delta=DELTA, random_state=NO_NOISE, **table.facts).fit(frame, income)
-    assert model.results_.params == pytest.approx(truth, rel=1e-5)
-    assert list(model.results_.params) == list(truth)
-    assert list(model.results_.params.values()) == [model.intercept_, *model.coef_]
+    assert model.results_.coefficients == pytest.approx(truth, rel=1e-5)
+    assert list(model.results_.coefficients) == list(truth)
+    assert list(model.results_.params) == [model.intercept_, *model.coef_]
     assert list(model.feature_names_in_) == ["age", "region", "member"]
     assert model.n_features_in_ == 3
     np.testing.assert_allclose(model.predict(frame), income, rtol=1e-5)

@@ -338,7 +338,7 @@ def test_any_outcome_on_any_features(target):
         fitted = NOISELESS.fit(target, features, model="ols")
         X = dummies(FRAME, features)
         assert list(fitted.names) == list(X.columns)
-        assert list(fitted.params) == ["(intercept)", *X.columns]
+        assert list(fitted.coefficients) == ["(intercept)", *X.columns]
         design = np.column_stack([np.ones(len(X)), X])
         wanted = design @ np.linalg.lstsq(design, y)[0]
         np.testing.assert_allclose(fitted.predict(X), wanted, rtol=0, atol=2e-5 * np.ptp(y))

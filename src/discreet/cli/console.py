@@ -188,6 +188,14 @@ def findings(found: Sequence[Finding]) -> None:
     table("Check", ["what", "", "detail"], rows, whole=(1,))
 
 
+def meanings(terms: Sequence[tuple[str, str]]) -> None:
+    """Print what terms mean."""
+    grid = Table(box=None, show_header=False, pad_edge=False)
+    for term, meaning in terms:
+        grid.add_row(plain(term), plain(meaning))
+    out.print(grid)
+
+
 def certificate(certified: Certificate) -> None:
     """Print a certificate in plain words."""
     out.print("\n[bold]Certificate[/bold]")

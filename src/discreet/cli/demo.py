@@ -80,7 +80,7 @@ def demo(
     model.results_.save_report(report, model.release_)
 
     plain = non_private(table, domain)
-    cells = [number(plain[name]) for name in model.results_.params]
+    cells = [number(plain[name]) for name in model.results_.coefficients]
     console.summary(model.results_.summary().with_column("non-private", cells, at=2))
     console.certificate(model.certificate_)
     console.say("", f"The table is in {data}, its schema in {schema}.")

@@ -117,8 +117,8 @@ def formula(text: str, domain: Domain) -> Model:
     return Model(chosen, parser.target, features)
 
 
-def released(text: str, domain: Domain) -> tuple[str, list[str]]:
-    """Outcome and features of a formula over a release, which must hold all of them."""
+def released(text: str, domain: Domain) -> Model:
+    """What a formula over a release stands for, which must hold all of it; categories may begin with another level."""
     model = formula(text, domain)
     if model.target is None:
         raise ParameterError(f"{text}: name the outcome left of '~'.")
@@ -129,13 +129,9 @@ def released(text: str, domain: Domain) -> tuple[str, list[str]]:
             raise NotReleasedError(
                 f"{name!r} was not released, and cannot be made from what was. Released: {', '.join(domain.columns)}."
             )
-        if column != domain.columns[name]:
-            first = domain.columns[name].levels[0] if isinstance(domain.columns[name], Categorical) else "another level"  # type: ignore[union-attr]
-            raise NotReleasedError(
-                f"The models of this release compare the levels of {name!r} with {first!r}, as it was declared. What "
-                "two other levels differ by is the difference of their coefficients."
-            )
-    return model.target, model.features
+        if column != domain.columns[name] and not domain.intercept:
+            raise NotReleasedError(f"Without an intercept the levels of {name!r} cannot be compared with another one.")
+    return model
 
 
 def is_formula(text: object, domain: Domain) -> bool:

@@ -122,7 +122,11 @@ def coefficient_unit(domain: Domain, target: str, name: str) -> str:
 
 def unit_per(domain: Domain, outcome: str, name: str) -> str:
     """A unit for one unit of a regressor; "" for a number by a number."""
-    below = _unit(domain, name)
+    return unit_over(outcome, _unit(domain, name))
+
+
+def unit_over(outcome: str, below: str | None) -> str:
+    """A unit for one unit of another; "" for a number by a number."""
     below = f"({below})" if below and ("*" in below or "/" in below) else below
     text = f"{outcome}/{below}" if below else outcome
     return "" if text == "1" else text

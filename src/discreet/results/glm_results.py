@@ -71,7 +71,7 @@ class GLMResults(Fitted):
     weights: Floats | None = None
 
     @property
-    def params(self) -> dict[str, float]:
+    def coefficients(self) -> dict[str, float]:
         """All coefficients by name, the intercept first; behind the class where there are several predictors."""
         constant = self.certificate.domain.intercept
         names = ([CONSTANT] if constant else []) + list(self.names)
@@ -86,9 +86,9 @@ class GLMResults(Fitted):
         return [""] if len(self.coef) == 1 else [f"{label}: " for label in self.classes or ()]
 
     @property
-    def slopes(self) -> tuple[str, ...]:
-        """Names in `params` other than the intercepts'."""
-        return tuple(head + name for head in self._heads for name in self.names)
+    def lines(self) -> list[tuple[str, Floats]]:
+        """(intercept, coefficients) of each linear predictor, with the class that stands before its names."""
+        return list(zip(self._heads, np.column_stack([self.intercept, self.coef]), strict=True))
 
     def coordinate(self, name: str) -> str:
         """The regressor that a name in `params` stands for."""
@@ -153,7 +153,7 @@ class GLMResults(Fitted):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
-        facts = {"target": self.target, "model": self.model, "link": self.link, "params": self.params}
+        facts = {"target": self.target, "model": self.model, "link": self.link, "params": self.coefficients}
         return facts | {"classes": self.classes, "guarantee": self.certificate.guarantee.to_dict()}
 
     def save(self, path: str | Path, *, simulation: bool = False, overwrite: bool = False) -> None:

@@ -12,7 +12,8 @@ standard errors only, and intervals that extend equally to both sides.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +22,13 @@ from scipy import special, stats
 from discreet.core.arrays import Floats
 from discreet.core.files import number, numbers
 from discreet.core.placeholders import Unavailable
-from discreet.domain import CONSTANT
+from discreet.domain import CONSTANT, Categorical, Domain
 from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.debiased import Debiased, coefficients, debiased, inverse, restricted
 from discreet.released.units import UserUnits, many_units
+from discreet.results.estimate import Estimate
 
 LARGEST_NOISE = 0.25
 """Intervals are given where the noise of X'X is at most this share of the features' least variation."""
@@ -154,11 +156,48 @@ class Inference:
     @property
     def p_values(self) -> Floats | Unavailable:
         """Of the tests that each coefficient is zero."""
+        return self.p_values_at(np.zeros_like(self.estimate))
+
+    def p_values_at(self, values: Floats) -> Floats | Unavailable:
+        """Of the tests that the coefficients have these values."""
         C = self.covariance
         if isinstance(C, Unavailable):
             return C
-        p: Floats = 2 * np.min(self._tails(-self.estimate, np.diag(C)), axis=0)
+        p: Floats = 2 * np.min(self._tails(values - self.estimate, np.diag(C)), axis=0)
         return p
+
+    def contrast(self, weights: Floats) -> Estimate:
+        """A weighted sum of (intercept, coefficients), with the uncertainty that they have together."""
+        one = self.combined(np.asarray(weights, dtype=float)[None])
+        se = one.std_err
+        std_err = se if isinstance(se, Unavailable) else float(se[0])
+        return Estimate(float(one.estimate[0]), std_err, float(one.privacy_noise[0]), self.df, one)
+
+    def combined(self, A: Floats) -> Inference:
+        """The same of weighted sums of (intercept, coefficients), a row of A each."""
+        T = A @ self.T
+        bend = self._fit.bend(T)
+        return replace(
+            self,
+            estimate=A @ self.estimate,
+            sampling=self.sampling if isinstance(self.sampling, Unavailable) else A @ self.sampling @ A.T,
+            privacy=A @ self.privacy @ A.T,
+            tilt=bend.tilt,
+            curve=bend.curve,
+            luck=bend.luck,
+            luck_slope=bend.luck_slope,
+            T=T,
+            roots=A @ self.roots,
+        )
+
+    @cached_property
+    def _fit(self) -> Debiased:
+        """The debiased coefficients of the `turned` equations, with their covariance."""
+        q = len(self.theta)
+        back = np.linalg.inv(self.T[-q:])
+        known = self.privacy if isinstance(self.sampling, Unavailable) else self.sampling + self.privacy
+        C = back @ known[-q:, -q:] @ back.T
+        return Debiased(self.theta, back @ self.roots[-q:], self.W, C, np.zeros_like(C), 1.0, 0.0, self.noise, self.L)
 
     def _tails(self, delta: Floats, variance: Floats) -> tuple[Floats, Floats]:
         """How probable estimates at least, and at most, as large as these are if estimate + delta are the true values.
@@ -180,13 +219,18 @@ class Inference:
 
     def test(self, places: Sequence[int]) -> Test | Unavailable:
         """The test that some coefficients are all zero, with the covariance that they have if they are."""
+        return self.joint(np.eye(len(self.estimate))[list(places)])
+
+    def joint(self, weights: Floats, values: Floats | float = 0.0) -> Test | Unavailable:
+        """The test that several weighted sums of (intercept, coefficients), a row of `weights` each, have some values.
+
+        As `restricted` takes sums that are zero, theta moves along with the values that are tested.
+        """
         if isinstance(self.covariance, Unavailable):
             return self.covariance
-        at, k, q = list(places), len(places), len(self.theta)
-        back = np.linalg.inv(self.T[-q:])
-        C, G = back @ self.covariance[-q:, -q:] @ back.T, back @ self.roots[-q:]
-        b = self.estimate[at]
-        S, spread = restricted(self.theta, C, G, self.W, self.T[at], b, self.L)
+        k, fit = len(weights), self._fit
+        b = weights @ self.estimate - values
+        S, spread = restricted(self.theta, fit.covariance, fit.G, self.W, weights @ self.T, b, self.L)
         F, df = float(b @ np.linalg.solve(S, b)) / k, 1 / (1 / self.df + spread / 2)
         return Test(F, (k, df), float(stats.f.sf(F, k, df)))
 
@@ -316,17 +360,29 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> In
         margin=(1 / fit.noise - 1 / LARGEST_NOISE) / bend.spread,
         sigma=sigma,
         sigma_df=sigma_df,
-        explained=_explained(e, fit),
+        explained=_explained(e, fit, _constant(released.domain, e.names)),
         df=df,
         noise=fit.noise,
     )
 
 
-def _explained(e: NormalEquations, fit: Debiased) -> float | Unavailable:
-    """R^2 = 1 - RSS/TSS, around the mean where the model has an intercept."""
+def _constant(domain: Domain, names: Sequence[str]) -> list[int]:
+    """Places of the regressors whose sum is 1 in every row: the intercept, or all levels of a category; or none."""
+    if names[0] == CONSTANT:
+        return [0]
+    place = {name: i for i, name in enumerate(names)}
+    for column, spec in domain.columns.items():
+        levels = [domain.entries[i].name for i in domain.positions[column]]
+        if isinstance(spec, Categorical) and not spec.factors and place.keys() >= set(levels):
+            return [place[level] for level in levels]
+    return []
+
+
+def _explained(e: NormalEquations, fit: Debiased, ones: list[int]) -> float | Unavailable:
+    """R^2 = 1 - RSS/TSS, around the mean where the model has an intercept, or all levels of a category."""
     if fit.sigma2 is None or e.yy is None or e.s_yy is None:
         return _NO_SQUARES
-    total = e.yy - (e.v[0] ** 2 / max(e.S[0, 0], 1.0) if e.names[0] == CONSTANT else 0.0)
+    total = e.yy - float(e.v[ones].sum()) ** 2 / max(float(e.S[np.ix_(ones, ones)].sum()), 1.0)
     if e.s_yy > LARGEST_NOISE * total:
         return Unavailable("not available", "The noise of y'y hides how much the outcome varies.")
     return float(np.clip(1 - fit.sigma2 * max(e.n - e.d, 1.0) / total, 0.0, 1.0))

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.domain.formula import is_formula
+from discreet.domain.formula import Model, is_formula
 from discreet.domain.formula import released as released_formula
 from discreet.errors import ParameterError
 from discreet.released.moments import ReleasedMoments
 from discreet.results.many_results import ManyResults
 from discreet.results.models import Selection, fit_equations, fit_many, select_variables
-from discreet.results.results import Results
+from discreet.results.results import Results, against
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,7 +43,11 @@ class PrivateMoments(ReleasedMoments):
         **options
             Of penalised models: ``penalty=``, chosen on the release by default; of the elastic net ``l1_ratio=`` too.
         """
-        return fit_equations(self, self.equations(*self._asked(target, features)), model, options)
+        if not is_formula(target, self.domain):
+            return fit_equations(self, self.equations(target, features), model, options)
+        asked = self._asked(target, features)
+        fitted = fit_equations(self, self.equations(asked.target or "", asked.features), model, options)
+        return against(fitted, asked)
 
     def fit_many(
         self, targets: Sequence[str] | None = None, features: Sequence[str] | None = None, **options: Any
@@ -61,12 +65,13 @@ class PrivateMoments(ReleasedMoments):
 
     def select(self, target: str, features: Sequence[str] | None = None) -> Selection:
         """The probability that each feature belongs to the model of the outcome, or of a formula; free, as `fit`."""
-        return select_variables(self, self.equations(*self._asked(target, features)))
+        if is_formula(target, self.domain):
+            asked = self._asked(target, features)
+            target, features = asked.target or "", asked.features
+        return select_variables(self, self.equations(target, features))
 
-    def _asked(self, target: str, features: Sequence[str] | None) -> tuple[str, Sequence[str] | None]:
-        """The outcome and the features, which a formula may name."""
-        if not is_formula(target, self.domain):
-            return target, features
+    def _asked(self, target: str, features: Sequence[str] | None) -> Model:
+        """What a formula stands for."""
         if features is not None:
             raise ParameterError("Give either a formula or features, not both.")
         return released_formula(target, self.domain)
