@@ -109,7 +109,7 @@ def assert_certified(released, tmp_path):
     assert all(finding.ok for finding in certificate.check()), certificate.check()
     assert certificate.guarantee.status == "verified"
     assert Certificate.from_dict(json.loads(json.dumps(certificate.to_dict()))) == certificate
-    released.save(tmp_path / "release.json")
+    released.save(tmp_path / "release.json", overwrite=True)
     assert PrivateMoments.load(tmp_path / "release.json") == released
 
 
