@@ -89,7 +89,9 @@ def test_json_is_the_only_thing_on_standard_output(command, run, folder):
 def test_what_is_printed_is_what_is_saved(run, folder):
     printed = json.loads(run(*FIT, "--json").out)
     released = PrivateMoments.load(folder / printed["release"])
-    assert released.fit("income").params == printed["params"]
+    assert released.fit("income").coefficients == printed["params"]
+    assert printed["pvalues"].keys() == printed["units"].keys() == printed["params"].keys()
+    assert 0 < printed["rsquared"] < 1
     assert released.certificate.to_dict() == printed["certificate"]
     assert printed["guarantee"]["status"] == "verified"
 

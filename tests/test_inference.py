@@ -65,7 +65,7 @@ def both(request):
     ours = fitted(frame, public)
     X = np.column_stack([frame.a, frame.b, *(frame.kind == level for level in "pqr")]).astype(float)
     named = dict(zip(["a", "b", "kind[p]", "kind[q]", "kind[r]"], X.T, strict=True)) | {"(intercept)": np.ones(len(X))}
-    theirs = sm.OLS(frame.y.to_numpy(), np.column_stack([named[name] for name in ours.params])).fit()
+    theirs = sm.OLS(frame.y.to_numpy(), np.column_stack([named[name] for name in ours.coefficients])).fit()
     return ours, theirs, frame
 
 
@@ -75,21 +75,21 @@ def both(request):
 def test_without_noise_the_table_is_that_of_statsmodels(both):
     ours, theirs, _ = both
     close = {"rel": 1e-4, "abs": 1e-6}
-    assert list(ours.params.values()) == pytest.approx(theirs.params, **close)
-    assert list(ours.debiased.values()) == pytest.approx(theirs.params, **close)
-    assert list(ours.std_err.values()) == pytest.approx(theirs.bse, rel=1e-4)
-    assert np.array(list(ours.conf_int().values())) == pytest.approx(theirs.conf_int(), **close)
-    assert np.array(list(ours.conf_int(0.8).values())) == pytest.approx(theirs.conf_int(0.2), **close)
-    assert digits(list(ours.pvalues.values())) == pytest.approx(digits(theirs.pvalues), rel=1e-3, abs=1e-4)
+    assert list(ours.params) == pytest.approx(theirs.params, **close)
+    assert list(ours.debiased) == pytest.approx(theirs.params, **close)
+    assert list(ours.std_err) == pytest.approx(theirs.bse, rel=1e-4)
+    assert ours.conf_int().to_numpy() == pytest.approx(theirs.conf_int(), **close)
+    assert ours.conf_int(0.8).to_numpy() == pytest.approx(theirs.conf_int(0.2), **close)
+    assert digits(list(ours.pvalues)) == pytest.approx(digits(theirs.pvalues), rel=1e-3, abs=1e-4)
     assert ours.inference.spread.explained == pytest.approx(theirs.rsquared, rel=1e-4)
     assert ours.inference.spread.sigma == pytest.approx(theirs.scale**0.5, rel=1e-4)
-    assert max(ours.privacy_noise[name] / ours.std_err[name] for name in ours.params) < 0.01
+    assert max(ours.privacy_noise[name] / ours.std_err[name] for name in ours.coefficients) < 0.01
 
 
 def test_without_noise_wald_tests_are_f_tests(both):
     ours, theirs, _ = both
     for places in ([0], list(range(1, len(ours.params))), [0, len(ours.params) - 1]):
-        found = ours.wald_test([list(ours.params)[i] for i in places])
+        found = ours.wald_test([list(ours.coefficients)[i] for i in places])
         R = np.eye(len(ours.params))[places]
         expected = theirs.f_test(R)
         assert found.statistic == pytest.approx(float(expected.fvalue), rel=1e-3)
@@ -106,7 +106,7 @@ def test_without_noise_prediction_intervals_are_those_of_statsmodels(both):
         low, high = ours.predict_interval(few.drop(columns="y"), 0.9, of=of)
         assert low == pytest.approx(expected[f"{kind}_ci_lower"].to_numpy(), rel=1e-4, abs=1e-5)
         assert high == pytest.approx(expected[f"{kind}_ci_upper"].to_numpy(), rel=1e-4, abs=1e-5)
-    assert ours.predict(few.drop(columns="y")) == pytest.approx(expected["mean"].to_numpy(), rel=1e-4)
+    assert ours.predict(few.drop(columns="y")).to_numpy() == pytest.approx(expected["mean"].to_numpy(), rel=1e-4)
 
 
 # ---------------------------------------------------------------- with noise: coverage
@@ -225,7 +225,7 @@ def test_a_joint_test_uses_the_covariance_at_its_hypothesis(intercept):
     results, e = public.fit("y"), public.equations("y")
     assert (e.L is not None) == intercept  # a category, whose first level is released too
     fit, T = debiased(e.turned()), user_units(public, e, unclip=False).after(e.turn).T
-    names = list(results.params)
+    names = list(results.coefficients)
     at = [1, len(names) - 1]
     R, b = T[[i + (not intercept) for i in at]], np.array([results.debiased[names[i]] for i in at])
 
@@ -280,7 +280,7 @@ def test_without_squares_there_is_privacy_noise_but_no_standard_error():
         with pytest.raises(NotReleasedError, match="y'y"):
             np.asarray(gone)
         assert not gone
-    assert set(results.privacy_noise) == set(results.params)
+    assert set(results.privacy_noise.index) == set(results.coefficients)
     assert isinstance(results.predict_interval(frame.drop(columns="y")), Unavailable)
 
 
@@ -301,7 +301,7 @@ def test_a_noisy_release_has_no_intervals_and_says_why():
         assert "larger epsilon" in gone.reason
     with pytest.raises(NotReleasedError, match=r"a and b|kind|too little"):
         results.conf_int()["a"]
-    assert np.isfinite(list(results.params.values())).all()
+    assert np.isfinite(list(results.params)).all()
     assert results.to_frame()["std_err"].isna().all()
     assert "not available" in results.to_dict()["std_err"]
 
@@ -344,8 +344,9 @@ def test_results_are_saved_and_loaded_with_their_inference(tmp_path):
     assert isinstance(again.inference, Inference)
     assert again.inference.to_dict() == results.inference.to_dict()
     assert again.to_dict() == results.to_dict()
-    assert again.conf_int(0.9) == results.conf_int(0.9)
-    assert (again.pvalues, again.rows, again.release) == (results.pvalues, results.rows, results.release)
+    assert again.conf_int(0.9).equals(results.conf_int(0.9))
+    assert again.pvalues.equals(results.pvalues)
+    assert (again.rows, again.release) == (results.rows, results.release)
     assert str(again) == str(results)
 
 
@@ -385,13 +386,14 @@ def test_an_old_file_has_no_standard_errors():
 def test_frame_and_json_hold_what_the_summary_says():
     results = real()
     frame, facts = results.to_frame(0.9), json.loads(results.to_json())
-    assert list(frame.index) == list(results.params)
-    assert frame["std_err"].to_dict() == results.std_err
-    assert frame["p_value"].to_dict() == results.pvalues
-    assert list(zip(frame["low"], frame["high"], strict=True)) == list(results.conf_int(0.9).values())
-    assert facts["std_err"] == results.std_err
-    assert {name: tuple(pair) for name, pair in facts["conf_int"].items()} == results.conf_int()
-    assert facts["debiased"] == results.debiased
+    assert list(frame.index) == list(results.coefficients)
+    assert frame["std_err"].to_dict() == facts["std_err"] == results.std_err.to_dict()
+    assert frame["p_value"].to_dict() == facts["pvalues"] == results.pvalues.to_dict()
+    assert frame[["low", "high"]].to_numpy().tolist() == results.conf_int(0.9).to_numpy().tolist()
+    assert list(facts["conf_int"].values()) == results.conf_int().to_numpy().tolist()
+    assert facts["debiased"] == results.debiased.to_dict()
+    assert facts["rsquared"] == results.rsquared
+    assert facts["units"] == frame["unit"].to_dict()
     assert facts["release"] == results.release
 
 
@@ -408,22 +410,21 @@ def test_a_noisy_y_y_leaves_few_degrees_of_freedom():
 def test_a_variable_stands_for_all_its_levels():
     results = real()
     assert results.wald_test("kind") == results.wald_test(["kind[q]", "kind[r]"])
-    assert results.wald_test(["a", "kind"]) == results.wald_test(["a", "kind[q]", "kind[r]"])
 
 
 def test_p_values_and_intervals_agree():
     results = fitted(numbers(), domain(), epsilon=8, delta=1e-6, random_state=5)
     for name, p in results.pvalues.items():
         for level in (0.5, 0.9, 0.99):
-            low, high = results.conf_int(level)[name]
+            low, high = results.conf_int(level).loc[name]
             assert (low <= 0 <= high) == (p >= 1 - level)
             assert low <= results.debiased[name] <= high
-    assert any(0.001 < p < 0.999 for p in results.pvalues.values())
+    assert any(0.001 < p < 0.999 for p in results.pvalues)
 
 
-@pytest.mark.parametrize("names", [[], "nothing", ["a", "nothing"]])
+@pytest.mark.parametrize("names", [[], "", ["a", "nothing"], {"a"}])
 def test_wald_tests_need_known_names(names):
-    with pytest.raises(ParameterError, match=r"a variable \(a, b, kind\), or a list of coefficients among"):
+    with pytest.raises(ParameterError, match="coefficient"):
         real().wald_test(names)
 
 

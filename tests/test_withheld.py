@@ -41,11 +41,13 @@ def spoiled():
 
 def test_a_bad_direction_takes_away_only_the_intervals_that_it_touches(spoiled):
     found = spoiled.inference
-    given = dict(zip(spoiled.params, found.given, strict=True))
+    given = dict(zip(spoiled.coefficients, found.given.tolist(), strict=True))
     assert given == {"(intercept)": False, "age": False, "school": True, "member": True, "still": False, "twin": False}
     assert np.isnan(spoiled.std_err["age"])
-    assert np.isnan(spoiled.conf_int()["still"]).all()
-    assert np.isfinite(spoiled.conf_int()["school"]).all()
+    assert np.isnan(spoiled.conf_int().loc["still"]).all()
+    assert np.isfinite(spoiled.conf_int().loc["school"]).all()
+    assert np.isnan(spoiled.cov_params().loc["age", "age"])
+    assert isinstance(spoiled.t_test("age = 0").estimates[0].std_err, Unavailable)
     assert spoiled.to_dict()["std_err"]["age"] is None
     assert np.isnan(spoiled.pvalues["twin"])
     assert spoiled.pvalues["school"] < 1e-6
@@ -76,6 +78,8 @@ def test_what_combines_well_is_told_where_its_parts_are_not(spoiled):
 def test_a_withheld_model_is_shown_saved_and_compared(spoiled, tmp_path):
     assert spoiled.to_frame()["std_err"].isna().sum() == 4
     assert spoiled.plot() is not None
+    assert "nan" not in str(spoiled)
+    assert "nan" not in spoiled.summary().html()
     spoiled.save_report(tmp_path / "page.html")
     again = Inference.from_dict(spoiled.inference.to_dict(), 6)
     assert again.withheld == spoiled.inference.withheld

@@ -21,8 +21,9 @@ from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.steps import incomplete, unpaid, unspent
 
-VERSIONS = (1, 2, 3)
-"""Versions of files that hold a certificate: 2 has derived columns, 3 stages, spans of counts, and sums of columns."""
+VERSIONS = (1, 2, 3, 4)
+"""Versions of files that hold a certificate: 2 has derived columns, 3 stages, spans of counts, and sums of columns, 4
+functions of columns."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ class Certificate:
         """The oldest version of files that can hold the certificate, so that older programs read what they can."""
         new = any(block.span is not None or block.statistic in ("sums", "diagonal") for block in self.blocks)
         new = new or any(isinstance(event, StageEvent) for event in self.events)
-        return VERSIONS[-1] if new else self.domain.format_version
+        return max(3 if new else 1, self.domain.format_version)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""

@@ -15,8 +15,8 @@ import numpy as np
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import FEW, up
 from discreet.domain import CONSTANT, Categorical, Domain, Numeric
-from discreet.domain.columns import inputs_of
 from discreet.domain.coordinates import Coordinates
+from discreet.domain.derived import inputs_of
 from discreet.errors import DomainError
 from discreet.privacy.events.gaussian import SYMMETRIC, Block
 

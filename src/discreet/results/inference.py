@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -28,6 +28,7 @@ from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.debiased import contrasts, debiased, noise_along, restricted, through_noise
 from discreet.released.units import UserUnits
+from discreet.results.estimate import Estimate
 from discreet.results.spread import Spread, spread_of
 from discreet.results.withheld import culprits
 
@@ -161,6 +162,16 @@ class Inference:
     spread: Spread | Unavailable
 
     @property
+    def sigma(self) -> float | Unavailable:
+        """The standard deviation of outcomes around the line."""
+        return self.spread if isinstance(self.spread, Unavailable) else self.spread.sigma
+
+    @property
+    def explained(self) -> float | Unavailable:
+        """R^2, which noise may take below 0."""
+        return self.spread if isinstance(self.spread, Unavailable) else self.spread.explained
+
+    @property
     def charge(self) -> float:
         """What of `tails` the intervals allow for."""
         return self.tails if self.estimand == "declared" else 0.0
@@ -246,29 +257,47 @@ class Inference:
     @property
     def p_values(self) -> Floats | Unavailable:
         """Of the tests that each coefficient is zero."""
-        return self.p_values_of(np.eye(len(self.T)))
+        return self.p_values_at(np.zeros_like(self.estimate))
 
-    def p_values_of(self, A: Floats) -> Floats | Unavailable:
-        """Of the tests that combinations are zero."""
-        tests = self._tests(A)
+    def p_values_at(self, values: Floats) -> Floats | Unavailable:
+        """Of the tests that the coefficients have these values."""
+        tests = self._tests(np.eye(len(self.T)))
         if isinstance(tests, Unavailable):
             return tests
-        p: Floats = 2 * np.minimum(*tests.tails(-tests.estimate))
+        p: Floats = 2 * np.minimum(*tests.tails(values - tests.estimate))
         return np.where(np.isnan(tests.variance), np.nan, p)
+
+    def contrast(self, weights: Floats) -> Estimate:
+        """A weighted sum of (intercept, coefficients), with the uncertainty that they have together."""
+        one = self.combined(np.asarray(weights, dtype=float)[None])
+        why = None if one.given[0] else Unavailable("not available", self.withheld or _NO_TEST)
+        errors, df = one.std_err, one.degrees(np.eye(1))
+        std_err = why or (errors if isinstance(errors, Unavailable) else float(errors[0]))
+        degrees = self.df if isinstance(df, Unavailable) else float(df[0])
+        return Estimate(float(one.estimate[0]), std_err, float(one.privacy_noise[0]), degrees, one)
+
+    def combined(self, A: Floats) -> Inference:
+        """The same of weighted sums of (intercept, coefficients), a row of A each."""
+        whole = replace(self, estimate=A @ self.estimate, T=A @ self.T, culprits=("",) * len(A))
+        told = tuple("" if given else self.withheld or _NO_TEST for given in whole.given)
+        return replace(whole, culprits=told)
 
     def test(self, places: Sequence[int]) -> Test | Unavailable:
         """The test that some coefficients are all zero, with the covariance that they have if they are."""
-        return self.test_of(np.eye(len(self.T))[list(places)])
+        return self.joint(np.eye(len(self.T))[list(places)])
 
-    def test_of(self, A: Floats) -> Test | Unavailable:
-        """The test that some combinations, which must not repeat each other, are all zero."""
+    def joint(self, A: Floats, values: Floats | float = 0.0) -> Test | Unavailable:
+        """The test that several weighted sums of (intercept, coefficients), a row of A each, have some values.
+
+        As `restricted` takes sums that are zero, theta moves along with the values that are tested.
+        """
         C = self._covariance
         if isinstance(C, Unavailable):
             return C
         R, k = A @ self.T, len(A)
         if self._noise_within(R) > LARGEST_NOISE:
             return Unavailable("not available", self.withheld or _NO_TEST)
-        b = A @ self.estimate
+        b = A @ self.estimate - values
         S, spread = restricted(self.theta, C, self.G, self.W, R, b, self.L)
         F, B = float(b @ np.linalg.solve(S, b)) / k, R @ self.G
         meat = self.meat_noise**2 * float(np.sum((B.T @ np.linalg.solve(S, B)) ** 2)) / k**2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -14,14 +13,19 @@ from discreet.core.arrays import Floats
 from discreet.core.files import load_document, number, numbers, text, texts, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
+from discreet.domain.formula import Model
+from discreet.domain.references import recoding
 from discreet.errors import GuaranteeError, ParameterError
 from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.units import coefficient_unit, column_of, regressors, unclipped, user_units
-from discreet.results.fitted import Fitted, design_matrix, finite
-from discreet.results.inference import ESTIMANDS, LARGEST_NOISE, OLD_FILE, Estimand, Inference, Test, infer
+from discreet.released.units import coefficient_unit, regressors, unclipped, user_units
+from discreet.results.design import design_matrix
+from discreet.results.fitted import Fitted
+from discreet.results.inference import ESTIMANDS, LARGEST_NOISE, OLD_FILE, Estimand, Inference, infer
+from discreet.results.numbers import json_ready
 from discreet.results.pile_up import remarks
+from discreet.results.series import like
 
 _UNKNOWN = Later.of("")
 
@@ -73,32 +77,14 @@ class Results(Fitted):
     # ---------------------------------------------------------------- numbers by name
 
     @property
-    def params(self) -> dict[str, float]:
-        """All coefficients by name, the intercept first."""
+    def coefficients(self) -> dict[str, float]:
+        """The coefficients that predict, by name, the intercept first."""
         return self._named(np.concatenate([[self.intercept], self.coef]))
 
-    def wald_test(self, names: str | Sequence[str]) -> Test | Unavailable:
-        """The test that several coefficients are all zero.
-
-        Parameters
-        ----------
-        names : str, or sequence of str
-            A variable, such as a category with all its levels; or coefficients and variables.
-        """
-        known, domain = list(self.params), self.certificate.domain
-        asked = [names] if isinstance(names, str) else list(names)
-        meant = {name: [name] if name in known else [] for name in asked}
-        for name in [name for name, own in meant.items() if not own]:
-            meant[name] = [own for own in self.names if column_of(domain, own) == name]
-        if not asked or not all(meant.values()):
-            variables = dict.fromkeys(column_of(domain, name) for name in self.names)
-            raise ParameterError(
-                f"names must be a variable ({', '.join(variables)}), or a list of coefficients among "
-                f"{', '.join(known)}."
-            )
-        found, shift = self.inference, 0 if CONSTANT in known else 1
-        places = dict.fromkeys(known.index(name) + shift for own in meant.values() for name in own)
-        return found if isinstance(found, Unavailable) else found.test(list(places))
+    @property
+    def lines(self) -> list[tuple[str, Floats]]:
+        """The one line: (intercept, coefficients)."""
+        return [("", np.concatenate([[self.intercept], self.coef]))]
 
     def unit(self, name: str) -> str:
         """The unit of a coefficient, as far as the schema gives units."""
@@ -119,16 +105,20 @@ class Results(Fitted):
 
     # ---------------------------------------------------------------- predictions
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any) -> Any:
         """Predict the outcome; X is not clipped to the bounds.
 
         Parameters
         ----------
         X : frame, Arrow table, mapping of columns, or matrix
             The features by name; or a matrix with one column for each of `names`.
+
+        Returns
+        -------
+        array, or Series
+            Of a pandas frame a Series with the frame's index.
         """
-        predicted: Floats = self._design(X) @ self.coef + self.intercept
-        return predicted
+        return like(X, self._design(X) @ self.coef + self.intercept, self.target)
 
     def predict_interval(
         self, X: Any, level: float = 0.95, *, of: str = "outcome"
@@ -170,18 +160,24 @@ class Results(Fitted):
     # ---------------------------------------------------------------- files
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
+        """A JSON-ready description; a number that is missing for one coefficient is None."""
         numbers = {
-            "debiased": self.debiased,
-            "std_err": self.std_err,
-            "privacy_noise": self.privacy_noise,
-            "conf_int": self.conf_int(),
+            "params": self.coefficients,
+            "debiased": self.known("estimate"),
+            "std_err": self.known("std_err"),
+            "privacy_noise": self.known("privacy_noise"),
+            "pvalues": self.known("p_values"),
+            "conf_int": self.intervals(0.95),
+            "rsquared": self.rsquared,
+            "residual_sd": self.residual_sd,
+            "df_resid": self.df_resid,
         }
         return {
             "target": self.target,
             "model": self.model,
-            "params": self.params,
-            **{key: v.to_dict() if isinstance(v, Unavailable) else finite(v) for key, v in numbers.items()},
+            **{key: json_ready(value) for key, value in numbers.items()},
+            "units": {name: self.unit(name) for name in self.coefficients},
+            "rows": self.rows,
             "guarantee": self.certificate.guarantee.to_dict(),
             "release": self.release,
         }
@@ -221,6 +217,23 @@ def _inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailab
     if facts is None or "tilt" in facts:
         return OLD_FILE
     return Inference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
+
+
+def against(fitted: Results, asked: Model) -> Results:
+    """The same line, with coefficients against the levels that a formula compares with."""
+    domain = fitted.certificate.domain
+    names = asked.domain.design_names(asked.features)
+    if not domain.intercept or sorted(names) == sorted([CONSTANT, *fitted.names]):
+        return fitted
+    if type(fitted) is not Results:
+        raise ParameterError(
+            f"A model of kind {fitted.model!r} draws the levels of a category towards the first one that is declared. "
+            'Leave out Treatment("..."), or fit another kind.'
+        )
+    M = recoding(domain, asked.domain, asked.features).T
+    line, found = M @ fitted.lines[0][1], fitted.inference
+    told = found if isinstance(found, Unavailable) else found.combined(M)
+    return replace(fitted, names=tuple(names[1:]), coef=line[1:], intercept=float(line[0]), inference=told)
 
 
 def results(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from scipy import stats
 
 from discreet.core.arrays import Floats
 from discreet.core.files import number
-from discreet.domain import CONSTANT
+from discreet.domain import CONSTANT, Categorical, Domain
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.debiased import Debiased, through_noise
@@ -83,11 +84,11 @@ def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, unit
     peak = max(kurtosis(released, e.target), 1.2)
     df = 2 / ((peak - 1) / n + fit.sigma2_error / sigma2**2)
     theta = e.turn @ fit.theta + (0.0 if e.offset is None else e.offset[:, 0])
-    constant = e.names[0] == CONSTANT
-    mean = e.v[0] / max(e.S[0, 0], 1.0) if constant else 0.0
-    total = max(yy - mean * e.v[0] * constant, s_yy)
+    ones = constant_sum(released.domain, e.names)
+    mean = float(e.v @ ones) / max(float(ones @ e.S @ ones), 1.0)
+    total = max(yy - mean * float(e.v @ ones), s_yy)
     explained = 1 - sigma2 * n / total
-    around = np.linalg.solve(e.turn, theta - mean * np.eye(len(theta))[0] * constant)
+    around = np.linalg.solve(e.turn, theta - mean * ones)
     of_total = s_yy**2 + 4 * e.s_xy**2 * float(around @ around)
     of_total += float(around @ through_noise(fit.W, np.outer(around, around), fit.L) @ around)
     chance = 4 * max(explained, 0.0) * (1 - explained) ** 2 * (peak - 1) / 2 / n
@@ -96,6 +97,26 @@ def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, unit
     h, (_, centre) = units.half, units.params(np.zeros(len(theta)))
     ends = h**2 * level - h * slope * centre, h * slope
     return Spread(h**2 * sigma2, df, explained, math.sqrt(chance + noise), *ends)
+
+
+def constant_sum(domain: Domain, names: Sequence[str]) -> Floats:
+    """Weights of regressors whose weighted sum is 1 in every row: the intercept, or all levels of a category; or none.
+
+    Examples
+    --------
+    >>> constant_sum(Domain({"sex": ["F", "M"], "y": (0, 1)}, intercept=False), ["sex[F]", "sex[M]"])
+    array([1., 1.])
+    """
+    ones, place = np.zeros(len(names)), {name: i for i, name in enumerate(names)}
+    if names[0] == CONSTANT:
+        ones[0] = 1.0
+        return ones
+    for column, spec in domain.columns.items():
+        levels = [domain.entries[i].name for i in domain.positions[column]]
+        if isinstance(spec, Categorical) and not spec.factors and place.keys() >= set(levels):
+            ones[[place[level] for level in levels]] = 1.0
+            return ones
+    return ones
 
 
 def kurtosis(released: ReleasedMoments, target: str) -> float:
