@@ -12,7 +12,7 @@ from discreet import Domain, ManyResults, Moments, ReuseCov, release
 from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
 from discreet.released.equations import normal_equations
-from discreet.results.inference import infer_many
+from discreet.results.many_inference import infer_many
 from discreet.results.many_results import adjust
 
 mpl.use("Agg")

@@ -66,10 +66,9 @@ def release(
     shares : mapping, optional
         Shares of mu^2 for ``"gram"`` (X'X), ``"cross"`` (X'y) and ``"squares"`` (y'y), with `targets`, in one stage:
         0.4, 0.55 and 0.05 by default for one outcome, for several as `privacy.split` says. 0 leaves a block out.
-    stages : int or "auto"
-        How many stages a table with named outcomes has; 1 keeps all bounds as declared. See `DPLinearRegression`.
-    covariance : {"auto", "robust", "classical"}
-        Whether stages tell what robust standard errors need. See `DPLinearRegression`.
+    stages, covariance : int or "auto", and {"auto", "robust", "classical"}
+        How many stages a table with named outcomes has, 1 keeping all bounds as declared; and whether they tell what
+        robust standard errors need. See `DPLinearRegression`.
     rows, neighbors, n_jobs, progress, random_state
         As for the estimators: the public number of rows, who is hidden, threads, a progress bar, seeds for simulation.
 

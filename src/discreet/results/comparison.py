@@ -248,7 +248,7 @@ def _estimates(fitted: Results) -> dict[str, float]:
 
 def _degrees(fitted: Results, name: str) -> float:
     """The degrees of freedom of a coefficient."""
-    found, known = fitted.inference, list(fitted.params)
+    found, known = fitted.inference, list(fitted.coefficients)
     place = known.index(name) + (0 if CONSTANT in known else 1)
     if isinstance(found, Unavailable):
         return float(found)

@@ -270,9 +270,10 @@ class Inference:
     def contrast(self, weights: Floats) -> Estimate:
         """A weighted sum of (intercept, coefficients), with the uncertainty that they have together."""
         one = self.combined(np.asarray(weights, dtype=float)[None])
-        why = None if one.given[0] else Unavailable("not available", self.withheld or _NO_TEST)
         errors, df = one.std_err, one.degrees(np.eye(1))
-        std_err = why or (errors if isinstance(errors, Unavailable) else float(errors[0]))
+        std_err = errors if isinstance(errors, Unavailable) else float(errors[0])
+        if not one.given[0]:
+            std_err = Unavailable("not available", one.withheld)
         degrees = self.df if isinstance(df, Unavailable) else float(df[0])
         return Estimate(float(one.estimate[0]), std_err, float(one.privacy_noise[0]), degrees, one)
 

@@ -145,10 +145,12 @@ def _line(e: NormalEquations, sigma2: float, theta: Floats) -> tuple[float, floa
     M, S = e.meats[0], e.S
     n, p = max(float(S[0, 0]), 1.0), float(S[0] @ theta)
     pp = float(theta @ S @ theta) - p**2 / n
-    slope = (float(M[0] @ theta) - p / n * float(M[0, 0])) / pp if pp > 0 else 0.0
+    if pp <= 1e-12 * n:
+        return sigma2, 0.0
+    slope = (float(M[0] @ theta) - p / n * float(M[0, 0])) / pp
     one, line = np.linalg.solve(e.turn, np.column_stack([np.eye(len(theta))[0], theta])).T
     line = line - p / n * one
     products = float(one @ one) * float(line @ line) + float(one @ line) ** 2
-    noise = e.s_meats[0] ** 2 / 2 * products / max(pp, 1e-300) ** 2
+    noise = e.s_meats[0] ** 2 / 2 * products / pp**2
     slope *= slope**2 / (slope**2 + noise) if slope else 0.0
     return sigma2 - slope * p / n, slope
