@@ -43,8 +43,9 @@ def test_differences_and_their_errors(pair):
         assert pair.difference[name] == b.debiased[name] - a.debiased[name]
         variance = sum(f.std_err[name] ** 2 for f in (a, b))
         assert pair.std_err[name] == pytest.approx(math.sqrt(variance))
-        parts = [f.std_err[name] ** 2 for f in (a, b)]
-        df = variance**2 / sum(part**2 / f.inference.df for part, f in zip(parts, (a, b), strict=True))
+        place = list(a.coefficients).index(name)
+        parts = [(f.std_err[name] ** 2, f.inference.degrees(np.eye(len(a.coefficients)))[place]) for f in (a, b)]
+        df = variance**2 / sum(part**2 / own for part, own in parts)
         half = stats.t.ppf(0.95, df) * math.sqrt(variance)
         assert tuple(pair.conf_int(0.9).loc[name]) == pytest.approx(
             (pair.difference[name] - half, pair.difference[name] + half)

@@ -16,6 +16,7 @@ TERMS = {
     "U'U": "As X'X, for features that are turned and scaled by what earlier stages of the release told.",
     "U'e": f"For each of these, {_SUM} its product with e, what earlier stages' line leaves of the outcome.",
     "e'e": f"{_SUM.capitalize()} the squared e.",
+    "meat of U'e": f"For each two of them, {_SUM} their product times the squared e: how much U'e varies by chance.",
     "stage": "One of several rounds of the release; each costs its share, and is fitted to what the earlier ones told.",
     "mu": "What one person can change a statistic by, at most, divided by the standard deviation of its noise. The "
     "smaller it is, the better that person is hidden. Costs add up as mu², and mu gives epsilon at each delta.",
