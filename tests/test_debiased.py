@@ -11,7 +11,7 @@ from discreet.released.solve.debiased import (
     contrasts,
     debiased,
     inverse,
-    is_told,
+    positive,
     resolvent,
     through_noise,
 )
@@ -245,10 +245,9 @@ def test_the_meat_gives_the_variance_where_those_of_errors_differ(noisy):
     assert np.mean(classical, axis=0)[0] < 0.7 * real[0]
 
 
-def test_a_meat_that_is_noise_gives_way_to_equal_variances():
-    A = design(3, np.random.default_rng(11))
-    plain = NormalEquations.of_one(tuple("abc"), "y", A, A @ np.ones(3), 9000.0, 1.0, 1.0, 1.0, n=5000.0)
-    drowned = replace(plain, meats=np.eye(3)[None], s_meats=np.array([1e6]))
-    assert not is_told(np.eye(3), 1e6)
-    assert np.array_equal(debiased(drowned).sampling, debiased(plain).sampling)
-    assert debiased(drowned).meat_noise == 0
+def test_a_meat_that_is_noise_makes_no_interval_too_short():
+    """Its trace is taken to be two sds of noise, and its doubt leaves few degrees of freedom."""
+    M = positive(np.diag([1.0, -3.0, 0.5]), 10.0)
+    assert np.trace(M) == pytest.approx(20 * 3**0.5)
+    assert np.linalg.eigvalsh(M)[0] >= 0
+    assert not positive(np.zeros((2, 2)), 0.0).any()

@@ -75,8 +75,7 @@ def release(
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.linspace(0, 1, 1000)[:, None]
-    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 1))
+    >>> X, domain = np.linspace(0, 1, 1000)[:, None], Domain({"x": (0, 1), "y": (0, 1)})
     >>> release(Moments.from_source((X, X), domain), epsilon=1, delta=1e-6)
     PrivateMoments(2 columns, epsilon=1, delta=1e-06, verified)
     >>> len(release((X, X), domain=domain, epsilon=1, delta=1e-6, targets=["y"], stages=2).stages)

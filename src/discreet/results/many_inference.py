@@ -21,7 +21,6 @@ from discreet.released.solve.debiased import (
     Inverse,
     coefficients,
     inverse,
-    is_told,
     noise_along,
     positive,
     through_noise,
@@ -152,8 +151,8 @@ def _sampling(
     e: NormalEquations, A: Inverse, T: Floats, K: Floats, sigma2: Floats | None
 ) -> tuple[Floats | None, Floats | float]:
     """The variances that sampling error gives, and the sd that noise of the meat gives these."""
-    if e.meats is not None and e.s_meats is not None and all(map(is_told, e.meats, e.s_meats)):
-        found = np.column_stack([np.einsum("pi,ij,pj->p", K, positive(M), K) for M in e.meats])
+    if e.meats is not None and e.s_meats is not None:
+        found = np.column_stack([np.einsum("pi,ij,pj->p", K, M, K) for M in map(positive, e.meats, e.s_meats)])
         return found, np.einsum("pi,pi->p", K, K)[:, None] * e.s_meats
     if sigma2 is None:
         return None, 0.0

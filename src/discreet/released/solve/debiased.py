@@ -9,7 +9,7 @@ with W the variances of the entries of N1, takes that back: E[G] is A^-1 up to t
 unbiased. Its covariance has four parts, with K = E[N1 G N1]:
 
     sampling   G M G                             from X'e, where the meat M = sum (x e)(x e)' was released
-               sigma^2 (G + G K G)               from X'e, where it was not or is noise, for errors of equal variance
+               sigma^2 (G + G K G)               from X'e, where it was not, for errors of equal variance
     privacy    s_xy^2 G G                        from N2
                G E[N1 theta theta' N1] G         from N1
     tails      t G                               from what far rows and far residuals would add (6.7)
@@ -184,9 +184,8 @@ def debiased(e: NormalEquations) -> Debiased:
         sigma2, error = sigma2s.item(), of_rest / max(e.n - e.d, 1.0) ** 2
         sampling = sigma2 * told @ A.unit_sampling @ told
     if e.meats is not None and e.s_meats is not None:
-        (M,), sd = e.meats, float(e.s_meats.item())
-        if is_told(M, sd):
-            sampling, meat_noise = G @ positive(M) @ G, sd
+        (M,), meat_noise = e.meats, float(e.s_meats.item())
+        sampling = G @ positive(M, meat_noise) @ G
     return Debiased(theta, G, A.G, W, sampling, privacy, meat_noise, sigma2, error, L)
 
 
@@ -198,28 +197,17 @@ def told_directions(A: Inverse) -> Floats:
     return projection
 
 
-def is_told(M: Floats, sd: float) -> bool:
-    """Whether a meat is more than noise: its trace is two sds or more above 0.
+def positive(M: Floats, sd: float) -> Floats:
+    """A matrix near M without negative eigenvalues, with the same trace, or two sds of its noise if that is more.
 
     Examples
     --------
-    >>> is_told(np.eye(4), 0.1), is_told(np.eye(4), 10.0)
-    (True, False)
-    """
-    return bool(np.trace(M) > 2 * sd * len(M) ** 0.5)
-
-
-def positive(M: Floats) -> Floats:
-    """A matrix without negative eigenvalues that is near M, with the same trace, which is above 0.
-
-    Examples
-    --------
-    >>> positive(np.diag([2.0, 1.0, -1.0])).round(2).tolist()
+    >>> positive(np.diag([2.0, 1.0, -1.0]), 0.1).round(2).tolist()
     [[1.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.0]]
     """
     l, Q = np.linalg.eigh(M)  # noqa: E741
-    total = float(l.sum())
-    nearest: Floats = (Q * (total * shares(l, total))) @ Q.T
+    total = max(float(l.sum()), 2 * sd * len(M) ** 0.5)
+    nearest: Floats = (Q * (total * shares(l, total))) @ Q.T if total > 0 else np.zeros_like(M)
     return nearest
 
 
