@@ -14,10 +14,13 @@ from discreet import Domain, plan
 def main() -> None:
     given = options("plan", __doc__, rows=1_000_000, features=50)
     domain = Domain({f"x{i}": (0, 10) for i in range(given.features)} | {"y": (0, 100)})
+    wishes: dict[str, Any] = {"want_error": 4.2, "want_width": {"x0": 3}}
     jobs: dict[str, dict[str, Any]] = {
-        "all methods, tighter bounds": {},
+        "all methods, tighter bounds, other spreads": {},
         "the default method alone": {"methods": ["DPLinearRegression"], "tighter": False},
-        "all of it, and two wishes": {"want_error": 14, "want_width": {"x0": 3}},
+        "all of it, and two wishes": wishes,
+        "all methods, tighter bounds, other spreads, in one stage": {"stages": 1},
+        "all of it, and two wishes, in one stage": wishes | {"stages": 1},
     }
     rows = []
     for job, more in jobs.items():

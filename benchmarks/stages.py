@@ -16,7 +16,7 @@ from benchmarks.common import Job, beside, options, ran_job
 from discreet import Domain, DPLinearRegression, Moments
 from discreet.data.counts import light
 from discreet.data.reading import Unread
-from discreet.data.stages import staged
+from discreet.data.stages import meat, staged
 from discreet.domain.coordinates import Coordinates, triangular
 
 STAGES = (1, 2, 3, "auto")
@@ -67,6 +67,7 @@ def measure(n: int, d: int, repeats: int, jobs: int | None) -> list[dict[str, An
         "moments": lambda: Moments.from_source((X, y), bounds, n_jobs=jobs),
         "sums, squares and counts": lambda: light(table, ["y"]),
         **{name: lambda own=own: staged(table, own) for name, own in coordinates(bounds, d).items()},
+        "meat, P triangular": lambda: meat(table, coordinates(bounds, d)["stage, P triangular"], [0]),
         **{f"fit, stages={s!r}": lambda s=s: model(s, bounds, jobs).fit(X, y) for s in STAGES},
     }
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}

@@ -1,6 +1,7 @@
 """A release in two stages, as several test files need it."""
 
 import math
+from functools import partial
 
 import numpy as np
 from small_table import DOMAIN, people
@@ -8,7 +9,7 @@ from small_table import DOMAIN, people
 from discreet.core.rounding import down
 from discreet.data.counts import light
 from discreet.data.reading import Unread
-from discreet.data.stages import staged
+from discreet.data.stages import meat, staged
 from discreet.domain.coordinates import Coordinates, triangular
 from discreet.gate.coordinates import release_stage, stage_blocks
 from discreet.gate.moments import Want, block_noise, calibrate, exact_counts, noisy_blocks
@@ -22,9 +23,10 @@ METHOD = "Staged"
 FEATURES, TARGET = ["age", "region"], "income"
 SHARES = {"counts": 0.05, "gram": 0.4, "cross": 0.5, "squares": 0.05}
 WITH_LENGTHS = {"counts": 0.05, "lengths": 0.05, "gram": 0.35, "cross": 0.5, "squares": 0.05}
+WITH_ALL = {"counts": 0.05, "lengths": 0.05, "gram": 0.3, "cross": 0.45, "squares": 0.05, "meat": 0.1}
 WIDTHS = (0.1, 0.4, 1.6)
 LENGTHS = (1.0, 2.0, 4.0, 8.0)
-LISTS = ("counts; stage: counts, gram, cross, squares; stage: counts, lengths, gram, cross, squares",)
+LISTS = ("counts; stage: counts, gram, cross, squares; stage: counts, lengths, gram, cross, squares, meat",)
 
 
 def known_steps(monkeypatch):
@@ -33,7 +35,7 @@ def known_steps(monkeypatch):
 
 
 def released(frame=None, neighbors="add-remove", random_state=None, epsilon=1.0, domain=DOMAIN):
-    """Counts of the outcome, then two stages: the second in coordinates that the first calls for, and with lengths."""
+    """Counts of the outcome, then two stages: the second in coordinates that the first calls for, with all there is."""
     table = Unread.of(people(2000) if frame is None else frame, domain, 1)
     (histogram,), _ = light(table, [TARGET])
     design = domain.design_names(FEATURES)
@@ -44,10 +46,12 @@ def released(frame=None, neighbors="add-remove", random_state=None, epsilon=1.0,
     values = [*noisy_blocks([exact_counts(histogram, block)], block_noise([block]), entropy)]
     events = [GaussianEvent(sensitivity.mu([block], domain, neighbors), (block,))]
     P, theta, radius, edges = np.eye(len(design)), np.zeros((len(design), 1)), 1.0, []
-    for mu, shares in zip(mus[1:], (SHARES, WITH_LENGTHS), strict=True):
+    for mu, shares in zip(mus[1:], (SHARES, WITH_ALL), strict=True):
         stage = Coordinates.rounded(design, [TARGET], P, theta, radius, [WIDTHS], edges)
         blocks = stage_blocks(stage, shares, neighbors, mu)
-        found = release_stage(staged(table, stage), blocks, neighbors, largest, entropy)
+        found = release_stage(
+            staged(table, stage), blocks, neighbors, largest, entropy, meat=partial(meat, table, stage)
+        )
         values, events = [*values, *found.values], [*events, found.event]
         P, theta = following(found)
         radius = float(np.sqrt(len(design)) / 4)

@@ -89,7 +89,9 @@ def test_json_is_the_only_thing_on_standard_output(command, run, folder):
 def test_what_is_printed_is_what_is_saved(run, folder):
     printed = json.loads(run(*FIT, "--json").out)
     released = PrivateMoments.load(folder / printed["release"])
-    assert released.fit("income").params == printed["params"]
+    assert released.fit("income").coefficients == printed["params"]
+    assert printed["pvalues"].keys() == printed["units"].keys() == printed["params"].keys()
+    assert 0 < printed["rsquared"] < 1
     assert released.certificate.to_dict() == printed["certificate"]
     assert printed["guarantee"]["status"] == "verified"
 
@@ -161,7 +163,7 @@ def test_parameters_of_a_method_are_set(run, folder):
     for wrong in ("penalty", "epsilon=9", "n_jobs=1", "alpha=1"):
         refused = run(*FIT, "--method", "DPRidge", "--set", wrong, "--out", "never.json")
         assert refused.code == 2
-        assert "NAME among narrow, penalty, stages." in refused.said
+        assert "NAME among covariance, narrow, penalty, stages." in refused.said
     assert not (folder / "never.json").exists()
 
 

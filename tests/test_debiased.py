@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from discreet.released.equations import NormalEquations
-from discreet.released.solve.debiased import along_noise, debiased, resolvent, through_noise
+from discreet.released.solve.debiased import (
+    along_noise,
+    contrasts,
+    debiased,
+    inverse,
+    positive,
+    resolvent,
+    through_noise,
+)
 
 DRAWS = 4000
 NOISE = 0.12
@@ -121,11 +129,10 @@ def test_the_covariance_is_that_of_the_draws(simulated):
     """The sd of a variance from 4,000 draws is 2.2 % of it; what is left out is of the order noise^2, a few percent."""
     _, _, _, fits, _ = simulated
     found = np.cov(np.array([fit.theta for fit in fits]).T)
-    said = np.mean([fit.covariance for fit in fits], axis=0)
+    said = np.mean([fit.sampling + fit.privacy for fit in fits], axis=0)
     assert np.diag(said) == pytest.approx(np.diag(found), rel=0.1)
     scale = np.sqrt(np.outer(np.diag(found), np.diag(found)))
     assert np.abs((said - found) / scale).max() < 0.1
-    assert np.median([fit.noise for fit in fits]) == pytest.approx(NOISE, abs=0.02)
 
 
 def test_sigma2_is_unbiased_and_its_error_known(simulated):
@@ -136,19 +143,27 @@ def test_sigma2_is_unbiased_and_its_error_known(simulated):
     assert said == pytest.approx(sigma2.var(), rel=0.1)
 
 
+def along(fit):
+    """What tests of each coefficient need."""
+    C = fit.privacy if fit.sampling is None else fit.sampling + fit.privacy
+    return contrasts(np.eye(len(fit.theta)), fit.theta, C, fit.G, fit.W, fit.L)
+
+
 def test_luck_is_the_covariance_of_estimates_with_small_noise(simulated):
     A, theta, sds, fits, _ = simulated
-    signal = np.array([1 / fit.noise for fit in fits])
+    signal = np.array([1 / along(fit).noise for fit in fits])
     W = sds[0] ** 2 * weighted(len(A))
     S, v = A, A @ theta
     exact = debiased(NormalEquations.of_one(fits[0].theta.astype(str), "y", S, v, None, *sds, n=5000.0))
-    bend = exact.bend(np.eye(len(A)))
+    said = along(exact)
     assert np.array_equal(exact.W, W)
-    assert bend.spread == pytest.approx(signal.std(), rel=0.1)
+    assert said.spread == pytest.approx(signal.std(axis=0), rel=0.1)
+    assert np.median(1 / signal, axis=0) == pytest.approx(said.noise, rel=0.05)
     found = np.array([fit.theta for fit in fits])
-    covariance = (found - found.mean(axis=0)).T @ (signal - signal.mean()) / len(signal) / signal.std()
-    assert np.abs(covariance - bend.luck).max() < 0.12 * found.std(axis=0).max()
-    assert np.abs(bend.luck).max() > 0.3 * found.std(axis=0).max() or len(A) > 3
+    gaps, signs = found - found.mean(axis=0), (signal - signal.mean(axis=0)) / signal.std(axis=0)
+    covariance = np.mean(gaps * signs, axis=0)
+    assert np.abs(covariance - said.luck).max() < 0.12 * found.std(axis=0).max()
+    assert np.abs(said.luck).max() > 0.3 * found.std(axis=0).max() or len(A) > 3
 
 
 def test_noise_of_v_does_not_pass_for_errors_of_outcomes():
@@ -166,8 +181,9 @@ def test_sampling_error_passes_through_a_noisy_inverse():
     s = 0.1 * np.linalg.eigvalsh(A)[0]
     sizes = []
     for N in symmetric(weighted(4), DRAWS, rng):
-        fit = debiased(NormalEquations.of_one(tuple("abcd"), "y", A + s * N, np.ones(4), None, s, 1.0, None, n=5000.0))
-        sizes.append([np.trace(B) for B in (fit.G @ A @ fit.G, fit.unit_sampling, fit.G)])
+        e = NormalEquations.of_one(tuple("abcd"), "y", A + s * N, np.ones(4), None, s, 1.0, None, n=5000.0)
+        found = inverse(e)
+        sizes.append([np.trace(B) for B in (found.G @ A @ found.G, found.unit_sampling, found.G)])
     real, said, less = np.mean(sizes, axis=0)
     assert said == pytest.approx(real, rel=0.003)
     assert less < 0.99 * real
@@ -177,16 +193,16 @@ def test_the_variance_follows_the_value_that_is_tested():
     """tilt, curve and luck_slope are what moving theta to theta + delta m does, with a'm = 1."""
     rng, theta = np.random.default_rng(9), np.array([1.0, -0.5, 0.2])
     fit = debiased(equations(design(3, rng), theta, (60.0, 40.0, 30.0), True, rng, 0.5))
-    T = rng.standard_normal((2, 3))
-    bend = fit.bend(T)
+    T, C = rng.standard_normal((2, 3)), fit.sampling + fit.privacy
+    bend = contrasts(T, fit.theta, C, fit.G, fit.W, fit.L)
     for k, a in enumerate(T):
-        C, b = fit.covariance, fit.G @ a
+        b = fit.G @ a
         for delta in (-0.3, 0.2):
             moved = fit.theta + delta * C @ a / (a @ C @ a)
             assert a @ moved == pytest.approx(a @ fit.theta + delta)
             before, after = (b @ through_noise(fit.W, np.outer(t, t)) @ b for t in (fit.theta, moved))
             assert after - before == pytest.approx(2 * delta * bend.tilt[k] + delta**2 * bend.curve[k], rel=1e-9)
-            luck = replace(fit, theta=moved).bend(T).luck[k]
+            luck = contrasts(T, moved, C, fit.G, fit.W, fit.L).luck[k]
             assert luck == pytest.approx(bend.luck[k] + delta * bend.luck_slope[k], rel=1e-9)
 
 
@@ -200,9 +216,38 @@ def test_each_part_of_the_covariance_alone(part):
     drawn = [debiased(equations(A, theta, sds, part == "privacy", rng, sigma)) for _ in range(DRAWS)]
     found = np.var([fit.theta for fit in drawn], axis=0)
     said = {
-        "sampling": np.mean([np.diag(fit.sigma2 * fit.unit_sampling) for fit in drawn], axis=0),
+        "sampling": np.mean([np.diag(fit.sampling) for fit in drawn], axis=0),
         "privacy": np.mean([np.diag(fit.privacy) for fit in drawn], axis=0),
     }
     assert said.pop(part) == pytest.approx(found, rel=0.1)
     (other,) = said.values()
     assert np.all(other < 0.01 * found)
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_the_meat_gives_the_variance_where_those_of_errors_differ(noisy):
+    """Errors are three times as large where the first column is; the classical variance is far too small there."""
+    rng, theta, n = np.random.default_rng(10), np.array([1.0, -0.5]), 500
+    estimates, robust, classical = [], [], []
+    for _ in range(DRAWS):
+        X = rng.uniform(-1, 1, (n, 2))
+        e = rng.standard_normal(n) * np.where(np.abs(X[:, 0]) > 0.7, 3.0, 0.3)
+        y, sd = X @ theta + e, 15.0 if noisy else 0.0
+        M = (X * e[:, None]).T @ (X * e[:, None]) + sd * symmetric(weighted(2), 1, rng)[0]
+        plain = NormalEquations.of_one(("a", "b"), "y", X.T @ X, X.T @ y, y @ y, 1e-9, 1e-9, 1e-9, n=float(n))
+        fit = debiased(replace(plain, meats=M[None], s_meats=np.array([max(sd, 1e-9)])))
+        estimates.append(fit.theta)
+        robust.append(np.diag(fit.sampling))
+        classical.append(np.diag(debiased(plain).sampling))
+        assert fit.meat_noise > 0
+    real = np.var(estimates, axis=0)
+    assert np.mean(robust, axis=0) == pytest.approx(real, rel=0.1)
+    assert np.mean(classical, axis=0)[0] < 0.7 * real[0]
+
+
+def test_a_meat_that_is_noise_makes_no_interval_too_short():
+    """Its trace is taken to be two sds of noise, and its doubt leaves few degrees of freedom."""
+    M = positive(np.diag([1.0, -3.0, 0.5]), 10.0)
+    assert np.trace(M) == pytest.approx(20 * 3**0.5)
+    assert np.linalg.eigvalsh(M)[0] >= 0
+    assert not positive(np.zeros((2, 2)), 0.0).any()

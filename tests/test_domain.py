@@ -198,10 +198,14 @@ def test_entries(people):
     assert people.positions["region"] == [4, 5, 6]
 
 
-@pytest.mark.parametrize(("intercept", "head"), [(True, [0]), (False, [])])
-def test_design_leaves_out_the_first_level(intercept, head):
-    domain = Domain(PEOPLE, intercept=intercept)
-    assert domain.design(["region", "age"]) == [*head, 5, 6, 1]
+def test_design_leaves_out_the_first_level():
+    assert Domain(PEOPLE).design(["region", "age"]) == [0, 5, 6, 1]
+
+
+def test_without_an_intercept_the_first_category_has_all_levels():
+    domain = Domain(PEOPLE, intercept=False)
+    assert domain.design(["region", "age"]) == [4, 5, 6, 1]
+    assert domain.design(["region", "sex"]) == [4, 5, 6, 3]
 
 
 @pytest.mark.parametrize(

@@ -213,6 +213,11 @@ def release_without_the_last_stage(body):
     body["values"] = body["values"][: -len(lost["blocks"])]
 
 
+def release_without_the_meat(body):
+    body["certificate"]["events"][-1]["blocks"].pop()
+    body["values"].pop()
+
+
 def declare_wider(body):
     body["certificate"]["declared"]["columns"]["age"]["high"] = 120.0
 
@@ -340,6 +345,7 @@ FORGERIES = [
     ("staged", "results", no_events, "lists nothing that was computed from data"),
     ("staged", "results", lose_a_stage, "the certificate lists"),
     ("staged", "release", release_without_the_last_stage, "the coordinates of stage 2 do not follow"),
+    ("staged", "release", release_without_the_meat, "noise on counts of residuals, U'U, U'e, e'e of a stage"),
     ("staged", "release", turn_an_axis, "the coordinates of stage 3 do not follow"),
     ("staged", "release", another_model_so_far, "the coordinates of stage 3 do not follow"),
     ("staged", "release", another_radius, "the coordinates of stage 3 do not follow"),

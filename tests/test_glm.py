@@ -44,6 +44,7 @@ from discreet.privacy.events.objective import gradient_error
 from discreet.privacy.laws import Point
 from discreet.privacy.losses import Logistic
 from discreet.released.solve.newton import Penalty, minimise, subgradient
+from discreet.results.effects import effects
 from discreet.results.glm_results import GLMResults
 from discreet.results.report import report
 from discreet.results.saved import load_certificate
@@ -203,7 +204,7 @@ def test_real_releases_are_certified(cls, neighbors, noise, tmp_path):
     one.release_.save(tmp_path / "model.json")
     loaded = GLMResults.load(tmp_path / "model.json")
     assert loaded.certificate == c
-    assert loaded.params == one.results_.params
+    assert loaded.coefficients == one.results_.coefficients
     assert load_certificate(tmp_path / "model.json") == c
     assert str(loaded) == str(one.results_.summary())
     with pytest.raises(FileFormatError, match="not a release file"):
@@ -621,7 +622,8 @@ def test_a_report_and_a_picture_of_a_model_with_several_predictors():
     X, y = rng.uniform(-1, 1, (500, 2)), rng.integers(0, 3, 500)
     options = {"epsilon": 5, "delta": 1e-6, "bounds_X": (-1, 1), "classes": [0, 1, 2]}
     fitted = DPLogisticRegression(**options).fit(X, y).results_
-    assert fitted.slopes == tuple(f"{label}: {name}" for label in (0, 1, 2) for name in ("x0", "x1"))
+    assert [head for head, _ in fitted.lines] == ["0: ", "1: ", "2: "]
+    assert effects(fitted, 0.95).names == tuple(f"{label}: {name}" for label in (0, 1, 2) for name in ("x0", "x1"))
     page = report(fitted)
     for name, value in fitted.params.items():
         assert name in page
@@ -630,6 +632,6 @@ def test_a_report_and_a_picture_of_a_model_with_several_predictors():
     assert "Noise against signal" not in page
     assert fitted.std_err.reason in page
     frame = fitted.to_frame()
-    assert frame["coef"].to_dict() == pytest.approx(fitted.params)
+    assert frame["coef"].to_dict() == pytest.approx(fitted.coefficients)
     assert frame["std_err"].isna().all()
     assert next(text.get_text() for text in fitted.plot().axes[0].get_yticklabels()).startswith("0: x0")

@@ -6,11 +6,20 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from discreet import Domain, DPLinearRegression, DPLogisticRegression, Moments, ReuseCov, plan
+from discreet.cli import app
 from discreet.core.checks import delta
 from discreet.domain.schema import blank_schema, read_schema
-from discreet.errors import DataError, DataTypeError, DiscreetWarning, ParameterError
+from discreet.errors import (
+    DataError,
+    DataTypeError,
+    DiscreetWarning,
+    DomainError,
+    NotReleasedError,
+    ParameterError,
+)
 from discreet.papers.registry import METHODS
 from discreet.per_instance import compose
 
@@ -146,3 +155,74 @@ def test_a_domain_that_is_none_is_told_how_to_become_one(given):
 def test_only_losses_are_composed(given):
     with pytest.raises(ParameterError, match="Give the losses of at least one release"):
         compose(*given)
+
+
+# ---------------------------------------------------------------- columns of 0 and 1, and almost right names
+
+YES_NO = {"flag": [True, False, True, False], "y": [1.0, 2.0, 3.0, 4.0]}
+DECLARED = {"number": (0, 1), "levels": [0, 1], "bool": bool}
+
+
+@pytest.mark.parametrize("values", [[True, False, True, False], [1, 0, 1, 0], [1.0, 0.0, 1.0, 0.0]], ids=repr)
+@pytest.mark.parametrize("spec", DECLARED.values(), ids=DECLARED.keys())
+@pytest.mark.parametrize("container", [pd.DataFrame, pa.table])
+def test_columns_of_0_and_1_may_be_of_truth_values(values, spec, container):
+    domain = Domain({"flag": spec, "y": (0, 5)})
+    expected = Moments.from_source(pd.DataFrame(YES_NO | {"flag": [1, 0, 1, 0]}), Domain({"flag": [0, 1], "y": (0, 5)}))
+    found = Moments.from_source(container(YES_NO | {"flag": values}), domain)
+    assert found.count == expected.count
+    if spec != (0, 1):
+        assert np.array_equal(found.floats([0, 1, 2, 3]), expected.floats([0, 1, 2, 3]))
+    else:
+        assert found.floats([0, 1])[0, 1] == 0  # two of four, about the middle
+
+
+@pytest.mark.parametrize("values", [[2, 0], [0.5, 1.0]])
+def test_other_numbers_are_no_truth_values(values):
+    with pytest.raises(DataError, match="not declared"):
+        Moments.from_source(pd.DataFrame({"flag": values, "y": [1.0, 2.0]}), Domain({"flag": bool, "y": (0, 5)}))
+
+
+def test_almost_right_names_are_answered():
+    domain = Domain({"income": (0, 5), "y": (0, 5)})
+    with pytest.raises(DomainError, match="Did you mean 'income'"):
+        domain.select(["incme"])
+    with pytest.raises(NotReleasedError, match="Did you mean 'income'"):
+        domain.target("Income")
+    with pytest.raises(DataError, match=r"'income' is declared but not in the data\. Did you mean ' Income'"):
+        Moments.from_source(pd.DataFrame({" Income": [1.0], "y": [1.0]}), domain)
+
+
+def test_epsilon_is_asked_for_first():
+    with pytest.raises(ParameterError, match="epsilon is required"):
+        DPLinearRegression(bounds_X=(0, 1), bounds_y=(0, 1)).fit(np.zeros((5, 1)), np.zeros(5))
+
+
+def test_missing_values_in_predictions_are_to_be_filled():
+    domain = Domain({"x": (0, 1), "z": (0, 1), "y": (0, 1)}, missing="drop")
+    rows = pd.DataFrame({"x": [0.1, 0.2], "z": [0.1, 0.2], "y": [0.3, 0.4]})
+    model = DPLinearRegression(epsilon=1, delta=1e-5, domain=domain).fit_source(rows, "y")
+    for predict in (model.predict, model.results_.predict):
+        with pytest.raises(DataError, match=r"[Ff]ill them") as caught:
+            predict(pd.DataFrame({"z": [0.1, np.nan], "x": [0.1, 0.2]}))
+        assert "missing=" not in str(caught.value)
+
+
+def test_a_saved_release_is_not_replaced_by_chance(tmp_path):
+    domain = Domain({"x": (0, 1), "y": (0, 1)})
+    rows = pd.DataFrame({"x": [0.1, 0.2], "y": [0.3, 0.4]})
+    public = DPLinearRegression(epsilon=1, delta=1e-5, domain=domain).fit_source(rows, "y").release_
+    public.save(tmp_path / "r.json")
+    with pytest.raises(ParameterError, match="overwrite=True"):
+        public.save(tmp_path / "r.json")
+    public.save(tmp_path / "r.json", overwrite=True)
+
+
+def test_the_only_outcome_of_a_release_need_not_be_named(tmp_path):
+    domain = Domain({"x": (0, 1), "y": (0, 1)})
+    rows = pd.DataFrame({"x": [0.1, 0.2], "y": [0.3, 0.4]})
+    DPLinearRegression(epsilon=1, delta=1e-5, domain=domain).fit_source(rows, "y").release_.save(tmp_path / "r.json")
+    for command in ("model", "select"):
+        result = CliRunner().invoke(app, [command, str(tmp_path / "r.json"), "--json"], catch_exceptions=False)
+        assert result.exit_code == 0
+        assert '"y"' in result.output

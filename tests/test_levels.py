@@ -89,7 +89,7 @@ def test_without_noise_nothing_changes(moments):
     assert noise_aware(plain)[:, 0] == pytest.approx(theta, abs=0.003)
     fit = debiased(e.turned())
     assert e.turn @ fit.theta == pytest.approx(theta, rel=1e-6, abs=1e-9)
-    assert e.turn @ fit.unit_sampling @ e.turn.T == pytest.approx(debiased(plain).unit_sampling, rel=1e-6)
+    assert e.turn @ fit.sampling @ e.turn.T == pytest.approx(debiased(plain).sampling, rel=1e-6)
     X, y = made_up_rows(e)
     assert pytest.approx(plain.S, rel=1e-9, abs=1e-6) == X.T @ X
     assert X.T @ y == pytest.approx(plain.v, rel=1e-9, abs=1e-6)
@@ -184,7 +184,7 @@ def test_coefficients_are_clearly_better(simulated):
     after, before = simulated["all"], simulated["but the first"]
     assert after["excess error"] < 0.85 * before["excess error"]
     assert np.mean(np.log(np.array(after["of levels"]) / before["of levels"])) < np.log(0.7)
-    assert before["given"] < after["given"]
+    assert before["given"] <= after["given"]
 
 
 def test_many_outcomes_use_every_level_too(table):
@@ -198,7 +198,7 @@ def test_many_outcomes_use_every_level_too(table):
     assert model.coef_[1] == pytest.approx(one.coef, rel=1e-6, abs=1e-9)
     assert both.coef[1] == pytest.approx(one.coef, rel=1e-6, abs=1e-9)
     assert both.inference.estimate[1] == pytest.approx(one.inference.estimate, rel=1e-6, abs=1e-9)
-    assert both.std_err[1] == pytest.approx(list(one.std_err.values()), rel=1e-6)
+    assert both.std_err[1] == pytest.approx(list(one.std_err), rel=1e-6)
 
 
 def test_the_committed_study_holds_what_is_claimed():

@@ -105,8 +105,8 @@ def with_categories(fit_intercept, n=4000):
         scales = 6000 / np.array([30, 1, 1, 1])
         shift = lambda theta: 6000 + 6000 * theta[0] - 50 * 200 * theta[1]  # noqa: E731
         return Table(frame, series, facts, design, outcome / 6000 - 1, 4.0, names, scales, shift)
-    scales = 12_000 / np.array([80, 1, 1, 1])
-    design = np.column_stack([inside / 80, levels])
+    scales = 12_000 / np.array([80, 1, 1, 1, 1])
+    design, names = np.column_stack([inside / 80, region == "north", levels]), [names[0], "region[north]", *names[1:]]
     return Table(frame, series, facts, design, outcome / 12_000, 3.0, names, scales, lambda theta: 0.0)
 
 
@@ -338,9 +338,9 @@ def test_coefficients_are_named_and_against_the_first_level():
     income = 900 + 100 * frame["age"] - 700 * (frame["region"] == "south") + 1500 * (frame["region"] == "west")
     income = (income + 250 * frame["member"]).rename("income")
     model = SSP(epsilon=1, delta=DELTA, random_state=NO_NOISE, **table.facts).fit(frame, income)
-    assert model.results_.params == pytest.approx(truth, rel=1e-5)
-    assert list(model.results_.params) == list(truth)
-    assert list(model.results_.params.values()) == [model.intercept_, *model.coef_]
+    assert model.results_.coefficients == pytest.approx(truth, rel=1e-5)
+    assert list(model.results_.coefficients) == list(truth)
+    assert list(model.results_.params) == [model.intercept_, *model.coef_]
     assert list(model.feature_names_in_) == ["age", "region", "member"]
     assert model.n_features_in_ == 3
     np.testing.assert_allclose(model.predict(frame), income, rtol=1e-5)

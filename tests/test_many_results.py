@@ -12,7 +12,7 @@ from discreet import Domain, ManyResults, Moments, ReuseCov, release
 from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
 from discreet.released.equations import normal_equations
-from discreet.results.inference import infer_many
+from discreet.results.many_inference import infer_many
 from discreet.results.many_results import adjust
 
 mpl.use("Agg")
@@ -51,14 +51,14 @@ def test_every_number_is_that_of_a_single_fit(public, fitted):
     pairs = fitted.conf_int(0.9)
     for j, name in enumerate(NAMES):
         one = public.fit(name)
-        assert list(one.params) == list(fitted.parameters)
-        np.testing.assert_allclose(fitted.params[j], list(one.params.values()), rtol=1e-8, atol=1e-12)
-        np.testing.assert_allclose(fitted.debiased[j], list(one.debiased.values()), rtol=1e-8, atol=1e-12)
-        np.testing.assert_allclose(fitted.std_err[j], list(one.std_err.values()), rtol=1e-8)
-        np.testing.assert_allclose(fitted.privacy_noise[j], list(one.privacy_noise.values()), rtol=1e-8)
-        np.testing.assert_allclose(fitted.pvalues[j], list(one.pvalues.values()), atol=2e-3)
+        assert list(one.coefficients) == list(fitted.parameters)
+        np.testing.assert_allclose(fitted.params[j], list(one.params), rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(fitted.debiased[j], list(one.debiased), rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(fitted.std_err[j], list(one.std_err), rtol=1e-8)
+        np.testing.assert_allclose(fitted.privacy_noise[j], list(one.privacy_noise), rtol=1e-8)
+        np.testing.assert_allclose(fitted.pvalues[j], list(one.pvalues), atol=2e-3)
         near = 0.02 * fitted.std_err[j][:, None]
-        assert np.all(np.abs(pairs[j] - list(one.conf_int(0.9).values())) < near)
+        assert np.all(np.abs(pairs[j] - one.conf_int(0.9).to_numpy().tolist()) < near)
         assert fitted.inference.sigma[j] == pytest.approx(one.inference.sigma, rel=1e-9)
 
 

@@ -35,7 +35,7 @@ def test_models_of_a_release_of_version_1(name, model):
     released = PrivateMoments.load(DATA / name)
     expected = EXPECTED["fits"][name][model]
     features = ["age", "region", "member", "born"] if "gram" in name else None
-    found = released.fit("income", features, model=model).params
+    found = released.fit("income", features, model=model).coefficients
     assert list(found) == list(expected)
     assert np.isfinite(list(found.values())).all()
     if model == "ols":
@@ -74,7 +74,7 @@ def test_results_of_version_1():
     loaded = Results.load(DATA / "v1.results.json")
     stored = json.loads((DATA / "v1.results.json").read_text())
     assert stored["format_version"] == 1
-    assert loaded.params == {"(intercept)": stored["intercept"]} | dict(
+    assert loaded.coefficients == {"(intercept)": stored["intercept"]} | dict(
         zip(stored["names"], stored["coef"], strict=True)
     )
     assert all(finding.ok for finding in loaded.certificate.check())
@@ -84,7 +84,11 @@ def test_results_are_saved_whole_or_not_at_all(tmp_path):
     fitted = PrivateMoments.load(DATA / RELEASES[0]).fit("income", ["age"])
     fitted.save(tmp_path / "model.json")
     loaded = Results.load(tmp_path / "model.json")
-    assert (loaded.params, loaded.model, loaded.certificate) == (fitted.params, fitted.model, fitted.certificate)
+    assert (loaded.coefficients, loaded.model, loaded.certificate) == (
+        fitted.coefficients,
+        fitted.model,
+        fitted.certificate,
+    )
     text = (tmp_path / "model.json").read_text()
     for damaged in (text[:-30], text.replace('"age"', '"wage"'), text.replace('"results"', '"release"')):
         (tmp_path / "damaged.json").write_text(damaged)

@@ -178,7 +178,7 @@ def test_foreign_files_are_refused(content, path):
         PrivateMoments.load(path)
 
 
-@pytest.mark.parametrize("version", [4, 99, "1", None])
+@pytest.mark.parametrize("version", [5, 99, "1", None])
 def test_files_of_the_future_are_refused(version, path):
     forge(path, saved_body(PUBLIC["one outcome"], path) | {"format_version": version})
     with pytest.raises(FileFormatError, match="newer discreet"):
@@ -288,7 +288,7 @@ def test_a_failed_save_leaves_what_was_there(older, error, path, monkeypatch):
         path.write_bytes(older)
     fails_to_sync(monkeypatch, error)
     with pytest.raises(type(error)):
-        PUBLIC["one outcome"].save(path)
+        PUBLIC["one outcome"].save(path, overwrite=True)
     assert list(path.parent.iterdir()) == ([path] if older else [])
     if older:
         assert path.read_bytes() == older
@@ -303,7 +303,7 @@ def test_a_disk_that_fills_up_half_way_leaves_what_was_there(path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
     try:
         with pytest.raises(OSError, match="File too large"):
-            PUBLIC["every column"].save(path)
+            PUBLIC["every column"].save(path, overwrite=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
@@ -338,7 +338,7 @@ def test_any_outcome_on_any_features(target):
         fitted = NOISELESS.fit(target, features, model="ols")
         X = dummies(FRAME, features)
         assert list(fitted.names) == list(X.columns)
-        assert list(fitted.params) == ["(intercept)", *X.columns]
+        assert list(fitted.coefficients) == ["(intercept)", *X.columns]
         design = np.column_stack([np.ones(len(X)), X])
         wanted = design @ np.linalg.lstsq(design, y)[0]
         np.testing.assert_allclose(fitted.predict(X), wanted, rtol=0, atol=2e-5 * np.ptp(y))

@@ -94,7 +94,7 @@ def test_another_layout_is_the_same_content(run, folder):
 
 def test_the_signature_of_another_file(run, folder):
     sign(run)
-    release(people_moments(), epsilon=1, delta=1e-6).save(folder / "r.json")
+    release(people_moments(), epsilon=1, delta=1e-6).save(folder / "r.json", overwrite=True)
     assert check(run, "--key", "custodian.public.pem") == (1, "forged")
 
 
@@ -124,7 +124,9 @@ def test_options_that_do_not_belong_together(more, run, folder):
 def test_what_is_not_signed(run, folder):
     (folder / "x.json").write_text("{}")
     assert run("sign", "x.json", "--key", "custodian.private.pem").code == 2
-    release(people_moments(), epsilon=1, delta=1e-6, random_state=1).save(folder / "x.json", simulation=True)
+    release(people_moments(), epsilon=1, delta=1e-6, random_state=1).save(
+        folder / "x.json", simulation=True, overwrite=True
+    )
     assert "does not pass" in run("sign", "x.json", "--key", "custodian.private.pem").said
     sign(run)
     with pytest.raises(FileFormatError, match="no document"):

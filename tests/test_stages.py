@@ -4,6 +4,7 @@ import copy
 import json
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from tables import encode
 from discreet import Domain, PrivateMoments
 from discreet.core.files import digest
 from discreet.data.reading import Unread
-from discreet.data.stages import staged
+from discreet.data.stages import meat, staged
 from discreet.domain.coordinates import Chart, Coordinates
 from discreet.domain.encoding import ONE
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
@@ -62,11 +63,12 @@ LENGTHS = (0.7, 1.0, 1.5, 2.0)
 def test_the_noise_of_a_stage_costs_what_it_may_and_hardly_less(mu, m, neighbors):
     stage = small_stage(m, k=4, lengths=LENGTHS)
     some = [{"gram": 1.0}, {"gram": 0.5, "cross": 0.5}, {"counts": 0.2, "squares": 0.8}, {"lengths": 0.1, "gram": 0.9}]
-    for shares in (example.SHARES, example.WITH_LENGTHS, *some):
+    for shares in (example.SHARES, example.WITH_LENGTHS, example.WITH_ALL, {"meat": 1.0}, *some):
         blocks = stage_blocks(stage, shares, neighbors, mu)
         assert (1 - 1e-9) * mu <= sensitivity.mu(blocks, stage, neighbors) <= mu
         assert {block.statistic for block in blocks} == set(shares)
-        assert sum(block.statistic == "counts" for block in blocks) == (m if "counts" in shares else 0)
+        for kind in ("counts", "meat"):
+            assert sum(block.statistic == kind for block in blocks) == (m if kind in shares else 0)
         assert [block for block in blocks if block.statistic == "lengths" and (block.rows or block.columns)] == []
         block_noise(blocks)
 
@@ -102,12 +104,17 @@ def test_stages_cost_together_what_was_promised(neighbors):
     assert (1 - 1e-9) * mu <= gdp.compose(event.mu for event in certificate.events) <= mu
     assert listed(certificate.events) == example.LISTS[0]
     assert "counts of residuals, U'U, U'e, e'e of a stage" in certificate.words()
-    assert "counts of residuals, counts of lengths, U'U, U'e, e'e of a stage" in certificate.words()
+    assert "counts of residuals, counts of lengths, U'U, U'e, e'e, meat of U'e of a stage" in certificate.words()
     shares = budget_shares(certificate)
     assert sum(share for _, share in shares) == pytest.approx(1.0)
     assert shares[0] == ("counts of y", pytest.approx(0.1))
     names = {name for name, _ in shares}
-    assert {"counts of residuals, stage 2", "counts of lengths, stage 2", "e'e, stage 1"} <= names
+    assert {
+        "counts of residuals, stage 2",
+        "counts of lengths, stage 2",
+        "e'e, stage 1",
+        "meat of U'e, stage 2",
+    } <= names
     assert "counts of lengths, stage 1" not in names
     rows = facts.blocks(certificate)
     (lengths,) = (row for row in rows if row[0] == "counts of lengths of a stage")
@@ -122,9 +129,10 @@ def test_stages_cost_together_what_was_promised(neighbors):
 @pytest.mark.parametrize("m", [1, 3])
 def test_without_noise_a_stage_is_its_exact_sums(m, neighbors):
     stage, frame = small_stage(m, k=3, lengths=LENGTHS), people(500)
-    blocks = stage_blocks(stage, example.WITH_LENGTHS, neighbors, 1.0)
-    chosen = [2, 0, 1][:m]
-    found = release_stage(staged(Unread.of(frame, DOMAIN), stage), blocks, neighbors, lambda counts: chosen, NO_NOISE)
+    blocks = stage_blocks(stage, example.WITH_ALL, neighbors, 1.0)
+    chosen, table = [2, 0, 1][:m], Unread.of(frame, DOMAIN)
+    products = partial(meat, table, stage)
+    found = release_stage(staged(table, stage), blocks, neighbors, lambda counts: chosen, NO_NOISE, meat=products)
     columns = {name: frame[name].to_numpy() for name in DOMAIN.columns}
     turned = Chart(stage, DOMAIN, 500).turn(encode(DOMAIN, columns))
     U, E = turned.U / ONE, turned.E[[3 * j + i for j, i in enumerate(chosen)]] / ONE
@@ -136,6 +144,14 @@ def test_without_noise_a_stage_is_its_exact_sums(m, neighbors):
         assert found.counts(name) == pytest.approx(Chart(stage, DOMAIN, 1).counts(turned.V)[j], abs=grid)
     assert found.lengths == pytest.approx(Chart(stage, DOMAIN, 1).lengths(turned.lengths), abs=grid)
     assert found.lengths.sum() == pytest.approx(500, abs=5 * grid)
+    for name, e in zip(stage.outcomes, E, strict=True):
+        S = np.rint(U * e * ONE) / ONE
+        assert found.meat(name) == pytest.approx(S @ S.T, abs=grid)
+        assert found.meat(name) == pytest.approx((U * e**2) @ U.T, abs=500 * 2.0**-20 + grid)
+        assert np.array_equal(found.meat(name), found.meat(name).T)
+        assert found.sd("meat", name) == found.sd("meat")
+    with pytest.raises(ValueError, match="nothing sums them up"):
+        release_stage(staged(table, stage), blocks, neighbors, lambda counts: chosen, NO_NOISE)
     assert found.event.widths == tuple(stage.widths[j][i] for j, i in enumerate(chosen))
     assert found.event.mu == sensitivity.mu(blocks, stage, neighbors)
     with pytest.raises(NotReleasedError):
@@ -145,7 +161,8 @@ def test_without_noise_a_stage_is_its_exact_sums(m, neighbors):
 def test_half_widths_are_chosen_by_noisy_counts_alone():
     """The rule sees the counts that are released, and nothing was drawn for the rest before it was asked."""
     stage, frame = small_stage(k=4, lengths=LENGTHS), people(300)
-    sums, blocks = staged(Unread.of(frame, DOMAIN), stage), stage_blocks(stage, example.WITH_LENGTHS, "add-remove", 0.5)
+    table, blocks = Unread.of(frame, DOMAIN), stage_blocks(stage, example.WITH_ALL, "add-remove", 0.5)
+    sums = staged(table, stage)
     source, seen = SeededEntropy(0), []
     drawn = []
     words = source.words
@@ -156,9 +173,14 @@ def test_half_widths_are_chosen_by_noisy_counts_alone():
         assert sum(drawn) == 5
         return [1]
 
-    found = release_stage(sums, blocks, "add-remove", choose, source)
+    def products(chosen):
+        assert sum(drawn) == 5
+        assert chosen == (1,)
+        return meat(table, stage, chosen)
+
+    found = release_stage(sums, blocks, "add-remove", choose, source, meat=products)
     assert seen == [{"income": found.counts("income").tolist()}]
-    assert sum(drawn) == 5 + 5 + 6 + 3 + 1
+    assert sum(drawn) == 5 + 5 + 6 + 3 + 1 + 6
     exact = np.array([int(c) >> 40 for c in sums.integers(blocks[0])[0]])
     assert not np.allclose(found.counts("income"), exact)
     assert found.event.chosen == (1,)
@@ -173,6 +195,8 @@ def test_one_half_width_needs_no_rule():
         found.counts("income")
     with pytest.raises(NotReleasedError):
         found.sd("lengths")
+    with pytest.raises(NotReleasedError):
+        found.meat("income")
 
 
 def test_a_stage_of_features_alone():
@@ -237,6 +261,7 @@ def test_a_release_in_stages_comes_back_from_its_file(neighbors, tmp_path):
     wrong = {finding.what for finding in check_saved(load_saved(tmp_path / "release.json")) if not finding.ok}
     assert wrong == {"stages"}  # their course is not that of any estimator, and nothing else is wrong
     assert np.array_equal(loaded.stages[-1].lengths, found.stages[-1].lengths)
+    assert np.array_equal(loaded.stages[-1].meat("income"), found.stages[-1].meat("income"))
     assert loaded.stages[-1].event.coordinates.lengths == found.stages[-1].event.coordinates.lengths
     assert [block.statistic for block in loaded.blocks] == ["counts"]
     loaded.save(tmp_path / "again.json")
@@ -353,6 +378,10 @@ MALFORMED = {
     "gram of an outcome": set_in("blocks", 2, "columns", to=["income"]),
     "cross of nobody": set_in("blocks", 3, "columns", to=[]),
     "cross of a feature": set_in("blocks", 3, "columns", to=["age"]),
+    "meat of nobody": set_in("blocks", 5, "columns", to=[]),
+    "meat of a feature": set_in("blocks", 5, "columns", to=["age"]),
+    "meat of mapped columns": lambda body: body["certificate"]["events"][0]["blocks"][0].update(statistic="meat"),
+    "meat for U'U": set_in("blocks", 2, "statistic", to="meat"),
     "outcome twice": set_in("blocks", 3, "columns", to=["income", "income"]),
     "a block twice": set_in("blocks", to=lambda own: [*own, own[1]]),
     "sd 0": set_in("blocks", 1, "sd", to=0.0),
@@ -364,8 +393,9 @@ MALFORMED = {
     "mu of text": set_in("mu", to="1"),
     "a block lost": set_in("blocks", to=lambda own: own[:-1]),
     "another mechanism": set_in("mechanism", to="gaussian"),
-    "values of another size": lambda body: body["values"][-5][0]["integers"].pop(),
-    "lengths of another size": lambda body: body["values"][-4][0]["integers"].pop(),
+    "values of another size": lambda body: body["values"][-6][0]["integers"].pop(),
+    "lengths of another size": lambda body: body["values"][-5][0]["integers"].pop(),
+    "meat of another size": lambda body: body["values"][-1][1]["integers"].pop(),
     "values lost": lambda body: body["values"].pop(),
 }
 
@@ -396,17 +426,30 @@ def another_relation(body):
 
 def lose_a_stage(body):
     body["certificate"]["events"].pop()
-    del body["values"][-5:]
+    del body["values"][-6:]
 
 
 def lose_the_counts_of_residuals(body):
     stage_in(body)["blocks"].pop(0)
-    del body["values"][-5]
+    del body["values"][-6]
 
 
 def lose_the_counts_of_lengths(body):
     stage_in(body)["blocks"].pop(1)
-    del body["values"][-4]
+    del body["values"][-5]
+
+
+def lose_the_meat(body):
+    stage_in(body)["blocks"].pop()
+    body["values"].pop()
+
+
+def less_noise_on_meat(body):
+    block = stage_in(body)["blocks"][5]
+    exponents = [part["exponent"] for part in body["values"][-1]]
+    least = max(2.0 ** (m - 10) for m in (exponents[0], exponents[1] + 0.5))  # of the same grids
+    assert least < block["sd"]
+    block["sd"] = least * 1.0000001
 
 
 def less_noise_on_lengths(body):
@@ -416,17 +459,19 @@ def less_noise_on_lengths(body):
 
 def lose_all_blocks(body):
     stage_in(body)["blocks"] = []
-    del body["values"][-5:]
+    del body["values"][-6:]
 
 
 FOUND = {
-    half_the_noise: "noise on counts of residuals, counts of lengths, U'U, U'e, e'e of a stage",
+    half_the_noise: "noise on counts of residuals, counts of lengths, U'U, U'e, e'e, meat of U'e of a stage",
     less_noise_that_costs_more: "epsilon of all events",
     another_relation: "noise on counts of residuals",
     lose_a_stage: "the certificate lists counts; stage: counts, gram, cross, squares",
-    lose_the_counts_of_residuals: "stage: lengths, gram, cross, squares",
-    lose_the_counts_of_lengths: "stage: counts, gram, cross, squares",
-    less_noise_on_lengths: "noise on counts of residuals, counts of lengths, U'U, U'e, e'e of a stage",
+    lose_the_counts_of_residuals: "stage: lengths, gram, cross, squares, meat",
+    lose_the_counts_of_lengths: "stage: counts, gram, cross, squares, meat",
+    lose_the_meat: "stage: counts, lengths, gram, cross, squares",
+    less_noise_on_lengths: "noise on counts of residuals, counts of lengths, U'U, U'e, e'e, meat of U'e of a stage",
+    less_noise_on_meat: "noise on counts of residuals, counts of lengths, U'U, U'e, e'e, meat of U'e of a stage",
     lose_all_blocks: "an event lists no statistic",
 }
 
@@ -519,9 +564,13 @@ def _cost(certificate, one, two):
             counts = [_outcomes(frame) for frame in (one, two)]
             total += float(np.sum((counts[0] - counts[1]) ** 2)) / event.blocks[0].sd ** 2
             continue
-        sums = [staged(Unread.of(frame, DOMAIN, 1), event.coordinates) for frame in (one, two)]
+        tables = [Unread.of(frame, DOMAIN, 1) for frame in (one, two)]
+        sums = [staged(table, event.coordinates) for table in tables]
+        products = [meat(table, event.coordinates, event.chosen) for table in tables]
         for block in event.blocks:
-            parts = zip(*(own.integers(block, event.chosen) for own in sums), block.sds, strict=True)
+            exact = [own.integers(block) for own in products] if block.statistic == "meat" else None
+            exact = exact or [own.integers(block, event.chosen) for own in sums]
+            parts = zip(*exact, block.sds, strict=True)
             total += sum(float(np.sum((np.array(a - b, dtype=float) * 2.0**-40 / sd) ** 2)) for a, b, sd in parts)
     return total
 

@@ -51,6 +51,7 @@ COMMANDS = [
     "fit",
     "release",
     "model",
+    "predict",
     "compare",
     "select",
     "check",
@@ -300,4 +301,4 @@ def test_the_demo_shows_both_fits_the_certificate_and_its_files(tmp_path):
     released = PrivateMoments.load(tmp_path / "X" / "people.release.json")
     assert all(finding.ok for finding in released.certificate.check())
     assert released.certificate.guarantee.status == "verified"
-    assert np.isfinite(list(released.fit("income").params.values())).all()
+    assert np.isfinite(list(released.fit("income").params)).all()

@@ -1,26 +1,15 @@
-"""Whether 95 % intervals hold the truth 95 % of the time.
+"""Tables of one stage that are encoded once, for tests of inference and of plans on populations with known fits.
 
-``python -m experiments.coverage.intervals --page docs/coverage.md``
-
-* Cells: n, d, epsilon and design (`experiments.coverage.populations`), delta = 1e-6; 1,000 data sets a cell.
-* Routes: `DPLinearRegression` as it comes, which narrows the outcome's bounds privately; and `release(targets=["y"])`
+* Routes: `DPLinearRegression(stages=1)`, which narrows the outcome's bounds privately; and `release(targets=["y"])`
   with `fit`, which does not. All noise is seeded, and otherwise that of a real release.
-* Truth: the best linear fit to the population clipped to the bounds that the release used (`certificate.domain`). Where
-  these were narrowed so far that they clip, it is the fit to outcomes clipped to the narrowed bounds.
+* Truth: the best linear fit to the population clipped to the bounds that the release used (`certificate.domain`).
 * Naive: S^-1 v with standard errors from sigma^2 S^-1, as if the released moments were exact.
-
-Fixed before the study was run: intervals are "not available" where `Inference.noise`, which follows from released
-values alone, exceeds `results.inference.LARGEST_NOISE`; a cell is flagged for a route if that happens in more than
-half of its simulations; coverage is the share of intervals that hold the truth, of those that are available.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -28,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from discreet import DiscreetWarning, DPLinearRegression, Moments, Results, release
+from discreet import DPLinearRegression, Moments, Results, release
 from discreet.core.placeholders import Unavailable
 from discreet.data.counts import Histogram
 from discreet.data.moments import counted
@@ -38,13 +27,9 @@ from discreet.domain.encoding import Encoder
 from discreet.models import linear
 from discreet.privacy import gdp
 from discreet.released.equations import NormalEquations
-from discreet.released.solve.debiased import debiased
 from discreet.released.units import user_units
 from discreet.results.private_moments import PrivateMoments
-from experiments import study
-from experiments.coverage import page as coverage_page
-from experiments.coverage.populations import DESIGNS, Population, population
-from experiments.record import report
+from experiments.coverage.populations import Population
 from experiments.uci import Floats
 
 Ints = NDArray[np.int64]
@@ -179,8 +164,7 @@ class Tally:
         self.naive_all += naive
         self.narrowed += released.certificate.declared is not None
         found = results.inference
-        if isinstance(found, Unavailable):
-            self.noise.append(debiased(e).noise)
+        if isinstance(found, Unavailable) or not found.given.all():
             return
         low, high = found.interval(LEVEL).T
         self.available += 1
@@ -189,7 +173,7 @@ class Tally:
         z = (found.estimate - truth) / found.std_err
         self.z += z
         self.z2 += z**2
-        self.noise.append(found.noise)
+        self.noise.append(float(found.noise.max()))
         self.ratio.append(float(np.median(found.privacy_noise / found.std_err)))
         self.width.append(float(np.mean((high - low) / 2 / plain)))
         below, above = results.predict_interval(new[0], LEVEL)
@@ -200,52 +184,3 @@ class Tally:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
-
-
-def work(cell: study.Cell) -> study.Rows:
-    """Some simulations of one design, n and d: a row for each epsilon and route."""
-    people = population(cell["design"], cell["d"])
-    tallies = {(epsilon, route): Tally(cell["d"] + 1) for epsilon in EPSILONS for route in ROUTES}
-    with warnings.catch_warnings(), mock.patch.object(gdp, "mu", MU):
-        warnings.simplefilter("ignore", DiscreetWarning)
-        for simulation in range(cell["first"], cell["first"] + cell["simulations"]):
-            seed = [DESIGNS.index(cell["design"]), cell["n"], cell["d"], simulation]
-            rng = np.random.default_rng(seed)
-            table = Table(*people.sample(cell["n"], rng), people.domain)
-            plain, new = without_noise(table), people.sample(NEW_ROWS, rng)
-            for epsilon, route, released, results in fits(table, seed):
-                tallies[epsilon, route].add(people, released, results, plain, new)
-    return [{"epsilon": key[0], "route": key[1]} | tally.to_dict() for key, tally in tallies.items()]
-
-
-def grid(simulations: int, designs: Sequence[str], features: Sequence[int], rows: Sequence[int]) -> list[study.Cell]:
-    """Pieces of at most 50 simulations, the same whatever the total, so that a larger study goes on from a smaller."""
-    return [
-        {"design": design, "d": d, "n": n, "first": first, "simulations": min(50, simulations - first)}
-        for design in designs
-        for d in features
-        for n in rows
-        for first in range(0, simulations, 50)
-    ]
-
-
-def main() -> None:
-    parser = study.parser("coverage.intervals", "coverage", __doc__)
-    parser.add_argument("--simulations", type=int, default=1000)
-    parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=DESIGNS)
-    parser.add_argument("--features", type=int, nargs="+", default=[3, 10, 30])
-    parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--page", type=Path, help="write the page too, for example docs/coverage.md")
-    given = parser.parse_args()
-    cells = grid(given.simulations, given.designs, given.features, given.rows)
-    groups = defaultdict(list)
-    for row in study.run("coverage", cells, work, given.log, given.jobs):
-        groups[row["design"], row["d"], row["n"], row["epsilon"], row["route"]].append(row)
-    lines = [coverage_page.summary(key, rows) for key, rows in groups.items()]
-    report("Coverage of 95 % intervals", coverage_page.COLUMNS, lines, given.out)
-    if given.page:
-        coverage_page.write(lines, given.page)
-
-
-if __name__ == "__main__":
-    main()

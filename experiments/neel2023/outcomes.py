@@ -133,7 +133,7 @@ def independent(p: Problem, count: int) -> Rows:
         rng = np.random.default_rng([j, count])
         given = {"epsilon": EPSILON, "delta": uci.delta(p.n), "rows": p.n, "neighbors": "replace-one", "runs": count}
         (fit,) = independent_runs(p.moments, [p.moments.targets[j]], names, random_state=rng, **given)
-        off = np.array(list(fit.params.values())) - p.best[j]
+        off = np.array(list(fit.params)) - p.best[j]
         error = float(off @ p.A @ off / p.explained(len(p.best))[j])
         rows.append({"method": "independent", "outcomes": count, "error": error})
     return rows

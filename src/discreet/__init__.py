@@ -10,7 +10,7 @@ from discreet.core import moved
 if TYPE_CHECKING:
     from discreet import per_instance
     from discreet.data.moments import Moments
-    from discreet.domain import Domain
+    from discreet.domain import Domain, FileFormat
     from discreet.domain.formula import formula
     from discreet.errors import BudgetError, DiscreetError, DiscreetWarning, LedgerError
     from discreet.gate.release import release
@@ -61,6 +61,7 @@ __all__ = [
     "DiscreetError",
     "DiscreetWarning",
     "Domain",
+    "FileFormat",
     "Ledger",
     "LedgerError",
     "ManyResults",
@@ -85,7 +86,7 @@ __all__ = [
 
 _HOMES = {
     "discreet.data.moments": ("Moments",),
-    "discreet.domain": ("Domain",),
+    "discreet.domain": ("Domain", "FileFormat"),
     "discreet.domain.formula": ("formula",),
     "discreet.errors": (
         "BudgetError",

@@ -26,6 +26,9 @@ MISSING = (
 )
 """What to do about missing values."""
 
+FILL = "fill them, or leave out those rows, before you predict"
+"""What to do about them where each row is to be predicted, so that none can be dropped."""
+
 
 def printable(text: str) -> str:
     r"""Text for people's eyes, with everything escaped that is not meant to be seen, line breaks too.

@@ -370,7 +370,7 @@ def test_opening_reads_the_first_line_only(write):
 
 
 def test_unknown_endings(write):
-    for name in ("people.xlsx", "people", "people.gz", "people.parquet.gz"):
+    for name in ("people.ods", "people", "people.gz", "people.parquet.gz"):
         assert "Parquet files end in .parquet" in refused(write("a,c\n", name), AB)
 
 

@@ -14,13 +14,14 @@ from tables import encode
 
 from discreet import Domain
 from discreet.data.reading import Unread
-from discreet.data.stages import staged
+from discreet.data.stages import meat, staged
 from discreet.domain.coordinates import (
     MOST_EXPONENT,
     ROOM_BITS,
     Chart,
     Coordinates,
     Directions,
+    scores,
     triangular,
 )
 from discreet.domain.encoding import ONE
@@ -29,7 +30,7 @@ from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import stage_block
 
 NEIGHBORS = ("add-remove", "replace-one")
-ALL = ("gram", "cross", "squares")
+ALL = ("gram", "cross", "squares", "meat")
 TINY = 2.0**-MOST_EXPONENT
 
 
@@ -60,15 +61,25 @@ def turned(stage, domain, A):
 # ---------------------------------------------------------------- brute force against the stated sensitivities
 
 
-def moved(blocks, U, E):
+def on_lattice(U, e):
+    """The scores of rows."""
+    return scores(U * ONE, e * ONE) / ONE
+
+
+def moved(blocks, U, E, product=on_lattice):
     """What each row adds to the statistics, divided by the sd of the noise on each entry."""
     i, j = np.triu_indices(U.shape[1], k=1)
+
+    def squared(S):
+        return np.concatenate([S**2, math.sqrt(2) * S[:, i] * S[:, j]], axis=1)
+
     values = {
-        "gram": lambda: np.concatenate([U**2, math.sqrt(2) * U[:, i] * U[:, j]], axis=1),
-        "cross": lambda: np.einsum("ri,rj->rij", U, E).reshape(len(U), -1),
-        "squares": lambda: E**2,
+        "gram": lambda block: squared(U),
+        "cross": lambda block: np.einsum("ri,rj->rij", U, E).reshape(len(U), -1),
+        "squares": lambda block: E**2,
+        "meat": lambda block: squared(product(U, E[:, [int(block.columns[0][1:])]])),
     }
-    return np.concatenate([values[block.statistic]() / block.sd for block in blocks], axis=1)
+    return np.concatenate([values[block.statistic](block) / block.sd for block in blocks], axis=1)
 
 
 def largest(blocks, neighbors, U, E):
@@ -100,7 +111,7 @@ def searched(domain, stage, blocks, neighbors, rng, starts):
         z = x @ P
         length = np.maximum(np.linalg.norm(z, axis=1), stage.radius)[:, None]
         e = np.clip(stage.radius / length * (rows[:, d:] - x @ theta) / b, -1, 1)
-        V = moved(blocks, z / length, e)
+        V = moved(blocks, z / length, e, np.multiply)
         return -float(np.sum((V[0] - V[1]) ** 2 if people == 2 else V[0] ** 2))
 
     size, given = people * (d + m), {"method": "L-BFGS-B", "options": {"maxiter": 25}}
@@ -119,12 +130,13 @@ CASES = {
     "nothing shortened": {"radius": 1e6, "widths": [[0.5]]},
     "least radius": {"radius": TINY, "widths": [[2 * TINY]]},
 }
-SDS = [(1.0, 1.0, 1.0), (1.0, 0.3, 2.0), (3.0, 1.0, 0.5), (0.2, 5.0, 1.0)]
+SDS = [(1.0, 1.0, 1.0, 1.0), (1.0, 0.3, 2.0, 0.5), (3.0, 1.0, 0.5, 2.0), (0.2, 5.0, 1.0, 0.3)]
 
 
-def blocks_of(stage, sds=(1.0, 1.0, 1.0)):
-    given = zip(ALL, sds, strict=True)
-    return [stage_block(stage, kind, () if kind == "gram" else stage.outcomes, sd) for kind, sd in given]
+def blocks_of(stage, sds=(1.0, 1.0, 1.0, 1.0)):
+    given = zip(ALL[:3], sds[:3], strict=True)
+    found = [stage_block(stage, kind, () if kind == "gram" else stage.outcomes, sd) for kind, sd in given]
+    return found + [stage_block(stage, "meat", [name], sds[3]) for name in stage.outcomes]
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
@@ -153,9 +165,10 @@ def test_each_stated_value_is_reached(kind, m, neighbors):
     x = [*np.eye(3), *-np.eye(3), [0.5, 0.5, 0.5]]
     rows = [(*a, *b) for a in x for b in itertools.product((-1.0, 0.0, 1.0), repeat=m)]
     U, E = turned(stage, domain, encode(domain, dict(zip(domain.columns, np.array(rows).T, strict=True))))
-    (block,) = (block for block in blocks_of(stage) if block.statistic == kind)
+    block, *_ = (block for block in blocks_of(stage) if block.statistic == kind)
     claimed, change = sensitivity.sensitivity(block, stage, neighbors), largest([block], neighbors, U, E)
     expected = {"gram": (1, math.sqrt(2)), "cross": (math.sqrt(m), 2 * math.sqrt(m)), "squares": (math.sqrt(m),) * 2}
+    expected["meat"] = expected["gram"]
     assert claimed == pytest.approx(expected[kind][NEIGHBORS.index(neighbors)], rel=1e-5)
     assert change <= claimed <= change * (1 + 1e-5)
 
@@ -165,7 +178,7 @@ def test_each_stated_value_is_reached(kind, m, neighbors):
 def test_the_joint_value_is_reached_at_the_best_angle(sd, m):
     domain, design, outcomes = table_of(2, m, intercept=False)
     stage = Coordinates.rounded(design, outcomes, np.eye(2), np.zeros((2, m)), 1e-6, [[1e-9]] * m)
-    blocks = blocks_of(stage, (math.sqrt(2), sd * math.sqrt(m), 1.0))[:2]
+    blocks = blocks_of(stage, (math.sqrt(2), sd * math.sqrt(m), 1.0, 1.0))[:2]
     angles = np.linspace(0, math.pi, 4001)
     rows = [(math.cos(a), math.sin(a), *([s] * m)) for a in angles for s in (-1.0, 1.0)]
     V = moved(blocks, *turned(stage, domain, encode(domain, dict(zip(domain.columns, np.array(rows).T, strict=True)))))
@@ -252,8 +265,9 @@ def test_lengths_are_those_of_a_stage_with_edges():
     with pytest.raises(ParameterError, match="edges"):
         stage_block(stage, "lengths")
     block = stage_block(random_stage(np.random.default_rng(0), lengths=EDGES)[1], "lengths")
-    with pytest.raises(ValueError, match="only a stage"):
-        sensitivity.sensitivity(block, domain)
+    for own in (block, stage_block(stage, "meat", ["y0"])):
+        with pytest.raises(ValueError, match="only a stage"):
+            sensitivity.sensitivity(own, domain)
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
@@ -305,7 +319,8 @@ def test_a_row_is_the_same_wherever_it_stands(case, shape):
 
     def rows(chart, part):
         found = chart.turn(part)
-        return np.concatenate([found.both, found.V, found.lengths[None]]).T.copy()
+        products = [scores(found.U, e) for e in found.E]
+        return np.concatenate([found.both, found.V, found.lengths[None], *products]).T.copy()
 
     expected = np.concatenate([rows(Chart(stage, domain, 1), A[i : i + 1]) for i in range(len(A))])
     chart = Chart(stage, domain, 512)
@@ -445,6 +460,10 @@ def test_bounds_hold_after_rounding_whatever_the_stage(d, q):
         assert (np.abs(found.both) <= ONE).all()
         assert (np.einsum("ij,ij->j", found.U, found.U) <= stage.norm_squared_lattice).all()
         assert stage.norms[stage.axes] <= (1 + 2.0**-20 * (math.sqrt(q) / 2 + 2)) ** 2
+        for e in found.E:
+            S = scores(found.U, e)
+            assert (np.rint(S) == S).all()
+            assert (np.abs(S) <= np.abs(found.U)).all()
 
 
 def test_a_tiny_radius_puts_every_row_on_the_sphere():
@@ -486,9 +505,15 @@ def read(frame, domain, stage, n_jobs=1):
     return staged(Unread.of(frame, domain, n_jobs), stage)
 
 
+def read_meat(frame, domain, stage, n_jobs=1):
+    """Sums of scores at the narrowest half widths, which clip most residuals."""
+    return meat(Unread.of(frame, domain, n_jobs), stage, [0] * len(stage.outcomes))
+
+
+@pytest.mark.parametrize("read", [read, read_meat])
 @pytest.mark.parametrize("neighbors", ["add", "replace"])
 @pytest.mark.parametrize("case", STAGES.values(), ids=STAGES.keys())
-def test_one_row_changes_the_sums_by_its_own_products(case, neighbors):
+def test_one_row_changes_the_sums_by_its_own_products(case, neighbors, read):
     rng = np.random.default_rng(2)
     domain, stage = random_stage(rng, **case)
     d, m = case["d"], case["m"]
@@ -508,7 +533,7 @@ def test_sums_are_the_same_however_rows_are_read(case, tmp_path):
     rng = np.random.default_rng(3)
     domain, stage = random_stage(rng, **case)
     frame = people(rng, 20_000, case["d"], case["m"])
-    expected = read(frame, domain, stage)
+    expected, products = read(frame, domain, stage), read_meat(frame, domain, stage)
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=777)
     frame.to_csv(tmp_path / "rows.csv", index=False)
     offers = {
@@ -523,6 +548,7 @@ def test_sums_are_the_same_however_rows_are_read(case, tmp_path):
     }
     for name, (offer, jobs) in offers.items():
         assert read(offer, domain, stage, jobs) == expected, name
+        assert read_meat(offer, domain, stage, jobs) == products, name
 
 
 def test_sums_are_those_of_python_integers():
@@ -546,6 +572,12 @@ def test_sums_are_those_of_python_integers():
             assert cross.tolist() == (U @ own[places].T).reshape(-1).tolist()
             (squares,) = sums.integers(stage_block(stage, "squares", columns), chosen)
             assert squares.tolist() == (own[places] ** 2).sum(axis=1).tolist()
+        for name, e in zip(stage.outcomes, own, strict=True):
+            S = np.array([[round(Fraction(a * b, 1 << 20)) for a, b in zip(u, e, strict=True)] for u in U], object)
+            products = meat(Unread.of(frame, domain, 1), stage, chosen)
+            diagonal, upper = products.integers(stage_block(stage, "meat", [name]))
+            assert diagonal.tolist() == np.diag(S @ S.T).tolist()
+            assert upper.tolist() == (S @ S.T)[i, j].tolist()
     sizes = np.abs(found.V[0]) / ONE
     expected = [((sizes > low) & (sizes <= high)).sum() for low, high in itertools.pairwise([-1, 0.05, 0.2, 0.9, 99])]
     (counts,) = sums.integers(stage_block(stage, "counts", ["y0"]))
@@ -558,6 +590,10 @@ def test_sums_are_those_of_python_integers():
     assert sums.count == 3000
     with pytest.raises(IndexError):
         sums.integers(stage_block(stage, "cross", ["y0"]), (3, 0))
+    with pytest.raises(ValueError, match="no such"):
+        sums.integers(stage_block(stage, "meat", ["y0"]), (0, 0))
+    with pytest.raises(IndexError):
+        meat(Unread.of(frame, domain, 1), stage, (3, 0))
 
 
 def test_rows_that_lack_a_value_do_not_count():
@@ -567,14 +603,16 @@ def test_rows_that_lack_a_value_do_not_count():
     holes = frame.copy()
     holes.loc[::7, "x1"], holes.loc[::11, "y0"] = np.nan, np.nan
     dropping = Domain(domain.columns, missing="drop")
-    assert read(holes, dropping, stage) == read(holes.dropna(), dropping, stage)
+    for sums in (read, read_meat):
+        assert sums(holes, dropping, stage) == sums(holes.dropna(), dropping, stage)
     assert read(holes.dropna(), domain, stage).count == len(holes.dropna())
 
 
 # ---------------------------------------------------------------- what is refused
 
 
-def test_sums_are_confidential():
+@pytest.mark.parametrize("read", [read, read_meat])
+def test_sums_are_confidential(read):
     import pickle
 
     rng = np.random.default_rng(0)
@@ -588,6 +626,8 @@ def test_sums_are_confidential():
         sums + read(people(rng, 10, 3, 1), domain, random_stage(rng)[1])
     with pytest.raises(TypeError):
         sums + 1
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(sums)
 
 
 BAD = {

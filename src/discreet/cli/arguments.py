@@ -24,7 +24,7 @@ from discreet.ledger.charging import ACCOUNT, LEDGER, PURPOSE
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results
 
-Data = Annotated[Path, typer.Argument(help="Parquet or CSV file, or a folder of them.", show_default=False)]
+Data = Annotated[Path, typer.Argument(help="Parquet, CSV or Excel file, or a folder of them.", show_default=False)]
 SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML or JSON schema.", show_default=False)]
 Epsilon = Annotated[float, typer.Option(help="Privacy loss; 0.1 is strong, 1 is usual.", show_default=False)]
 Delta = Annotated[float | None, typer.Option(help="Failure probability; 1/rows^2 when --rows is given.")]
@@ -40,7 +40,9 @@ Targets = Annotated[
     str | None,
     typer.Option("--target", help="The outcome, unless a formula names it; several, separated by commas."),
 ]
-Formula = Annotated[str | None, typer.Option(help="Instead: 'income ~ age + C(region) + age:hours'.")]
+Formula = Annotated[
+    str | None, typer.Option(help="Instead: 'income ~ age + region + log(wealth)'; see docs/formulas.md.")
+]
 ReleaseFile = Annotated[Path, typer.Argument(help="A release file.", show_default=False)]
 Report = Annotated[Path | None, typer.Option("--report", help="Where to write a report: one HTML page.")]
 Settings = Annotated[
@@ -79,14 +81,21 @@ def counted(
 
 
 def split(names: str | None) -> list[str]:
-    """Names that are separated by commas.
+    """Names that are separated by commas; those inside of parentheses and brackets belong to a name.
 
     Examples
     --------
-    >>> split("age, sex")
-    ['age', 'sex']
+    >>> split("age, sex, poly(age, 2)[1]")
+    ['age', 'sex', 'poly(age, 2)[1]']
     """
-    return [name.strip() for name in names.split(",") if name.strip()] if names else []
+    deep, parts = 0, [""]
+    for letter in names or "":
+        deep = max(deep + (letter in "([") - (letter in ")]"), 0)
+        if letter == "," and deep == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [name.strip() for name in parts if name.strip()]
 
 
 def method_settings(given: list[str] | None, estimator: type) -> dict[str, Any]:
@@ -221,11 +230,17 @@ def _is_in(path: Path, given: Path) -> bool:
     return path == given or (given.is_dir() and given in path.parents and is_data_file(path))
 
 
+def asked_of(released: PrivateMoments, target: str | None, features: str | None, text: str | None) -> str:
+    """The outcome that options or a formula name; the only one of a release that has one."""
+    only = released.outcomes[0] if len(released.outcomes) == 1 and text is None else None
+    return outcome_of(chosen(released.domain, target or only, split(features), text))
+
+
 def fit_release(
     released: PrivateMoments, target: str | None, features: str | None, text: str | None, model: str, **options: Any
 ) -> Results:
     """The model of a release that options or a formula describe."""
-    outcome = outcome_of(chosen(released.domain, target, split(features), text))
+    outcome = asked_of(released, target, features, text)
     return released.fit(text or outcome, split(features) or None, model=model, **options)
 
 

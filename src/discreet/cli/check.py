@@ -12,6 +12,7 @@ from discreet.cli import console
 from discreet.cli.arguments import Json, ReleaseFile
 from discreet.core import signing
 from discreet.privacy.certificate import Finding
+from discreet.results.glossary import meanings
 from discreet.results.saved import check_saved, load_saved
 
 EPILOG = "Example: discreet check people.release.json --key custodian.public.pem"
@@ -38,7 +39,8 @@ def check(release: ReleaseFile, key: PublicKey = None, json: Json = False) -> No
         console.print_json(told | {"signature": vars(signed)})
     else:
         console.findings(found)
-        console.say(signed.words)
+        console.meanings(meanings(text for finding in found for text in (finding.what, finding.detail)))
+        console.say("", signed.words)
         console.certificate(certificate)
     if not ok:
         raise typer.Exit(1)

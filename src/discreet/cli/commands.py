@@ -15,8 +15,9 @@ from discreet.cli import console
 COMMANDS = {
     "fit": "Fit a private model to a table and save its certified release.",
     "release": "Release what models need of a table once, to fit any number of them later.",
-    "model": "Fit a model to a release: free, as often as wanted, without the data. "
-    "Without --target, to all its outcomes.",
+    "model": "Fit a model to a release: free, without the data. "
+    "Without --target, to its outcome, or to all that it has.",
+    "predict": "Predict the outcome of each row of a table: free. To a release the model is fitted first.",
     "compare": "Put two models side by side: free, without the data. To releases the same model is fitted first.",
     "select": "Tell which variables belong to a model, and how sure that is: free, without the data.",
     "check": "Recompute the privacy loss of a release from its noise and compare it with the promise.",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich.box
 import typer
-from rich.console import Console, JustifyMethod
+from rich.console import Console, ConsoleDimensions, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -27,8 +27,22 @@ if TYPE_CHECKING:
     from discreet.results.summary import Summary
 
 
+WIDE = 10_000
+"""Columns of what is no terminal: lines in a pipe or a file are as long as they are, and no table is divided."""
+
+
 class _Console(Console):
     """A console whose closed pipe has an exit code of its own: 1 means that a check failed."""
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        """That of the terminal, or as COLUMNS says; where there is no terminal, wide."""
+        told = self._width or os.environ.get("COLUMNS") or self.is_terminal
+        return super().size if told else ConsoleDimensions(WIDE, 25)
+
+    @size.setter
+    def size(self, new_size: tuple[int, int]) -> None:
+        self._width, self._height = new_size
 
     def on_broken_pipe(self) -> None:
         raise SystemExit(output_closed())
@@ -172,6 +186,14 @@ def findings(found: Sequence[Finding]) -> None:
     """Print what a check of a certificate found."""
     rows = [[f.what, "ok" if f.ok else "FAILS", f.detail] for f in found]
     table("Check", ["what", "", "detail"], rows, whole=(1,))
+
+
+def meanings(terms: Sequence[tuple[str, str]]) -> None:
+    """Print what terms mean."""
+    grid = Table(box=None, show_header=False, pad_edge=False)
+    for term, meaning in terms:
+        grid.add_row(plain(term), plain(meaning))
+    out.print(grid)
 
 
 def certificate(certified: Certificate) -> None:

@@ -76,11 +76,11 @@ def demo(
 
     domain = Domain.from_file(schema)
     model: Any = find(DEFAULT).estimator(epsilon=1, delta=1e-6, domain=domain).fit_source(data, "income")
-    model.release_.save(release)
+    model.release_.save(release, overwrite=True)
     model.results_.save_report(report, model.release_)
 
     plain = non_private(table, domain)
-    cells = [number(plain[name]) for name in model.results_.params]
+    cells = [number(plain[name]) for name in model.results_.coefficients]
     console.summary(model.results_.summary().with_column("non-private", cells, at=2))
     console.certificate(model.certificate_)
     console.say("", f"The table is in {data}, its schema in {schema}.")

@@ -37,6 +37,7 @@ from discreet.cli.arguments import (
     refuse_several,
     split,
 )
+from discreet.cli.files import reads_files
 from discreet.core.checks import neighbors as relation
 from discreet.core.citations import PAPERS
 from discreet.domain import Domain
@@ -49,10 +50,12 @@ _KEYS = ", ".join(paper.key for paper in PAPERS)
 EPILOG = "Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6"
 
 
+@reads_files
 def fit(
     data: Data,
     schema: SchemaOption,
     epsilon: Epsilon,
+    file: dict[str, Any],
     target: Targets = None,
     delta: Delta = None,
     features: Features = None,
@@ -77,7 +80,7 @@ def fit(
     options = method_settings(settings, estimator) | ({} if published is None else {"published": published})
     if published is not None and not estimator.papers:
         raise ParameterError(f"{estimator.__name__} is not from a paper: leave out --published.")
-    asked = chosen(Domain.from_file(schema), target, split(features), formula)
+    asked = chosen(Domain.from_file(schema).with_file(**file), target, split(features), formula)
     domain, outcomes = asked.domain, outcomes_of(asked)
     if len(outcomes) > 1:
         refuse_several(estimator, report)
@@ -88,7 +91,7 @@ def fit(
     page = free_report(report, force, path, [data, schema])
     with counted(ledger, account, purpose, request, formula) as charged:
         model.fit_source(data, one or outcomes, asked.features or None, progress=console.progress(quiet=json))
-    model.release_.save(path)
+    model.release_.save(path, overwrite=force)
     if page is not None:
         with console.saved_before(path):
             model.results_.save_report(page, model.release_ if isinstance(model.release_, PrivateMoments) else None)

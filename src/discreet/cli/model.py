@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from discreet.cli.arguments import (
     refuse_for_many,
     split,
 )
+from discreet.domain import Domain
 from discreet.results.private_moments import PrivateMoments
 
 EPILOG = "Example: discreet model people.release.json --target income --features age,sex"
@@ -37,12 +39,15 @@ def model(
     model: ModelName = "noise-aware",
     penalty: Annotated[float | None, typer.Option(help="Of penalised models; by default chosen for you.")] = None,
     l1_ratio: Annotated[float | None, typer.Option(help="Of the elastic net: 0 is ridge, 1 is lasso.")] = None,
+    estimand: Annotated[
+        str, typer.Option(help="What intervals are about: bounded (far rows count less), or declared.")
+    ] = "bounded",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the model.")] = None,
     report: Report = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Fit a model to a release: free, as often as wanted, without the data. Without --target, to all its outcomes."""
+    """Fit a model to a release: free, without the data. Without --target, to its outcome, or to all that it has."""
     place = None if out is None else free(out, force, inputs=[release])
     page = free_report(report, force, place or release, [release])
     options = {name: v for name, v in (("penalty", penalty), ("l1_ratio", l1_ratio)) if v is not None}
@@ -51,7 +56,7 @@ def model(
         refuse_for_many({"--report": report, "--penalty": penalty, "--l1-ratio": l1_ratio})
         fitted: Any = released.fit_many(features=split(features) or None)
     else:
-        fitted = fit_release(released, target, features, formula, model, **options)
+        fitted = fit_release(released, target, features, formula, model, estimand=estimand, **options)
     if place is not None:
         fitted.save(place)
     if page is not None:
@@ -61,6 +66,19 @@ def model(
         console.print_json(fitted.to_dict() | {name: str(path) for name, path in named.items() if path is not None})
         return
     console.summary(fitted.summary())
+    _say_left_out(released.domain, [*fitted.names, *(getattr(fitted, "targets", None) or [fitted.target])])
     if place is not None:
         console.say(f"The model is in {place}. It is public, too; `discreet compare` puts it beside others.")
     console.say_where(page)
+
+
+def _say_left_out(domain: Domain, names: Sequence[str]) -> None:
+    """Say for which columns that a model does not use rows were left out."""
+    columns = {domain.entries[domain.target(name)].column for name in names}
+    used = set().union(*map(domain.made_of, columns))
+    others = [name for name in domain.inputs if name not in used]
+    if domain.missing == "drop" and others:
+        console.say(
+            f"This release has no rows that lack a value of {', '.join(others)}, which this model does not use. A "
+            "release that names its models (--formula) leaves out rows for their columns alone."
+        )

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import console
+from discreet.cli.files import reads_files
 from discreet.core import checks
+from discreet.data.tables import written
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.per_instance.measurement import certificate_of, losses
@@ -20,10 +22,12 @@ EPILOG = (
 )
 
 
+@reads_files
 def pdp(
-    data: Annotated[Path, typer.Argument(help="The Parquet or CSV file, or folder, that was released.")],
+    data: Annotated[Path, typer.Argument(help="The Parquet, CSV or Excel file, or folder, that was released.")],
     release: Annotated[Path, typer.Option("--release", help="The release or model file.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="New .parquet file, confidential.", show_default=False)],
+    file: dict[str, Any],
     schema: Annotated[Path | None, typer.Option("--schema", help="Schema, to check it against the release.")] = None,
     picture: Annotated[Path | None, typer.Option(help="New .png or .svg file; by default beside --out.")] = None,
     delta: Annotated[float | None, typer.Option(help="The certificate's by default.")] = None,
@@ -42,7 +46,7 @@ def pdp(
         _agree(Domain.from_file(schema), certificate)
     out = place(out, ".parquet")
     picture = place(picture or out.with_suffix(".png"), ".png", ".svg")
-    found = losses(data, certificate, n_jobs=n_jobs, progress=console.progress(quiet=json))
+    found = losses(written(data, **file), certificate, n_jobs=n_jobs, progress=console.progress(quiet=json))
     facts = _facts(found, delta, largest)
     found.save(out)
     found.plot(picture, delta)

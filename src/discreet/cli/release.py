@@ -14,7 +14,6 @@ from discreet.cli.arguments import (
     Epsilon,
     Features,
     Force,
-    Formula,
     Jobs,
     Json,
     LedgerOption,
@@ -24,29 +23,37 @@ from discreet.cli.arguments import (
     Request,
     Rows,
     SchemaOption,
-    chosen,
     counted,
     default_place,
     free,
     split,
 )
+from discreet.cli.files import reads_files
 from discreet.core.checks import neighbors as relation
 from discreet.domain import Domain
+from discreet.errors import ParameterError
 from discreet.gate.release import release as release_table
 from discreet.gate.session import promised
 
 EPILOG = "Example: discreet release people.parquet --schema people.toml --epsilon 1 --delta 1e-6"
 
 
+@reads_files
 def release(
     data: Data,
     schema: SchemaOption,
     epsilon: Epsilon,
+    file: dict[str, Any],
     delta: Delta = None,
     targets: Annotated[str | None, typer.Option(help="Outcomes, separated by commas; any column by default.")] = None,
     features: Features = None,
-    formula: Formula = None,
+    formula: Annotated[
+        list[str] | None, typer.Option(help="A model to come, as 'income ~ age + region'; may be repeated.")
+    ] = None,
     stages: Annotated[str, typer.Option(help="Stages where outcomes are named: 1 to 4, or auto.")] = "auto",
+    covariance: Annotated[
+        str, typer.Option(help="What standard errors in stages are to be: robust, classical, or auto.")
+    ] = "auto",
     rows: Rows = None,
     neighbors: Relation = "add-remove",
     out: Out = None,
@@ -60,19 +67,22 @@ def release(
 ) -> None:
     """Release what models need of a table once, to fit any number of them later."""
     promised(epsilon, delta, rows, neighbors)
-    domain = chosen(Domain.from_file(schema), None, split(features), formula)[0]
-    outcomes = split(targets)
-    if features is not None:
-        columns = [domain.entries[domain.target(name)].column for name in outcomes]
-        domain = domain.select(dict.fromkeys([*split(features), *columns]))
+    domain = Domain.from_file(schema).with_file(**file)
+    if formula and features:
+        raise ParameterError("Give either --formula, or --targets and --features.")
+    asked: dict[str, Any] = {
+        "targets": split(targets) or None,
+        "features": split(features) or None,
+        "models": formula or None,
+    }
     path = free(out or default_place(data, "release.json"), force, inputs=[data, schema])
     progress = console.progress(quiet=json)
     promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rows": rows, "neighbors": relation(neighbors)}
     reading: dict[str, Any] = {"domain": domain, "n_jobs": n_jobs, "progress": progress}
-    count: Any = int(stages) if stages.isdecimal() else stages
-    with counted(ledger, account, purpose, request, formula) as charged:
-        released = release_table(data, targets=outcomes or None, stages=count, **promise, **reading)
-    released.save(path)
+    way: dict[str, Any] = {"stages": int(stages) if stages.isdecimal() else stages, "covariance": covariance}
+    with counted(ledger, account, purpose, request, "; ".join(formula or ()) or None) as charged:
+        released = release_table(data, **asked, **way, **promise, **reading)
+    released.save(path, overwrite=force)
     if json:
         console.print_json({"release": str(path), "certificate": released.certificate.to_dict()})
         return

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from discreet.cli import console
 from discreet.cli.arguments import Data, default_place, free
+from discreet.cli.asking import Interview
+from discreet.cli.files import reads_files
 from discreet.core.files import atomic_write
 from discreet.data.sources.paths import column_kinds
 from discreet.data.tables import open_source
-from discreet.domain import Domain
-from discreet.domain.schema import KINDS, blank_schema
+from discreet.domain import Domain, FileFormat
+from discreet.domain.schema import KINDS, blank_schema, filled_schema
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Write and check schemas: the public facts about a table."
@@ -21,26 +23,45 @@ app = typer.Typer(
 
 
 @app.command("init", epilog="Example: discreet schema init people.parquet --out people.toml")
+@reads_files
 def schema_init(
     data: Data,
+    file: dict[str, Any],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the schema.")] = None,
+    ask: Annotated[bool, typer.Option("--ask", help="Go through the columns with questions.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema to fill in, from the names and types of the columns only, never from values."""
-    columns = column_kinds(data)
+    written = FileFormat.of(file, {})
+    columns = column_kinds(data, written)
     known = [(name, kind) for name, kind in columns if kind in KINDS]
     path = free(out or default_place(data, "toml"), force, inputs=[data])
-    with atomic_write(path) as file:
-        file.write(blank_schema(known).encode())
-    console.say(f"Wrote {path}. Fill in the bounds from public knowledge, not from the data.")
+    if ask:
+        console.say(f"From {data.name} the names of the columns, and types if it has any, are read; no row.")
+        interview = Interview(known, written)
+        domain = interview.domain()
+        _write(path, filled_schema(domain.to_dict()))
+        console.say("", f"Wrote {path}. Look at it again: `discreet schema check {path} {data}`.")
+        interview.tell(domain)
+    else:
+        _write(path, blank_schema(known, written))
+        console.say(f"Wrote {path}. Fill in the bounds from public knowledge, not from the data; --ask asks for them.")
     if any(kind == "any" for _, kind in columns):
-        console.say("Names were taken from the first line of the CSV file, which must not be a person's.")
+        console.say("Names were taken from the first line of the file, which must not be a person's.")
     for name in sorted({name for name, _ in columns} - {name for name, _ in known}):
         console.say_error(f"Left out: column {name!r}, whose type cannot be used.")
 
 
+def _write(path: Path, text: str) -> None:
+    with atomic_write(path) as form:
+        form.write(text.encode())
+
+
 @app.command("check", epilog="Example: discreet schema check people.toml people.parquet")
-def schema_check(schema: Annotated[Path, typer.Argument(help="TOML or JSON schema.")], data: Data) -> None:
-    """Check a schema, and that a file has its columns and types (a CSV file has names only); no row is read."""
-    open_source(data, Domain.from_file(schema))
+@reads_files
+def schema_check(
+    schema: Annotated[Path, typer.Argument(help="TOML or JSON schema.")], data: Data, file: dict[str, Any]
+) -> None:
+    """Check a schema, and that a file has its columns and types (CSV and Excel: names only); no row is read."""
+    open_source(data, Domain.from_file(schema).with_file(**file))
     console.say("The schema is complete and fits the file's columns and types.")

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from discreet.cli import console
-from discreet.cli.arguments import Features, Json, ReleaseFile, split
+from discreet.cli.arguments import Features, Formula, Json, ReleaseFile, Target, asked_of, split
 from discreet.results.private_moments import PrivateMoments
 
 EPILOG = "Example: discreet select people.release.json --target income"
@@ -15,12 +11,15 @@ EPILOG = "Example: discreet select people.release.json --target income"
 
 def select(
     release: ReleaseFile,
-    target: Annotated[str, typer.Option(help="The outcome.", show_default=False)],
+    target: Target = None,
     features: Features = None,
+    formula: Formula = None,
     json: Json = False,
 ) -> None:
     """Tell which variables belong to a model, and how sure that is: free, without the data."""
-    selection = PrivateMoments.load(release).select(target, split(features) or None)
+    released = PrivateMoments.load(release)
+    outcome = asked_of(released, target, features, formula)
+    selection = released.select(formula or outcome, split(features) or None)
     if json:
         console.print_json(selection.to_dict())
     else:

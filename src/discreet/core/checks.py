@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any, Literal, TypeGuard
 
@@ -45,6 +46,19 @@ def shown(value: Any) -> str:
     except Exception:  # of a user's own type, or of a list of such numbers
         return f"a {type(value).__name__}"
     return text if len(text) <= 200 else text[:200] + "..."
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """A hint where a name is almost one that is known; empty otherwise.
+
+    Examples
+    --------
+    >>> meant("incme", ["age", "income"]), meant("Age", ["age"]), meant("x", ["age"])
+    (" Did you mean 'income'?", " Did you mean 'age'?", '')
+    """
+    by_letters = {other.casefold().strip(): other for other in known}
+    close = get_close_matches(name.casefold().strip(), by_letters, 1, 0.7)
+    return f" Did you mean {by_letters[close[0]]!r}?" if close else ""
 
 
 def positive(name: str, value: Any) -> float:

@@ -20,7 +20,7 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.errors import DiscreetError, FileFormatError
+from discreet.errors import DiscreetError, FileFormatError, ParameterError
 
 T = TypeVar("T")
 
@@ -81,8 +81,10 @@ def digest(body: dict[str, Any]) -> str:
     return hashlib.sha256(canonical({k: v for k, v in body.items() if k != "sha256"})).hexdigest()
 
 
-def write_document(path: str | Path, body: dict[str, Any]) -> None:
-    """Write a JSON document with its digest."""
+def write_document(path: str | Path, body: dict[str, Any], *, overwrite: bool = True) -> None:
+    """Write a JSON document with its digest; a file that is there already only if that is allowed."""
+    if not overwrite and Path(path).exists():
+        raise ParameterError(f"{path} exists already. Name another file, or replace it with overwrite=True.")
     body = body | {"sha256": digest(body)}
     with atomic_write(path) as file:
         file.write(json.dumps(body, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n")

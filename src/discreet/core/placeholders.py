@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from discreet.errors import FileFormatError, NotReleasedError, printable
 
@@ -84,6 +84,11 @@ class Unavailable:
 
     def __getitem__(self, key: Any) -> NoReturn:
         self.refuse()
+
+    if not TYPE_CHECKING:  # type checkers are to find what is asked of a number that may be missing
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(name if name.startswith("_") else f"This is {self}: {printable(self.reason)}")
 
     def __iter__(self) -> NoReturn:
         self.refuse()

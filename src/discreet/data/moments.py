@@ -150,7 +150,7 @@ class Moments:
 
     def save(self, path: str | Path) -> None:
         """Save the exact moments to a **confidential** file that only its owner may read."""
-        version = _WITH_OUTCOMES if self.targets else self.domain.format_version
+        version = max(_WITH_OUTCOMES if self.targets else 1, self.domain.format_version)
         header = {"kind": "moments", "format_version": version, "note": _NOTE, "domain": self.domain.to_dict()}
         header |= {"targets": list(self.targets)} if self.targets else {}
         with atomic_write(path, confidential=True) as file:
@@ -160,7 +160,7 @@ class Moments:
     @classmethod
     def load(cls, path: str | Path) -> Moments:
         """Load what `save` wrote."""
-        name, versions = Path(path).name, (*VERSIONS, _WITH_OUTCOMES)
+        name, versions = Path(path).name, sorted({*VERSIONS, _WITH_OUTCOMES})
         refuse_special(path)
         with Path(path).open("rb") as file, reading(path):
             if file.readline(1000) != (_NOTE + "\n").encode():
@@ -175,7 +175,7 @@ class Moments:
                     f"{', '.join(map(str, versions))}."
                 )
             domain = Domain.from_dict(header["domain"])
-            targets = texts(header["targets"]) if version == _WITH_OUTCOMES else ()
+            targets = texts(header["targets"]) if version >= _WITH_OUTCOMES and "targets" in header else ()
             shape = layout(domain, targets).shape
             if not high.shape == low.shape == shape or {high.dtype, low.dtype} != {np.dtype(np.int64)}:
                 raise FileFormatError(f"{name} is damaged: its parts do not fit together.")

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
+from discreet.core.problems import Problems
 from discreet.core.threads import one_thread
 from discreet.data.sources.arrow import StreamSource, TableSource
 from discreet.data.sources.base import Source
 from discreet.data.tables import as_table
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.encoding import Encoder
-from discreet.errors import ParameterError
+from discreet.errors import DataError, ParameterError
 
 MOST_THREADS = 1024
 EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
@@ -100,21 +101,26 @@ class Unread:
         """
         reader, encoder = self.reader, Encoder(self.domain)
         size = size or min(EXACT_ROWS, max(1024, _BATCH // len(self.domain.entries)))
-        parts, done = Shared(reader.parts(size)), Done(reader.total, report)
+        parts, done, problems = Shared(reader.parts(size)), Done(reader.total, report), Problems()
 
         def batches() -> Iterator[Batch]:
             buffer = encoder.empty(size, columnar=reader.columnar)
             for _, batch in parts:
-                A, rows = buffer[: reader.fill(batch, buffer, encoder)], reader.size(batch)
+                A, rows = buffer[:0], reader.size(batch)
+                with problems.met(DataError):  # what is wrong with other rows is told, too
+                    A = buffer[: reader.fill(batch, buffer, encoder)]
                 encoder.finish(A)
-                yield Batch(A, rows, batch)
+                if not problems:
+                    yield Batch(A, rows, batch)
                 done.add(rows)
 
         def run() -> T:
             with parts:
                 return work(batches())
 
-        return in_threads(reader, parts, run, threads(self.n_jobs if n_jobs is None else n_jobs))
+        found = in_threads(reader, parts, run, threads(self.n_jobs if n_jobs is None else n_jobs))
+        problems.tell()
+        return found
 
     def checked(self) -> Unread:
         """Read all rows, so that bad data are found: the same table, to be read again.

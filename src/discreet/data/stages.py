@@ -1,9 +1,13 @@
-"""Exact sums over rows in the coordinates of a stage: U'U, U'E, squares of e, counts of residuals and of lengths."""
+"""Exact sums over rows in the coordinates of a stage: U'U, U'E, squares of e, counts of residuals and of lengths.
+
+The meat S'S of scores s = u e is summed up in a reading of its own, once the half widths are chosen: a product for each
+candidate would take longer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NoReturn
 
@@ -14,7 +18,7 @@ from discreet.data.counts import Histogram, Margins, light
 from discreet.data.reading import EXACT_ROWS, Batch, Unread, as_progress
 from discreet.data.sums import Total, carry, integers, joined
 from discreet.domain import LATTICE_BITS, Domain
-from discreet.domain.coordinates import Chart, Coordinates
+from discreet.domain.coordinates import Chart, Coordinates, scores
 from discreet.errors import ParameterError
 from discreet.privacy.events.gaussian import Block
 
@@ -22,7 +26,42 @@ _NARROW = 64
 """Columns up to which longer batches are faster; of a length that is no power of two, which caches handle badly."""
 
 
-class StageSums:
+class _Sums:
+    """Exact sums of a stage in integers of 95 bits; **confidential**."""
+
+    def __init__(self, domain: Domain, coordinates: Coordinates, high: Ints, low: Ints) -> None:
+        self.domain, self.coordinates = domain, coordinates
+        self._high, self._low = high, low
+
+    def _at(self, rows: Objects, columns: Objects) -> Objects:
+        return integers(self._high[rows, columns], self._low[rows, columns])
+
+    def _symmetric(self, start: int) -> list[Objects]:
+        """Diagonal and upper triangle of the square matrix whose first row is there."""
+        q = len(self.coordinates.axes)
+        i, j = np.triu_indices(q, k=1)
+        return [self._at(start + np.arange(q), np.arange(q)), self._at(start + i, j)]
+
+    def _added(self, other: _Sums) -> tuple[Ints, Ints]:
+        if other.domain != self.domain or other.coordinates != self.coordinates:
+            raise ParameterError("These sums have different domains or coordinates and cannot be added.")
+        return carry(self._high + other._high, self._low + other._low)
+
+    def _is_same(self, other: _Sums) -> bool:
+        same = np.array_equal(self._high, other._high) and np.array_equal(self._low, other._low)
+        return self.domain == other.domain and self.coordinates == other.coordinates and same
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        q, m = len(self.coordinates.axes), len(self.coordinates.outcomes)
+        return f"{type(self).__name__}({q} coordinates, {m} outcomes, confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} are confidential and are not pickled.")
+
+
+class StageSums(_Sums):
     """Exact sums of u u', u e' and e^2 over the rows of a table, in integers of 95 bits; **confidential**.
 
     e is there for every half width of every outcome. Sums of integers do not depend on order, chunking or threads, so
@@ -59,8 +98,8 @@ class StageSums:
         lengths: Ints,
         rows: int,
     ) -> None:
-        self.domain, self.coordinates = domain, coordinates
-        self._high, self._low, self._counts, self._lengths, self._rows = high, low, list(counts), lengths, rows
+        super().__init__(domain, coordinates, high, low)
+        self._counts, self._lengths, self._rows = list(counts), lengths, rows
 
     @property
     def count(self) -> int:
@@ -80,8 +119,7 @@ class StageSums:
         own, q = self.coordinates, len(self.coordinates.axes)
         starts = np.cumsum([0, *map(len, own.widths)])
         if block.statistic == "gram":
-            i, j = np.triu_indices(q, k=1)
-            return [self._at(starts[-1] + np.arange(q), np.arange(q)), self._at(starts[-1] + i, j)]
+            return self._symmetric(starts[-1])
         if block.statistic == "lengths":
             return [self._lengths.astype(object) * (1 << 2 * LATTICE_BITS)]
         places = [own.outcomes.index(name) for name in block.columns]
@@ -90,17 +128,14 @@ class StageSums:
         rows = np.array([starts[place] + range(len(own.widths[place]))[chosen[place]] for place in places])
         if block.statistic == "squares":
             return [self._at(rows, np.full(len(rows), q))]
+        if block.statistic != "cross":
+            raise ValueError("these sums hold no such statistic")
         return [self._at(np.tile(rows, q), np.repeat(np.arange(q), len(rows)))]
-
-    def _at(self, rows: Objects, columns: Objects) -> Objects:
-        return integers(self._high[rows, columns], self._low[rows, columns])
 
     def __add__(self, other: StageSums) -> StageSums:
         if not isinstance(other, StageSums):
             return NotImplemented
-        if other.domain != self.domain or other.coordinates != self.coordinates:
-            raise ParameterError("These sums have different domains or coordinates and cannot be added.")
-        limbs = carry(self._high + other._high, self._low + other._low)
+        limbs = self._added(other)
         counts = [a + b for a, b in zip(self._counts, other._counts, strict=True)]
         lengths, rows = self._lengths + other._lengths, self._rows + other._rows
         return StageSums(self.domain, self.coordinates, *limbs, counts, lengths, rows)
@@ -108,19 +143,49 @@ class StageSums:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StageSums):
             return NotImplemented
-        same = np.array_equal(self._high, other._high) and np.array_equal(self._low, other._low)
         counts = all(map(np.array_equal, self._counts, other._counts)) and self._rows == other._rows
         counts = counts and np.array_equal(self._lengths, other._lengths)
-        return self.domain == other.domain and self.coordinates == other.coordinates and same and counts
+        return self._is_same(other) and counts
 
-    __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self) -> str:
-        q, m = len(self.coordinates.axes), len(self.coordinates.outcomes)
-        return f"StageSums({q} coordinates, {m} outcomes, confidential)"
+class MeatSums(_Sums):
+    """Exact sums of s s' over the rows of a table, s = u e the scores of each outcome; **confidential**.
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("StageSums are confidential and are not pickled.")
+    Parameters
+    ----------
+    domain, coordinates : Domain, Coordinates
+        How rows were encoded, and turned; with one half width for each outcome.
+    high, low : array
+        Limbs of the sums: S'S of the first outcome, then of the next.
+
+    Examples
+    --------
+    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 8))
+    >>> stage = Coordinates.rounded(["(intercept)", "x"], ["y"], np.eye(2), np.zeros((2, 1)), 1.0, [[0.5, 1.0]])
+    >>> meat(Unread.of((np.zeros((2, 1)), np.array([0.1, 9.0])), domain), stage, [1])
+    MeatSums(2 coordinates, 1 outcomes, confidential)
+    """
+
+    def integers(self, block: Block) -> list[Objects]:
+        """Diagonal and upper triangle of an outcome's S'S, in units of 2^-40."""
+        (name,) = block.columns
+        return self._symmetric(self.coordinates.outcomes.index(name) * len(self.coordinates.axes))
+
+    def __add__(self, other: MeatSums) -> MeatSums:
+        if not isinstance(other, MeatSums):
+            return NotImplemented
+        return MeatSums(self.domain, self.coordinates, *self._added(other))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MeatSums):
+            return NotImplemented
+        return self._is_same(other)
+
+
+def at_widths(coordinates: Coordinates, chosen: Sequence[int]) -> Coordinates:
+    """The same stage with the chosen half widths alone: e is that of the stage, to the last bit."""
+    own = zip(coordinates.widths, chosen, strict=True)
+    return replace(coordinates, widths=tuple((widths[i],) for widths, i in own), lengths=())
 
 
 class _StageLayout:
@@ -139,11 +204,33 @@ class _StageLayout:
             total[:l, -1] += np.einsum("ij,ij->i", E, E)
 
 
+class _MeatLayout:
+    """S'S of each outcome, from lines (e, u)."""
+
+    def __init__(self, coordinates: Coordinates) -> None:
+        self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
+        self.shape = self._m * self._q, self._q
+        self._scores = np.empty(0)
+
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+        """Add the products of a batch to a total."""
+        if len(A) * self._q > len(self._scores):
+            self._scores = np.empty(len(A) * self._q)
+        held = self._scores[: self._q * len(A)].reshape(self._q, len(A))
+        for j in range(self._m):
+            at = slice(j * self._q, (j + 1) * self._q)
+            S = scores(A.T[self._m :], A.T[j], out=held)
+            total[at] += np.matmul(S, S.T, out=work[at])
+
+
+def _size(domain: Domain) -> int:
+    return EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3) // 8 * 8 - 8
+
+
 def staged(table: Unread, coordinates: Coordinates) -> StageSums:
     """Read all rows once, in several threads, and sum them up exactly in the coordinates of a stage."""
-    domain, layout = table.domain, _StageLayout(coordinates)
+    domain, layout, size = table.domain, _StageLayout(coordinates), _size(table.domain)
     coordinates.check(domain)
-    size = EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3) // 8 * 8 - 8
 
     def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints], Ints, int]:
         chart, total, rows = Chart(coordinates, domain, size), Total(layout), 0
@@ -165,6 +252,23 @@ def staged(table: Unread, coordinates: Coordinates) -> StageSums:
     return StageSums(domain, coordinates, *joined(totals), summed, np.sum(lengths, axis=0), sum(rows))
 
 
+def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int]) -> MeatSums:
+    """Read all rows once, in several threads, and sum up the scores of each outcome at its chosen half width."""
+    domain, own, size = table.domain, at_widths(coordinates, chosen), _size(table.domain)
+    own.check(domain)
+
+    def work(batches: Iterator[Batch]) -> Total:
+        chart, total = Chart(own, domain, size), Total(_MeatLayout(own))
+        for batch in batches:
+            total.add(chart.turn(batch.A).both.T)
+        return total
+
+    with as_progress(table.progress) as report:
+        found = table.read(work, size, report)
+        report(1.0)
+    return MeatSums(domain, own, *joined(found))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Readings:
     """What a release in stages asks of a table, again and again; **confidential**.
@@ -177,6 +281,8 @@ class Readings:
         From names of outcomes to their histograms, and the margins of all columns.
     staged : callable
         From the coordinates of a stage to the exact sums in them.
+    meat : callable
+        From the coordinates of a stage, and the places of its half widths, to the exact sums of scores.
 
     Examples
     --------
@@ -188,11 +294,12 @@ class Readings:
     domain: Domain
     light: Callable[[Sequence[str]], tuple[tuple[Histogram, ...], Margins]]
     staged: Callable[[Coordinates], StageSums]
+    meat: Callable[[Coordinates, Sequence[int]], MeatSums]
 
     @classmethod
     def of(cls, table: Unread) -> Readings:
         """Of rows that can be read more than once."""
-        return cls(table.domain, partial(light, table), partial(staged, table))
+        return cls(table.domain, partial(light, table), partial(staged, table), partial(meat, table))
 
     def __repr__(self) -> str:
         return f"Readings({len(self.domain.columns)} columns, confidential)"

@@ -28,6 +28,7 @@ from discreet.data.sources.polars import LazySource, is_lazy, is_polars
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.domain.formula import formula as read_formula
+from discreet.domain.values import predicting
 from discreet.errors import DataError, DomainError, ParameterError
 
 
@@ -145,9 +146,14 @@ def as_table(source: Any) -> Table:
     if hasattr(source, "__arrow_c_stream__"):
         return Table(StreamSource, (source,), [])
     raise DataError(
-        f"Cannot read rows from {type(source).__name__}. Give a Parquet or CSV path, a list of paths, a pandas or "
-        "polars frame, an Arrow table or stream, a DuckDB relation, an array, or a pair (X, y)."
+        f"Cannot read rows from {type(source).__name__}. Give a Parquet, CSV or Excel path, a list of paths, a "
+        "pandas or polars frame, an Arrow table or stream, a DuckDB relation, an array, or a pair (X, y)."
     )
+
+
+def written(path: str | Path, **file: Any) -> Table:
+    """A file that is written in another way than its domain says; see `FileFormat`."""
+    return Table(lambda paths, domain: open_files(paths, domain.with_file(**file)), ([path],), [])
 
 
 def open_source(source: Any, domain: Domain) -> Source:
@@ -363,7 +369,7 @@ def design_matrix(X: Any, domain: Domain) -> Floats:
     encoder, source = Encoder(domain, clip=False), as_table(X).open(domain)
     places = [i for i in domain.design(list(domain.columns)) if i > 0]
     pieces = [np.empty((0, len(places)))]
-    with contextlib.closing(source):
+    with contextlib.closing(source), predicting():
         for batch in itertools.chain.from_iterable(source.parts(8192)):
             A = encoder.empty(source.size(batch), columnar=source.columnar)
             pieces.append(A[: source.fill(batch, A, encoder), places] / encoder.unit[places] + encoder.centre[places])

@@ -6,9 +6,9 @@ With x the design's coordinates of an encoded row and y_j an outcome, both on th
     w   = min(1, r/|z|)                      u   = w z / r                            |u| <= 1
     v_j = w (y_j - theta_j' x)               e_j = clip(v_j, -b_j, b_j) / b_j         |e_j| <= 1
 
-with u and e rounded to the lattice. P, theta, r and b are public: they are functions of what was released before. Both
-products are exact, and all else is done row by row in a fixed order, so u, e and |z| are functions of the row alone.
-Proofs in ``docs/mathematics.md``, section 11.
+with u, e and the scores s_j = u e_j rounded to the lattice. P, theta, r and b are public: they are functions of what
+was released before. The products with P and theta are exact, and all else is done row by row in a fixed order, so u,
+e, s and |z| are functions of the row alone. Proofs in ``docs/mathematics.md``, section 11.
 """
 
 from __future__ import annotations
@@ -382,6 +382,25 @@ class Chart:
         within = [np.count_nonzero(lengths <= edge) for edge in self._edges]
         counts: Ints = np.diff([0, *within, len(lengths)]) if within else np.zeros(0, dtype=np.int64)
         return counts
+
+
+def scores(U: Floats, e: Floats, out: Floats | None = None) -> Floats:
+    """The scores u e of one outcome, as lattice integers: in no coordinate larger than u.
+
+    Parameters
+    ----------
+    U, e : array
+        Of a batch, as lattice integers; a column of U is a row of the table.
+    out : array, optional
+        Where to write them.
+
+    Examples
+    --------
+    >>> scores(np.array([[ONE, ONE - 1.0]]), np.array([-ONE, 0.5 * ONE])).tolist()
+    [[-1048576.0, 524288.0]]
+    """
+    products: Floats = np.multiply(U, e / ONE, out=out)
+    return np.rint(products, out=products)
 
 
 def _parts(W: Floats) -> list[tuple[slice, slice, Floats]]:

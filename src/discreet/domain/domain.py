@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -14,25 +13,25 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats
+from discreet.core.problems import Problems
 from discreet.domain.columns import (
     Categorical,
     Column,
-    Factor,
     Numeric,
     bounded_columns,
-    inputs_of,
     norm_columns_of,
     parse_column,
-    parse_derived,
     unbounded,
 )
+from discreet.domain.derived import Parts, cells, inputs_of, parse_all, parts_of
+from discreet.domain.file_format import FileFormat
 from discreet.errors import DiscreetError, DomainError, NotReleasedError, ParameterError
 
 LATTICE_BITS = 20
 """Entries are rounded to multiples of 2^-20, so a sum of 8,192 products is exact in float64."""
 
-VERSIONS = (1, 2)
-"""Versions of files that hold a domain: 2 has derived columns."""
+VERSIONS = (1, 2, 4)
+"""Versions of files that hold a domain: 2 has products and powers, 4 functions of columns."""
 
 CONSTANT = "(intercept)"
 """Name of the column of ones."""
@@ -49,13 +48,6 @@ class Entry(NamedTuple):
     name: str
     column: str
     level: int | None
-
-
-class _Parts(NamedTuple):
-    """What a column is made of: names of numbers with their powers, of categories with how many levels each has."""
-
-    numbers: tuple[tuple[str, int], ...]
-    categories: dict[str, int]
 
 
 class _Norms(dict[tuple[str, ...], float]):
@@ -87,7 +79,9 @@ class Domain:
     intercept : bool
         Whether models have an intercept. Without one, columns are scaled but not centred.
     missing : {"error", "drop"}
-        What to do with a row that lacks a value.
+        What to do with a row that lacks a value of one of the columns that are used.
+    file : FileFormat or mapping, optional
+        How CSV and Excel files are written, where it is not the usual way: ``{"sep": ";", "decimal": ","}``.
 
     Examples
     --------
@@ -103,6 +97,7 @@ class Domain:
     norm_columns: tuple[str, ...]
     intercept: bool
     missing: Literal["error", "drop"]
+    file: FileFormat
 
     def __init__(
         self,
@@ -112,21 +107,31 @@ class Domain:
         norm_columns: Sequence[str] | None = None,
         intercept: bool = True,
         missing: Literal["error", "drop"] = "error",
+        file: FileFormat | Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(columns, Mapping) or not columns:
             raise DomainError(_EMPTY)
-        parsed = {str(name): parse_column(str(name), spec) for name, spec in columns.items()}
-        if len(parsed) < len(columns):
-            raise DomainError("Two columns have the same name once it is written as text. Rename one of them.")
-        ball = norm_columns_of(parsed, data_norm, norm_columns)
-        shortened = set(ball)
-        for name, column in parsed.items():
-            if not name or name == CONSTANT:
-                raise DomainError(f"{name!r} cannot be the name of a column.")
-            column.check(name, in_ball=name in shortened)
         checks.choice("intercept", intercept, (True, False))
         checks.choice("missing", missing, ("error", "drop"))
-        self._hold(parsed, None if data_norm is None else float(data_norm), ball, bool(intercept), missing)
+        names, problems = [str(name) for name in columns], Problems()
+        if len(set(names)) < len(columns):
+            raise DomainError("Two columns have the same name once it is written as text. Rename one of them.")
+        parsed: dict[str, Column] = {}
+        for name, spec in zip(names, columns.values(), strict=True):
+            with problems.met(DomainError):
+                parsed[name] = parse_column(name, spec)
+        ball: tuple[str, ...] = ()
+        with problems.met(DomainError):
+            ball = norm_columns_of(parsed, data_norm, norm_columns, names)
+        for name, column in parsed.items():
+            with problems.met(DomainError):
+                if not name or name == CONSTANT:
+                    raise DomainError(f"{name!r} cannot be the name of a column.")
+                column.check(name, in_ball=name in ball)
+        with problems.met(DomainError):
+            file = FileFormat.of(file, parsed)
+        problems.tell()
+        self._hold(parsed, None if data_norm is None else float(data_norm), ball, bool(intercept), missing, file)
         if (twice := checks.repeated([entry.name for entry in self.entries])) is not None:
             raise DomainError(f"Two columns would both be shown as {twice!r}. Rename one of them.")
         _ = self.inputs
@@ -184,8 +189,8 @@ class Domain:
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Domain:
         """Rebuild a domain from `to_dict` or from a parsed schema."""
-        options = {k: facts[k] for k in ("data_norm", "norm_columns", "intercept", "missing") if k in facts}
-        columns = {name: parse_derived(name, spec) for name, spec in dict(facts.get("columns", {})).items()}
+        options = {k: facts[k] for k in ("data_norm", "norm_columns", "intercept", "missing", "file") if k in facts}
+        columns = parse_all(facts.get("columns", {}))
         if options.get("data_norm") is not None:
             columns = {name: unbounded(spec) for name, spec in columns.items()}
         return cls(columns, **options)
@@ -199,7 +204,7 @@ class Domain:
         }
         if self.data_norm is not None:
             facts |= {"data_norm": self.data_norm, "norm_columns": list(self.norm_columns)}
-        return facts
+        return facts | ({"file": written} if (written := self.file.to_dict()) else {})
 
     def select(self, names: Iterable[str]) -> Domain:
         """The domain of some of the columns, in the given order."""
@@ -220,6 +225,10 @@ class Domain:
         """The domain for models with or without an intercept."""
         return self if self.intercept == intercept else self._with(intercept=bool(intercept))
 
+    def with_file(self, **changes: Any) -> Domain:
+        """The domain for files that are written in another way; see `FileFormat`."""
+        return self._with(file=FileFormat.of(self.file.to_dict() | changes, self.columns)) if changes else self
+
     def _with(self, **facts: Any) -> Domain:
         """The domain with other facts, which must be as good as checked."""
         changed = object.__new__(Domain)
@@ -227,15 +236,20 @@ class Domain:
         return changed
 
     def require(self, names: Iterable[str]) -> set[str]:
-        """Refuse names that are repeated or unknown."""
-        seen: set[str] = set()
+        """Refuse names that are repeated or unknown; all of them are told."""
+        seen, problems = set[str](), Problems()
         for name in names:
             if name not in self.columns:
-                raise DomainError(f"Column {name!r} is not declared. Declared: {', '.join(self.columns)}.")
-            if name in seen:
-                raise DomainError(f"Column {name!r} is named twice.")
+                problems.add(DomainError(self._undeclared(name)))
+            elif name in seen:
+                problems.add(DomainError(f"Column {name!r} is named twice."))
             seen.add(name)
+        problems.tell()
         return seen
+
+    def _undeclared(self, name: object) -> str:
+        hint = checks.meant(str(name), self.columns)
+        return f"Column {name!r} is not declared.{hint} Declared: {', '.join(self.columns)}."
 
     @cached_property
     def inputs(self) -> dict[str, Column]:
@@ -245,14 +259,15 @@ class Domain:
     @property
     def format_version(self) -> int:
         """The oldest version of files that can hold the domain, so that older programs read what they can."""
-        return 2 if any(column.factors for column in self.columns.values()) else 1
+        factors = [factor for column in self.columns.values() for factor in column.factors]
+        return VERSIONS[2] if any(factor.expression for factor in factors) else VERSIONS[1] if factors else VERSIONS[0]
 
     # ---------------------------------------------------------------- features and outcomes
 
     def made_of(self, name: str) -> set[str]:
         """A column, and those that it is derived from."""
         column = self.columns.get(name)
-        return {name, *(factor.column for factor in (column.factors if column else ()))}
+        return {name}.union(*(factor.inputs for factor in (column.factors if column else ())))
 
     def features_for(self, outcomes: Set[str]) -> list[str]:
         """The columns that can explain outcomes: all others that are not derived from them."""
@@ -301,16 +316,17 @@ class Domain:
         at their first level. Columns with the same numbers in them are looked at together, those of fewer categories
         first; a cell is left out if its T is a subset of the categories of an earlier column, for it is then a
         combination of that column's cells. The constant counts as a column without categories, so a category leaves
-        out its first level; ``age:region`` does so beside ``age``, and has all levels without it.
+        out its first level; without an intercept the first category has all. ``age:region`` leaves out its first level
+        beside ``age``, and has all levels without it.
         """
         self.require(features)
-        spanned: dict[Any, list[frozenset[str]]] = {(): [frozenset()]}
+        spanned: dict[Any, list[frozenset[str]]] = {(): [frozenset()] if self.intercept else []}
         kept: dict[str, list[int]] = {}
         for name in sorted(features, key=lambda name: len(self._parts[name].categories)):
             numbers, categories = self._parts[name]
             earlier = spanned.setdefault(numbers, [])
-            cells = zip(self.positions[name], _cells(categories), strict=True)
-            kept[name] = [place for place, T in cells if not any(column >= T for column in earlier)]
+            placed = zip(self.positions[name], cells(categories), strict=True)
+            kept[name] = [place for place, T in placed if not any(column >= T for column in earlier)]
             earlier.append(frozenset(categories))
         return ([0] if self.intercept else []) + [place for name in features for place in kept[name]]
 
@@ -321,8 +337,8 @@ class Domain:
         return tuple(self.entries[i].name for i in places)
 
     @cached_property
-    def _parts(self) -> dict[str, _Parts]:
-        return {name: _parts(name, column) for name, column in self.columns.items()}
+    def _parts(self) -> dict[str, Parts]:
+        return {name: parts_of(name, column) for name, column in self.columns.items()}
 
     def target(self, name: str) -> int:
         """Coordinate of an outcome: a number, one named level, or the second level of a two-level category."""
@@ -330,7 +346,7 @@ class Domain:
             return self._index[name]
         places = self.positions.get(name, [])
         if name == CONSTANT or not places:
-            raise NotReleasedError(f"Column {name!r} is not declared. Declared: {', '.join(self.columns)}.")
+            raise NotReleasedError(self._undeclared(name))
         if len(places) != 2:
             raise ParameterError(
                 f"Column {name!r} is a category of {len(places)} levels; name one level as the outcome, "
@@ -446,18 +462,6 @@ class Domain:
     def __getstate__(self) -> dict[str, Any]:
         """The facts alone: what follows from them is found again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-def _parts(name: str, column: Column) -> _Parts:
-    factors = column.factors or (Factor(name, column),)
-    numbers = tuple(sorted((f.column, f.power) for f in factors if isinstance(f.spec, Numeric)))
-    return _Parts(numbers, {f.column: len(f.spec.levels) for f in factors if isinstance(f.spec, Categorical)})
-
-
-def _cells(categories: Mapping[str, int]) -> Iterator[frozenset[str]]:
-    """Which of the categories are not at their first level, cell by cell."""
-    for levels in itertools.product(*map(range, categories.values())):
-        yield frozenset(name for name, level in zip(categories, levels, strict=True) if level)
 
 
 # -------------------------------------------------------------------- every level of a category

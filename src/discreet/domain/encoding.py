@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import ROOM, down
-from discreet.domain.columns import Column, Numeric, cell, number
+from discreet.domain.columns import Column, Numeric
+from discreet.domain.derived import cell, number
 from discreet.domain.domain import LATTICE_BITS, Domain
 from discreet.errors import MISSING, DataError
 

@@ -1,40 +1,48 @@
-"""Formulas such as ``income ~ age + C(region) + age:hours + I(age**2)``, over declared columns.
+"""Formulas such as ``income ~ age + C(region) + age:hours + log(wealth)``, over declared columns; see docs/formulas.md.
 
 Grammar::
 
-    formula  =  [ outcome ]  "~"  item { ("+" | "-") item }
-    item     =  "1" | "0" | "." | product { "*" product }
-    product  =  factor { ":" factor }
-    factor   =  name [ power ]  |  "C(" name ")"  |  "I(" name [ power ] { "*" name [ power ] } ")"
-    power    =  ( "**" | "^" ) whole number from 1 to 9
+    formula  =  [ outcome ]  "~"  terms
+    terms    =  [ "+" | "-" ] item { ("+" | "-") item }
+    item     =  "1" | "0" | product { "*" product }
+    product  =  power { ":" power }
+    power    =  factor [ ("**" | "^") whole number from 1 to 9 ]
+    factor   =  name | "." | "(" terms ")" | category | "I(" expression ")" | call
+    category =  "C(" name [ "," "Treatment(" level ")" ] ")"
 
-``a + b`` are terms of their own. ``a:b`` is their product: of numbers in the user's own units, of a number with each
-level of a category, or of the levels of two categories. ``a*b`` is ``a + b + a:b``. ``- a`` takes a term out again,
-``- 1`` or ``+ 0`` the intercept. ``.`` stands for all declared columns but the outcome. ``C(a)`` says that a is a
-category, and is an error where it is declared as a number. Inside ``I(...)`` ``*`` is a plain product. Names with other
-characters than letters, digits, ``_`` and inner dots stand in backticks: ```body mass```. The outcome is a number, or
-one level of a category: ``region[south]``.
+with expressions and calls as in `discreet.domain.grammar`. ``a + b`` are terms of their own. ``a:b`` is their product:
+of numbers in the user's own units, of a number with each level of a category, or of the levels of two categories.
+``a*b`` is ``a + b + a:b``. ``(a + b)^2`` are its terms and all products of two of them; ``a^2`` is the square of a
+number. ``- a`` takes a term out again, ``- 1`` or ``+ 0`` the intercept; the first category then has a coefficient for
+every level. ``.`` stands for all declared columns but the outcome. ``C(a)`` says that a is a category, and is an error
+where it is declared as a number; ``C(a, Treatment("b"))`` compares the others with its level b. Inside ``I(...)`` signs
+are those of arithmetic. The outcome is a number, one level of a category, ``region[south]``, or a number made of
+declared ones, ``log(income)``.
 
-Bounds of products and powers follow from those of their columns: see `discreet.domain.columns`.
+The bounds of all that is derived follow from those of the columns: see `discreet.domain.derived`.
 """
 
 from __future__ import annotations
 
 import itertools
-import re
+import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
-from discreet.domain.columns import MAX_POWER, Categorical, Column, Factor, bounded, product
+from discreet.core.checks import meant
+from discreet.domain.columns import Categorical, Column, Factor, Level, Numeric
+from discreet.domain.curves import FUNCTIONS
+from discreet.domain.derived import bounded, computed, product, shown
 from discreet.domain.domain import Domain
-from discreet.errors import DiscreetError, NotReleasedError, ParameterError, printable
+from discreet.domain.expressions import Call, Expression, Operation, Power, Variable
+from discreet.domain.grammar import MAX_POWER, Reader, Token
+from discreet.domain.redundancy import redundant
+from discreet.errors import DiscreetError, DiscreetWarning, DomainError, NotReleasedError, ParameterError
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<name>[^\W\d]\w*(?:\.\w+)*)|`(?P<quoted>[^`]+)`|(?P<number>\d+)|(?P<sign>\*\*|[-~+:*^().]))"
-)
-_POWERS = {str(power): power for power in range(1, MAX_POWER + 1)}
+_MOST_TERMS = 5000
 _Term = dict[str, int]
-"""The factors of a product, each with its power."""
+"""The factors of a product, names of columns or expressions as they are shown, each with its power."""
 
 
 class Model(NamedTuple):
@@ -68,255 +76,403 @@ def formula(text: str, domain: Domain) -> Model:
     Examples
     --------
     >>> domain = Domain({"age": (18, 90), "sex": ["F", "M"], "hours": (0, 60), "income": (0, 200_000)})
-    >>> model = formula("income ~ age + C(sex) + age:hours + I(age**2)", domain)
+    >>> model = formula("income ~ age + C(sex) + age:hours + I((age - 40)**2)", domain)
     >>> model.target, model.features
-    ('income', ['age', 'sex', 'age:hours', 'age^2'])
-    >>> model.domain.columns["age:hours"], model.domain.columns["age^2"].low
-    (Numeric(low=0.0, high=5400.0, unit=None, date=False), 324.0)
+    ('income', ['age', 'sex', 'age:hours', 'I((age - 40)^2)'])
+    >>> model.domain.columns["age:hours"], model.domain.columns["I((age - 40)^2)"].high
+    (Numeric(low=0.0, high=5400.0, unit=None, date=False), 2500.0)
     """
     if not isinstance(text, str):
         raise ParameterError("A formula is text, for example 'income ~ age + sex'.")
     if not isinstance(domain, Domain):
         raise ParameterError("A formula needs a Domain: the public bounds of the columns.")
-    parser = _Parser(text, domain)
+    parser = _Parser(text, _numbers(domain), domain=domain)
     parser.parse()
-    columns: dict[str, Column] = {}
-    for term in map(dict, parser.terms):
-        known = _known(term, domain)
-        name = known or ":".join(name if power == 1 else f"{name}^{power}" for name, power in term.items())
-        columns[name] = domain.columns[name] if known else _derive(name, term, domain)
+    columns = dict(parser.column(term) for term in parser.terms)
     features = list(columns)
     intercept = domain.intercept and parser.intercept
-    if not intercept and any(_is_plain(column) for column in columns.values()):
-        raise ParameterError(
-            f"{text}: a category needs the intercept, for others are compared with its first level. Leave out '- 1' or "
-            "'+ 0': the model is the same, and the mean of a level is the intercept plus its coefficient."
-        )
     if not features and not intercept:
         raise ParameterError(f"{text}: a model needs at least one feature, or an intercept.")
     if parser.outcome is not None:
-        columns[parser.outcome] = domain.columns[parser.outcome]
+        columns |= [parser.outcome]
     if not columns:
         raise ParameterError(f"{text}: name an outcome or a feature.")
     ball = [name for name in domain.norm_columns if name in columns]
     radius = domain.data_norm if ball else None
-    chosen = Domain(columns, data_norm=radius, norm_columns=ball or None, intercept=intercept, missing=domain.missing)
+    chosen = Domain(
+        columns,
+        data_norm=radius,
+        norm_columns=ball or None,
+        intercept=intercept,
+        missing=domain.missing,
+        file=domain.file,
+    )
+    if parser.target is not None and (same := redundant(chosen, features)):
+        warnings.warn(
+            f"{text}: {', '.join(same)} says nothing that the other terms do not say, so their coefficients cannot be "
+            "told apart. Leave it out.",
+            DiscreetWarning,
+            stacklevel=2,
+        )
     return Model(chosen, parser.target, features)
 
 
-def released(text: str, domain: Domain) -> tuple[str, list[str]]:
-    """Outcome and features of a formula over a release, which must hold all of them."""
+def released(text: str, domain: Domain) -> Model:
+    """What a formula over a release stands for, which must hold all of it; categories may begin with another level."""
     model = formula(text, domain)
     if model.target is None:
         raise ParameterError(f"{text}: name the outcome left of '~'.")
     if model.domain.intercept != domain.intercept:
         raise ParameterError(f"{text}: this release was made with an intercept, so its models have one.")
-    for name in model.features:
+    for name, column in model.domain.columns.items():
         if name not in domain.columns:
             raise NotReleasedError(
                 f"{name!r} was not released, and cannot be made from what was. Released: {', '.join(domain.columns)}."
             )
-    return model.target, model.features
+        if column != domain.columns[name] and not domain.intercept:
+            raise NotReleasedError(f"Without an intercept the levels of {name!r} cannot be compared with another one.")
+    return model
 
 
-def _is_plain(column: Column) -> bool:
-    return isinstance(column, Categorical) and all(isinstance(f.spec, Categorical) for f in column.factors)
+def is_formula(text: object, domain: Domain) -> bool:
+    """Whether an outcome is given by a formula, with its features."""
+    return isinstance(text, str) and "~" in text and text not in domain.columns
 
 
-def _known(term: _Term, domain: Domain) -> str | None:
-    """The name of the domain's own column that a term is."""
-    for name, column in domain.columns.items():
-        if ({f.column: f.power for f in column.factors} or {name: 1}) == term:
-            return name
-    return None
-
-
-def _derive(name: str, term: _Term, domain: Domain) -> Column:
-    if term == {name: 1}:
-        raise NotReleasedError(f"Column {name!r} is not there by itself. Declared: {', '.join(domain.columns)}.")
-    if name in domain.columns:
-        raise ParameterError(f"The product {name!r} has the name of a declared column. Rename that column.")
+def _numbers(domain: Domain) -> dict[str, Numeric]:
+    """The numbers that expressions may be made of; inside a ball each is within the ball's radius."""
     radius = dict.fromkeys(domain.norm_columns, domain.data_norm)
-    factors = [Factor(c, bounded(domain.inputs[c], radius.get(c)), power) for c, power in term.items()]
-    column = product(name, factors)
-    column.check(name)
-    return column
+    specs = {name: bounded(spec, radius.get(name)) for name, spec in domain.inputs.items()}
+    return {name: spec for name, spec in specs.items() if isinstance(spec, Numeric)}
 
 
 # -------------------------------------------------------------------- from the text to its terms
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    place: int
-
-
 @dataclass
-class _Parser:
+class _Parser(Reader):
     """Reads one formula; errors show it with a mark under the place.
 
     Examples
     --------
-    >>> parser = _Parser("y ~ a * b - a - 1", Domain(dict.fromkeys("aby", (0, 1))))
+    >>> domain = Domain(dict.fromkeys("aby", (0, 1)))
+    >>> parser = _Parser("y ~ a * b - a - 1", _numbers(domain), domain=domain)
     >>> parser.parse()
-    >>> list(parser.terms), parser.intercept
-    ([(('b', 1),), (('a', 1), ('b', 1))], False)
+    >>> parser.terms, parser.intercept
+    ([{'b': 1}, {'a': 1, 'b': 1}], False)
     """
 
-    text: str
-    domain: Domain
+    domain: Domain = field(kw_only=True)
     intercept: bool = True
     target: str | None = None
-    outcome: str | None = None
-    terms: dict[tuple[tuple[str, int], ...], None] = field(default_factory=dict)
-    tokens: list[_Token] = field(default_factory=list)
+    outcome: tuple[str, Column] | None = None
+    terms: list[_Term] = field(default_factory=list)
+    made: dict[str, Expression] = field(default_factory=dict)
+    compared: dict[str, Categorical] = field(default_factory=dict)
 
     def parse(self) -> None:
         """Find the outcome, the terms and whether there is an intercept."""
-        left, tilde, _ = self.text.partition("~")
-        if not tilde:
+        place = self._tilde()
+        if place is None:
             self.fail(len(self.text), "A formula has a '~' between the outcome and the features")
-        self._read_target(left)
-        self._read_tokens(len(left) + 1)
-        self._item(self._take("+", "-") or "+")
-        while (sign := self._take("+", "-")) is not None:
-            self._item(sign)
-        if self._now.kind != "end":
-            self.fail(self._now.place, f"Expected '+', '-', ':' or '*', not {self._now.text!r}")
+        self._read_target(self.text[:place])
+        self.tokens = []
+        self.read_tokens(place + 1, len(self.text))
+        self.terms = self._terms(outermost=True)
+        if self.now.kind != "end":
+            self.fail(self.now.place, f"Expected '+', '-', ':' or '*', not {self.now.text!r}")
 
-    def fail(self, place: int, message: str) -> NoReturn:
-        """Refuse the formula and point at the place."""
-        before = printable(self.text[:place])
-        raise ParameterError(f"{message}:", f"  {self.text}", f"  {' ' * len(before)}^") from None
+    def column(self, term: _Term) -> tuple[str, Column]:
+        """The column that a term stands for, with its name."""
+        name = ":".join(name if power == 1 else f"{name}^{power}" for name, power in term.items())
+        for known, column in self.domain.columns.items():
+            if ({f.column: f.power for f in column.factors} or {known: 1}) == term:
+                if not self.compared.keys() & term.keys():
+                    return known, column
+                name = known
+        if term == {name: 1} and name not in self.made:
+            if name not in self.compared:
+                raise NotReleasedError(
+                    f"Column {name!r} is not there by itself. Declared: {', '.join(self.domain.columns)}."
+                )
+            return name, self.compared[name]
+        if name in self.domain.columns and not self.compared.keys() & term.keys():
+            raise ParameterError(f"The product {name!r} has the name of a declared column. Rename that column.")
+        column = product(name, [self._made(own, power) for own, power in term.items()])
+        column.check(name)
+        return name, column
 
-    # ------------------------------------------------------------ text to tokens
+    def _made(self, name: str, power: int) -> Factor:
+        if name in self.made:
+            return computed(self.made[name], power)
+        spec = self.compared.get(name) or self.numbers.get(name) or self.domain.inputs[name]
+        return Factor(name, spec, power)  # type: ignore[arg-type]
+
+    def refuse(self, token: Token) -> NoReturn:
+        """Refuse a name that is no number."""
+        if token.text in self.domain.inputs:
+            self.fail(token.place, f"{token.text!r} is a category, which is no number")
+        self._undeclared(token)
+
+    def _undeclared(self, token: Token) -> NoReturn:
+        hint = meant(token.text, self.domain.inputs)
+        declared = ", ".join(self.domain.inputs)
+        self.fail(token.place, f"Column {token.text!r} is not declared.{hint} Declared: {declared}")
+
+    # ------------------------------------------------------------ the outcome
+
+    def _tilde(self) -> int | None:
+        """Where the first ~ outside of backticks stands."""
+        inside = False
+        for place, letter in enumerate(self.text):
+            inside ^= letter == "`"
+            if letter == "~" and not inside:
+                return place
+        found = self.text.find("~")
+        return None if found < 0 else found
 
     def _read_target(self, left: str) -> None:
         name = left.strip()
         if not name:
             return
-        name = name[1:-1] if name[0] == name[-1] == "`" else name
+        place = len(left) - len(left.lstrip())
+        quoted = name[0] == name[-1] == "`" and name.count("`") == 2
+        name = name[1:-1] if quoted else name
         try:
-            self.outcome = self.domain.entries[self.domain.target(name)].column
+            column = self.domain.entries[self.domain.target(name)].column
         except DiscreetError as error:
-            self.fail(len(left) - len(left.lstrip()), str(error).rstrip("."))
-        self.target = name
-
-    def _read_tokens(self, place: int) -> None:
-        while self.text[place:].strip():
-            match = _TOKEN.match(self.text, place)
-            if match is None:
-                place += len(self.text[place:]) - len(self.text[place:].lstrip())
-                self.fail(place, "A formula cannot hold this character; put odd names in backticks")
-            kind = str(match.lastgroup)
-            at = match.start(kind) - (kind == "quoted")
-            self.tokens.append(_Token("name" if kind == "quoted" else kind, match[kind], at))
-            place = match.end()
-        self.tokens.append(_Token("end", "the end", len(self.text)))
-
-    @property
-    def _now(self) -> _Token:
-        return self.tokens[0]
-
-    def _take(self, *signs: str) -> str | None:
-        if self._now.kind == "sign" and self._now.text in signs:
-            return self.tokens.pop(0).text
-        return None
-
-    # ------------------------------------------------------------ tokens to terms
-
-    def _item(self, sign: str) -> None:
-        token = self._now
-        if token.kind == "number":
-            if token.text not in ("0", "1") or (sign, token.text) == ("-", "0"):
-                self.fail(token.place, "A term is a column, a product of columns, or 1 or 0 for the intercept")
-            self.tokens.pop(0)
-            self.intercept = (sign, token.text) == ("+", "1")
-        elif self._take("."):
-            outcome = self.outcome or ""
-            self._keep(sign, [self._whole(name) for name in self.domain.features_for({outcome})], token)
+            if quoted or not any(sign in name for sign in "()^*:"):
+                self.fail(place, str(error).rstrip("."))
+            self._read_made_target(left, place)
         else:
-            products = [self._product()]
-            while self._take("*"):
-                products.append(self._product())
-            subsets = (s for k in range(1, len(products) + 1) for s in itertools.combinations(products, k))
-            self._keep(sign, [self._merge(subset, token) for subset in subsets], token)
+            self.target, self.outcome = name, (column, self.domain.columns[column])
 
-    def _whole(self, name: str) -> _Term:
-        return {f.column: f.power for f in self.domain.columns[name].factors} or {name: 1}
+    def _read_made_target(self, left: str, place: int) -> None:
+        self.read_tokens(place, len(left))
+        terms = self._multiplied()
+        if self.now.kind != "end":
+            self.fail(self.now.place, f"Expected '~', not {self.now.text!r}")
+        if len(terms) != 1:
+            self.fail(place, "The outcome is one number")
+        name, column = self.column(terms[0])
+        if not isinstance(column, Numeric):
+            self.fail(place, "The outcome is one number, or one level of a category")
+        self.target, self.outcome = name, (name, column)
 
-    def _keep(self, sign: str, terms: list[_Term], token: _Token) -> None:
+    # ------------------------------------------------------------ terms
+
+    def _terms(self, *, outermost: bool = False) -> list[_Term]:
+        found: dict[frozenset[tuple[str, int]], _Term] = {}
+        sign: str | None = self.take("+", "-") or "+"
+        while sign is not None:
+            token = self.now
+            if token.kind == "number":
+                self._constant(sign, token, outermost=outermost)
+            else:
+                self._keep(found, sign, self._crossed(), token)
+            sign = self.take("+", "-")
+        return list(found.values())
+
+    def _constant(self, sign: str, token: Token, *, outermost: bool) -> None:
+        if token.text not in ("0", "1") or (sign, token.text) == ("-", "0"):
+            self.fail(token.place, "A term is a column, a product of columns, or 1 or 0 for the intercept")
+        if not outermost:
+            self.fail(token.place, "1 and 0 stand outside of parentheses; arithmetic stands inside I(...)")
+        self.tokens.pop(0)
+        self.intercept = (sign, token.text) == ("+", "1")
+
+    def _keep(
+        self, found: dict[frozenset[tuple[str, int]], _Term], sign: str, terms: list[_Term], token: Token
+    ) -> None:
         for term in terms:
-            known = next((key for key in self.terms if dict(key) == term), None)
-            if sign == "+" and known is None:
-                self._refuse_outcome(term, token)
-                self.terms[tuple(term.items())] = None
-            elif sign == "-" and known is None:
+            key = frozenset(term.items())
+            if sign == "-" and key not in found:
                 self.fail(token.place, "This term is not in the model, so it cannot be taken out")
-            elif sign == "-" and known is not None:
-                del self.terms[known]
+            if sign == "-":
+                del found[key]
+            elif key not in found:
+                self._refuse_outcome(term, token)
+                found[key] = term
 
-    def _refuse_outcome(self, term: _Term, token: _Token) -> None:
-        if self.outcome is not None and self.domain.made_of(self.outcome).intersection(term):
+    def _refuse_outcome(self, term: _Term, token: Token) -> None:
+        made_of = {own for name in term for own in (self.made[name].columns if name in self.made else [name])}
+        if made_of & self._outcomes:
             self.fail(token.place, "The outcome cannot explain itself")
 
-    def _merge(self, products: tuple[_Term, ...], token: _Token) -> _Term:
-        merged: _Term = {}
-        for name, power in itertools.chain.from_iterable(term.items() for term in products):
-            if name in merged:
-                self.fail(token.place, f"{name!r} stands twice in a product; write a power, such as {name}^2")
-            merged[name] = power
-        return merged
+    @property
+    def _outcomes(self) -> set[str]:
+        """The outcome, and the columns that it is made of."""
+        if self.outcome is None:
+            return set()
+        name, column = self.outcome
+        return {name}.union(*(factor.inputs for factor in column.factors))
 
-    def _product(self) -> _Term:
-        token = self._now
-        factors = [self._factor()]
-        while self._take(":"):
-            factors.append(self._factor())
-        return self._merge(tuple(factors), token)
+    def _crossed(self) -> list[_Term]:
+        token = self.now
+        parts = [self._multiplied()]
+        while self.take("*"):
+            parts.append(self._multiplied())
+        if self.sees("/"):
+            self.fail(self.now.place, "A quotient stands inside I(...), as in I(a / 2)")
+        subsets = itertools.chain.from_iterable(itertools.combinations(parts, k) for k in range(1, len(parts) + 1))
+        return self._merged((terms for subset in subsets for terms in itertools.product(*subset)), token)
 
-    def _factor(self) -> _Term:
-        token = self._now
-        if token.kind == "name" and self.tokens[1].text == "(" and self.tokens[1].kind == "sign":
-            return self._call(token)
-        return self._power()
+    def _multiplied(self) -> list[_Term]:
+        token = self.now
+        parts = [self._raised()]
+        while self.take(":"):
+            parts.append(self._raised())
+        return self._merged(itertools.product(*parts), token)
 
-    def _call(self, token: _Token) -> _Term:
-        if token.text not in ("C", "I"):
-            self.fail(token.place, f"There is no function {token.text!r}; C(category) and I(product) are known")
-        self.tokens = self.tokens[2:]
-        if token.text == "C":
-            inner = self._now
-            term = {self._column(): 1}
-            if not isinstance(self.domain.inputs[inner.text], Categorical):
-                self.fail(inner.place, f"{inner.text!r} is declared as a number; declare its levels to use it as this")
-        else:
-            parts = [self._power()]
-            while self._take("*"):
-                parts.append(self._power())
-            term = self._merge(tuple(parts), token)
-        if not self._take(")"):
-            self.fail(self._now.place, f"Expected ')', not {self._now.text!r}")
-        return term
+    def _merged(self, products: Iterable[tuple[_Term, ...]], token: Token, *, once: bool = False) -> list[_Term]:
+        """Products of terms, each once; where `once` is asked for, a factor of several of them stands once."""
+        found: dict[frozenset[tuple[str, int]], _Term] = {}
+        for terms in products:
+            merged: _Term = {}
+            for name, power in itertools.chain.from_iterable(term.items() for term in terms):
+                if name in merged and not (once and merged[name] == power):
+                    self.fail(token.place, f"{name!r} stands twice in a product; write a power, such as {name}^2")
+                merged[name] = power
+            found.setdefault(frozenset(merged.items()), merged)
+            if len(found) > _MOST_TERMS:
+                self.fail(token.place, f"This stands for more than {_MOST_TERMS:,} terms")
+        return list(found.values())
 
-    def _power(self) -> _Term:
-        place, name = self._now.place, self._column()
-        if not self._take("^", "**"):
-            return {name: 1}
-        token = self._now
-        if token.kind != "number" or token.text not in _POWERS:
-            self.fail(token.place, f"A power is a whole number from 1 to {MAX_POWER}")
-        if isinstance(self.domain.inputs[name], Categorical):
-            self.fail(place, f"{name!r} is a category, which has no powers")
-        self.tokens.pop(0)
-        return {name: _POWERS[token.text]}
+    def _raised(self) -> list[_Term]:
+        token, grouped = self.now, self.sees("(", ".")
+        terms = self._factor()
+        if not self.take("^", "**"):
+            return terms
+        power = self.whole(MAX_POWER, "A power")
+        if grouped:
+            subsets = (itertools.combinations(terms, k) for k in range(1, power + 1))
+            return self._merged(itertools.chain.from_iterable(subsets), token, once=True)
+        return [self._power(term, power, token) for term in terms]
+
+    def _power(self, term: _Term, power: int, token: Token) -> _Term:
+        for name, own in term.items():
+            if isinstance(self.domain.inputs.get(name), Categorical):
+                self.fail(token.place, f"{name!r} is a category, which has no powers")
+            if own * power > MAX_POWER:
+                self.fail(token.place, f"A power is a whole number from 1 to {MAX_POWER}")
+        return {name: own * power for name, own in term.items()}
+
+    # ------------------------------------------------------------ factors
+
+    def _factor(self) -> list[_Term]:
+        token = self.now
+        if self.take("("):
+            self.enter(token)
+            terms = self._terms()
+            self.expect(")")
+            self.deep -= 1
+            return terms
+        if self.take("."):
+            return [self._whole_column(name) for name in self.domain.features_for(self._outcomes)]
+        if not self.sees_call():
+            return [{self._column(): 1}]
+        special: dict[str, Callable[[], list[_Term]]] = {"C": self._category, "I": self._arithmetic}
+        if token.text in special:
+            self.tokens = self.tokens[2:]
+            self.enter(token)
+            terms = special[token.text]()
+            self.expect(")")
+            self.deep -= 1
+            return terms
+        return [self._term(made, token) for made in self.call()]
+
+    def _whole_column(self, name: str) -> _Term:
+        factors = self.domain.columns[name].factors
+        self.made |= {f.column: f.expression for f in factors if f.expression is not None}
+        return {f.column: f.power for f in factors} or {name: 1}
 
     def _column(self) -> str:
-        token = self._now
+        token = self.now
         if token.kind != "name":
             self.fail(token.place, f"Expected a column, not {token.text!r}")
         if token.text not in self.domain.inputs:
-            self.fail(token.place, f"Column {token.text!r} is not declared. Declared: {', '.join(self.domain.inputs)}")
+            self._undeclared(token)
         self.tokens.pop(0)
         return token.text
+
+    def _arithmetic(self) -> list[_Term]:
+        token = self.now
+        made = self.sum()
+        if not made.variables:
+            self.fail(token.place, "Arithmetic needs a column")
+        return [self._term(made, token)]
+
+    def _term(self, made: Expression, token: Token) -> _Term:
+        """The product that an expression is, or the expression as a factor of its own."""
+        factors = _factors(made) or {made: 1}
+        term: _Term = {}
+        for own, power in factors.items():
+            name = own.name if isinstance(own, Variable) else shown(own)
+            if not isinstance(own, Variable):
+                if name in self.domain.inputs:
+                    self.fail(token.place, f"{name!r} is the name of a declared column, too. Rename that column")
+                self._check(own, token)
+                self.made[name] = own
+            term[name] = power
+        return term
+
+    def _check(self, made: Expression, token: Token) -> None:
+        try:
+            Numeric(*made.bounds).check(shown(made))
+        except DomainError as error:
+            self.fail(token.place, str(error).rstrip("."))
+
+    # ------------------------------------------------------------ categories
+
+    def _category(self) -> list[_Term]:
+        token = self.now
+        name = self._column()
+        spec = self.domain.inputs[name]
+        if not isinstance(spec, Categorical):
+            self.fail(token.place, f"{name!r} is declared as a number; declare its levels to use it as this")
+        if self.take(","):
+            place = self.now.place
+            level = self._reference(spec)
+            levels = (level, *(other for other in spec.levels if other != level))
+            if self.compared.setdefault(name, Categorical(levels)).levels[0] != level:
+                self.fail(place, f"{name!r} is compared with two different levels")
+        return [{name: 1}]
+
+    def _reference(self, spec: Categorical) -> Level:
+        """The level that others are compared with, in ``Treatment("b")``."""
+        token = self.now
+        if token.text != "Treatment":
+            self.fail(token.place, 'A category is compared with one of its levels, as C(a, Treatment("b"))')
+        self.tokens.pop(0)
+        if not self.take("("):
+            return spec.levels[0]
+        if self.now.text == "reference" and self.sees("=", ahead=1):
+            self.tokens = self.tokens[2:]
+        if self.take(")"):
+            return spec.levels[0]
+        given = self.tokens.pop(0)
+        found = [level for level in spec.levels if str(level) == given.text]
+        if given.kind == "end" or not found:
+            names = [str(level) for level in spec.levels]
+            self.fail(given.place, f"{given.text!r} is not one of the levels: {', '.join(names)}")
+        self.expect(")")
+        return found[0]
+
+    def unknown(self, token: Token) -> NoReturn:
+        """Refuse a function that is not known."""
+        hint = meant(token.text, ["C", "I", *FUNCTIONS])
+        self.fail(token.place, f"There is no function {token.text!r}.{hint} Known: C, I, {', '.join(FUNCTIONS)}")
+
+
+def _factors(made: Expression) -> dict[Expression, int] | None:
+    """The factors of an expression that is a product of columns and functions; None if it is another."""
+    found: dict[Expression, int] | None = None
+    if isinstance(made, (Variable, Call)):
+        found = {made: 1}
+    elif isinstance(made, Power) and (base := _factors(made.base)):
+        found = {own: power * made.power for own, power in base.items()}
+    elif isinstance(made, Operation) and made.sign == "*":
+        left, right = _factors(made.left), _factors(made.right)
+        if left and right:
+            found = left | {own: power + left.get(own, 0) for own, power in right.items()}
+    return None if found is None or max(found.values()) > MAX_POWER else found

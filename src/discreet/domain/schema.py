@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from discreet.core.checks import meant
 from discreet.core.files import read_json, reading, refuse_special
+from discreet.core.problems import Problems
+from discreet.domain.file_format import FileFormat
 from discreet.errors import DomainError, FileFormatError, ParameterError
 
 T = TypeVar("T")
@@ -27,9 +30,15 @@ _HEAD = """\
 #
 # Missing values are refused, unless the next line says that their rows are left out: then delete the #.
 # missing = "drop"
+#
+# How a CSV or Excel file is written, where it is not the usual way: delete the # and what you do not need.
+# file = { sep = ";", decimal = ",", thousands = ".", na = ["unknown"], date_format = "%d/%m/%Y" }
 
 [columns]
 """
+
+KNOWN = {"columns", "data_norm", "norm_columns", "intercept", "missing", "file"}
+"""What a schema may hold."""
 
 KINDS = {
     "number": '{ low = "FILL IN", high = "FILL IN" }',
@@ -41,22 +50,57 @@ KINDS = {
 """What the form says for each kind of column; ``"any"`` where the file does not tell."""
 
 
-def blank_schema(columns: Iterable[tuple[str, str]]) -> str:
+def blank_schema(columns: Iterable[tuple[str, str]], written: FileFormat | None = None) -> str:
     """TOML text with a line to fill in for each (name, kind), kind one of number, date, category, bool, any.
+
+    How files are `written` is filled in already.
 
     Examples
     --------
     >>> print(blank_schema([("age", "number")]).splitlines()[-1])
     age = { low = "FILL IN", high = "FILL IN" }
     """
-    return _HEAD + "".join(f"{_key(name)} = {KINDS[kind]}\n" for name, kind in columns)
+    head, told = _HEAD, {} if written is None else written.to_dict()
+    if told:
+        head = "\n".join(line for line in head.split("\n") if not line.startswith("# file ="))
+        head = head.replace("\n[columns]", f"file = {_inline(told)}\n\n[columns]")
+    return head + "".join(f"{_key(name)} = {KINDS[kind]}\n" for name, kind in columns)
+
+
+def filled_schema(facts: Mapping[str, Any]) -> str:
+    """TOML text of what `Domain.to_dict` says, which `Domain.from_file` reads back.
+
+    Examples
+    --------
+    >>> columns = {"age": {"low": 18.0, "high": 90.0, "unit": "year"}, "sex": {"levels": ["F", "M"]}}
+    >>> print(filled_schema({"columns": columns, "missing": "drop", "intercept": True}))
+    missing = "drop"
+    <BLANKLINE>
+    [columns]
+    age = { low = 18.0, high = 90.0, unit = "year" }
+    sex = { levels = ["F", "M"] }
+    <BLANKLINE>
+    """
+    lines = [f"{name} = {_text(facts[name])}" for name in ("data_norm", "norm_columns", "missing") if name in facts]
+    lines += [] if facts.get("intercept", True) else ["intercept = false"]
+    lines += [f"file = {_inline(facts['file'])}"] if "file" in facts else []
+    columns = [f"{_key(name)} = {_inline(spec)}" for name, spec in facts["columns"].items()]
+    return "\n".join([*lines, "", "[columns]", *columns, ""])
+
+
+def _inline(facts: Mapping[str, Any]) -> str:
+    """An inline table of TOML."""
+    return "{ " + ", ".join(f"{_key(name)} = {_text(value)}" for name, value in facts.items()) + " }"
 
 
 def _key(name: str) -> str:
     bare = name and all(c.isascii() and (c.isalnum() or c in "_-") for c in name)
-    if bare:
-        return name
-    quoted = json.dumps(name, ensure_ascii=False)
+    return name if bare else _text(name)
+
+
+def _text(value: Any) -> str:
+    """Text, or a list of it, as TOML and JSON both write it."""
+    quoted = json.dumps(value, ensure_ascii=False)
     return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in quoted)
 
 
@@ -95,10 +139,13 @@ def _read_toml(path: Path) -> Any:
 def _check(name: str, facts: Any) -> None:
     if not isinstance(facts, dict) or not isinstance(facts.get("columns"), dict):
         raise FileFormatError(f"{name} has no [columns] table. `discreet schema init FILE` writes a form to fill in.")
-    known = {"columns", "data_norm", "norm_columns", "intercept", "missing"}
-    unknown = sorted(set(facts) - known)
-    if unknown:
-        raise FileFormatError(f"{name}: unknown entry {unknown[0]!r}. Known: {', '.join(sorted(known))}.")
+    problems = Problems()
+    for entry in sorted(set(facts) - KNOWN):
+        hint = meant(entry, KNOWN)
+        problems.add(FileFormatError(f"{name}: unknown entry {entry!r}.{hint} Known: {', '.join(sorted(KNOWN))}."))
     for column, spec in facts["columns"].items():
         if "FILL IN" in json.dumps(spec, default=str):
-            raise DomainError(f"{name}: column {column!r} still says FILL IN. Give its bounds or levels, or delete it.")
+            problems.add(
+                DomainError(f"{name}: column {column!r} still says FILL IN. Give its bounds or levels, or delete it.")
+            )
+    problems.tell()

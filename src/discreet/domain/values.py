@@ -10,8 +10,9 @@ Arrow array, an array of numbers, a typed series) keeps it; Python objects becom
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from numbers import Real
 from types import NoneType
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain.columns import Categorical, Column, Numeric
-from discreet.errors import MISSING, DataError
+from discreet.errors import FILL, MISSING, DataError
 
 FAILURES = (pa.ArrowException, TypeError, ValueError, ArithmeticError)
 """What a conversion raises for an entry of another kind; the words of these errors quote it."""
@@ -251,18 +252,29 @@ def kind(type_: pa.DataType) -> str:
 
 
 def check_type(name: str, column: Column, type_: pa.DataType) -> None:
-    """Refuse a column whose type cannot hold what its schema declares."""
+    """Refuse a column whose type cannot hold what its schema declares; columns of 0 and 1 may be of truth values."""
     if isinstance(column, Numeric):
         wanted = "date" if column.date else "number"
     else:
         wanted = {bool: "bool", int: "number"}.get(type(column.levels[0]), "category")
-    if kind(type_) != wanted:
+    if kind(type_) != wanted and {kind(type_), wanted} != {"number", "bool"}:
         raise DataError(f"Column {name!r} is declared as a {wanted} but the data hold {kind(type_)} ({type_}).")
 
 
 def level_type(column: Categorical) -> pa.DataType:
     """The Arrow type of a category's levels."""
     return {bool: pa.bool_(), int: pa.int64()}.get(type(column.levels[0]), pa.string())
+
+
+@contextlib.contextmanager
+def predicting() -> Iterator[None]:
+    """Read rows that are to be predicted: a remedy for missing values is one that helps there."""
+    try:
+        yield
+    except DataError as error:
+        if MISSING not in str(error):
+            raise
+        raise DataError(*(line.replace(MISSING, FILL) for line in error.args)) from None
 
 
 def _numbers(array: pa.Array) -> Floats:
@@ -272,7 +284,7 @@ def _numbers(array: pa.Array) -> Floats:
     if pa.types.is_decimal(array.type):
         return decimals(array)
     values: Floats = array.to_numpy(zero_copy_only=False)
-    return values
+    return values.astype(np.float64) if values.dtype == bool else values
 
 
 def _days(array: pa.Array) -> Floats:
@@ -373,8 +385,12 @@ def _has_nan(array: pa.Array) -> bool:
 def _positions(array: pa.Array, column: Categorical) -> pa.Array:
     """Places among the levels, null for what is none of them; each entry is looked up by itself."""
     wide = level_type(column)
+    if pa.types.is_boolean(wide) and not pa.types.is_boolean(array.type):
+        wide = pa.int64()
     array = _whole_numbers(array) if pa.types.is_int64(wide) else array.cast(wide)
-    return pc.index_in(array, value_set=pa.array(column.levels, type=wide))
+    return pc.index_in(
+        array, value_set=pa.array([*map(int, column.levels)] if wide == pa.int64() else column.levels, wide)
+    )
 
 
 def _whole_numbers(array: pa.Array) -> pa.Array:

@@ -1,22 +1,25 @@
-"""The gate of a stage: U'U, U'e and e'e with noise, for half widths that noisy counts of residuals may choose."""
+"""The gate of a stage: U'U, U'e, e'e and meat with noise, for half widths that noisy counts of residuals may choose."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import Floats, Objects
 from discreet.core.checks import Neighbors
-from discreet.data.stages import StageSums
+from discreet.data.stages import MeatSums, StageSums
 from discreet.domain.coordinates import Coordinates
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, noisy_blocks
 from discreet.privacy import sensitivity
-from discreet.privacy.events.coordinates import STATISTICS, WITHOUT_OUTCOMES, StageEvent, stage_block
+from discreet.privacy.events.coordinates import OF_ONE_OUTCOME, STATISTICS, WITHOUT_OUTCOMES, StageEvent, stage_block
 from discreet.privacy.events.gaussian import Block, Statistic
 from discreet.released.grids import ReleasedStage, bins, statistic
 
 Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
 """From the noisy counts of each outcome to the place of its half width."""
+
+Meat = Callable[[Sequence[int]], MeatSums]
+"""From the places of the half widths to the exact sums of scores."""
 
 
 def stage_blocks(
@@ -27,10 +30,10 @@ def stage_blocks(
     Parameters
     ----------
     coordinates : Coordinates
-        The stage. Counts are those of each outcome; U'e and e'e are of all outcomes.
+        The stage. Counts and meat are those of each outcome; U'e and e'e are of all outcomes.
     shares : mapping
-        How mu^2 is split between ``"counts"``, ``"lengths"``, ``"gram"``, ``"cross"`` and ``"squares"``; those that are
-        not named are left out.
+        How mu^2 is split between ``"counts"``, ``"lengths"``, ``"gram"``, ``"cross"``, ``"squares"`` and ``"meat"``;
+        those that are not named are left out.
     neighbors : {"add-remove", "replace-one"}
         The relation.
     mu : float
@@ -44,7 +47,7 @@ def stage_blocks(
     """
     wants = []
     for kind in (kind for kind in STATISTICS if shares.get(kind, 0) > 0):
-        groups = [(name,) for name in coordinates.outcomes] if kind == "counts" else [coordinates.outcomes]
+        groups = [(name,) for name in coordinates.outcomes] if kind in OF_ONE_OUTCOME else [coordinates.outcomes]
         for columns in groups:
             block = stage_block(coordinates, kind, () if kind in WITHOUT_OUTCOMES else columns)
             wants.append(Want(kind, block.rows, block.columns, shares[kind] / len(groups)))
@@ -52,7 +55,13 @@ def stage_blocks(
 
 
 def release_stage(
-    sums: StageSums, blocks: Sequence[Block], neighbors: Neighbors, choose: Choice | None, entropy: Entropy
+    sums: StageSums,
+    blocks: Sequence[Block],
+    neighbors: Neighbors,
+    choose: Choice | None,
+    entropy: Entropy,
+    *,
+    meat: Meat | None = None,
 ) -> ReleasedStage:
     """Add noise to the exact sums of a stage: first to the counts, which choose the half widths, then to the rest.
 
@@ -69,6 +78,8 @@ def release_stage(
         one half width only.
     entropy : Entropy
         Of a session that was charged with the whole stage.
+    meat : callable, optional
+        From the chosen places to the exact sums of scores, where a block is about them.
     """
     stage, noise = sums.coordinates, block_noise(blocks)
     early = [i for i, block in enumerate(blocks) if block.statistic == "counts"]
@@ -80,8 +91,20 @@ def release_stage(
         for name in blocks[i].columns
     }
     chosen = tuple(choose(counts)) if choose else (0,) * len(stage.outcomes)
-    exact = [sums.integers(blocks[i], chosen) for i in late]
+    exact = _exact(sums, [blocks[i] for i in late], chosen, meat)
     rest = noisy_blocks(exact, [noise[i] for i in late], entropy)
     values = dict(zip([*early, *late], (*first, *rest), strict=True))
     event = StageEvent(sensitivity.mu(blocks, stage, neighbors), stage, tuple(blocks), chosen)
     return ReleasedStage(event, tuple(values[i] for i in range(len(blocks))))
+
+
+def _exact(sums: StageSums, blocks: Sequence[Block], chosen: Sequence[int], meat: Meat | None) -> list[list[Objects]]:
+    """What blocks are about, for the chosen half widths."""
+    wanted = any(block.statistic == "meat" for block in blocks)
+    products = meat(chosen) if wanted and meat is not None else None
+    if wanted and products is None:
+        raise ValueError("a block is about scores, and nothing sums them up")
+    return [
+        sums.integers(block, chosen) if products is None or block.statistic != "meat" else products.integers(block)
+        for block in blocks
+    ]

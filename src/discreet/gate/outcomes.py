@@ -16,7 +16,7 @@ from discreet.core.rounding import up
 from discreet.data.moments import Moments, summed
 from discreet.data.reading import Unread
 from discreet.domain import Domain
-from discreet.domain.columns import inputs_of
+from discreet.domain.derived import inputs_of
 from discreet.errors import DataError
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, noisy_blocks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,10 +13,19 @@ from discreet.data.reading import Progress, Unread
 from discreet.data.stages import Readings
 from discreet.domain import Domain
 from discreet.domain.domain import every_level
-from discreet.errors import ParameterError
+from discreet.domain.models import of_models
+from discreet.errors import DiscreetWarning, ParameterError
 from discreet.gate.moments import release_moments
 from discreet.gate.session import Session, promised
-from discreet.gate.stages import MOST_STAGES, Stages, release_stages, stages_suit
+from discreet.gate.stages import (
+    COVARIANCES,
+    MOST_STAGES,
+    Covariance,
+    Stages,
+    refuse_robust,
+    release_stages,
+    stages_suit,
+)
 from discreet.results.private_moments import PrivateMoments
 
 
@@ -26,8 +36,11 @@ def release(
     epsilon: float | None = None,
     delta: float | None = None,
     targets: Sequence[str] | None = None,
+    features: Sequence[str] | None = None,
+    models: str | Sequence[str] | None = None,
     shares: Mapping[str, float] | None = None,
     stages: Stages = "auto",
+    covariance: Covariance = "auto",
     rows: int | None = None,
     neighbors: Neighbors = "add-remove",
     n_jobs: int | None = None,
@@ -45,35 +58,84 @@ def release(
     targets : sequence of str, optional
         The outcomes. By default every column may be outcome or feature later, and the whole Gram matrix is released.
         Naming them takes less noise, and lets a table be released in stages, with all other columns as features.
+    features : sequence of str, optional
+        The features; no other columns but these and the outcomes are read then.
+    models : str or sequence of str, optional
+        Instead: formulas of the models to come. Their columns alone are read, so ``missing="drop"`` leaves out rows for
+        these alone.
     shares : mapping, optional
         Shares of mu^2 for ``"gram"`` (X'X), ``"cross"`` (X'y) and ``"squares"`` (y'y), with `targets`, in one stage:
         0.4, 0.55 and 0.05 by default for one outcome, for several as `privacy.split` says. 0 leaves a block out.
-    stages : int or "auto"
-        How many stages a table with named outcomes has; 1 keeps all bounds as declared. See `DPLinearRegression`.
+    stages, covariance : int or "auto", and {"auto", "robust", "classical"}
+        How many stages a table with named outcomes has, 1 keeping all bounds as declared; and whether they tell what
+        robust standard errors need. See `DPLinearRegression`.
     rows, neighbors, n_jobs, progress, random_state
         As for the estimators: the public number of rows, who is hidden, threads, a progress bar, seeds for simulation.
 
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.linspace(0, 1, 1000)[:, None]
-    >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 1))
+    >>> X, domain = np.linspace(0, 1, 1000)[:, None], Domain({"x": (0, 1), "y": (0, 1)})
     >>> release(Moments.from_source((X, X), domain), epsilon=1, delta=1e-6)
     PrivateMoments(2 columns, epsilon=1, delta=1e-06, verified)
     >>> len(release((X, X), domain=domain, epsilon=1, delta=1e-6, targets=["y"], stages=2).stages)
     2
     """
     session = Session(promised(epsilon, delta, rows, neighbors), "moments", rows, random_state)
+    checks.choice("covariance", covariance, COVARIANCES)
     _check(moments, domain, stages)
+    if isinstance(domain, Domain):
+        domain, targets = _asked(domain, targets, features, models)
+    elif features is not None or models is not None:
+        raise ParameterError("features= and models= need the table itself: Moments hold the columns that they hold.")
+    return _release(moments, domain, targets, shares, (stages, covariance), session, (n_jobs, progress))
+
+
+def _release(
+    moments: Any,
+    domain: Domain | None,
+    targets: Sequence[str] | None,
+    shares: Mapping[str, float] | None,
+    way: tuple[Stages, Covariance],
+    session: Session,
+    reading: tuple[int | None, bool | Progress],
+) -> PrivateMoments:
+    """A release in stages where it can be, and is asked for; else of moments."""
+    stages, covariance = way
     if domain is not None and targets is not None and shares is None and stages != 1:
-        table = Unread.of(moments, domain, n_jobs, progress)
+        table = Unread.of(moments, domain, *reading)
         if stages_suit(domain, targets, once=table.reader.once, asked=stages != "auto"):
-            return release_stages(Readings.of(table), *_design(domain, targets), stages, session)
+            return release_stages(Readings.of(table), *_design(domain, targets), stages, session, covariance)
     elif stages not in ("auto", 1):
         raise ParameterError("stages= needs the table itself and named outcomes, and goes without shares=.")
+    refuse_robust(covariance)
     if domain is not None:
-        moments = Moments.from_source(moments, domain, targets=targets, n_jobs=n_jobs, progress=progress)
+        moments = Moments.from_source(moments, domain, targets=targets, n_jobs=reading[0], progress=reading[1])
     return release_moments(moments, targets, shares, session)
+
+
+def _asked(
+    domain: Domain, targets: Sequence[str] | None, features: Sequence[str] | None, models: str | Sequence[str] | None
+) -> tuple[Domain, Sequence[str] | None]:
+    """The columns that are to be read, and the outcomes among them."""
+    if models is not None:
+        if features is not None:
+            raise ParameterError("Give either models=, or targets= and features=.")
+        domain, outcomes = of_models(domain, models)
+        return domain, outcomes if targets is None else targets
+    if features is not None:
+        columns = [domain.entries[domain.target(name)].column for name in targets or ()]
+        return domain.select(dict.fromkeys([*features, *columns])), targets
+    if domain.missing == "drop" and len(domain.inputs) > 2:
+        warnings.warn(
+            f"missing='drop' leaves out each row that lacks a value of any of the {len(domain.inputs)} declared "
+            f"columns ({', '.join(domain.inputs)}), for every model of this release, whether it uses them or not. To "
+            "leave out rows for the columns that models use alone, name the models: models=['income ~ age + sex'], or "
+            "--formula.",
+            DiscreetWarning,
+            stacklevel=3,
+        )
+    return domain, targets
 
 
 def _check(moments: Any, domain: Any, stages: Stages) -> None:

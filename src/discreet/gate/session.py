@@ -29,11 +29,11 @@ from discreet.privacy.pots import Cost
 
 def promised(epsilon: Any, delta: Any, rows: Any, neighbors: Any, *, pure: bool = False) -> Guarantee:
     """Check the parameters of a promise; that of pure epsilon has delta = 0, which need not be given."""
-    rows = checks.rows(rows)
+    epsilon, rows = checks.epsilon(epsilon), checks.rows(rows)
     if pure and not (delta is None or (checks.is_real(delta) and delta == 0)):
         raise ParameterError(f"delta={delta!r} is more than needed: this promise has delta = 0. Leave delta out.")
     failure = 0.0 if pure else checks.delta(delta, rows)
-    return Guarantee(checks.epsilon(epsilon), failure, checks.neighbors(neighbors), "verified")
+    return Guarantee(epsilon, failure, checks.neighbors(neighbors), "verified")
 
 
 class Session:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import down
@@ -19,7 +19,7 @@ from discreet.data.counts import Histogram, Margins
 from discreet.data.stages import Readings, StageSums
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import ParameterError
-from discreet.gate.coordinates import Choice, release_stage, stage_blocks
+from discreet.gate.coordinates import Choice, Meat, release_stage, stage_blocks
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
 from discreet.gate.session import Session, check_rows
@@ -27,13 +27,17 @@ from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent, Span, Statistic
 from discreet.privacy.events.kinds import Event
 from discreet.released.coordinates import Axes, standardised
-from discreet.released.course import Course, as_declared, mean_alone, number_of_stages
+from discreet.released.course import NARROW, Course, as_declared, mean_alone, number_of_stages
 from discreet.released.equations import model_design
 from discreet.released.grids import GridValues, ReleasedStage, statistic
 from discreet.released.solve.location import WHOLE, Counts, Location, locate, next_span, rows_of
 from discreet.results.private_moments import PrivateMoments
 
 Stages = int | Literal["auto"]
+
+Covariance = Literal["auto", "robust", "classical"]
+
+COVARIANCES: tuple[Covariance, ...] = get_args(Covariance)
 
 ROWS = 0.02
 """The share of mu^2 that tells the number of rows, where it was not declared."""
@@ -58,8 +62,15 @@ _SPLIT: Mapping[Statistic, float] = {"counts": 0.1, "gram": 0.35, "cross": 0.5, 
 _LAST_SPLIT: Mapping[Statistic, float] = {"counts": 0.05, "gram": 0.12, "cross": 0.8, "squares": 0.03}
 """How the mu^2 of a stage is split; a third stage needs less for U'U, which multiplies only what is left over."""
 
-_LENGTHS = 0.03
+_LENGTHS = 0.1
 """The share of the mu^2 of a stage that tells the lengths of rows, where it does."""
+
+_MEAT = 0.1, 0.03, 0.3
+"""The meat of U'e gets log10(n mu^2/q) - 1 tenths of the mu^2 of the last stage, but at least and at most so much: the
+less noise matters beside the sampling error, the more what tells of the latter is worth."""
+
+_FEW = 10.0
+"""Where n mu^2/q is less, there is no meat: noise matters most then, and the meat would be lost in it."""
 
 _LEAST_SHARE = 1e-3
 """No statistic gets less of mu^2."""
@@ -91,9 +102,9 @@ class _Steps:
         self.values += values
         return [statistic(block, own) for block, own in zip(blocks, values, strict=True)]
 
-    def add_stage(self, sums: StageSums, blocks: Sequence[Block], choose: Choice) -> ReleasedStage:
+    def add_stage(self, sums: StageSums, blocks: Sequence[Block], choose: Choice, meat: Meat) -> ReleasedStage:
         """Release a stage."""
-        stage = release_stage(sums, blocks, self.session.promise.neighbors, choose, self._source)
+        stage = release_stage(sums, blocks, self.session.promise.neighbors, choose, self._source, meat=meat)
         self.events.append(stage.event)
         self.values += stage.values
         return stage
@@ -104,9 +115,14 @@ class _Steps:
 
 
 def release_stages(
-    table: Readings, design: Sequence[str], targets: Sequence[str], stages: Stages, session: Session
+    table: Readings,
+    design: Sequence[str],
+    targets: Sequence[str],
+    stages: Stages,
+    session: Session,
+    covariance: Covariance = "auto",
 ) -> PrivateMoments:
-    """Release a table in private coordinates: one cheap reading of all rows, then one for each stage.
+    """Release a table in private coordinates: one cheap reading of all rows, then one for each stage, and one for meat.
 
     Parameters
     ----------
@@ -120,6 +136,9 @@ def release_stages(
         How many; "auto" decides by the released number of rows.
     session : Session
         It is charged with all of them.
+    covariance : {"auto", "robust", "classical"}
+        "classical" leaves out the meat that robust standard errors need, and so does "auto" for wide tables, where it
+        takes long; the mean alone has none either.
     """
     domain = table.domain
     _check_noise(domain, design, targets, session)
@@ -139,7 +158,9 @@ def release_stages(
         axes = as_declared(design) if ball else mean_alone(design)
     else:
         axes = _scouted(steps, margins, design, n, steps.left(weights.pop(0)))
-    _run(Course(tuple(design), tuple(targets), tuple(locations), axes), table, weights, steps)
+    course = Course(tuple(design), tuple(targets), tuple(locations), axes)
+    robust = covariance == "robust" or (covariance == "auto" and size <= NARROW)
+    _run(course, table, weights, steps, robust=count > 0 and robust)
     return PrivateMoments(session.commit(session.certify(domain, *steps.events)), tuple(steps.values))
 
 
@@ -155,6 +176,16 @@ def stages_suit(domain: Domain, targets: Sequence[str], *, once: bool, asked: bo
             "no stream. Choose stages=1 or 'auto'."
         )
     return suit
+
+
+def refuse_robust(covariance: str) -> None:
+    """Refuse robust standard errors where a release has no stages."""
+    if covariance == "robust":
+        raise ParameterError(
+            "covariance='robust' needs the table in two stages or more: the last one tells how the residuals vary "
+            "along with the regressors. One stage, streams, summed-up moments and rows in a ball do not. Choose "
+            "stages=2 or more where the table allows it, or covariance='classical'."
+        )
 
 
 def has_own_bounds(domain: Domain, target: str) -> bool:
@@ -230,16 +261,31 @@ def _scouted(steps: _Steps, margins: Margins, design: Sequence[str], n: float, m
     return standardised(sums, squares, (blocks[0].sd, blocks[1].sd), n, constant=design[0] == CONSTANT)
 
 
-def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Steps) -> None:
-    """Release the stages, each with a share of what is left of mu^2."""
+def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Steps, *, robust: bool) -> None:
+    """Release the stages, each with a share of what is left of mu^2; `robust`: the last one with its meat."""
     done: list[ReleasedStage] = []
     neighbors = steps.session.promise.neighbors
     for k, weight in enumerate(weights, start=1):
         mu = steps.left(weight)
         coordinates = course.coordinates(done, mu, len(weights))
-        split = _LAST_SPLIT if k == len(weights) >= 3 else _SPLIT
+        final = k == len(weights) >= 3
+        split = _LAST_SPLIT if final else _SPLIT
         if coordinates.lengths:
-            split = {kind: (1 - _LENGTHS) * share for kind, share in split.items()} | {"lengths": _LENGTHS}
+            split = _beside(split, "lengths", _LENGTHS)
+        if robust and k == len(weights) and (share := _meat(course.rows * mu**2 / len(coordinates.axes))):
+            split = _beside(split, "meat", share)
         blocks = stage_blocks(coordinates, split, neighbors, mu)
-        choose = partial(course.chosen, coordinates=coordinates, mu=mu)
-        done.append(steps.add_stage(table.staged(coordinates), blocks, choose))
+        sd = next(block.sd for block in blocks if block.statistic == "counts")
+        choose = partial(course.chosen, coordinates=coordinates, mu=mu, sd=sd, final=final)
+        done.append(steps.add_stage(table.staged(coordinates), blocks, choose, partial(table.meat, coordinates)))
+
+
+def _meat(signal: float) -> float:
+    """The share of the meat, for so many rows times mu^2 over the number of axes; none where it would be all noise."""
+    step, least, most = _MEAT
+    return min(max(step * (math.log10(signal) - 1), least), most) if signal > _FEW else 0.0
+
+
+def _beside(split: Mapping[Statistic, float], kind: Statistic, share: float) -> Mapping[Statistic, float]:
+    """Shares that leave one for another statistic."""
+    return {other: (1 - share) * own for other, own in split.items()} | {kind: share}

@@ -33,10 +33,11 @@ from discreet.data.tables import (
     feature_names,
 )
 from discreet.domain import Domain
-from discreet.domain.columns import inputs_of
+from discreet.domain.derived import inputs_of
 from discreet.errors import DataError, DomainError, ParameterError, printable
 from discreet.gate.session import Session, promised
 from discreet.ledger import blocks
+from discreet.models.pipelines import warn_of_learning_steps
 from discreet.privacy.guarantee import Guarantee
 
 _GOOD_SCORE = 100.0
@@ -284,6 +285,7 @@ class PrivateEstimator(Estimator, ABC):
                 "person move the result by more than the noise hides."
             )
         promise = self._check()
+        warn_of_learning_steps(self)
         table, domain, asked = self._ask(as_features(X), as_outcomes(y, several=self.many_outcomes), promise)
         return self._fit_table(Unread.of(table, domain, self.n_jobs), asked)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from discreet.core.arrays import Floats
 from discreet.domain import Domain, Numeric
@@ -14,6 +13,7 @@ from discreet.errors import ParameterError
 from discreet.models.outcome import Label, Outcome
 from discreet.models.perturbed import PerturbedClassifier, PerturbedRegressor
 from discreet.privacy.losses import Logistic, Loss, Poisson, SmoothHinge
+from discreet.released.links import probabilities, rate
 from discreet.results.glm_results import Link
 
 
@@ -47,12 +47,7 @@ class DPLogisticRegression(PerturbedClassifier):
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class; of more than two, each against the others, made to add up to 1."""
-        p = expit(self.decision_function(X))
-        if p.ndim == 1:
-            return np.column_stack([1 - p, p])
-        at_least = np.maximum(p, 1e-300)
-        shares: Floats = at_least / at_least.sum(axis=1, keepdims=True)
-        return shares
+        return probabilities(self._predictor(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithm of `predict_proba`."""
@@ -149,7 +144,7 @@ class DPPoissonRegression(PerturbedRegressor):
         """The expected count, at most the upper bound of the outcome; X is not clipped to the bounds."""
         eta = self._predictor(X)[:, 0]
         column = self.certificate_.domain.columns[self.results_.target]
-        return np.exp(np.minimum(eta, np.log(column.high))) if isinstance(column, Numeric) else np.exp(eta)
+        return rate(eta, column.high if isinstance(column, Numeric) else np.inf)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

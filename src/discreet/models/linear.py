@@ -21,7 +21,17 @@ from discreet.errors import DiscreetWarning, DomainError, ParameterError
 from discreet.gate.moments import Counts, Want, release_blocks, release_counted, release_wants
 from discreet.gate.outcomes import OutcomesWant, release_outcomes
 from discreet.gate.session import Session
-from discreet.gate.stages import MOST_STAGES, Stages, has_own_bounds, in_ball, release_stages, stages_suit
+from discreet.gate.stages import (
+    COVARIANCES,
+    MOST_STAGES,
+    Covariance,
+    Stages,
+    has_own_bounds,
+    in_ball,
+    refuse_robust,
+    release_stages,
+    stages_suit,
+)
 from discreet.models.base import Asked, PrivateRegressor
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block
@@ -30,6 +40,7 @@ from discreet.privacy.split import Sizes, shares_of
 from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.solution import noise_aware_solution
 from discreet.released.solve import outcome
+from discreet.results.inference import ESTIMANDS, Estimand
 from discreet.results.models import Solve, many_results, solve_many
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results, results
@@ -196,6 +207,13 @@ class DPLinearRegression(MomentsRegressor):
     narrow : bool
         Whether the outcome's bounds may be narrowed where there is one stage: all rows are then read twice. With
         narrow=False the bounds are used as declared, in one stage.
+    covariance : {"auto", "robust", "classical"}
+        Whether the last of several stages tells, for 3 to 30 % of its budget and in a reading of its own, how residuals
+        vary along with the regressors, which standard errors need where variances are not equal. "auto" is robust in
+        stages of at most 64 coefficients, and classical else; the mean alone needs none.
+    estimand : {"bounded", "declared"}
+        What intervals are about: the fit in which far rows and far residuals count less, as the release states; or
+        least squares under the declared bounds, with intervals that are wider by what far rows might add.
 
     Examples
     --------
@@ -209,6 +227,8 @@ class DPLinearRegression(MomentsRegressor):
 
     stages: int | str = "auto"
     narrow: bool = True
+    covariance: Covariance = "auto"
+    estimand: Estimand = "bounded"
 
     levels: ClassVar[bool] = True
     many_outcomes: ClassVar[bool] = True
@@ -216,10 +236,14 @@ class DPLinearRegression(MomentsRegressor):
     def _check(self) -> Guarantee:
         checks.choice("narrow", self.narrow, (True, False))
         checks.choice("stages", self.stages, ("auto", *range(1, MOST_STAGES + 1)))
+        checks.choice("covariance", self.covariance, COVARIANCES)
+        checks.choice("estimand", self.estimand, ESTIMANDS)
         if not self.narrow and self.stages not in ("auto", 1):
             raise ParameterError(
                 "narrow=False keeps the bounds as declared, which stages do not. Leave one of them out."
             )
+        if not self.narrow or self.stages == 1:
+            refuse_robust(self.covariance)
         return super()._check()
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
@@ -229,6 +253,7 @@ class DPLinearRegression(MomentsRegressor):
                 return self._fit_released(released, asked)
             e = normal_equations(released, asked.targets, asked.features)
             return self._fit_equations(released, e, e, asked)
+        refuse_robust(self.covariance)
         if asked.several:
             return self._fit_outcomes(summed(table, asked.targets), asked)
         target, domain = asked.target, table.domain
@@ -247,6 +272,10 @@ class DPLinearRegression(MomentsRegressor):
 
         return self._fit_counted(histogram, moments, asked)
 
+    def _fit(self, moments: Moments, asked: Asked) -> Self:
+        refuse_robust(self.covariance)
+        return super()._fit(moments, asked)
+
     def _is_staged(self, domain: Domain, asked: Asked, *, once: bool = False) -> bool:
         """Whether the release is in stages; `once`: whether rows can be read only once.
 
@@ -264,7 +293,7 @@ class DPLinearRegression(MomentsRegressor):
         domain, targets = table.domain, outcome_names(table.domain, asked.targets)
         design = every_level(domain, asked.features, domain.design_names(asked.features))
         stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
-        return release_stages(table, design, targets, stages, self._session(asked.promise))
+        return release_stages(table, design, targets, stages, self._session(asked.promise), self.covariance)
 
     def _fit_counted(self, histogram: Histogram, moments: Callable[[Domain], Moments], asked: Asked) -> Self:
         """Fit to the counts of an outcome, and to moments for the bounds that these call for."""
@@ -301,6 +330,9 @@ class DPLinearRegression(MomentsRegressor):
         low, high = outcome.narrow(outcome.shares(found, n), clipped, symmetric=symmetric)
         narrowed = with_bounds(domain, target, low, high)
         return narrowed, trusted and narrowed != domain and high - low <= 0.5
+
+    def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Results:
+        return super()._results(released, e, delta).about(self.estimand)
 
     def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
         return [

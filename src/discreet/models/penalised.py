@@ -47,7 +47,7 @@ class PenalisedRegressor(DPLinearRegression):
         return super()._check()
 
     def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> PenalisedResults:
-        return fit_penalised(released, e, released.certificate.method, *self._options())
+        return fit_penalised(released, e, released.certificate.method, *self._options()).about(self.estimand)
 
     def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
         super()._set(release, fitted, asked)

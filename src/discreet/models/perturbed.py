@@ -33,6 +33,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.objective import Calibration, Noise, ObjectiveEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss
+from discreet.released.links import places
 from discreet.released.solve.newton import Penalty
 from discreet.released.units import in_user_units
 from discreet.results.glm_results import GLMResults, Link
@@ -384,9 +385,8 @@ class PerturbedClassifier(Classifier, PerturbedModel):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row; X is not clipped to the bounds."""
-        eta = self.decision_function(X)
-        places = (eta > 0).astype(int) if eta.ndim == 1 else eta.argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[places]
+        found = places(self._predictor(X))
+        labels: NDArray[Any] = self.classes_[found]
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

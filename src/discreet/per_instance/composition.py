@@ -115,7 +115,8 @@ def _stage_costs(event: StageEvent, domain: Domain, Z: Floats) -> list[float]:
             counts = np.bincount(places.bins(Z, block) + 1)[1:]
             squares.append(float(counts @ counts) / block.sd**2)
         else:
-            squares.append(_change(block, places, places.turned(Rows(Z)).Z) / block.sd**2)
+            own, lines = places.seen(block, Rows(Z))
+            squares.append(_change(own, places, lines.Z) / block.sd**2)
     return squares
 
 

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from discreet.core import checks
-from discreet.data.tables import feature_names
+from discreet.data.tables import described_by, feature_names
 from discreet.domain import Domain
 from discreet.domain.columns import Categorical, Numeric, to_days
+from discreet.domain.formula import is_formula
 from discreet.errors import ParameterError
 
-_SPREAD = 1 / 3  # the sd of a number that nobody guesses, over half the width of its bounds: a normal law fits
+SPREAD = 1 / 10
+"""The sd of a number that nobody guesses, over half the width of its bounds; see docs/plan.md."""
 
 CORRELATION = 0.3
 """The root mean square correlation of two features, where nobody guesses it; see docs/plan.md."""
@@ -54,6 +56,8 @@ class Facts:
         Mean and sd of the outcome and of each number that is read; None for a number in the ball whose rows fill it.
     shares : dict
         How frequent each level of a category is.
+    assumed : tuple of str
+        The numbers whose sd nobody guessed.
     """
 
     domain: Domain
@@ -65,6 +69,7 @@ class Facts:
     correlations: tuple[tuple[float, ...], ...] | None
     numbers: dict[str, Number | None]
     shares: dict[str, tuple[float, ...]]
+    assumed: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> list[str]:
@@ -90,7 +95,7 @@ class Facts:
         return {
             "domain": self.domain.to_dict(), "target": self.target, "features": list(self.features),
             "rows": self.rows, "r_squared": self.r_squared, "correlation": self.correlation,
-            "correlations": self.correlations, "about": numbers | shares,
+            "correlations": self.correlations, "about": numbers | shares, "assumed": list(self.assumed),
         }  # fmt: skip
 
 
@@ -112,13 +117,17 @@ def facts(
     >>> domain = Domain({"age": (18, 90), "sex": ["F", "M"], "stay": (0, 30)})
     >>> found = facts(domain, "stay", None, rows=1000, r_squared=0.3, mean_square=None, correlation=None, about=None)
     >>> found.outcome, found.shares["sex"]
-    (Number(mean=15.0, sd=5.0), (0.5, 0.5))
+    (Number(mean=15.0, sd=1.5), (0.5, 0.5))
     """
     if not isinstance(domain, Domain):
         raise ParameterError(
             "domain must be a Domain, the public bounds of the columns: Domain({'age': (18, 90)}), for example, or "
             "Domain.from_file('people.toml')."
         )
+    if is_formula(target, domain):
+        if features is not None:
+            raise ParameterError("Give either a formula or features, not both.")
+        domain, target, features = described_by(target, domain)
     names = feature_names(domain, [domain.entries[domain.target(target)].column], features)
     domain = domain.select([*names, domain.entries[domain.target(target)].column])
     _check_outcome(domain, target)
@@ -140,9 +149,11 @@ def facts(
     if n is None:
         raise ParameterError("rows is required: about how many rows the table will have, as publicly known.")
     inputs = [name for name in domain.inputs if name != target]
+    told = {name for name in guessed if "sd" in guessed[name]} | ({target} if mean_square is not None else set())
+    assumed = tuple(name for name, value in numbers.items() if value is not None and name not in told)
     return Facts(
         domain, target, tuple(names), n, _below_one("r_squared", r_squared),
-        *_correlation(correlation, inputs), numbers, shares,
+        *_correlation(correlation, inputs), numbers, shares, assumed,
     )  # fmt: skip
 
 
@@ -233,14 +244,14 @@ def _number(name: str, column: Numeric, guess: Mapping[str, Any], domain: Domain
             return None
         return Number(_real(name, "mean", guess.get("mean", 0.0)), checks.positive("sd", guess.get("sd")))
     mean = _mean(name, column, guess)
-    default = _SPREAD * min(column.high - mean, mean - column.low)
+    default = SPREAD * min(column.high - mean, mean - column.low)
     return _within(name, column, mean, _real(name, "sd", guess.get("sd", default)))
 
 
 def _outcome(name: str, column: Numeric, guess: Mapping[str, Any], mean_square: Any) -> Number:
     mean = _mean(name, column, guess)
     if mean_square is None:
-        default = _SPREAD * min(column.high - mean, mean - column.low)
+        default = SPREAD * min(column.high - mean, mean - column.low)
         return _within(name, column, mean, _real(name, "sd", guess.get("sd", default)))
     if "sd" in guess:
         raise ParameterError(f"Give either mean_square= or the sd of {name!r}, not both.")

@@ -25,11 +25,11 @@ from scipy.stats import random_correlation
 from discreet.core.arrays import Floats, Ints
 from discreet.data.counts import Histogram, Margins, cell_of
 from discreet.data.moments import Moments
-from discreet.data.stages import Readings, StageSums
+from discreet.data.stages import MeatSums, Readings, StageSums, at_widths
 from discreet.data.sums import LIMB
 from discreet.domain import Domain
 from discreet.domain.columns import Numeric
-from discreet.domain.coordinates import Chart, Coordinates
+from discreet.domain.coordinates import Chart, Coordinates, scores
 from discreet.domain.encoding import ONE, Encoder
 from discreet.planning.facts import Facts, Number
 from discreet.privacy.events.gaussian import CELLS
@@ -335,7 +335,8 @@ class Table:
             sums = np.array([weighted.T @ A[:, 0], np.einsum("ij,ij->j", weighted, A)])
             return (self.histogram(domain),), Margins(domain, *_limbs(sums))
 
-        return Readings(domain, light, partial(_staged, domain, A, copies))
+        held = domain, A, copies
+        return Readings(domain, light, partial(_staged, *held), partial(_meat, *held))
 
     def released(self, key: Any, release: Callable[[], PrivateMoments]) -> PrivateMoments:
         """A release of the table, made once for all methods that solve it; the last one is kept, with its key."""
@@ -370,6 +371,14 @@ def _staged(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates)
     edges = coordinates.lengths
     lengths = _between(turned.lengths, edges, copies) if edges else np.zeros(0, dtype=np.int64)
     return StageSums(domain, coordinates, *_limbs(sums), counts, lengths, round(float(copies.sum())))
+
+
+def _meat(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates, chosen: Sequence[int]) -> MeatSums:
+    """The sums of scores over encoded rows, so many copies of each."""
+    own = at_widths(coordinates, chosen)
+    turned = Chart(own, domain, len(A)).turn(A)
+    products = [scores(turned.U, e) for e in turned.E]
+    return MeatSums(domain, own, *_limbs(np.concatenate([(S * copies) @ S.T for S in products])))
 
 
 def _between(values: Floats, edges: Sequence[float], copies: Floats) -> Ints:

@@ -25,6 +25,7 @@ from discreet.planning import wishes, words
 from discreet.planning.facts import Facts
 from discreet.planning.facts import facts as public_facts
 from discreet.planning.simulation import Expected, Promise, Simulation, chosen
+from discreet.planning.spreads import Spread, spreads
 from discreet.planning.wishes import Answer, Tighter
 from discreet.released.units import coefficient_unit
 from discreet.results.summary import Summary, to_pandas
@@ -61,6 +62,8 @@ class Plan:
         That of the simulated populations, which bounds may keep from the one asked for.
     stages : int or "auto"
         Of the methods that release in stages.
+    spreads : tuple of Spread
+        What other spreads than those assumed would bring, at the smallest epsilon, where they matter most.
     """
 
     facts: Facts
@@ -73,6 +76,7 @@ class Plan:
     draws: int
     r_squared: float
     stages: int | str = "auto"
+    spreads: tuple[Spread, ...] = ()
 
     @property
     def methods(self) -> list[str]:
@@ -175,6 +179,7 @@ class Plan:
                 for a in self.answers
             ],
             "tighter": [vars(t) for t in self.tighter],
+            "spreads": [vars(s) | {"columns": list(s.columns)} for s in self.spreads],
             "method": self.best,
             "advice": self.advice(),
         }
@@ -225,7 +230,7 @@ def _or_none(value: float | Unavailable) -> float | None:
 _PARAMETERS = """domain : Domain
         Public bounds and levels of the columns.
     target : str
-        The outcome, a number.
+        The outcome, a number; or a formula such as ``"stay ~ age + log(dose)"`` (docs/formulas.md).
     features : sequence of str, optional
         The features; all other columns by default.
     rows : int
@@ -244,7 +249,7 @@ _PARAMETERS = """domain : Domain
         columns that the features are made of.
     about : mapping, optional
         More guesses by column: ``{"age": {"mean": 50, "sd": 18}, "ward": {"shares": [0.5, 0.3, 0.2]}}``. By default
-        a mean is in the middle of the bounds, an sd a third of the way from there to the nearest bound, and all
+        a mean is in the middle of the bounds, an sd a tenth of the way from there to the nearest bound, and all
         levels are as frequent. Rows in a ball (`data_norm`) fill it by default.
     methods : sequence of str, optional
         Which methods; by default all that apply and are quick enough.
@@ -255,7 +260,7 @@ _PARAMETERS = """domain : Domain
     want_error : float, optional
         The largest root mean squared error of prediction that will do, in the outcome's unit.
     tighter : bool
-        Whether to tell what half as wide bounds would bring.
+        Whether to tell what half as wide bounds would bring, and other sds than those that are assumed.
     level : float
         Of the intervals.
     neighbors : {"add-remove", "replace-one"}
@@ -315,7 +320,7 @@ def plan(
     wanted = wishes.wants(known, want_width, want_error)
     stages = checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
     simulation = Simulation(known, promise, _whole("draws", draws, 2), _whole("random_state", random_state, 0), stages)
-    answers, bounds = [], []
+    answers, bounds, others = list[Answer](), list[Tighter](), list[Spread]()
     with one_thread(), as_progress(progress, "simulating") as report:
         steps = _Steps(report, len(epsilons) * len(names) + len(wanted) + 1)
         expected, failed = _expected(simulation, epsilons, names, steps)
@@ -324,13 +329,18 @@ def plan(
             answers.append(wishes.answer(simulation, best, wish, epsilons))
             steps.done()
         if tighter:
-            bounds = wishes.tighter(simulation, best, _reference(epsilons))
+            bounds, others = _depends(simulation, best, epsilons)
         steps.done()
     parts = tuple(expected), left_out | failed, tuple(answers), tuple(bounds)
-    return Plan(known, promise, epsilons, *parts, simulation.draws, simulation.r_squared, stages)
+    return Plan(known, promise, epsilons, *parts, simulation.draws, simulation.r_squared, stages, tuple(others))
 
 
 plan.__doc__ = (plan.__doc__ or "").replace("{parameters}", _PARAMETERS)
+
+
+def _depends(simulation: Simulation, method: str, epsilons: Sequence[float]) -> tuple[list[Tighter], list[Spread]]:
+    """What tighter bounds would bring, and other spreads."""
+    return wishes.tighter(simulation, method, _reference(epsilons)), spreads(simulation, method, min(epsilons))
 
 
 class _Steps:

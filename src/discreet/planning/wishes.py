@@ -209,7 +209,7 @@ def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter
 
 def _alike(facts: Facts) -> list[dict[str, Numeric]]:
     """Numbers with bounds of their own, those together of which the same is known but for their unit."""
-    factors = {factor.column for column in facts.domain.columns.values() for factor in column.factors}
+    factors = {own for name in facts.domain.columns for own in facts.domain.made_of(name) - {name}}
     found: dict[Any, dict[str, Numeric]] = {}
     for name, column in facts.domain.columns.items():
         if name in factors or name in facts.domain.norm_columns or column.factors or not isinstance(column, Numeric):
@@ -227,7 +227,7 @@ def _gain(before: Expected, after: Expected, places: Sequence[int]) -> float:
     pairs = [(after.rmse, before.rmse)]
     if not isinstance(after.std_err, Unavailable) and not isinstance(before.std_err, Unavailable):
         pairs.append((after.std_err, before.std_err))
-    at = list(places)
+    at = [i for i in places if all(old[i] > 0 for _, old in pairs)]  # the intercept of a model without one has no error
     return max(float(np.sqrt(np.mean((new[at] / old[at]) ** 2))) for new, old in pairs)
 
 

@@ -11,6 +11,7 @@ from discreet.domain.columns import from_days
 from discreet.errors import printable
 from discreet.papers.registry import DEFAULT
 from discreet.planning.simulation import Expected
+from discreet.planning.spreads import FACTOR, Spread
 from discreet.planning.wishes import Answer, Tighter
 from discreet.released.units import coefficient_unit
 from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, canvas, note, short, style
@@ -140,7 +141,7 @@ def _in_stages(count: int) -> str:
 def advice(plan: Plan) -> list[str]:
     """What to do, and why."""
     lines = [_which(plan), *_how_good(plan), *(_answer(plan, found) for found in plan.answers)]
-    lines += _tighter(plan)
+    lines += [_spread(plan, found) for found in plan.spreads] + _tighter(plan)
     skipped = [name for name, why in plan.left_out.items() if why != "not asked for"]
     if skipped:
         reasons: dict[str, list[str]] = {}
@@ -196,6 +197,30 @@ def _answer(plan: Plan, found: Answer) -> str:
         f"{n:,.0f} rows at epsilon {epsilon:g}" for epsilon, n in found.rows.items() if not isinstance(n, Unavailable)
     ]
     return f"{text}; or about {', '.join(rows)}." if rows else f"{text}."
+
+
+def _spread(plan: Plan, found: Spread) -> str:
+    """How much the plan depends on sds that nobody guessed."""
+    name, many = found.columns[0], len(found.columns) > 1
+    which = f"the sds of {len(found.columns)} features" if many else f"the sd of {name}"
+    taken = (
+        "they are taken as a tenth of half the width of their bounds"
+        if many
+        else (f"it is taken as {number(_sd(plan, name))}, a tenth of half the width of its bounds")
+    )
+    head = f"Nobody guessed {which}, so {taken}"
+    at = f"at epsilon {min(plan.epsilons):g}"
+    if not found.matters:
+        return f"{head}; even {at} that hardly matters to predictions."
+    return (
+        f"{head}. The {found.assumed:.2f} {at} would be {found.larger:.2f} with {FACTOR:g} times as much spread, "
+        f"{found.smaller:.2f} with a third: tell what you know, as --about {name}.sd=NUMBER."
+    )
+
+
+def _sd(plan: Plan, name: str) -> float:
+    known = plan.facts.numbers[name]
+    return math.nan if known is None else known.sd
 
 
 def _tighter(plan: Plan) -> list[str]:

@@ -21,8 +21,9 @@ from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.steps import incomplete, unpaid, unspent
 
-VERSIONS = (1, 2, 3)
-"""Versions of files that hold a certificate: 2 has derived columns, 3 stages, spans of counts, and sums of columns."""
+VERSIONS = (1, 2, 3, 4)
+"""Versions of files that hold a certificate: 2 has derived columns, 3 stages, spans of counts, and sums of columns, 4
+functions of columns."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,8 @@ class Certificate:
         if isinstance(event, StageEvent):
             event.coordinates.check(self.domain)
             mu = sensitivity.mu(event.blocks, event.coordinates, neighbors)
-            return Finding(f"noise on {event.name}", mu <= event.mu, f"mu {mu:.6g}, listed {event.mu:.6g}")
+            same = _is_bound(event.mu, mu)  # a stage that lists more than its noise costs leaves something out
+            return Finding(f"noise on {event.name}", same, f"mu {mu:.6g}, listed {event.mu:.6g}")
         if isinstance(event, SampledEvent | PublicOutcomesEvent):
             return self._examine_outcomes(event)
         norm = sensitivity.norm(event.design, self.domain)
@@ -185,7 +187,7 @@ class Certificate:
         """The oldest version of files that can hold the certificate, so that older programs read what they can."""
         new = any(block.span is not None or block.statistic in ("sums", "diagonal") for block in self.blocks)
         new = new or any(isinstance(event, StageEvent) for event in self.events)
-        return VERSIONS[-1] if new else self.domain.format_version
+        return max(3 if new else 1, self.domain.format_version)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""

@@ -15,10 +15,10 @@ import numpy as np
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import FEW, up
 from discreet.domain import CONSTANT, Categorical, Domain, Numeric
-from discreet.domain.columns import inputs_of
 from discreet.domain.coordinates import Coordinates
+from discreet.domain.derived import inputs_of
 from discreet.errors import DomainError
-from discreet.privacy.events.gaussian import Block
+from discreet.privacy.events.gaussian import SYMMETRIC, Block
 
 Space = Domain | Coordinates
 """What blocks are about: the mapped columns of a domain, or the coordinates of a stage."""
@@ -49,19 +49,19 @@ def sensitivities(blocks: Sequence[Block], space: Space, neighbors: Neighbors) -
 
 def _change(block: Block, space: Space, neighbors: Neighbors) -> float:
     """The sensitivity of a block, before it is rounded up."""
+    if block.statistic in ("lengths", "meat") and not isinstance(space, Coordinates):
+        raise ValueError("only a stage has such a statistic")
     R2, T2 = _norm_squared(block.rows, space), _norm_squared(block.columns, space)
     replace = neighbors == "replace-one"
-    if block.statistic == "gram" and block.layout == "weighted":
+    if block.statistic in SYMMETRIC and block.layout == "weighted":
         r = _least_overlap(block.rows, space)
         return math.sqrt(2 * (R2 - r) * (R2 + r)) if replace else R2
-    if block.statistic == "gram":
+    if block.statistic in SYMMETRIC:
         return math.sqrt((R2**2 + R2) / 2) * (math.sqrt(2) if replace else 1)
     if block.statistic == "cross":
         return math.sqrt(R2 * T2) * (2 if replace else 1)
     if block.statistic == "squares":
         return math.sqrt(min(len(block.columns), 2 * T2) if replace else T2)
-    if block.statistic == "lengths" and not isinstance(space, Coordinates):
-        raise ValueError("only a stage has such a statistic")
     if block.statistic in ("counts", "lengths"):
         return math.sqrt(2) if replace else 1.0
     if block.statistic in ("sums", "diagonal"):

@@ -38,7 +38,7 @@ _SPHERE = 0.25
 _REACH, _FAR_REACH = 0.1, 1.0
 """The last of two radii is the root of this share of n mu/q^1.5 times the typical length; that of more, at most."""
 
-_EDGES = tuple(2.0 ** (k / 4) for k in range(-4, 20))
+_EDGES = tuple(2.0 ** (k / 2) for k in range(9))
 """Between which lengths rows are counted before the last of three or more stages, in units of the typical one."""
 
 _BEYOND, _MOST_BEYOND = 20.0, 0.5
@@ -47,8 +47,19 @@ _BEYOND, _MOST_BEYOND = 20.0, 0.5
 _WIDTHS, _STEP, _WIDEST = 10, 1.45, 12.0
 """How many half widths are tried, their ratio, and the largest in units of the outcome's spread."""
 
-_CLIPPED, _MOST_CLIPPED, _FEW = 3.0, 0.3, 7
-"""Residuals may be clipped in a share of 3 d/(n mu), at most 0.3; a small d counts as 7."""
+_MOST_WIDTHS, _NARROWEST = 32, 0.4
+"""In the last of three or more stages: how many at most, and the least in units of that spread."""
+
+_CLIPPED, _LAST_CLIPPED, _MOST_CLIPPED, _FEW = 3.0, 0.5, 0.3, 7
+"""Residuals may be clipped in a share of 3 d/(n mu), in the last of three or more stages of 0.5 d/(n mu), for what is
+clipped there is missing in the end; at most 0.3. A small d counts as 7."""
+
+_ROOT_CLIPPED, _ROOT_BEYOND = 0.15, 0.3
+"""In the end no smaller shares are looked for than these over sqrt(n): what is missing then is little beside the
+sampling error."""
+
+_NOISE = 2.0
+"""No share is looked for that is less than so many sds of the noise of its counts."""
 
 _CLOSE = 1e-6
 """Coordinates that are computed again may differ by this share, for processors round differently."""
@@ -120,8 +131,8 @@ class Course:
         axes, left = self._axes(done), count - len(done)
         typical = math.sqrt(max(axes.known + self.constant, 1.0))
         reach = self._reach(done, mu, axes.P.shape[1]) if left == 1 else _SPHERE
-        weight = min(1.0, reach)
-        widths = [[weight * _widest(own) * _STEP**-k for k in reversed(range(_WIDTHS))] for own in self.locations]
+        weight, final = min(1.0, reach), left == 1 and count >= 3
+        widths = [_final_widths(own, weight) if final else _widths(own, weight) for own in self.locations]
         lengths = [typical * edge for edge in _EDGES] if left == 2 and count >= 3 else []
         theta = self.theta(done)
         return Coordinates.rounded(self.design, self.targets, axes.P, theta, reach * typical, widths, lengths)
@@ -133,8 +144,8 @@ class Course:
             return max(_SPHERE, math.sqrt(_REACH * n_mu / q**1.5))
         before = done[-1].event.coordinates
         counts = done[-1].lengths
-        noise = 2 * done[-1].sd("lengths") * math.sqrt(len(counts)) / self.rows  # lest noise be taken for far rows
-        place = clipped_place(counts, min(_MOST_BEYOND, max(_BEYOND * q / n_mu, noise)))
+        most = max(_BEYOND * q / n_mu, _ROOT_BEYOND / math.sqrt(self.rows))
+        place = quiet_place(counts, min(_MOST_BEYOND, most), done[-1].sd("lengths"))
         edge = before.lengths[place] * _SPHERE / before.radius
         return max(_SPHERE, min(math.sqrt(_FAR_REACH * n_mu / q**1.5), edge))
 
@@ -152,11 +163,30 @@ class Course:
         location = self.locations[self.targets.index(target)]
         return joint(done, target, location, max(self.axes.known, 1.0), constant=self.constant)
 
-    def chosen(self, counts: Mapping[str, Floats], coordinates: Coordinates, mu: float) -> list[int]:
-        """The places of the half widths that noisy counts of residuals call for."""
+    def chosen(
+        self, counts: Mapping[str, Floats], coordinates: Coordinates, mu: float, sd: float, *, final: bool
+    ) -> list[int]:
+        """The places of the half widths that noisy counts of residuals call for.
+
+        Parameters
+        ----------
+        counts : mapping
+            Of each outcome.
+        coordinates : Coordinates
+            Those of the stage.
+        mu, sd : float
+            What the stage costs, and the noise of its counts.
+        final : bool
+            Whether it is the last of three or more.
+        """
         size = max(len(coordinates.axes), _FEW)
-        most = min(_MOST_CLIPPED, _CLIPPED * size / (self.rows * mu))
-        return [clipped_place(counts[name], most) for name in self.targets]
+        share = (_LAST_CLIPPED if final else _CLIPPED) * size / (self.rows * mu)
+        if final:
+            share = max(share, _ROOT_CLIPPED / math.sqrt(self.rows))
+        most = min(_MOST_CLIPPED, share)
+        return [
+            quiet_place(counts[name], most, sd) if final else clipped_place(counts[name], most) for name in self.targets
+        ]
 
     def _axes(self, done: Sequence[ReleasedStage]) -> Axes:
         if not done:
@@ -173,15 +203,24 @@ class Course:
             if not _is_close(own, expected):
                 return f"the coordinates of stage {k + 1} do not follow from what was released before it"
             counts = {name: stage.counts(name) for name in self.targets}
-            if list(event.chosen) != self.chosen(counts, own, event.mu):
+            final = k + 1 == len(stages) >= 3
+            if list(event.chosen) != self.chosen(counts, own, event.mu, stage.sd("counts"), final=final):
                 return f"the half widths of stage {k + 1} do not follow from its counts"
         return None
 
 
-def _widest(location: Location) -> float:
-    """The largest half width of residuals that is tried: all there can be, or far beyond the outcome's spread."""
+def _widths(location: Location, weight: float) -> list[float]:
+    """Half widths that are tried: up to all there can be, or to far beyond the outcome's spread."""
     most = 1 + abs(location.centre)
-    return min(most, _WIDEST * location.spread) if location.spread else most
+    widest = min(most, _WIDEST * location.spread) if location.spread else most
+    return [weight * widest * _STEP**-k for k in reversed(range(_WIDTHS))]
+
+
+def _final_widths(location: Location, weight: float) -> list[float]:
+    """Half widths that are tried in the end: powers of sqrt(2), whatever the noise, up to all there can be."""
+    top = math.floor(2 * math.log2(weight)) + 2
+    least = math.floor(2 * math.log2(_NARROWEST * weight * (location.spread or 1.0)))
+    return [2.0 ** (k / 2) for k in range(max(least, top - _MOST_WIDTHS + 1), top + 1)]
 
 
 def clipped_place(counts: Floats, most: float) -> int:
@@ -196,6 +235,20 @@ def clipped_place(counts: Floats, most: float) -> int:
     outside = 1 - np.cumsum(p)[:-1]
     enough = np.flatnonzero(outside <= most + 1e-12)
     return int(enough[0]) if len(enough) else len(outside) - 1
+
+
+def quiet_place(counts: Floats, most: float, sd: float) -> int:
+    """The same where a share that is less than two sds of its noise counts as none.
+
+    Examples
+    --------
+    >>> quiet_place(np.array([900.0, 80.0, 12.0, 5.0]), 0.001, 10.0)
+    1
+    """
+    total, beyond = max(float(counts.sum()), 1.0), np.cumsum(counts[::-1])[::-1][1:]
+    noise = _NOISE * sd * np.sqrt(np.arange(len(beyond), 0, -1))
+    enough = np.flatnonzero(beyond <= np.maximum(most * total, noise))
+    return int(enough[0]) if len(enough) else len(beyond) - 1
 
 
 def as_declared(design: Sequence[str]) -> Axes:

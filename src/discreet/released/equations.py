@@ -20,6 +20,7 @@ from discreet.domain import CONSTANT, Categorical
 from discreet.domain.domain import Domain, every_level, lift
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.released.grids import ReleasedStage
+from discreet.released.tails import tail
 
 if TYPE_CHECKING:
     from discreet.released.moments import ReleasedMoments, Table
@@ -54,6 +55,10 @@ class NormalEquations:
     offset : array, optional
         The models, a column for each outcome, whose residuals were released in their place: V and `squares` are those
         of the outcomes themselves, and the noise of S enters through theta - offset only.
+    meats, s_meats : array, optional
+        For each outcome the noisy sum of (x e)(x e)', e its residuals, and the noise sd of the diagonal of Z'Z of it.
+    tails : array, optional
+        For each outcome t: what far rows and far residuals would add moves a'theta by at most about sqrt(t a'G a).
     """
 
     names: tuple[str, ...]
@@ -68,6 +73,9 @@ class NormalEquations:
     variances: Floats | None = None
     L: Floats | None = None
     offset: Floats | None = None
+    meats: Floats | None = None
+    s_meats: Floats | None = None
+    tails: Floats | None = None
 
     @classmethod
     def of_one(
@@ -91,7 +99,8 @@ class NormalEquations:
         squares = None if self.squares is None else self.squares[[j]]
         offset = None if self.offset is None else self.offset[:, [j]]
         one = replace(self, targets=(self.targets[j],), V=self.V[:, [j]], squares=squares, s_V=self.s_V[[j]])
-        return replace(one, offset=offset)
+        meats, s_meats, tails = (None if x is None else x[[j]] for x in (self.meats, self.s_meats, self.tails))
+        return replace(one, offset=offset, meats=meats, s_meats=s_meats, tails=tails)
 
     def of_residuals(self) -> NormalEquations:
         """The equations of what the offset leaves over, as they were released; the same without one."""
@@ -153,7 +162,8 @@ class NormalEquations:
         C = self.turn
         Q = np.asarray(np.linalg.solve(C, self.L.T).T, dtype=np.float64)
         offset = None if self.offset is None else np.asarray(np.linalg.solve(C, self.offset), dtype=np.float64)
-        return replace(self, S=C.T @ self.S @ C, V=C.T @ self.V, L=Q, offset=offset)
+        meats = None if self.meats is None else C.T @ self.meats @ C
+        return replace(self, S=C.T @ self.S @ C, V=C.T @ self.V, L=Q, offset=offset, meats=meats)
 
 
 def normal_equations(
@@ -174,7 +184,7 @@ def normal_equations(
         raise ParameterError("A model needs at least one feature, or an intercept.")
     design, y = [domain.entries[i].name for i in places], [entry.name for entry in outcomes]
     if released.stages:
-        return staged_equations(domain, released.stages[-1], design, y)
+        return staged_equations(domain, released.stages, design, y, released.course.rows)
     gram, cross = released.find("gram", design), released.find("cross", design, y)
     z, L = coordinates(domain, names, design, [gram, cross])
     known = domain.exclusive(domain.indices(z))
@@ -197,14 +207,15 @@ def normal_equations(
 
 
 def staged_equations(
-    domain: Domain, stage: ReleasedStage, design: Sequence[str], targets: Sequence[str]
+    domain: Domain, stages: Sequence[ReleasedStage], design: Sequence[str], targets: Sequence[str], rows: float
 ) -> NormalEquations:
-    """The equations of the weighted rows of a stage, for all of its regressors or some of them.
+    """The equations of the weighted rows of the last stage, for all of its regressors or some of them.
 
     u = w L x, and b e = w (y - theta'x) where it is not clipped. With B = (L'L)^-1 L', X'X = B U'U B'. For some
     regressors, their rows M of B have the noise of the regressors C^-1 x, with C C' = M M'; that of S theta, which is
     not theirs, comes on top.
     """
+    stage = stages[-1]
     own = stage.event.coordinates
     absent = [name for name in design if name not in own.design] or [y for y in targets if y not in own.outcomes]
     if absent:
@@ -228,9 +239,16 @@ def staged_equations(
         M, S, V = B[at], S[np.ix_(at, at)], V[at]
         L = np.asarray(np.linalg.inv(np.linalg.cholesky(M @ M.T)), dtype=np.float64)
         s_V = np.sqrt(s_V**2 + s_xx**2 / 2 * np.sum((B.T @ theta) ** 2, axis=0))
-    offset = theta if whole else None
     S = (S + S.T) / 2
-    return NormalEquations(tuple(design), tuple(targets), S, V, squares, s_xx, s_V, s_yy, n, L=L, offset=offset)
+    e = NormalEquations(tuple(design), tuple(targets), S, V, squares, s_xx, s_V, s_yy, n, L=L)
+    e = replace(e, tails=np.array([tail(stages, name, rows) for name in targets]))
+    if not whole:
+        return e
+    if not stage.holds("meat"):
+        return replace(e, offset=theta)
+    meats = np.array([width**2 * B @ stage.meat(name) @ B.T for name, width in zip(targets, b, strict=True)])
+    s_meats = np.array([width**2 * stage.sd("meat", name) for name, width in zip(targets, b, strict=True)])
+    return replace(e, offset=theta, meats=meats, s_meats=s_meats)
 
 
 def model_design(domain: Domain, design: Sequence[str]) -> tuple[list[str], Floats]:

@@ -14,7 +14,7 @@ from discreet.domain import LATTICE_BITS
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import FileFormatError, NotReleasedError
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import BINS, Block
+from discreet.privacy.events.gaussian import BINS, SYMMETRIC, Block
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class GridValues:
 
 def statistic(block: Block, parts: Sequence[GridValues], bins: int = BINS) -> Floats:
     """The statistic of a block, in units of the mapped columns or of the coordinates of a stage; counts have `bins`."""
-    if block.statistic == "gram":
+    if block.statistic in SYMMETRIC:
         diagonal, upper = (part.floats() for part in parts)
         at = np.triu_indices(len(block.rows), k=1)
         if len(diagonal) != len(block.rows) or len(upper) != len(at[0]):
-            raise ValueError("a Gram matrix of another size")
+            raise ValueError("a symmetric matrix of another size")
         G = np.diag(diagonal)
         G[at] = upper
         G.T[at] = upper
@@ -91,7 +91,7 @@ class ReleasedStage:
     event : StageEvent
         The coordinates, the noise, and which half widths were chosen.
     values : tuple of tuples of GridValues
-        For each block of the event: diagonal and upper triangle of U'U, or all values of another.
+        For each block of the event: diagonal and upper triangle of U'U and meat, or all values of another.
     """
 
     event: StageEvent
@@ -128,8 +128,16 @@ class ReleasedStage:
         """How many rows have a |z| between the edges, beginning at 0."""
         return self._find("lengths")[1]
 
+    def meat(self, outcome: str) -> Floats:
+        """S'S of an outcome, symmetric: the sum of (u e)(u e)', whose clipped residuals e are those of U'E."""
+        return self._find("meat", outcome)[1]
+
+    def holds(self, statistic: str) -> bool:
+        """Whether a statistic is among what was released."""
+        return any(block.statistic == statistic for block in self.event.blocks)
+
     def sd(self, statistic: str, outcome: str | None = None) -> float:
-        """The noise sd of a statistic; of U'U that on its diagonal, which is sqrt(2) times that of the rest."""
+        """The noise sd of a statistic; of U'U and meat that on the diagonal, sqrt(2) times that of the rest."""
         return self._find(statistic, outcome)[0].sd
 
     def _find(self, statistic: str, outcome: str | None = None) -> tuple[Block, Floats]:

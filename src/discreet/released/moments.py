@@ -170,7 +170,7 @@ class ReleasedMoments:
         low, high = (used.low - c) / h, (used.high - c) / h
         return unclip(self.arrays[counted[0]], counted[0].sd, self.rows(), low, high, centred=self.domain.intercept)
 
-    def save(self, path: str | Path, *, simulation: bool = False) -> None:
+    def save(self, path: str | Path, *, simulation: bool = False, overwrite: bool = False) -> None:
         """Save the release as JSON with a SHA-256 digest, which finds damage and careless edits, not forgery.
 
         Parameters
@@ -179,10 +179,12 @@ class ReleasedMoments:
             The file.
         simulation : bool
             Must be True to save a release whose noise came from a seed.
+        overwrite : bool
+            Must be True to replace a file: another release may be all that is left of its budget.
         """
         if not simulation:
             self.certificate.refuse_simulation("release", "Release")
-        write_document(path, self._document())
+        write_document(path, self._document(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT, Domain
-from discreet.domain.columns import unit_of
+from discreet.domain.derived import unit_of
 from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
@@ -122,8 +122,12 @@ def coefficient_unit(domain: Domain, target: str, name: str) -> str:
 
 def unit_per(domain: Domain, outcome: str, name: str) -> str:
     """A unit for one unit of a regressor; "" for a number by a number."""
-    below = _unit(domain, name)
-    below = f"({below})" if below and "*" in below else below
+    return unit_over(outcome, _unit(domain, name))
+
+
+def unit_over(outcome: str, below: str | None) -> str:
+    """A unit for one unit of another; "" for a number by a number."""
+    below = f"({below})" if below and ("*" in below or "/" in below) else below
     text = f"{outcome}/{below}" if below else outcome
     return "" if text == "1" else text
 

@@ -12,20 +12,30 @@ from scipy import stats
 from discreet.core import checks
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
-from discreet.domain.columns import Categorical
 from discreet.errors import ParameterError
 from discreet.privacy import accounting
 from discreet.released.units import column_of
+from discreet.results.inference import Inference
+from discreet.results.numbers import json_ready
 from discreet.results.results import Results
+from discreet.results.series import ends, series
 from discreet.results.summary import SIMULATION, Summary, number, promise, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from discreet.results.series import DataFrame, Series
+
 SAME_RELEASE = Unavailable(
     "not available",
     "Both models come from one release. They share its people and its noise, so their errors are not independent, and "
     "how they go together is not known. To test whether features matter, fit one model with all of them: wald_test.",
+)
+OTHER_FIT = Unavailable(
+    "not available",
+    "The intervals of the two models are about different fits to the population: one is that of least squares under "
+    "the declared bounds, in the other far rows and far residuals count less. Choose the same for both: "
+    "results.about('declared').",
 )
 UNKNOWN_RELEASE = Unavailable(
     "not available", "A model was saved by an older version, so it is not known whether both come from one release."
@@ -63,16 +73,33 @@ class Comparison:
     @property
     def coefficients(self) -> tuple[str, ...]:
         """All coefficients, those of A first."""
-        return tuple(dict.fromkeys([*self.a.params, *self.b.params]))
+        return tuple(dict.fromkeys([*self.a.coefficients, *self.b.coefficients]))
 
     @property
     def shared(self) -> tuple[str, ...]:
         """The coefficients of both models that mean the same: equal units, and levels against the same first one."""
-        return tuple(name for name in self.a.params if name in self.b.params and self._alike(name))
+        return tuple(name for name in self.a.coefficients if name in self.b.coefficients and self._alike(name))
 
     @property
-    def difference(self) -> dict[str, float] | Unavailable:
+    def difference(self) -> Series | Unavailable:
         """B - A of the shared coefficients: of the debiased ones, or of the models' own where both have no others."""
+        return _as_series("difference", self.differences)
+
+    @property
+    def std_err(self) -> Series | Unavailable:
+        """Standard errors of the differences."""
+        return _as_series("std_err", self.errors)
+
+    def conf_int(self, level: float = 0.95) -> DataFrame | Unavailable:
+        """Confidence intervals of the differences, in columns 0 and 1, with Welch's degrees of freedom."""
+        found = self.intervals(checks.fraction("level", level))
+        return found if isinstance(found, Unavailable) else ends(found, list(found.values()))
+
+    # ---------------------------------------------------------------- the same as plain mappings
+
+    @property
+    def differences(self) -> dict[str, float] | Unavailable:
+        """`difference` by name."""
         if self.a.target != self.b.target:
             return Unavailable("not available", "The models have different outcomes.")
         if len({isinstance(fitted.inference, Unavailable) for _, fitted in self.models}) > 1:
@@ -81,18 +108,17 @@ class Comparison:
         return {name: b[name] - a[name] for name in self.shared}
 
     @property
-    def std_err(self) -> dict[str, float] | Unavailable:
-        """Standard errors of the differences."""
+    def errors(self) -> dict[str, float] | Unavailable:
+        """`std_err` by name."""
         reason = self._no_errors()
         if reason is not None:
             return reason
-        a, b = self.a.std_err, self.b.std_err
+        a, b = self.a.known("std_err"), self.b.known("std_err")
         return {name: float(np.hypot(a[name], b[name])) for name in self.shared}
 
-    def conf_int(self, level: float = 0.95) -> dict[str, tuple[float, float]] | Unavailable:
-        """Confidence intervals (low, high) of the differences, with Welch's degrees of freedom."""
-        level = checks.fraction("level", level)
-        errors, difference = self.std_err, self.difference
+    def intervals(self, level: float) -> dict[str, tuple[float, float]] | Unavailable:
+        """`conf_int` by name: (low, high)."""
+        errors, difference = self.errors, self.differences
         if isinstance(errors, Unavailable) or isinstance(difference, Unavailable):
             return errors if isinstance(errors, Unavailable) else difference  # type: ignore[return-value]
         found = {}
@@ -102,17 +128,19 @@ class Comparison:
         return found
 
     def _no_errors(self) -> Unavailable | None:
-        if isinstance(self.difference, Unavailable):
-            return self.difference
+        if isinstance(self.differences, Unavailable):
+            return self.differences
         if not (self.a.release and self.b.release):
             return UNKNOWN_RELEASE
         if self.a.release == self.b.release:
             return SAME_RELEASE
-        return next((e for e in (self.a.std_err, self.b.std_err) if isinstance(e, Unavailable)), None)
+        if len(_estimands(self)) > 1:
+            return OTHER_FIT
+        return next((e for e in (self.a.known("std_err"), self.b.known("std_err")) if isinstance(e, Unavailable)), None)
 
     def _df(self, name: str) -> float:
-        variances = np.array([fitted.std_err[name] ** 2 for _, fitted in self.models])
-        dfs = np.array([fitted.inference.df for _, fitted in self.models])  # type: ignore[union-attr]
+        variances = np.array([fitted.known("std_err")[name] ** 2 for _, fitted in self.models])
+        dfs = np.array([_degrees(fitted, name) for _, fitted in self.models])
         return float(variances.sum() ** 2 / np.sum(variances**2 / dfs))
 
     def _alike(self, name: str) -> bool:
@@ -145,11 +173,11 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
-        numbers = {"difference": self.difference, "std_err": self.std_err, "conf_int": self.conf_int()}
+        numbers = {"difference": self.differences, "std_err": self.errors, "conf_int": self.intervals(0.95)}
         return {
             "names": list(self.names),
             "models": [fitted.to_dict() for _, fitted in self.models],
-            **{key: v.to_dict() if isinstance(v, Unavailable) else v for key, v in numbers.items()},
+            **{key: json_ready(value) for key, value in numbers.items()},
             "differs": self.differs(),
             "epsilon_together": self.together,
         }
@@ -202,19 +230,38 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     return Comparison(pair[0], pair[1], (names[0], names[1]))
 
 
+def _estimands(pair: Comparison) -> set[str]:
+    """Which fits the intervals are about."""
+    found = [fitted.inference for _, fitted in pair.models]
+    return {own.estimand for own in found if isinstance(own, Inference)}
+
+
+def _as_series(name: str, found: dict[str, float] | Unavailable) -> Series | Unavailable:
+    return found if isinstance(found, Unavailable) else series(name, found, found.values())
+
+
 def _estimates(fitted: Results) -> dict[str, float]:
     """The debiased coefficients, or the model's own where those are not available."""
-    debiased = fitted.debiased
-    return fitted.params if isinstance(debiased, Unavailable) else debiased
+    debiased = fitted.known("estimate")
+    return fitted.coefficients if isinstance(debiased, Unavailable) else debiased
+
+
+def _degrees(fitted: Results, name: str) -> float:
+    """The degrees of freedom of a coefficient."""
+    found, known = fitted.inference, list(fitted.coefficients)
+    place = known.index(name) + (0 if CONSTANT in known else 1)
+    if isinstance(found, Unavailable):
+        return float(found)
+    return float(found.degrees(np.eye(len(found.T))[[place]])[0])
 
 
 def _reference(fitted: Results, name: str) -> Any:
-    """The level that a coefficient is against."""
+    """The levels that a coefficient is against: those of its column that have none."""
     if name == CONSTANT:
         return None
     domain = fitted.certificate.domain
-    column = domain.columns[column_of(domain, name)]
-    return column.levels[0] if isinstance(column, Categorical) else None
+    own = domain.positions[column_of(domain, name)]
+    return [domain.entries[i].name for i in own if domain.entries[i].name not in fitted.names]
 
 
 # ---------------------------------------------------------------- as a summary and as a frame
@@ -241,9 +288,9 @@ def _frame(pair: Comparison, level: float) -> Any:
     names = pair.coefficients
     table: dict[str, list[Any]] = {"name": list(names)}
     table |= {key: [_get(values, name) for name in names] for key, values in columns.items()}
-    for key, ends in (("a", a_pairs), ("b", b_pairs), ("difference", pairs)):
+    for key, sides in (("a", a_pairs), ("b", b_pairs), ("difference", pairs)):
         for i, side in enumerate(("low", "high")):
-            found = [_get(ends, name) for name in names]
+            found = [_get(sides, name) for name in names]
             table[f"{key}_{side}"] = [None if end is None else end[i] for end in found]
     return to_pandas(table | {"unit": [_unit(pair, name) for name in names]})
 
@@ -254,13 +301,15 @@ def _differences(pair: Comparison) -> list[str]:
     found = []
     if a.target != b.target:
         found.append(f"Outcome: {a.target} in {A}, {b.target} in {B}.")
+    if len(_estimands(pair)) > 1:
+        found.append("The intervals are about different fits: see the estimand in each model's own summary.")
     if a.model != b.model:
         found.append(f"Method: {a.model} in {A}, {b.model} in {B}.")
     for name, mine, other in ((A, a, b), (B, b, a)):
-        only = [regressor for regressor in mine.params if regressor not in other.params]
+        only = [regressor for regressor in mine.coefficients if regressor not in other.coefficients]
         if only:
             found.append(f"Only in {name}: {', '.join(only)}. Coefficients of the other model do not hold these equal.")
-    unlike = [name for name in a.params if name in b.params and name not in pair.shared]
+    unlike = [name for name in a.coefficients if name in b.coefficients and name not in pair.shared]
     if unlike:
         found.append(f"In other units, or against another first level: {', '.join(unlike)}. They have no difference.")
     return found + _bounds(pair)
@@ -286,12 +335,12 @@ def _bounds(pair: Comparison) -> list[str]:
 
 
 def _values(pair: Comparison, level: float) -> list[Any]:
-    of_a, of_b = ((_estimates(fitted), fitted.conf_int(level)) for _, fitted in pair.models)
-    return [*of_a, *of_b, pair.difference, pair.std_err, pair.conf_int(level)]
+    of_a, of_b = ((_estimates(fitted), fitted.intervals(level)) for _, fitted in pair.models)
+    return [*of_a, *of_b, pair.differences, pair.errors, pair.intervals(level)]
 
 
 def _unit(pair: Comparison, name: str) -> str:
-    units = [fitted.unit(name) for _, fitted in pair.models if name in fitted.params]
+    units = [fitted.unit(name) for _, fitted in pair.models if name in fitted.coefficients]
     return " or ".join(dict.fromkeys(filter(None, units)))
 
 
@@ -318,11 +367,11 @@ def _notes(pair: Comparison, level: float) -> list[str]:
     )
     notes = [f"Shown: {shown}, as each model's own summary explains."]
     for name, fitted in pair.models:
-        interval = fitted.conf_int(level)
+        interval = fitted.intervals(level)
         if isinstance(interval, Unavailable):
             notes.append(f"Intervals of {name} are {interval}: {interval.reason}")
     notes += _differences(pair)
-    errors = pair.std_err
+    errors = pair.errors
     if isinstance(errors, Unavailable):
         notes.append(f"Intervals of differences are {errors}: {errors.reason}")
     else:
@@ -348,6 +397,8 @@ def _cell(values: Any, absent: str) -> Callable[[str], str]:
         value = values.get(name)
         if value is None:
             return absent
+        if np.isnan(value).any():
+            return "withheld"
         return f"[{number(value[0])}, {number(value[1])}]" if isinstance(value, tuple) else number(value)
 
     return show

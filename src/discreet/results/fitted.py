@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+import math
+from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import pyarrow as pa
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.files import atomic_write
 from discreet.core.placeholders import Unavailable
-from discreet.domain import CONSTANT, Domain
-from discreet.domain.encoding import Encoder
-from discreet.domain.values import check_type, read_column
-from discreet.errors import DataError
+from discreet.domain import CONSTANT
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
+from discreet.results.contrasts import Contrasts
+from discreet.results.export import excel_file
 from discreet.results.inference import Inference
+from discreet.results.margins import declared_effects, marginal_effects
+from discreet.results.numbers import Numbers
+from discreet.results.spread import Spread
 from discreet.results.summary import SIMULATION, Summary, number, promise, row_count, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Fitted(ABC):
+class Fitted(Numbers):
     """A fitted model. Holds released values only.
 
     Subclasses have `target`, `names` (of the regressors), `model` (the method), `certificate`, `inference`, `rows` (the
-    number of rows as far as it is known) and `release` (the digest by which the release is cited).
+    number of rows as far as it is known), `release` (the digest by which the release is cited) and `remarks`.
     """
 
     target: str
@@ -44,6 +43,7 @@ class Fitted(ABC):
     inference: Inference | Unavailable
     rows: float | None
     release: str
+    remarks: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -60,13 +60,12 @@ class Fitted(ABC):
             before, after = declared.columns[column].short(), domain.columns[column].short()
             text += f"; those of {column} were narrowed from {before} to {after}"
         if any(isinstance(event, StageEvent) for event in self.certificate.events):
-            text += ", where rows far from the others count less and far residuals are cut"
+            found = self.inference
+            if isinstance(found, Inference) and found.estimand == "declared":
+                text += "; what far rows and far residuals might add is charged to the intervals"
+            else:
+                text += ", where rows far from the others count less and far residuals are cut"
         return text
-
-    @property
-    @abstractmethod
-    def params(self) -> dict[str, float]:
-        """All coefficients by name, the intercept first."""
 
     @abstractmethod
     def unit(self, name: str) -> str:
@@ -77,60 +76,35 @@ class Fitted(ABC):
         """A JSON-ready description."""
 
     @property
-    def slopes(self) -> tuple[str, ...]:
-        """Names in `params` other than the intercept's."""
-        return self.names
+    @abstractmethod
+    def lines(self) -> list[tuple[str, Floats]]:
+        """(intercept, coefficients) of each linear predictor, with what stands before its names in `params`."""
 
     def coordinate(self, name: str) -> str:
         """The regressor that a name in `params` stands for."""
         return name
 
-    def _named(self, values: Floats) -> dict[str, Any]:
-        """Values of (intercept, coef) by name; without an intercept the first is left out."""
-        names = [CONSTANT, *self.names] if self.certificate.domain.intercept else list(self.names)
-        return dict(zip(names, values[-len(names) :].tolist() if names else [], strict=True))
+    # ---------------------------------------------------------------- effects
 
-    @property
-    def debiased(self) -> dict[str, float] | Unavailable:
-        """The coefficients without the shrinkage that helps a model to predict: what the intervals are around."""
-        found = self.inference
-        return found if isinstance(found, Unavailable) else self._named(found.estimate)
+    def effects(self) -> Contrasts | Unavailable:
+        """What the outcome changes by as each variable crosses its declared range, all that moves along included.
 
-    @property
-    def std_err(self) -> dict[str, float] | Unavailable:
-        """Standard errors of the debiased coefficients: sampling error and privacy noise."""
-        return self._named_or_why("std_err")
+        The others are in the middle: of their declared ranges, and of the levels of categories. A category has an
+        effect for each level but the first, which it is compared with.
+        """
+        return declared_effects(self)
 
-    @property
-    def privacy_noise(self) -> dict[str, float] | Unavailable:
-        """What the standard errors would be if privacy noise were all there is."""
-        return self._named_or_why("privacy_noise")
-
-    @property
-    def pvalues(self) -> dict[str, float] | Unavailable:
-        """p-values of the tests that each coefficient is zero."""
-        return self._named_or_why("p_values")
-
-    def conf_int(self, level: float = 0.95) -> dict[str, tuple[float, float]] | Unavailable:
-        """Confidence intervals (low, high) by name.
+    def marginal_effects(self, at: Any = None) -> Contrasts | Unavailable:
+        """What the outcome changes by for one unit more of each variable, all that moves along included.
 
         Parameters
         ----------
-        level : float
-            The share of samples and noises for which the interval holds the true coefficient.
+        at : mapping or frame, optional
+            Where: values of some variables, ``{"age": 40, "sex": "F"}``, or rows of a public table, over which effects
+            are averaged. Variables that are not named are in the middle of their declared ranges; the means of the
+            data are not used, for they are private.
         """
-        level = checks.fraction("level", level)
-        found = self.inference
-        pairs = found if isinstance(found, Unavailable) else found.interval(level)
-        if isinstance(pairs, Unavailable):
-            return pairs
-        return {name: (low, high) for name, (low, high) in self._named(pairs).items()}
-
-    def _named_or_why(self, what: str) -> dict[str, float] | Unavailable:
-        if isinstance(self.inference, Unavailable):
-            return self.inference
-        values = getattr(self.inference, what)
-        return values if isinstance(values, Unavailable) else self._named(values)
+        return marginal_effects(self, at)
 
     # ---------------------------------------------------------------- tables, pictures, pages
 
@@ -143,6 +117,12 @@ class Fitted(ABC):
         from discreet.results.plots.releases import coefficient_plot
 
         return coefficient_plot(self, level)
+
+    def plot_curves(self, level: float = 0.95) -> Figure:
+        """A picture of the features that stand in squares, products or curves; see `discreet.results.plots`."""
+        from discreet.results.plots.responses import response_plot
+
+        return response_plot(self, level)
 
     def save_report(
         self, path: str | Path, released: ReleasedMoments | None = None, *, level: float = 0.95, date: Any = None
@@ -170,6 +150,10 @@ class Fitted(ABC):
         """A pandas frame: one row a coefficient; what is not available is missing."""
         return _frame(self, checks.fraction("level", level))
 
+    def to_excel(self, path: str | Path, level: float = 0.95) -> None:
+        """Write a workbook: the numbers of `to_frame`, and what the summary says; needs the extra ``excel``."""
+        excel_file(path, self.to_frame(level), self.summary(level))
+
     def to_json(self) -> str:
         """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
@@ -196,13 +180,13 @@ def _summary(fitted: Fitted, level: float) -> Summary:
     always = ("coef", "std err")  # the latter to say that it is missing, once
     there = [heading for heading, key in keys.items() if heading in always or not isinstance(numbers[key], Unavailable)]
     headings = [heading for heading in there if moved or heading != "debiased"]
-    cells = [_cells(heading, numbers[keys[heading]], len(fitted.params)) for heading in headings]
-    units = [fitted.unit(name) for name in fitted.params]
+    cells = [_cells(heading, numbers[keys[heading]], len(fitted.coefficients)) for heading in headings]
+    units = [fitted.unit(name) for name in fitted.coefficients]
     return Summary(
         title=f"{fitted.target} ~ {' + '.join(fitted.names) or '1'}",
-        facts=tuple(_facts(fitted).items()),
+        facts=tuple(_facts(fitted, level).items()),
         columns=("", *headings, "unit"),
-        rows=tuple(zip(fitted.params, *cells, units, strict=True)),
+        rows=tuple(zip(fitted.coefficients, *cells, units, strict=True)),
         notes=tuple(_notes(fitted, moved)),
     )
 
@@ -210,25 +194,25 @@ def _summary(fitted: Fitted, level: float) -> Summary:
 def _frame(fitted: Fitted, level: float) -> Any:
     """One row a coefficient."""
     numbers = _numbers(fitted, level)
-    none = [None] * len(fitted.params)
-    table: dict[str, list[Any]] = {"name": list(fitted.params)} | {
+    none = [None] * len(fitted.coefficients)
+    table: dict[str, list[Any]] = {"name": list(fitted.coefficients)} | {
         key: none if isinstance(column, Unavailable) else column for key, column in numbers.items()
     }
-    table["unit"] = [fitted.unit(name) for name in fitted.params]
+    table["unit"] = [fitted.unit(name) for name in fitted.coefficients]
     return to_pandas(table)
 
 
 def _numbers(fitted: Fitted, level: float) -> dict[str, list[float] | Unavailable]:
     """Columns of the table, in the order of `params`."""
     found: dict[str, Any] = {
-        "coef": fitted.params,
-        "debiased": fitted.debiased,
-        "std_err": fitted.std_err,
-        "privacy_noise": fitted.privacy_noise,
-        "p_value": fitted.pvalues,
+        "coef": fitted.coefficients,
+        "debiased": fitted.known("estimate"),
+        "std_err": fitted.known("std_err"),
+        "privacy_noise": fitted.known("privacy_noise"),
+        "p_value": fitted.known("p_values"),
     }
     numbers = {key: v if isinstance(v, Unavailable) else list(v.values()) for key, v in found.items()}
-    pairs = fitted.conf_int(level)
+    pairs = fitted.intervals(level)
     for i, side in enumerate(("low", "high")):
         numbers[side] = pairs if isinstance(pairs, Unavailable) else [pair[i] for pair in pairs.values()]
     return numbers
@@ -237,7 +221,9 @@ def _numbers(fitted: Fitted, level: float) -> dict[str, list[float] | Unavailabl
 def _cells(heading: str, column: list[float] | Unavailable, rows: int) -> list[str]:
     if isinstance(column, Unavailable):
         return [str(column)] * rows
-    return [f"{value:.3f}" if heading == "P>|t|" else number(value) for value in column]
+    return [
+        "withheld" if math.isnan(value) else f"{value:.3f}" if heading == "P>|t|" else number(value) for value in column
+    ]
 
 
 def _moved(fitted: Fitted) -> bool:
@@ -245,22 +231,31 @@ def _moved(fitted: Fitted) -> bool:
     found = fitted.inference
     if isinstance(found, Unavailable):
         return False
-    debiased = fitted.debiased
-    noise = fitted.std_err if fitted.std_err else fitted.privacy_noise
-    return any(abs(fitted.params[name] - debiased[name]) > 0.01 * noise[name] for name in fitted.params)
+    debiased, noise = fitted.known("estimate"), fitted.known("std_err") or fitted.known("privacy_noise")
+    return any(abs(coef - debiased[name]) > 0.01 * noise[name] for name, coef in fitted.coefficients.items())
 
 
-def _facts(fitted: Fitted) -> dict[str, str]:
+def _facts(fitted: Fitted, level: float) -> dict[str, str]:
     found, certificate = fitted.inference, fitted.certificate
     facts = {"Method": fitted.model, "Guarantee": promise(certificate.guarantee)}
     if fitted.rows is not None:
         facts["Rows"] = row_count(certificate, fitted.rows)
     if isinstance(found, Inference):
-        sigma, explained, unit = found.sigma, found.explained, fitted.unit(CONSTANT)
-        facts["Residual sd"] = str(sigma) if isinstance(sigma, Unavailable) else f"{number(sigma)} {unit}".strip()
-        facts["R-squared"] = str(explained) if isinstance(explained, Unavailable) else f"{explained:.3f}"
-        facts["Noise in X'X"] = f"{found.noise:.2g} of the least variation of the features"
+        facts["Residual sd"], facts["R-squared"] = _spread(found.spread, fitted.unit(CONSTANT), level)
+        facts["Standard errors"] = (
+            "robust: variances may be unequal" if found.robust else "for errors of equal variance"
+        )
     return facts
+
+
+def _spread(spread: Spread | Unavailable, unit: str, level: float) -> tuple[str, str]:
+    """The residual sd and R^2 with their intervals."""
+    if isinstance(spread, Unavailable):
+        return str(spread), str(spread)
+    (low, high), (least, most) = spread.sigma_interval(level), spread.explained_interval(level)
+    ends = f"{100 * level:g} % interval"
+    sd = f"{number(spread.sigma)} {unit}".strip() + f" ({ends} {number(low)} to {number(high)})"
+    return sd, f"{spread.explained:.3f} ({ends} {least:.3f} to {most:.3f})"
 
 
 def _notes(fitted: Fitted, moved: bool) -> list[str]:
@@ -276,79 +271,14 @@ def _notes(fitted: Fitted, moved: bool) -> list[str]:
     elif isinstance(found.sampling, Unavailable):
         notes.append(f"Standard errors and intervals are {found.sampling}: {found.sampling.reason}")
     else:
+        equal = "" if found.robust else " (for errors of equal variance)"
         notes.append(
-            "std err joins sampling error (for errors of equal variance) and privacy noise, which is also shown alone. "
-            "Noise in X'X may make an interval longer on one side."
+            f"std err joins sampling error{equal} and privacy noise, which is also shown alone. Noise in X'X may make "
+            "an interval longer on one side."
         )
+        if found.withheld:
+            notes.append(f"Where intervals are withheld: {found.withheld}")
+    notes += fitted.remarks
     if certificate.simulation:
         notes.append(SIMULATION)
     return notes
-
-
-# ---------------------------------------------------------------- people's tables, for predictions
-
-
-def design_matrix(X: Any, domain: Domain, names: Sequence[str]) -> Floats:
-    """One column for each regressor, in the user's units.
-
-    Parameters
-    ----------
-    X : frame, Arrow table, mapping of columns, or matrix
-        The features by name; or a matrix, or a table, that has one column for each of `names` already.
-    domain : Domain
-        The public facts about the columns.
-    names : sequence of str
-        The regressors: numbers, and levels of categories.
-
-    Examples
-    --------
-    >>> design_matrix({"sex": ["M", "F"], "age": [30, 40]}, Domain({"age": (18, 90), "sex": ["F", "M"]}), ["sex[M]"])
-    array([[1.],
-           [0.]])
-    """
-    table = _table(X)
-    if table is not None and names and list(names) == table.column_names:
-        X, table = np.column_stack([table.column(name).to_numpy() for name in names]), None
-    matrix = _matrix(X, names) if table is None else _encoded(table, domain, names)
-    if not np.isfinite(matrix).all():
-        raise DataError("X holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
-    return matrix
-
-
-def _table(X: Any) -> pa.Table | None:
-    """X as an Arrow table if its columns have names."""
-    try:
-        if isinstance(X, Mapping):
-            return pa.table(dict(X))
-        return pa.table(X) if hasattr(X, "__arrow_c_stream__") else None
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise DataError("X cannot be read: a column holds entries of several kinds, or is of another length.") from None
-
-
-def _encoded(table: pa.Table, domain: Domain, names: Sequence[str]) -> Floats:
-    places = domain.indices(names)
-    used = domain.select(dict.fromkeys(domain.entries[i].column for i in places)) if places else None
-    if used is None:
-        return np.empty((table.num_rows, 0))
-    values = {}
-    for name, column in used.inputs.items():
-        if table.column_names.count(name) != 1:
-            raise DataError(f"X must have a column {name!r}, once. The model uses: {', '.join(used.inputs)}.")
-        check_type(name, column, table.schema.field(name).type)
-        values[name] = read_column(table.column(name).combine_chunks(), name, column)
-    encoder = Encoder(used, clip=False)
-    A = encoder.empty(table.num_rows)
-    for name in used.columns:
-        encoder.write(name, values, A)
-    here = used.indices(names)
-    return A[:, here] / encoder.unit[here] + encoder.centre[here]
-
-
-def _matrix(X: Any, names: Sequence[str]) -> Floats:
-    try:
-        matrix = np.asarray(X, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise DataError("X cannot be read as a matrix of numbers.") from None
-    if matrix.ndim != 2 or matrix.shape[1] != len(names):
-        raise DataError(f"X must be a matrix with {len(names)} columns: {', '.join(names)}.")
-    return matrix

@@ -19,8 +19,9 @@ from discreet.results.fitted import Fitted
 
 Link = Literal["logit", "log", "identity", "sign"]
 
-FORMAT_VERSIONS = (3,)
-"""Of files of kind "model"; their certificates hold events that versions 1 and 2 do not know."""
+FORMAT_VERSIONS = (3, 4)
+"""Of files of kind "model"; their certificates hold events that versions 1 and 2 do not know; 4 has functions of
+columns."""
 
 
 _WITHOUT_CURVATURE = Unavailable(
@@ -70,7 +71,7 @@ class GLMResults(Fitted):
     weights: Floats | None = None
 
     @property
-    def params(self) -> dict[str, float]:
+    def coefficients(self) -> dict[str, float]:
         """All coefficients by name, the intercept first; behind the class where there are several predictors."""
         constant = self.certificate.domain.intercept
         names = ([CONSTANT] if constant else []) + list(self.names)
@@ -85,9 +86,9 @@ class GLMResults(Fitted):
         return [""] if len(self.coef) == 1 else [f"{label}: " for label in self.classes or ()]
 
     @property
-    def slopes(self) -> tuple[str, ...]:
-        """Names in `params` other than the intercepts'."""
-        return tuple(head + name for head in self._heads for name in self.names)
+    def lines(self) -> list[tuple[str, Floats]]:
+        """(intercept, coefficients) of each linear predictor, with the class that stands before its names."""
+        return list(zip(self._heads, np.column_stack([self.intercept, self.coef]), strict=True))
 
     def coordinate(self, name: str) -> str:
         """The regressor that a name in `params` stands for."""
@@ -152,10 +153,10 @@ class GLMResults(Fitted):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
-        facts = {"target": self.target, "model": self.model, "link": self.link, "params": self.params}
+        facts = {"target": self.target, "model": self.model, "link": self.link, "params": self.coefficients}
         return facts | {"classes": self.classes, "guarantee": self.certificate.guarantee.to_dict()}
 
-    def save(self, path: str | Path, *, simulation: bool = False) -> None:
+    def save(self, path: str | Path, *, simulation: bool = False, overwrite: bool = False) -> None:
         """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery.
 
         Parameters
@@ -164,13 +165,16 @@ class GLMResults(Fitted):
             The file.
         simulation : bool
             Must be True to save a model whose noise came from a seed.
+        overwrite : bool
+            Must be True to replace a file: another model may be all that is left of its budget.
         """
         if not simulation:
             self.certificate.refuse_simulation("model", "Fit")
-        write_document(path, self._document())
+        write_document(path, self._document(), overwrite=overwrite)
 
     def _document(self) -> dict[str, Any]:
-        body = {"kind": "model", "format_version": FORMAT_VERSIONS[-1], "certificate": self.certificate.to_dict()}
+        version = max(FORMAT_VERSIONS[0], self.certificate.domain.format_version)
+        body = {"kind": "model", "format_version": version, "certificate": self.certificate.to_dict()}
         body |= {"target": self.target, "model": self.model, "names": list(self.names), "link": self.link}
         body |= {"coef": self.coef.tolist(), "intercept": self.intercept.tolist()}
         body["classes"] = None if self.classes is None else list(self.classes)

@@ -1,56 +1,65 @@
 """How sure a release is of its coefficients: standard errors, intervals and tests, from released values only.
 
-The estimand is the best linear fit to the population, clipped to the bounds that were used. All numbers here belong to
-the debiased coefficients (`released.solve.debiased`), whatever model was fitted: a penalty or a prior moves a model's
-coefficients towards zero, which helps it to predict but leaves no honest interval around them.
+All numbers here belong to the debiased coefficients (`released.solve.debiased`), whatever model was fitted: a penalty
+or a prior moves a model's coefficients towards zero, which helps it to predict but leaves no honest interval around
+them. Each coefficient, and each combination of them, has an interval or not by itself: a direction in which the
+features hardly vary takes away those that it touches.
 
-One outcome and many are two kinds of inference on the same debiased coefficients: tests of one outcome are inverted, by
-its whole covariance, into intervals that may be longer on one side and hold under more noise; many outcomes have
-standard errors only, and intervals that extend equally to both sides.
+Two fits can be asked for. The *declared* one is least squares under the declared bounds: what far rows and far
+residuals would add to the released sums is charged to the interval. The *bounded* one is the fit in which they count
+less, as the release states; it has nothing to charge.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy import special, stats
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import Bools, Floats
 from discreet.core.files import number, numbers
 from discreet.core.placeholders import Unavailable
-from discreet.domain import CONSTANT
 from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.debiased import Debiased, coefficients, debiased, inverse, restricted
-from discreet.released.units import UserUnits, many_units
+from discreet.released.solve.debiased import contrasts, debiased, noise_along, restricted, through_noise
+from discreet.released.units import UserUnits
+from discreet.results.estimate import Estimate
+from discreet.results.spread import Spread, spread_of
+from discreet.results.withheld import culprits
+
+Estimand = Literal["declared", "bounded"]
+
+ESTIMANDS: tuple[Estimand, ...] = get_args(Estimand)
 
 LARGEST_NOISE = 0.25
-"""Intervals are given where the noise of X'X is at most this share of the features' least variation."""
-
-_LARGEST_NOISE_FOR_MANY = 0.1
-"""The same for many outcomes at once, whose intervals extend equally to both sides."""
+"""Intervals are given where the noise of X'X is at most this share of the variation that tells of a coefficient."""
 
 _REACH, _HALVINGS = 5.0, 36
 """An end of an interval is searched for up to 5 times as far as it would be without noise, by so many halvings."""
 
-_NO_SQUARES = Unavailable(
+NO_SQUARES = Unavailable(
     "not released",
     "Sampling error needs y'y, which this release does not hold. DPLinearRegression and release() include it.",
 )
-_SAMPLED = Unavailable(
+SAMPLED = Unavailable(
     "not available",
     "X'X was computed from a sample of the rows, whose own error is not known well enough. Fit without subsample.",
 )
-_MEAN_ALONE = Unavailable(
+MEAN_ALONE = Unavailable(
     "not available",
     "There are too few rows for this epsilon to tell more than the mean of the outcome: slopes are 0 because nothing "
     "is known of them. More rows or a larger epsilon help.",
 )
-OLD_FILE = Unavailable("not released", "This file was saved by an older version of discreet, without standard errors.")
+OLD_FILE = Unavailable(
+    "not released",
+    "This file was saved by an older version of discreet, without standard errors of today's kind. Fit the release "
+    "again: release.fit(...).",
+)
 
 
 class Test(NamedTuple):
@@ -61,106 +70,19 @@ class Test(NamedTuple):
     p_value: float
 
 
-@dataclass(frozen=True, eq=False)
-class Inference:
-    """Debiased (intercept, coefficients) in the user's units, with their covariance.
-
-    Parameters
-    ----------
-    estimate : array
-        The debiased intercept and coefficients.
-    sampling, privacy : array, or Unavailable
-        The parts of their covariance: what another sample of people would change, and what other noise would.
-    tilt, curve : array
-        How the variance of each changes with the value tested, to first and second order (`released.solve.debiased`).
-    luck, luck_slope : array
-        The covariance of each with 1/noise, in sds of the latter, and how that changes with the value tested.
-    theta, W, L : array
-        The coefficients of the `turned` equations, the variances of the noise, and its map to X'X, or None.
-    T, roots : array
-        The map of theta to the user's units, and T G (`discreet.released.solve.debiased`).
-    margin : float
-        How far 1/noise is from the least with which intervals are given, in its sds.
-    sigma : float, or Unavailable
-        Standard deviation of outcomes around the line.
-    sigma_df : float
-        The degrees of freedom of a sample that tells sigma as well as the release does.
-    explained : float, or Unavailable
-        R^2.
-    df : float
-        Rows less coefficients.
-    noise : float
-        The noise of X'X, relative to the features' least variation.
-    """
+class _Tests(NamedTuple):
+    """What tests of some combinations need; NaN where they are withheld."""
 
     estimate: Floats
-    sampling: Floats | Unavailable
-    privacy: Floats
+    variance: Floats
     tilt: Floats
     curve: Floats
     luck: Floats
     luck_slope: Floats
-    theta: Floats
-    W: Floats
-    L: Floats | None
-    T: Floats
-    roots: Floats
-    margin: float
-    sigma: float | Unavailable
-    sigma_df: float
-    explained: float | Unavailable
-    df: float
-    noise: float
+    margin: Floats
+    df: Floats
 
-    @property
-    def covariance(self) -> Floats | Unavailable:
-        """Of the debiased intercept and coefficients."""
-        return self.sampling if isinstance(self.sampling, Unavailable) else self.sampling + self.privacy
-
-    @property
-    def std_err(self) -> Floats | Unavailable:
-        """Standard errors."""
-        C = self.covariance
-        return C if isinstance(C, Unavailable) else np.sqrt(np.diag(C))
-
-    @property
-    def privacy_noise(self) -> Floats:
-        """What the standard errors would be if there were no sampling error."""
-        noise: Floats = np.sqrt(np.diag(self.privacy))
-        return noise
-
-    def quantile(self, level: float, df: float | None = None) -> float:
-        """How many standard errors an interval extends to each side, but for `tilt` and `curve`."""
-        return float(stats.t.ppf((1 + level) / 2, self.df if df is None else df))
-
-    def interval(self, level: float) -> Floats | Unavailable:
-        """Confidence intervals, a row (low, high) for the intercept and for each coefficient.
-
-        They hold the estimate and the values that tests at 1 - level do not reject.
-        """
-        C = self.covariance
-        if isinstance(C, Unavailable):
-            return C
-        variance = np.diag(C)
-        inside = np.zeros((2, len(variance)))
-        outside = np.outer([-1.0, 1.0], _REACH * self.quantile(level) * np.sqrt(variance))
-        for _ in range(_HALVINGS):
-            middle = (inside + outside) / 2
-            above, below = self._tails(middle, variance)
-            kept = np.stack([above[0], below[1]]) >= (1 - level) / 2
-            inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
-        return (self.estimate + inside).T
-
-    @property
-    def p_values(self) -> Floats | Unavailable:
-        """Of the tests that each coefficient is zero."""
-        C = self.covariance
-        if isinstance(C, Unavailable):
-            return C
-        p: Floats = 2 * np.min(self._tails(-self.estimate, np.diag(C)), axis=0)
-        return p
-
-    def _tails(self, delta: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    def tails(self, delta: Floats) -> tuple[Floats, Floats]:
         """How probable estimates at least, and at most, as large as these are if estimate + delta are the true values.
 
         z = -delta/se has correlation r with 1/noise, which lies `margin` above the least with which intervals are
@@ -168,7 +90,7 @@ class Inference:
         is cut off there.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            se = np.sqrt(np.maximum(variance + 2 * delta * self.tilt + delta**2 * self.curve, 0.0))
+            se = np.sqrt(np.maximum(self.variance + 2 * delta * self.tilt + delta**2 * self.curve, 0.0))
             r = (self.luck + delta * self.luck_slope) / se
             turned = r < 0
             z = np.where(turned, delta, -delta) / se
@@ -178,199 +100,303 @@ class Inference:
             below = np.where(shown > 0, (special.stdtr(self.df, z) - special.stdtr(self.df, cut)) / shown, 1.0)
         return np.where(turned, below, above), np.where(turned, above, below)
 
+    def interval(self, level: float) -> Floats:
+        """A row (low, high) for each: the estimate and the values that tests at 1 - level do not reject."""
+        inside = np.zeros((2, len(self.estimate)))
+        reach = _REACH * special.stdtrit(self.df, (1 + level) / 2) * np.sqrt(self.variance)
+        outside = np.outer([-1.0, 1.0], reach)
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2
+            above, below = self.tails(middle)
+            kept = np.stack([above[0], below[1]]) >= (1 - level) / 2
+            inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+        ends: Floats = np.where(np.isnan(self.variance), np.nan, self.estimate + inside).T
+        return ends
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """Debiased (intercept, coefficients) in the user's units, and how sure they are.
+
+    Parameters
+    ----------
+    estimate : array
+        The debiased intercept and coefficients.
+    estimand : {"declared", "bounded"}
+        Which fit the intervals are about.
+    robust : bool
+        Whether standard errors hold for errors of unequal variance.
+    theta, T : array
+        The coefficients of the `turned` equations, and their map to the user's units.
+    G, G_all, W, L : array
+        See `released.solve.debiased`; L may be None.
+    sampling, privacy : array, or Unavailable
+        The covariance of theta: what another sample of people would change, and what other noise would.
+    tails : float
+        t: what far rows and far residuals would add moves a'theta by at most about sqrt(t a'G a).
+    meat_noise : float
+        The sd of the noise of the meat; 0 where there is none.
+    df : float
+        Rows less coefficients.
+    culprits : tuple of str
+        What to say of each withheld coefficient: which columns are to blame; empty for one that is given.
+    spread : Spread, or Unavailable
+        How outcomes vary around the line.
+    """
+
+    estimate: Floats
+    estimand: Estimand
+    robust: bool
+    theta: Floats
+    T: Floats
+    G: Floats
+    G_all: Floats
+    W: Floats
+    L: Floats | None
+    sampling: Floats | Unavailable
+    privacy: Floats
+    tails: float
+    meat_noise: float
+    df: float
+    culprits: tuple[str, ...]
+    spread: Spread | Unavailable
+
+    @property
+    def sigma(self) -> float | Unavailable:
+        """The standard deviation of outcomes around the line."""
+        return self.spread if isinstance(self.spread, Unavailable) else self.spread.sigma
+
+    @property
+    def explained(self) -> float | Unavailable:
+        """R^2, which noise may take below 0."""
+        return self.spread if isinstance(self.spread, Unavailable) else self.spread.explained
+
+    @property
+    def charge(self) -> float:
+        """What of `tails` the intervals allow for."""
+        return self.tails if self.estimand == "declared" else 0.0
+
+    @property
+    def _covariance(self) -> Floats | Unavailable:
+        """The covariance of theta."""
+        if isinstance(self.sampling, Unavailable):
+            return self.sampling
+        return self.sampling + self.privacy + self.charge * self.G
+
+    @property
+    def covariance(self) -> Floats | Unavailable:
+        """Of the debiased intercept and coefficients."""
+        C = self._covariance
+        return C if isinstance(C, Unavailable) else self.T @ C @ self.T.T
+
+    @property
+    def noise(self) -> Floats:
+        """The noise of X'X behind the intercept and each coefficient, relative to the variation that tells of it."""
+        return self.noise_of(np.eye(len(self.T)))
+
+    def noise_of(self, A: Floats) -> Floats:
+        """The same for combinations of them, a row each."""
+        R = A @ self.T
+        return noise_along(R @ self.G_all, R, through_noise(self.W, self.G_all, self.L))
+
+    @property
+    def given(self) -> Bools:
+        """Which of the intercept and the coefficients have intervals."""
+        return np.asarray(self.noise <= LARGEST_NOISE)
+
+    @property
+    def withheld(self) -> str:
+        """Why some coefficients have no interval; "" where all have."""
+        return " ".join(dict.fromkeys(text for text in self.culprits if text))
+
+    @property
+    def std_err(self) -> Floats | Unavailable:
+        """Standard errors; NaN where withheld."""
+        C = self.covariance
+        return C if isinstance(C, Unavailable) else np.where(self.given, np.sqrt(np.diag(C)), np.nan)
+
+    @property
+    def privacy_noise(self) -> Floats:
+        """What the standard errors would be if there were no sampling error; NaN where withheld."""
+        return np.where(self.given, np.sqrt(np.diag(self.T @ self.privacy @ self.T.T)), np.nan)
+
+    def degrees(self, A: Floats) -> Floats | Unavailable:
+        """Degrees of freedom of combinations, a row each: noise of the meat makes their variances less sure."""
+        C = self._covariance
+        if isinstance(C, Unavailable):
+            return C
+        R = A @ self.T
+        variance, b = np.einsum("pi,ij,pj->p", R, C, R), R @ self.G
+        error = self.meat_noise * np.einsum("pi,pi->p", b, b) / np.maximum(variance, 1e-300)
+        df: Floats = 1 / (1 / self.df + error**2 / 2)
+        return df
+
+    def quantile(self, level: float, df: Any = None) -> Any:
+        """How many standard errors an interval extends to each side, but for what noise in X'X adds."""
+        return stats.t.ppf((1 + level) / 2, self.df if df is None else df)
+
+    def _tests(self, A: Floats) -> _Tests | Unavailable:
+        C, df = self._covariance, self.degrees(A)
+        if isinstance(C, Unavailable) or isinstance(df, Unavailable):
+            return C if isinstance(C, Unavailable) else df  # type: ignore[return-value]
+        R = A @ self.T
+        given = self.noise_of(A) <= LARGEST_NOISE
+        own = contrasts(R[given], self.theta, C, self.G, self.W, self.L, self.G_all)
+        with np.errstate(divide="ignore"):
+            margin = (1 / own.noise - 1 / LARGEST_NOISE) / own.spread
+        margin = np.where(own.spread > 0, margin, np.inf)
+        parts = np.full((7, len(A)), np.nan)
+        parts[:, given] = own.variance, own.tilt, own.curve, own.luck, own.luck_slope, margin, df[given]
+        return _Tests(A @ self.estimate, *parts)
+
+    def interval(self, level: float, A: Floats | None = None) -> Floats | Unavailable:
+        """Confidence intervals, a row (low, high) for the intercept and for each coefficient, or for combinations A."""
+        tests = self._tests(np.eye(len(self.T)) if A is None else A)
+        return tests if isinstance(tests, Unavailable) else tests.interval(level)
+
+    @property
+    def p_values(self) -> Floats | Unavailable:
+        """Of the tests that each coefficient is zero."""
+        return self.p_values_at(np.zeros_like(self.estimate))
+
+    def p_values_at(self, values: Floats) -> Floats | Unavailable:
+        """Of the tests that the coefficients have these values."""
+        tests = self._tests(np.eye(len(self.T)))
+        if isinstance(tests, Unavailable):
+            return tests
+        p: Floats = 2 * np.minimum(*tests.tails(values - tests.estimate))
+        return np.where(np.isnan(tests.variance), np.nan, p)
+
+    def contrast(self, weights: Floats) -> Estimate:
+        """A weighted sum of (intercept, coefficients), with the uncertainty that they have together."""
+        one = self.combined(np.asarray(weights, dtype=float)[None])
+        errors, df = one.std_err, one.degrees(np.eye(1))
+        std_err = errors if isinstance(errors, Unavailable) else float(errors[0])
+        if not one.given[0]:
+            std_err = Unavailable("not available", one.withheld)
+        degrees = self.df if isinstance(df, Unavailable) else float(df[0])
+        return Estimate(float(one.estimate[0]), std_err, float(one.privacy_noise[0]), degrees, one)
+
+    def combined(self, A: Floats) -> Inference:
+        """The same of weighted sums of (intercept, coefficients), a row of A each."""
+        whole = replace(self, estimate=A @ self.estimate, T=A @ self.T, culprits=("",) * len(A))
+        told = tuple("" if given else self.withheld or _NO_TEST for given in whole.given)
+        return replace(whole, culprits=told)
+
     def test(self, places: Sequence[int]) -> Test | Unavailable:
         """The test that some coefficients are all zero, with the covariance that they have if they are."""
-        if isinstance(self.covariance, Unavailable):
-            return self.covariance
-        at, k, q = list(places), len(places), len(self.theta)
-        back = np.linalg.inv(self.T[-q:])
-        C, G = back @ self.covariance[-q:, -q:] @ back.T, back @ self.roots[-q:]
-        b = self.estimate[at]
-        S, spread = restricted(self.theta, C, G, self.W, self.T[at], b, self.L)
-        F, df = float(b @ np.linalg.solve(S, b)) / k, 1 / (1 / self.df + spread / 2)
+        return self.joint(np.eye(len(self.T))[list(places)])
+
+    def joint(self, A: Floats, values: Floats | float = 0.0) -> Test | Unavailable:
+        """The test that several weighted sums of (intercept, coefficients), a row of A each, have some values.
+
+        As `restricted` takes sums that are zero, theta moves along with the values that are tested.
+        """
+        C = self._covariance
+        if isinstance(C, Unavailable):
+            return C
+        R, k = A @ self.T, len(A)
+        if self._noise_within(R) > LARGEST_NOISE:
+            return Unavailable("not available", self.withheld or _NO_TEST)
+        b = A @ self.estimate - values
+        S, spread = restricted(self.theta, C, self.G, self.W, R, b, self.L)
+        F, B = float(b @ np.linalg.solve(S, b)) / k, R @ self.G
+        meat = self.meat_noise**2 * float(np.sum((B.T @ np.linalg.solve(S, B)) ** 2)) / k**2
+        df = 1 / (1 / self.df + (spread + meat) / 2)
         return Test(F, (k, df), float(stats.f.sf(F, k, df)))
+
+    def _noise_within(self, R: Floats) -> float:
+        """The largest noise of a combination of the rows of R."""
+        B = R @ self.G_all
+        root = np.linalg.cholesky(B @ R.T)
+        inner = np.linalg.solve(root, np.linalg.solve(root, B @ through_noise(self.W, self.G_all, self.L) @ B.T).T)
+        return math.sqrt(max(float(np.linalg.eigvalsh(inner)[-1]), 0.0))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any], size: int) -> Inference:
         """Rebuild from `to_dict`, for an intercept and size - 1 coefficients."""
         q, z = len(facts["theta"]), len(facts["W"])
-        shapes: dict[str, tuple[int, ...]] = {"sampling": (size, size), "privacy": (size, size)}
-        shapes |= dict.fromkeys(("estimate", "tilt", "curve", "luck", "luck_slope"), (size,))
-        shapes |= {"theta": (q,), "W": (z, z), "L": (z, q), "T": (size, q), "roots": (size, q)}
-        missing = {"sampling", "sigma", "explained"}
-        read = {
-            field.name: _read_part(facts, field.name, shapes.get(field.name), missing=field.name in missing)
-            for field in fields(cls)
-            if field.name != "L" or facts["L"] is not None
+        shapes = {"estimate": (size,), "theta": (q,), "T": (size, q), "W": (z, z)}
+        shapes |= dict.fromkeys(("G", "G_all", "sampling", "privacy"), (q, q))
+        parts: dict[str, Any] = {
+            name: read_part(facts, name, shape, missing=name == "sampling") for name, shape in shapes.items()
         }
-        found = cls(**{"L": None} | read)
-        variances = [part for part in (found.sampling, found.privacy) if not isinstance(part, Unavailable)]
-        proper = all(np.diag(part).min(initial=0.0) >= 0 for part in variances) and q <= size
-        if not proper or (found.L is None and z != q) or min(found.df, found.sigma_df) <= 0 or found.noise < 0:
+        parts |= {name: number(facts[name]) for name in ("tails", "meat_noise", "df")}
+        held, texts = facts["spread"], facts["culprits"]
+        found = cls(
+            **parts,
+            estimand=facts["estimand"],
+            robust=facts["robust"] is True,
+            L=None if facts["L"] is None else numbers(facts["L"], (z, q), "L"),
+            culprits=tuple(map(str, texts)),
+            spread=Spread.from_dict(held) if "sigma2" in held else Unavailable.from_dict(held),
+        )
+        covariances = [part for part in (found.sampling, found.privacy) if not isinstance(part, Unavailable)]
+        proper = all(np.diag(part).min(initial=0.0) >= 0 for part in covariances) and q <= size == len(texts)
+        known = facts["estimand"] in ESTIMANDS and min(found.tails, found.meat_noise) >= 0
+        if not proper or not known or (found.L is None and z != q) or found.df <= 0:
             raise FileFormatError("it is damaged: standard errors do not fit together.")
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class ManyInference:
-    """Debiased intercepts and coefficients in the user's units, a row for each outcome, and their standard errors.
-
-    Parameters
-    ----------
-    estimate : array
-        The debiased (intercept, coefficients) of each outcome.
-    std_err : array, or Unavailable
-        Their standard errors: sampling error and privacy noise.
-    privacy_noise : array
-        What the standard errors would be if there were no sampling error.
-    sigma : array, or Unavailable
-        For each outcome, the standard deviation around its line.
-    df : float
-        Rows less coefficients.
-    noise : float
-        The noise of X'X, relative to the features' least variation.
-    """
-
-    estimate: Floats
-    std_err: Floats | Unavailable
-    privacy_noise: Floats
-    sigma: Floats | Unavailable
-    df: float
-    noise: float
-
-    def interval(self, level: float) -> Floats | Unavailable:
-        """Confidence intervals: (low, high) for each outcome and coefficient."""
-        if isinstance(self.std_err, Unavailable):
-            return self.std_err
-        half = float(stats.t.ppf((1 + level) / 2, self.df)) * self.std_err
-        return np.stack([self.estimate - half, self.estimate + half], axis=-1)
-
-    @property
-    def p_values(self) -> Floats | Unavailable:
-        """Of the tests that each coefficient is zero."""
-        if isinstance(self.std_err, Unavailable):
-            return self.std_err
-        with np.errstate(divide="ignore", invalid="ignore"):
-            p: Floats = 2 * stats.t.sf(np.abs(self.estimate / self.std_err), self.df)
-        return p
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any], outcomes: int, size: int) -> ManyInference:
-        """Rebuild from `to_dict`, for some outcomes with an intercept and size - 1 coefficients each."""
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("estimate", "std_err", "privacy_noise"), (outcomes, size))
-        shapes["sigma"] = (outcomes,)
-        missing = ("std_err", "sigma")
-        read = [_read_part(facts, f.name, shapes.get(f.name), missing=f.name in missing) for f in fields(cls)]
-        found = cls(*read)
-        errors = [part for part in (found.std_err, found.privacy_noise) if not isinstance(part, Unavailable)]
-        if any(part.min(initial=0.0) < 0 for part in errors) or found.df <= 0:
-            raise FileFormatError("it is damaged: standard errors do not fit together.")
-        return found
+_NO_TEST = (
+    "The features hardly vary in a direction that these coefficients share. Fewer features, tighter bounds, more rows "
+    "or a larger epsilon help."
+)
 
 
-def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> Inference | Unavailable:
+def infer(
+    released: ReleasedMoments, e: NormalEquations, units: UserUnits, estimand: Estimand = "bounded"
+) -> Inference | Unavailable:
     """What released normal equations tell of the coefficients, in units of the clipped outcome, or why too little."""
     if released.sampled:
-        return _SAMPLED
+        return SAMPLED
     if released.mean_alone:
-        return _MEAN_ALONE
+        return MEAN_ALONE
     offset = 0.0 if e.offset is None else e.offset[:, 0]
-    fit = debiased(e.of_residuals().turned())
-    if fit.noise > LARGEST_NOISE:
-        return Unavailable(
-            "not available",
-            f"The noise of X'X is {fit.noise:.2g} of the least variation of the features, and intervals keep their "
-            f"level up to {LARGEST_NOISE:g} only. Fewer features, tighter bounds, more rows or a larger epsilon help.",
-        )
+    turned = e.of_residuals().turned()
+    fit = debiased(turned)
     intercept, coef = units.params(e.turn @ fit.theta + offset)[::-1]
-    units, df = units.after(e.turn), max(e.n - e.d, 1.0)
-    sampling: Floats | Unavailable = _NO_SQUARES
-    sigma: float | Unavailable = _NO_SQUARES
-    sigma_df = df
-    if fit.sigma2 is not None:
-        sampling = units.covariance(fit.sigma2 * fit.unit_sampling)
-        sigma = units.half * fit.sigma2**0.5
-        sigma_df = 2 / (2 / df + fit.sigma2_error / fit.sigma2**2)
-    bend = fit.bend(units.T)
+    own = units.after(e.turn)
+    K = through_noise(fit.W, fit.G_all, fit.L)
+    withheld = noise_along(own.T @ fit.G_all, own.T, K) > LARGEST_NOISE
+    told = culprits(released.domain, e, fit, own.T, withheld)
+    if withheld.all():
+        return Unavailable("not available", " ".join(dict.fromkeys(told)))
     return Inference(
         estimate=np.concatenate([[intercept], coef]),
-        sampling=sampling,
-        privacy=units.covariance(fit.privacy),
-        tilt=bend.tilt,
-        curve=bend.curve,
-        luck=bend.luck,
-        luck_slope=bend.luck_slope,
+        estimand=estimand,
+        robust=fit.meat_noise > 0,
         theta=fit.theta,
+        T=own.T,
+        G=fit.G,
+        G_all=fit.G_all,
         W=fit.W,
         L=fit.L,
-        T=units.T,
-        roots=units.T @ fit.G,
-        margin=(1 / fit.noise - 1 / LARGEST_NOISE) / bend.spread,
-        sigma=sigma,
-        sigma_df=sigma_df,
-        explained=_explained(e, fit),
-        df=df,
-        noise=fit.noise,
-    )
-
-
-def _explained(e: NormalEquations, fit: Debiased) -> float | Unavailable:
-    """R^2 = 1 - RSS/TSS, around the mean where the model has an intercept."""
-    if fit.sigma2 is None or e.yy is None or e.s_yy is None:
-        return _NO_SQUARES
-    total = e.yy - (e.v[0] ** 2 / max(e.S[0, 0], 1.0) if e.names[0] == CONSTANT else 0.0)
-    if e.s_yy > LARGEST_NOISE * total:
-        return Unavailable("not available", "The noise of y'y hides how much the outcome varies.")
-    return float(np.clip(1 - fit.sigma2 * max(e.n - e.d, 1.0) / total, 0.0, 1.0))
-
-
-def infer_many(released: ReleasedMoments, e: NormalEquations) -> ManyInference | Unavailable:
-    """What released normal equations tell of the coefficients of many outcomes, or why they tell too little."""
-    if released.sampled:
-        return _SAMPLED
-    if released.mean_alone:
-        return _MEAN_ALONE
-    C, offset, e = e.turn, 0.0 if e.offset is None else e.offset, e.of_residuals().turned()
-    A = inverse(e)
-    if A.noise > _LARGEST_NOISE_FOR_MANY:
-        return Unavailable(
-            "not available",
-            f"The noise of X'X is {A.noise:.2g} of the least variation of the features, and intervals for many "
-            f"outcomes at once keep their level up to {_LARGEST_NOISE_FOR_MANY:g} only. Single outcomes allow for "
-            "more: fit(outcome). Fewer features, tighter bounds, more rows or a larger epsilon help.",
-        )
-    theta, sigma2 = coefficients(e, A)
-    units, h, t = many_units(released, e)
-    offset = np.broadcast_to(offset, theta.shape)
-    T = units @ C
-    K = T @ A.G
-    privacy = e.s_V**2 * np.sum(K**2, axis=1)[:, None] + A.noise_variances(K, theta)
-    sampling = None if sigma2 is None else sigma2 * np.einsum("ij,jk,ik->i", T, A.unit_sampling, T)[:, None]
-    return ManyInference(
-        estimate=(h * (T @ theta + units @ offset)).T + t,
-        std_err=_NO_SQUARES if sampling is None else (h * np.sqrt(sampling + privacy)).T,
-        privacy_noise=(h * np.sqrt(privacy)).T,
-        sigma=_NO_SQUARES if sigma2 is None else h * np.sqrt(sigma2),
+        sampling=NO_SQUARES if fit.sampling is None else fit.sampling,
+        privacy=fit.privacy,
+        tails=0.0 if e.tails is None else e.tails.item(),
+        meat_noise=fit.meat_noise,
         df=max(e.n - e.d, 1.0),
-        noise=A.noise,
+        culprits=told,
+        spread=NO_SQUARES if fit.sigma2 is None else spread_of(released, e, fit, units),
     )
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Unavailable):
+def plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, Unavailable | Spread):
         return value.to_dict()
+    if isinstance(value, tuple):
+        return list(value)
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def _read_part(facts: dict[str, Any], name: str, shape: tuple[int, ...] | None, *, missing: bool = False) -> Any:
+def read_part(facts: dict[str, Any], name: str, shape: tuple[int, ...] | None, *, missing: bool = False) -> Any:
     """A number, or numbers of a shape, of a document; or, where it may be missing, why it is."""
     value = facts[name]
     if missing and isinstance(value, dict):

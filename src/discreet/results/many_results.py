@@ -14,11 +14,11 @@ from discreet.core.arrays import Floats
 from discreet.core.files import load_document, numbers, text, texts, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
-from discreet.errors import DataError, GuaranteeError, ParameterError
+from discreet.errors import GuaranteeError, ParameterError
 from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.released.units import coefficient_unit, regressors
-from discreet.results.fitted import design_matrix
-from discreet.results.inference import ManyInference
+from discreet.results.design import design_matrix
+from discreet.results.many_inference import ManyInference
 from discreet.results.summary import SIMULATION, Summary, number, promise, row_count
 
 
@@ -261,10 +261,7 @@ def _frame(fitted: ManyResults, level: float) -> Any:
     for key, column in columns.items():
         missing = isinstance(column, Unavailable)
         table[key] = pa.nulls(l * k, pa.float64()) if missing else pa.array(np.ravel(column), from_pandas=True)
-    try:
-        return pa.table(table).to_pandas()
-    except ImportError:
-        raise DataError("A frame needs pandas: pip install pandas. save() writes everything without it.") from None
+    return pa.table(table).to_pandas()
 
 
 def _description(fitted: ManyResults) -> dict[str, Any]:

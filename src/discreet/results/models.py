@@ -24,7 +24,7 @@ from discreet.released.solve.lasso import expected_rows, made_up_rows, penalty_g
 from discreet.released.solve.noise_aware import Posterior
 from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
 from discreet.released.units import column_of, many_units, user_units
-from discreet.results.inference import infer_many
+from discreet.results.many_inference import infer_many
 from discreet.results.many_results import ManyResults
 from discreet.results.results import Results, results
 from discreet.results.summary import Summary, number, promise

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.core import checks
+from discreet.domain.formula import Model, is_formula
 from discreet.domain.formula import released as released_formula
 from discreet.errors import ParameterError
 from discreet.released.moments import ReleasedMoments
+from discreet.results.inference import ESTIMANDS, Estimand
 from discreet.results.many_results import ManyResults
 from discreet.results.models import Selection, fit_equations, fit_many, select_variables
-from discreet.results.results import Results
+from discreet.results.results import Results, against
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,26 +30,35 @@ class PrivateMoments(ReleasedMoments):
     """
 
     def fit(
-        self, target: str, features: Sequence[str] | None = None, *, model: str = "noise-aware", **options: Any
+        self,
+        target: str,
+        features: Sequence[str] | None = None,
+        *,
+        model: str = "noise-aware",
+        estimand: Estimand = "bounded",
+        **options: Any,
     ) -> Results:
         """Fit a model to the release; this costs no privacy, however often it is done.
 
         Parameters
         ----------
         target : str
-            The outcome, or a formula over released columns: ``"income ~ age + region"`` (see `discreet.formula`).
+            The outcome, or a formula over released columns: ``"income ~ age + region"`` (docs/formulas.md).
         features : sequence of str, optional
             The regressors; all released columns but the outcome's by default.
         model : {"noise-aware", "ridge", "lasso", "elastic-net", "ols"}
             The solve of `DPLinearRegression`; a penalised model; or plain least squares.
+        estimand : {"bounded", "declared"}
+            What intervals are about; see `Results.about`.
         **options
             Of penalised models: ``penalty=``, chosen on the release by default; of the elastic net ``l1_ratio=`` too.
         """
-        if isinstance(target, str) and "~" in target and target not in self.domain.columns:
-            if features is not None:
-                raise ParameterError("Give either a formula or features, not both.")
-            target, features = released_formula(target, self.domain)
-        return fit_equations(self, self.equations(target, features), model, options)
+        checks.choice("estimand", estimand, ESTIMANDS)
+        if not is_formula(target, self.domain):
+            return fit_equations(self, self.equations(target, features), model, options).about(estimand)
+        asked = self._asked(target, features)
+        fitted = fit_equations(self, self.equations(asked.target or "", asked.features), model, options)
+        return against(fitted, asked).about(estimand)
 
     def fit_many(
         self, targets: Sequence[str] | None = None, features: Sequence[str] | None = None, **options: Any
@@ -63,5 +75,14 @@ class PrivateMoments(ReleasedMoments):
         return fit_many(self, targets, features, **options)
 
     def select(self, target: str, features: Sequence[str] | None = None) -> Selection:
-        """The probability that each feature belongs to the model of the outcome; costs no privacy, as `fit`."""
+        """The probability that each feature belongs to the model of the outcome, or of a formula; free, as `fit`."""
+        if is_formula(target, self.domain):
+            asked = self._asked(target, features)
+            target, features = asked.target or "", asked.features
         return select_variables(self, self.equations(target, features))
+
+    def _asked(self, target: str, features: Sequence[str] | None) -> Model:
+        """What a formula stands for."""
+        if features is not None:
+            raise ParameterError("Give either a formula or features, not both.")
+        return released_formula(target, self.domain)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,13 +13,19 @@ from discreet.core.arrays import Floats
 from discreet.core.files import load_document, number, numbers, text, texts, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
+from discreet.domain.formula import Model
+from discreet.domain.references import recoding
 from discreet.errors import GuaranteeError, ParameterError
 from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, regressors, unclipped, user_units
-from discreet.results.fitted import Fitted, design_matrix
-from discreet.results.inference import OLD_FILE, Inference, Test, infer
+from discreet.results.design import design_matrix
+from discreet.results.fitted import Fitted
+from discreet.results.inference import ESTIMANDS, LARGEST_NOISE, OLD_FILE, Estimand, Inference, infer
+from discreet.results.numbers import json_ready
+from discreet.results.pile_up import remarks
+from discreet.results.series import like
 
 _UNKNOWN = Later.of("")
 
@@ -49,6 +54,8 @@ class Results(Fitted):
         The number of rows: declared, or a released noisy one.
     release_later : Later
         `release`, which takes a while to find and is seldom asked for.
+    remarks : tuple of str
+        What the release tells of the data that a reader should know.
     """
 
     target: str
@@ -60,6 +67,7 @@ class Results(Fitted):
     inference: Inference | Unavailable = OLD_FILE
     rows: float | None = None
     release_later: Later[str] = _UNKNOWN
+    remarks: tuple[str, ...] = ()
 
     @property
     def release(self) -> str:  # type: ignore[override]
@@ -69,37 +77,48 @@ class Results(Fitted):
     # ---------------------------------------------------------------- numbers by name
 
     @property
-    def params(self) -> dict[str, float]:
-        """All coefficients by name, the intercept first."""
+    def coefficients(self) -> dict[str, float]:
+        """The coefficients that predict, by name, the intercept first."""
         return self._named(np.concatenate([[self.intercept], self.coef]))
 
-    def wald_test(self, names: Sequence[str]) -> Test | Unavailable:
-        """The test that several coefficients are all zero, for example those of all levels of a category."""
-        known = list(self.params)
-        unknown = [name for name in names if name not in known]
-        if isinstance(names, str) or not names or unknown:
-            raise ParameterError(f"names must be a list of coefficients among {', '.join(known)}.")
-        shift = 0 if CONSTANT in known else 1
-        found = self.inference
-        places = [known.index(name) + shift for name in dict.fromkeys(names)]
-        return found if isinstance(found, Unavailable) else found.test(places)
+    @property
+    def lines(self) -> list[tuple[str, Floats]]:
+        """The one line: (intercept, coefficients)."""
+        return [("", np.concatenate([[self.intercept], self.coef]))]
 
     def unit(self, name: str) -> str:
         """The unit of a coefficient, as far as the schema gives units."""
         return coefficient_unit(self.certificate.domain, self.target, name)
 
+    def about(self, estimand: Estimand) -> Self:
+        """The same model with intervals about another fit to the population.
+
+        Parameters
+        ----------
+        estimand : {"bounded", "declared"}
+            The fit in which far rows and far residuals count less, as the release states; or least squares under the
+            declared bounds: what they would add is charged to the intervals, as far as released counts tell.
+        """
+        checks.choice("estimand", estimand, ESTIMANDS)
+        found = self.inference
+        return self if isinstance(found, Unavailable) else replace(self, inference=replace(found, estimand=estimand))
+
     # ---------------------------------------------------------------- predictions
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any) -> Any:
         """Predict the outcome; X is not clipped to the bounds.
 
         Parameters
         ----------
         X : frame, Arrow table, mapping of columns, or matrix
             The features by name; or a matrix with one column for each of `names`.
+
+        Returns
+        -------
+        array, or Series
+            Of a pandas frame a Series with the frame's index.
         """
-        predicted: Floats = self._design(X) @ self.coef + self.intercept
-        return predicted
+        return like(X, self._design(X) @ self.coef + self.intercept, self.target)
 
     def predict_interval(
         self, X: Any, level: float = 0.95, *, of: str = "outcome"
@@ -113,7 +132,8 @@ class Results(Fitted):
         level : float
             The share of outcomes, or of samples and noises, for which the interval holds.
         of : {"outcome", "mean"}
-            Where a new outcome lies, if outcomes are normal around the line; or where the line itself lies.
+            Where a new outcome lies, if outcomes are normal around the line, with a variance that may change along it;
+            or where the line itself lies, NaN where the features tell too little of it.
         """
         checks.choice("of", of, ("outcome", "mean"))
         level = checks.fraction("level", level)
@@ -121,12 +141,17 @@ class Results(Fitted):
         found = self.inference
         if isinstance(found, Unavailable):
             return found
-        C = found.covariance
-        if isinstance(C, Unavailable) or isinstance(found.sigma, Unavailable):
-            return C if isinstance(C, Unavailable) else found.sigma  # type: ignore[return-value]
-        spread, df = (found.sigma**2, found.sigma_df) if of == "outcome" else (0.0, found.df)
-        variance = np.einsum("ij,jk,ik->i", Z, C, Z) + spread
-        centre, half = Z @ found.estimate, found.quantile(level, df) * np.sqrt(variance)
+        C, df, spread, centre = found.covariance, found.degrees(Z), found.spread, Z @ found.estimate
+        if isinstance(C, Unavailable) or isinstance(df, Unavailable):
+            return C if isinstance(C, Unavailable) else df  # type: ignore[return-value]
+        variance = np.einsum("ij,jk,ik->i", Z, C, Z)
+        if of == "outcome":
+            if isinstance(spread, Unavailable):
+                return spread
+            variance, df = variance + spread.variance(centre), np.full(len(Z), spread.df)
+        else:
+            variance = np.where(found.noise_of(Z) > LARGEST_NOISE, np.nan, variance)
+        half = found.quantile(level, df) * np.sqrt(variance)
         return centre - half, centre + half
 
     def _design(self, X: Any) -> Floats:
@@ -135,18 +160,24 @@ class Results(Fitted):
     # ---------------------------------------------------------------- files
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
+        """A JSON-ready description; a number that is missing for one coefficient is None."""
         numbers = {
-            "debiased": self.debiased,
-            "std_err": self.std_err,
-            "privacy_noise": self.privacy_noise,
-            "conf_int": self.conf_int(),
+            "params": self.coefficients,
+            "debiased": self.known("estimate"),
+            "std_err": self.known("std_err"),
+            "privacy_noise": self.known("privacy_noise"),
+            "pvalues": self.known("p_values"),
+            "conf_int": self.intervals(0.95),
+            "rsquared": self.rsquared,
+            "residual_sd": self.residual_sd,
+            "df_resid": self.df_resid,
         }
         return {
             "target": self.target,
             "model": self.model,
-            "params": self.params,
-            **{key: v.to_dict() if isinstance(v, Unavailable) else v for key, v in numbers.items()},
+            **{key: json_ready(value) for key, value in numbers.items()},
+            "units": {name: self.unit(name) for name in self.coefficients},
+            "rows": self.rows,
             "guarantee": self.certificate.guarantee.to_dict(),
             "release": self.release,
         }
@@ -162,7 +193,8 @@ class Results(Fitted):
         body = {"kind": "results", "format_version": version, "certificate": self.certificate.to_dict()}
         facts = {"target": self.target, "model": self.model, "names": list(self.names)}
         numbers = {"coef": self.coef.tolist(), "intercept": self.intercept, "rows": self.rows, "release": self.release}
-        return body | facts | numbers | {"inference": self.inference.to_dict()}
+        told = {"remarks": list(self.remarks)} if self.remarks else {}
+        return body | facts | numbers | told | {"inference": self.inference.to_dict()}
 
     @classmethod
     def load(cls, path: str | Path) -> Results:
@@ -177,19 +209,40 @@ class Results(Fitted):
             target, names, numbers(body["coef"], (len(names),)), number(body["intercept"]), text(body["model"]),
             certificate, _inference(body.get("inference"), len(names) + 1),
             None if body.get("rows") is None else number(body["rows"]), Later.of(text(body.get("release", ""))),
+            texts(body.get("remarks", [])),
         )  # fmt: skip
 
 
 def _inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailable:
-    if facts is None:
+    if facts is None or "tilt" in facts:
         return OLD_FILE
     return Inference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
 
 
-def results(released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str) -> Results:
+def against(fitted: Results, asked: Model) -> Results:
+    """The same line, with coefficients against the levels that a formula compares with."""
+    domain = fitted.certificate.domain
+    names = asked.domain.design_names(asked.features)
+    if not domain.intercept or sorted(names) == sorted([CONSTANT, *fitted.names]):
+        return fitted
+    if type(fitted) is not Results:
+        raise ParameterError(
+            f"A model of kind {fitted.model!r} draws the levels of a category towards the first one that is declared. "
+            'Leave out Treatment("..."), or fit another kind.'
+        )
+    M = recoding(domain, asked.domain, asked.features).T
+    line, found = M @ fitted.lines[0][1], fitted.inference
+    told = found if isinstance(found, Unavailable) else found.combined(M)
+    return replace(fitted, names=tuple(names[1:]), coef=line[1:], intercept=float(line[0]), inference=told)
+
+
+def results(
+    released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str, estimand: Estimand = "bounded"
+) -> Results:
     """Package a solution in the user's units."""
     target, units = e.target, user_units(released, e, unclip=False)
     coef, intercept = unclipped(released, target, units).params(theta)
     names = tuple(name for name in e.names if name != CONSTANT)
-    facts = released.certificate, infer(released, e, units), e.n
-    return Results(target, names, coef, intercept, model, *facts, Later(lambda: released.digest))
+    facts = released.certificate, infer(released, e, units, estimand), e.n
+    told = Later(lambda: released.digest), remarks(released, target)
+    return Results(target, names, coef, intercept, model, *facts, *told)

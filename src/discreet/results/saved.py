@@ -104,13 +104,14 @@ def _are_released(saved: GLMResults | Results | ManyResults, targets: tuple[str,
     turned = {
         name for event in stages for block in event.blocks if block.statistic == "cross" for name in block.columns
     }
-    held = {name for block in blocks if block.statistic == "gram" for name in block.rows}
-    names = {*saved.names, CONSTANT} if domain.intercept else {*saved.names}
+    column = domain.column_of  # a level follows from the others, so columns are enough
+    held = {column[name] for block in blocks if block.statistic == "gram" for name in block.rows}
+    names = {column[name] for name in ({*saved.names, CONSTANT} if domain.intercept else {*saved.names})}
     crossed = [block for block in blocks if block.statistic == "cross"]
     for target in targets:
         outcome = domain.entries[domain.target(target)].name
-        cross = {name for block in crossed if outcome in block.columns for name in block.rows}
-        if outcome not in turned and (not names <= held or not (outcome in held or names <= cross)):
+        cross = {column[name] for block in crossed if outcome in block.columns for name in block.rows}
+        if outcome not in turned and (not names <= held or not (column[outcome] in held or names <= cross)):
             return False
     return True
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.errors import DataError, printable
+from discreet.errors import printable
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
+from discreet.results.export import csv_table, latex_table
 
 SIMULATION = "SIMULATION: these numbers promise no privacy."
 
@@ -98,6 +99,22 @@ class Summary:
 
     __repr__ = __str__
 
+    def as_text(self) -> str:
+        """The summary as text."""
+        return str(self)
+
+    def as_html(self) -> str:
+        """The summary as HTML, without a page around it."""
+        return self.html()
+
+    def as_latex(self) -> str:
+        """The summary for LaTeX; the rules of the table are those of booktabs."""
+        return latex_table(self)
+
+    def as_csv(self) -> str:
+        """The table as CSV, with the digits that are shown; a model's `to_frame` has all of them."""
+        return csv_table(self)
+
     def _table(self) -> list[str]:
         lines = [self.columns, *self.rows]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
@@ -134,7 +151,8 @@ class Summary:
             row = ""
             for i, cell in enumerate(line):
                 kind, side = "th" if i == 0 else tag, "right" if numeric[i] else "left"
-                row += f'<{kind} style="text-align:{side}">{escape(cell)}</{kind}>'
+                label = f' data-label="{escape(self.columns[i])}"' if kind == "td" else ""
+                row += f'<{kind}{label} style="text-align:{side}">{escape(cell)}</{kind}>'
             return f"<tr>{row}</tr>"
 
         body = "".join(cells(row, "td") for row in self.rows)
@@ -171,10 +189,7 @@ def to_pandas(table: dict[str, list[Any]]) -> Any:
     """A frame of numbers that may be missing, by name."""
     types = {key: pa.string() if key in ("name", "unit") else pa.float64() for key in table}
     arrow = pa.table({key: pa.array(column, types[key]) for key, column in table.items()})
-    try:
-        return arrow.to_pandas().set_index("name")
-    except ImportError:
-        raise DataError("A frame needs pandas: pip install pandas. to_dict() and to_json() need nothing.") from None
+    return arrow.to_pandas().set_index("name")
 
 
 def promise(g: Guarantee) -> str:

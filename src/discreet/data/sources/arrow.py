@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.core.arrays import Bools, Floats
+from discreet.core.problems import Problems
 from discreet.data.sources.base import Source, broken, check_lengths, check_names, hiding, named_outcomes, spans
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
@@ -24,10 +25,14 @@ class ArrowSource(Source):
     columnar = True
 
     def __init__(self, schema: pa.Schema, domain: Domain) -> None:
-        self.domain = domain
-        check_names(schema.names, domain)
+        self.domain, problems = domain, Problems()
+        with problems.met():
+            check_names(schema.names, domain)
         for name, column in domain.inputs.items():
-            check_type(name, column, schema.field(name).type)
+            if schema.names.count(name) == 1:
+                with problems.met():
+                    check_type(name, column, schema.field(name).type)
+        problems.tell()
 
     def size(self, batch: pa.RecordBatch) -> int:
         """Number of rows of a batch."""
@@ -44,11 +49,27 @@ class ArrowSource(Source):
         if self.domain.missing == "drop":
             arrays, kept = _without_missing(batch, self.domain)
             batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)).filter(kept)
-        rows = int(batch.num_rows)
-        values = {name: read_column(batch.column(name), name, column) for name, column in self.domain.inputs.items()}
+        rows, values, problems = int(batch.num_rows), {}, Problems()
+        for name, column in self.domain.inputs.items():
+            with problems.met():
+                values[name] = read_column(batch.column(name), name, column)
+        problems.tell()
         for name in self.domain.columns:
             encoder.write(name, values, A[:rows])
         return rows
+
+    def each(self, read: Callable[[str], pa.Array]) -> dict[str, pa.Array]:
+        """The declared columns, each read by itself; all that is wrong with any of them is told."""
+        problems, arrays = Problems(), {}
+        for name in self.domain.inputs:
+            with problems.met():
+                arrays[name] = read(name)
+        if problems and self.domain.missing == "error":
+            for name, array in arrays.items():
+                with problems.met():
+                    read_column(array, name, self.domain.inputs[name])
+        problems.tell()
+        return arrays
 
 
 class TableSource(ArrowSource):

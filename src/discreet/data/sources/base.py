@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from discreet.core.arrays import Bools, Floats
+from discreet.core.checks import meant
+from discreet.core.problems import Problems
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.errors import DataError
@@ -68,13 +70,20 @@ class Source(ABC):
 
 
 def check_names(names: list[str], domain: Domain) -> None:
-    """Refuse a table in which a declared column is absent or stands twice."""
-    counts = Counter(names)
+    """Refuse a table in which declared columns are absent or stand twice; all of them are told."""
+    counts, problems = Counter(names), Problems()
+    others = [name for name in names if name not in domain.inputs]
     for name in domain.inputs:
         if not counts[name]:
-            raise DataError(f"Column {name!r} is declared but not in the data. Mend the schema or name other columns.")
+            hint = meant(name, others)
+            problems.add(
+                DataError(
+                    f"Column {name!r} is declared but not in the data.{hint} Mend the schema or name other columns."
+                )
+            )
         if counts[name] > 1:
-            raise DataError(f"Column {name!r} stands twice in the data, so it is unclear which one is meant.")
+            problems.add(DataError(f"Column {name!r} stands twice in the data, so it is unclear which one is meant."))
+    problems.tell()
 
 
 def check_lengths(lengths: Iterable[int]) -> int:
@@ -89,9 +98,9 @@ def comes_from(value: Any, *packages: str) -> bool:
     return type(value).__module__.partition(".")[0] in packages
 
 
-def missing_package(name: str) -> DataError:
+def missing_package(name: str, extra: str | None = None) -> DataError:
     """The error for an optional package that is not installed, with the line that installs it."""
-    return DataError(f'Reading this source needs the package {name}: pip install "discreet[{name}]"')
+    return DataError(f'Reading this source needs the package {name}: pip install "discreet[{extra or name}]"')
 
 
 @contextlib.contextmanager

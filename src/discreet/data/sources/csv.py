@@ -21,8 +21,9 @@ import pyarrow.csv
 
 from discreet.data.sources.arrow import ArrowSource
 from discreet.data.sources.base import check_names, spans
-from discreet.domain import Domain
-from discreet.domain.columns import Categorical, Column, Numeric
+from discreet.data.sources.text import from_text, is_own, known_names, null_values, wanted
+from discreet.domain import Domain, FileFormat
+from discreet.domain.columns import Column, Numeric
 from discreet.domain.values import level_type
 from discreet.errors import DataError, FileFormatError
 
@@ -43,14 +44,15 @@ class CsvSource(ArrowSource):
 
     def __init__(self, files: Sequence[Path], domain: Domain) -> None:
         self.domain = domain
-        self._headers = {file: header(file) for file in files}
-        for found in self._headers.values():
-            check_names(found.names, domain)
+        self._headers = {file: header(file, domain.file) for file in files}
+        self._names = {file: known_names(found.names, domain) for file, found in self._headers.items()}
+        for names in self._names.values():
+            check_names(names, domain)
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
         """The declared columns of some whole lines, one file after the other."""
         for file, found in self._headers.items():
-            for text in _texts(file, found):
+            for text in _texts(file, found, self.domain.file):
                 yield self._batches(text, file, found, rows)
 
     def _batches(self, text: bytes, file: Path, found: Header, rows: int) -> Iterator[pa.RecordBatch]:
@@ -60,37 +62,44 @@ class CsvSource(ArrowSource):
             yield from (batch.slice(start, stop - start) for start, stop in spans(batch.num_rows, rows))
 
     def _parsed(self, text: bytes, file: Path, found: Header) -> pa.Table:
-        columns = self.domain.inputs
-        levels = {level for column in columns.values() if isinstance(column, Categorical) for level in column.levels}
-        convert = pa.csv.ConvertOptions(
-            column_types={name: _type(column) for name, column in columns.items()},
-            include_columns=list(columns),
-            null_values=[text for text in pa.csv.ConvertOptions().null_values if text not in levels],
-            strings_can_be_null=True,
-        )
-        read = pa.csv.ReadOptions(column_names=found.names, block_size=len(text) + 1)
-        parse = pa.csv.ParseOptions(delimiter=found.delimiter)
         try:
-            return pa.csv.read_csv(pa.BufferReader(text), read, parse, convert)
-        except pa.ArrowException as error:
-            place = re.search(r"CSV column #(\d+)", str(error))
-            raise self._refusal(file, found.names[int(place[1])] if place else None) from None
+            return self._columns(text, file, found, list(self.domain.inputs))
+        except pa.ArrowException:  # which tells of one column, and all are to be told
+            self.each(lambda name: self._column(text, file, found, name))
+            raise _damaged(file) from None
 
-    def _refusal(self, file: Path, name: str | None) -> Exception:
-        column = self.domain.inputs.get(name or "")
-        if column is None:
-            return FileFormatError(f"{file.name} is damaged, or not all of its lines have the same columns.")
-        if isinstance(column, Numeric):
-            wanted = "dates such as 1990-12-31" if column.date else "numbers such as -1.5"
-        else:
-            wanted = {bool: "true or false", int: "whole numbers"}.get(type(column.levels[0]), "text in UTF-8")
-        return DataError(f"Column {name!r} must hold {wanted}; some of its entries are of another kind.")
+    def _column(self, text: bytes, file: Path, found: Header, name: str) -> pa.Array:
+        try:
+            return self._columns(text, file, found, [name])[name].combine_chunks()
+        except pa.ArrowException as error:  # whose words quote values
+            if str(error).startswith("CSV parse error"):
+                raise _damaged(file) from None
+            raise DataError(
+                f"Column {name!r} must hold {wanted(self.domain.inputs[name], self.domain.file)}."
+            ) from None
+
+    def _columns(self, text: bytes, file: Path, found: Header, names: Sequence[str]) -> pa.Table:
+        columns = {name: self.domain.inputs[name] for name in names}
+        convert = pa.csv.ConvertOptions(
+            column_types={name: _type(column, self.domain.file) for name, column in columns.items()},
+            include_columns=list(columns),
+            null_values=null_values(self.domain),
+            strings_can_be_null=True,
+            decimal_point=self.domain.file.decimal,
+        )
+        read = pa.csv.ReadOptions(column_names=self._names[file], block_size=len(text) + 1)
+        parse = pa.csv.ParseOptions(delimiter=found.delimiter)
+        table = pa.csv.read_csv(pa.BufferReader(text), read, parse, convert)
+        for i, (name, column) in enumerate(columns.items()):
+            if is_own(column, self.domain.file):
+                table = table.set_column(i, name, from_text(table[name].combine_chunks(), column, self.domain.file))
+        return table
 
 
-def header(file: Path) -> Header:
-    """The names in the first line of a CSV file, separated by commas, semicolons or tabs; no other line is read."""
+def header(file: Path, written: FileFormat) -> Header:
+    """The names in the first line of a CSV file; no other line is read."""
     with unpacked(file) as content:
-        return _header(content, file)
+        return _header(content, file, written.sep)
 
 
 def is_strict(text: bytes, delimiter: str) -> bool:
@@ -126,14 +135,14 @@ def is_strict(text: bytes, delimiter: str) -> bool:
     return not inside.any() and bool(begin[values[quotes[::2] - 1]].all() and end[values[quotes[1::2] + 1]].all())
 
 
-def _texts(file: Path, found: Header) -> Iterator[bytes]:
+def _texts(file: Path, found: Header, written: FileFormat) -> Iterator[bytes]:
     """Whole lines, some at a time, with a line end before the first (a blank line is no row) and after the last.
 
     Because of the line end before it, Arrow takes no line for the beginning of a file, where it would leave out a byte
     order mark.
     """
     with unpacked(file) as content:
-        if _header(content, file) != found:
+        if _header(content, file, written.sep) != found:
             raise FileFormatError(f"{file.name} has changed since it was opened.")
         held = b"\n"
         while piece := content.read(_READ):
@@ -158,14 +167,15 @@ def unpacked(file: Path) -> Iterator[IO[bytes]]:
         raise FileFormatError(f"{file.name} is not a complete CSV file.") from None
 
 
-def _header(content: IO[bytes], file: Path) -> Header:
+def _header(content: IO[bytes], file: Path, sep: str | None) -> Header:
+    """Names, and what stands between them: commas, semicolons or tabs, whichever there are most of, or as told."""
     first = content.readline(_LONGEST + 2).removeprefix(b"\xef\xbb\xbf")
     line = first.removesuffix(b"\n")
     if len(line) > _LONGEST:
         raise _too_long(file)
     try:
         text = line.decode().removesuffix("\r")
-        delimiter = max(",;\t", key=re.sub('"[^"]*"', "", text).count)
+        delimiter = sep or max(",;\t", key=re.sub('"[^"]*"', "", text).count)
         if not is_strict(b"\n" + line + b"\n", delimiter):
             raise _not_strict(file)
         names = next(csv.reader([text], delimiter=delimiter, strict=True), [])
@@ -191,7 +201,13 @@ def _too_long(file: Path) -> FileFormatError:
     )
 
 
-def _type(column: Column) -> pa.DataType:
+def _damaged(file: Path) -> FileFormatError:
+    return FileFormatError(f"{file.name} is damaged, or not all of its lines have the same columns.")
+
+
+def _type(column: Column, written: FileFormat) -> pa.DataType:
+    if is_own(column, written):
+        return pa.string()
     if isinstance(column, Numeric):
         return pa.timestamp("us") if column.date else pa.float64()
     return level_type(column)

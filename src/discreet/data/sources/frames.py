@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet.core.problems import Problems
 from discreet.data.sources.arrow import ArrowSource
 from discreet.data.sources.base import check_lengths, check_names, named_outcomes, spans
 from discreet.domain import Domain
@@ -23,22 +24,25 @@ class FrameSource(ArrowSource):
         (columns, names), beside = frame, named_outcomes(outcomes, domain)
         check_names([*names, *(name for name, _ in beside)], domain)
         columns = columns | dict(beside)
-        used = {
-            name: as_arrow(columns[name], name, column) if is_categories(columns[name]) else columns[name]
-            for name, column in domain.inputs.items()
-        }
+        used = self.each(lambda name: self._typed(columns[name], name))
         self.total = check_lengths(len(values) for values in used.values())
         self._columns = {name: getattr(values, "iloc", values) for name, values in used.items()}
+        first = self.each(lambda name: self._slice(name, 0, min(self.total or 0, 1)))
+        problems = Problems()
         for name, column in domain.inputs.items():
-            check_type(name, column, self._slice(name, 0, min(self.total, 1)).type)
+            with problems.met():
+                check_type(name, column, first[name].type)
+        problems.tell()
+
+    def _typed(self, values: Any, name: str) -> Any:
+        return as_arrow(values, name, self.domain.inputs[name]) if is_categories(values) else values
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
         """Slices of the frame."""
         return (self._batches(start, stop, rows) for start, stop in spans(self.total or 0, rows * 16))
 
     def _batches(self, start: int, stop: int, rows: int) -> Iterator[pa.RecordBatch]:
-        names = list(self.domain.inputs)
-        wide = pa.RecordBatch.from_arrays([self._slice(name, start, stop) for name in names], names=names)
+        wide = pa.RecordBatch.from_pydict(self.each(lambda name: self._slice(name, start, stop)))
         for i, j in spans(stop - start, rows):
             yield wide.slice(i, j - i)
 

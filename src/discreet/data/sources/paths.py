@@ -10,22 +10,31 @@ from pathlib import Path
 from discreet.core.files import refuse_special
 from discreet.data.sources.base import Source
 from discreet.data.sources.csv import CsvSource, header, unpacked
+from discreet.data.sources.excel import ExcelSource
+from discreet.data.sources.excel import header as excel_header
 from discreet.data.sources.parquet import ParquetSource, open_parquet
-from discreet.domain import Domain
+from discreet.domain import Domain, FileFormat
 from discreet.domain.values import kind
 from discreet.errors import DataError
 
-_KINDS = {".parquet": ParquetSource, ".csv": CsvSource, ".csv.gz": CsvSource}
-_LISTED = "Parquet files end in .parquet, CSV files in .csv or .csv.gz."
+_KINDS: dict[str, Callable[[Sequence[Path], Domain], Source]] = {
+    ".parquet": ParquetSource,
+    ".csv": CsvSource,
+    ".csv.gz": CsvSource,
+    ".tsv": CsvSource,
+    ".xlsx": ExcelSource,
+    ".xlsm": ExcelSource,
+}
+_LISTED = "Parquet files end in .parquet, CSV files in .csv, .csv.gz or .tsv, Excel files in .xlsx."
 _ONE_ROW = "one row must be one person."
 
 
 def open_files(paths: Sequence[str | Path], domain: Domain) -> Source:
-    """The rows of files and folders, all Parquet or all CSV."""
+    """The rows of files and folders, all of one kind."""
     files = [file for path in paths for file in data_files(path)]
     kinds = {_kind(file) for file in files}
     if len(kinds) > 1:
-        raise DataError("Parquet and CSV files stand side by side; they may hold the same rows. Name one kind only.")
+        raise DataError("Files of several kinds stand side by side; they may hold the same rows. Name one kind only.")
     reader = kinds.pop()
     _refuse_copies(files, lambda file: _has_rows(reader([file], domain)))
     return reader(files, domain)
@@ -38,7 +47,7 @@ def data_files(path: str | Path) -> list[Path]:
         below = sorted(file for file in path.rglob("*") if not file.name.startswith("."))
         files = [file for file in below if _ending(file) and not file.is_dir()]
         if not files:
-            raise DataError(f"The folder {path.name} holds no .parquet, .csv or .csv.gz file.")
+            raise DataError(f"The folder {path.name} holds no .parquet, .csv, .csv.gz, .tsv or .xlsx file.")
     else:
         files = [path]
     for file in files:
@@ -53,26 +62,28 @@ def is_data_file(path: Path) -> bool:
     return _ending(path) is not None
 
 
-def column_kinds(path: str | Path) -> list[tuple[str, str]]:
-    """Names and kinds of the columns, from the metadata of a Parquet file or the first line of a CSV file.
+def column_kinds(path: str | Path, written: FileFormat | None = None) -> list[tuple[str, str]]:
+    """Names and kinds of the columns, from the metadata of a Parquet file or the first line of another.
 
-    A CSV file does not say what its columns hold; their kind is ``"any"``.
+    A CSV or Excel file does not say what its columns hold; their kind is ``"any"``.
     """
-    file = data_files(path)[0]
-    if _kind(file) is CsvSource:
-        return [(name, "any") for name in header(file).names]
-    return [(field.name, kind(field.type)) for field in open_parquet(file).schema_arrow]
+    file, written = data_files(path)[0], written or FileFormat()
+    reader = _kind(file)
+    if reader is ParquetSource:
+        return [(field.name, kind(field.type)) for field in open_parquet(file).schema_arrow]
+    names = header(file, written).names if reader is CsvSource else excel_header(file, written)
+    return [(name.strip(), "any") for name in names if name.strip()]
 
 
 def _ending(file: Path) -> str | None:
     return next((ending for ending in _KINDS if file.name.lower().endswith(ending)), None)
 
 
-def _kind(file: Path) -> type[ParquetSource] | type[CsvSource]:
+def _kind(file: Path) -> Callable[[Sequence[Path], Domain], Source]:
     ending = _ending(file)
     if ending is None:
         raise DataError(f"Cannot tell what kind of file {file.name} is. {_LISTED}")
-    return _KINDS[ending]  # type: ignore[return-value]
+    return _KINDS[ending]
 
 
 def _refuse_copies(files: Sequence[Path], has_rows: Callable[[Path], bool]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.domain.coordinates import Chart, Turned
+from discreet.domain.coordinates import Chart, Turned, scores
 from discreet.domain.encoding import ONE
 from discreet.per_instance.mechanisms.gaussian import change, swap, swapped_counts, worst
 from discreet.per_instance.mechanisms.parts import Facts, Part, parts_of
@@ -43,6 +44,16 @@ class StageRows:
         """Of u, or of some outcomes' e."""
         names = list(self._places)
         return self._event.coordinates.norms[tuple(names[i - 1] for i in indices)]
+
+    def seen(self, block: Block, rows: Rows) -> tuple[Block, Rows]:
+        """A block and the lines that it sums up; meat is the Gram matrix of scores, which take the place of u."""
+        turned = self.turned(rows)
+        if block.statistic != "meat":
+            return block, turned
+        U, e = self.indices(block.rows), self.indices(block.columns)
+        Z = turned.Z.copy()
+        Z[:, U] = scores(turned.Z[:, U] * ONE, turned.Z[:, e] * ONE) / ONE
+        return replace(block, statistic="gram", columns=()), Rows(Z)
 
     def turned(self, rows: Rows) -> Rows:
         """Rows in the coordinates of the stage; computed once for all blocks."""
@@ -81,7 +92,11 @@ def _stage(event: StageEvent, facts: Facts) -> list[Part]:
     note = "a bound over every row that may take this one's place"
 
     def cost(rows: Rows) -> Floats:
-        return np.minimum(worst(event.blocks, places, places.turned(rows)), event.mu**2)
+        meat = [block for block in event.blocks if block.statistic == "meat"]
+        total = worst([block for block in event.blocks if block not in meat], places, places.turned(rows))
+        for own, lines in (places.seen(block, rows) for block in meat):
+            total += worst([own], places, lines)
+        return np.minimum(total, event.mu**2)
 
     return [Part(event.name, cost, event.mu**2, note)]
 
@@ -89,7 +104,12 @@ def _stage(event: StageEvent, facts: Facts) -> list[Part]:
 def _leaving(block: Block, event: StageEvent, places: StageRows) -> Part:
     everyone = (sensitivity.sensitivity(block, event.coordinates) / block.sd) ** 2
     name = f"{stage_name(block)} of a stage"
-    return Part(name, lambda rows: change(block, places, places.turned(rows)) / block.sd**2, everyone)
+
+    def cost(rows: Rows) -> Floats:
+        own, lines = places.seen(block, rows)
+        return change(own, places, lines) / block.sd**2
+
+    return Part(name, cost, everyone)
 
 
 def _exchange(block: Block, places: StageRows, other: Floats, everyone: float) -> Part:
@@ -100,6 +120,7 @@ def _exchange(block: Block, places: StageRows, other: Floats, everyone: float) -
         if block.statistic in ("counts", "lengths"):
             own, new = (places.bins(Z, block) for Z in (rows.Z, other))
             return swapped_counts(own, new) / block.sd**2
-        return swap(block, places, places.turned(Rows(other)).Z[0], places.turned(rows)) / block.sd**2
+        seen, lines = places.seen(block, rows)
+        return swap(seen, places, places.seen(block, Rows(other))[1].Z[0], lines) / block.sd**2
 
     return Part(name, cost, everyone)

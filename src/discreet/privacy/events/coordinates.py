@@ -12,8 +12,8 @@ from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import Block, Statistic
 
-STATISTICS: tuple[Statistic, ...] = ("counts", "lengths", "gram", "cross", "squares")
-"""What a stage may release, in this order: counts of weighted residuals, counts of |z|, U'U, U'E, E'E."""
+STATISTICS: tuple[Statistic, ...] = ("counts", "lengths", "gram", "cross", "squares", "meat")
+"""What a stage may release, in this order: counts of weighted residuals, counts of |z|, U'U, U'E, E'E, meat S'S."""
 
 
 def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequence[str] = (), sd: float = 1.0) -> Block:
@@ -23,10 +23,10 @@ def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequenc
     ----------
     coordinates : Coordinates
         The stage.
-    statistic : {"counts", "lengths", "gram", "cross", "squares"}
+    statistic : {"counts", "lengths", "gram", "cross", "squares", "meat"}
         Which one.
     columns : sequence of str
-        The outcomes; one for counts, none for counts of lengths and U'U.
+        The outcomes; one for counts and meat, none for counts of lengths and U'U.
     sd : float
         Of the noise.
 
@@ -38,11 +38,16 @@ def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequenc
     """
     if statistic == "lengths" and not coordinates.lengths:
         raise ParameterError("A stage without edges between lengths has no counts of them.")
-    return Block(statistic, coordinates.axes if statistic in ("gram", "cross") else (), tuple(columns), sd)
+    return Block(statistic, coordinates.axes if statistic in _WITH_AXES else (), tuple(columns), sd)
 
 
 WITHOUT_OUTCOMES: tuple[Statistic, ...] = ("lengths", "gram")
 """Statistics of the rows' coordinates alone."""
+
+OF_ONE_OUTCOME: tuple[Statistic, ...] = ("counts", "meat")
+"""Statistics of which each outcome has its own."""
+
+_WITH_AXES: tuple[Statistic, ...] = ("gram", "cross", "meat")
 
 _NAMES: dict[str, str] = {
     "counts": "counts of residuals",
@@ -50,6 +55,7 @@ _NAMES: dict[str, str] = {
     "gram": "U'U",
     "cross": "U'e",
     "squares": "e'e",
+    "meat": "meat of U'e",
 }
 
 
@@ -71,7 +77,8 @@ class StageEvent:
     blocks : tuple of Block
         The statistics, in units of u and e; see `stage_block`.
     chosen : tuple of int
-        For each outcome, which of its half widths U'E and E'E are for: a function of the counts and what came before.
+        For each outcome, which of its half widths U'E, E'E and S'S are for: a function of the counts and of what came
+        before.
     """
 
     mu: float
@@ -130,7 +137,7 @@ def _block(coordinates: Coordinates, facts: dict[str, Any]) -> Block:
     """One statistic of a stage from a file."""
     statistic, columns, sd = facts["statistic"], texts(facts["columns"]), number(facts["sd"])
     known = statistic in STATISTICS and sd > 0
-    few = {"counts": len(columns) == 1} | dict.fromkeys(WITHOUT_OUTCOMES, not columns)
+    few = dict.fromkeys(OF_ONE_OUTCOME, len(columns) == 1) | dict.fromkeys(WITHOUT_OUTCOMES, not columns)
     known = known and few.get(statistic, len(columns) > 0) and (statistic != "lengths" or bool(coordinates.lengths))
     if not known or not set(columns) <= set(coordinates.outcomes) or len(set(columns)) < len(columns):
         raise FileFormatError("A block of a stage is of an unknown kind.")

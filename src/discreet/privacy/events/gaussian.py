@@ -11,7 +11,7 @@ from discreet.domain import LATTICE_BITS
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 
-Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal", "lengths"]
+Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal", "lengths", "meat"]
 Layout = Literal["weighted", "uniform"]
 
 BINS = 16
@@ -32,7 +32,10 @@ _NAMES: dict[Statistic, str] = {
     "sums": "sums of x",
     "diagonal": "diagonal of X'X",
 }
-"""Statistics of mapped columns; lengths are those of a stage alone."""
+"""Statistics of mapped columns; lengths and meat are those of a stage alone."""
+
+SYMMETRIC: tuple[Statistic, ...] = ("gram", "meat")
+"""Statistics that are symmetric matrices, released as their diagonal and their upper triangle."""
 
 _WITHOUT_ROWS, _WITHOUT_COLUMNS = ("squares", "counts"), ("gram", "eigenvalue", "sums", "diagonal")
 
@@ -76,8 +79,8 @@ class Block:
 
     @property
     def sds(self) -> tuple[float, ...]:
-        """Noise sds of its parts: diagonal and upper triangle of a Gram matrix, all values of another statistic."""
-        if self.statistic != "gram":
+        """Noise sds of its parts: diagonal and upper triangle of a symmetric matrix, all values of another."""
+        if self.statistic not in SYMMETRIC:
             return (self.sd,)
         return self.sd, self.sd if self.layout == "uniform" else self.sd / math.sqrt(2)
 

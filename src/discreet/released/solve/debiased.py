@@ -6,25 +6,30 @@ G, the positive definite solution of
     G^-1 = S + E[N1 G N1],                       (E[N B N])_ij = [i=j] sum_k W_ik B_kk + [i!=j] W_ij B_ij
 
 with W the variances of the entries of N1, takes that back: E[G] is A^-1 up to terms of third order, so theta = G v is
-unbiased. Its covariance has three parts, with K = E[N1 G N1]:
+unbiased. Its covariance has four parts, with K = E[N1 G N1]:
 
-    sampling   sigma^2 (G + G K G)               from X'e
+    sampling   G M G                             from X'e, where the meat M = sum (x e)(x e)' was released
+               sigma^2 (G + G K G)               from X'e, where it was not, for errors of equal variance
     privacy    s_xy^2 G G                        from N2
                G E[N1 theta theta' N1] G         from N1
+    tails      t G                               from what far rows and far residuals would add (6.7)
 
 and sigma^2 = (y'y - v'G v + s_xy^2 tr G)/(n - d) is unbiased too. Without noise all of this is least squares.
 
-The last part depends on the unknown theta. Where the noise makes theta too small, it also makes that part too small,
+The part from N1 depends on the unknown theta. Where the noise makes theta too small, it also makes that part too small,
 so intervals of +-2 standard errors miss on one side. A value c of a'theta is therefore tested with the variance that it
 would have if c were true, with theta moved to theta + (c - a'theta) m, m = C a/(a'C a), C the covariance:
 
     variance(c) = a'C a + 2 delta tilt + delta^2 curve,    delta = c - a'theta
     tilt = b'E[N1 theta m' N1]b,  curve = b'E[N1 m m' N1]b,  b = G a
 
-as in Fieller's theorem for a ratio. `noise` is the size of N1 relative to A. It is read off S, and good luck with N1
-makes it small; so where intervals are given only if `noise` is small, the test must allow for that luck. It needs the
-covariance of a'theta with 1/noise: luck = -b'H theta, if c is true luck + delta luck_slope with luck_slope = -b'H m,
-H = E[N1 (dS of 1/noise at N1)].
+as in Fieller's theorem for a ratio. The noise of a contrast a, noise^2 = b'K b/a'b, is the size of N1 relative to A
+along b. It is read off S, and good luck with N1 makes it small; so where intervals are given only if it is small, the
+test must allow for that luck. It needs the covariance of a'theta with 1/noise: luck = -b'H theta, if c is true
+luck + delta luck_slope with luck_slope = -b'H m, H = E[N1 (dS of 1/noise at N1)].
+
+Directions that are lost in noise are left out of theta and of G: what is not known there would only add noise to the
+others. Contrasts that need them are told by their noise, which is that along all directions.
 """
 
 from __future__ import annotations
@@ -37,9 +42,13 @@ from scipy.optimize import brentq
 
 from discreet.core.arrays import Floats
 from discreet.released.equations import NormalEquations
+from discreet.released.solve.outcome import shares
 
 _STEPS = 60
 """Of the iteration for G, which at least halves its error in each where the noise is not too large."""
+
+_LOST = 0.5
+"""A direction is lost where the noise of X'X is more than this share of its variation."""
 
 _ROUNDS = 2
 """Of `restricted`: theta_0 and C_0 depend on each other; a third round changes nothing that matters."""
@@ -53,71 +62,103 @@ class Debiased:
     ----------
     theta : array
         The coefficients.
-    G, W : array
-        The inverse of X'X, debiased, and the variances of the noise of X'X; of the noise M, with L.
-    unit_sampling : array
-        The covariance that sampling error would give them if sigma^2 were 1.
+    G, G_all : array
+        The inverse of X'X, debiased, on the directions that are not lost in noise, and on all.
+    W : array
+        The variances of the noise of X'X; of the noise M, with L.
+    sampling : array or None
+        The covariance that sampling error gives them; None where neither the meat nor y'y was released.
     privacy : array
         The covariance that the noise of the release gives them.
+    meat_noise : float
+        The sd of the noise on the diagonal of the meat; 0 where it was not released.
     sigma2 : float or None
         The variance of an outcome around the line; None where y'y was not released.
     sigma2_error : float
         The variance that the noise of the release gives sigma2.
-    noise : float
-        The size of the noise of X'X where the features vary least, relative to that variation.
     L : array or None
         The noise of X'X is L'M L, M that of the release.
     """
 
     theta: Floats
     G: Floats
+    G_all: Floats
     W: Floats
-    unit_sampling: Floats
+    sampling: Floats | None
     privacy: Floats
+    meat_noise: float
     sigma2: float | None
     sigma2_error: float
-    noise: float
     L: Floats | None = None
 
-    @property
-    def covariance(self) -> Floats:
-        """Of the coefficients, as far as it is known."""
-        return (self.sigma2 or 0.0) * self.unit_sampling + self.privacy
 
-    def bend(self, T: Floats) -> Bend:
-        """How the test of a'theta = c depends on c, for each row a of T."""
-        b, Ca = T @ self.G, T @ self.covariance
-        variances = np.einsum("pi,pi->p", T, Ca)
-        m = Ca / np.where(variances > 0, variances, 1.0)[:, None]
-        theta = np.broadcast_to(self.theta, m.shape)
-        H, spread = self._luck()
-        return Bend(
-            tilt=along_noise(self.W, b, theta, m, self.L),
-            curve=along_noise(self.W, b, m, m, self.L),
-            luck=-(b @ H @ self.theta),
-            luck_slope=-np.einsum("pi,ij,pj->p", b, H, m),
-            spread=spread,
-        )
+class Contrasts(NamedTuple):
+    """What tests of combinations a'theta need, an entry for each.
 
-    def _luck(self) -> tuple[Floats, float]:
-        """H = E[N1 D], D the change of 1/noise by N1 to first order, divided by the sd of D; and this sd."""
-        G, W, L = self.G, self.W, np.eye(len(self.G)) if self.L is None else self.L
-        x = np.linalg.eigh(through_noise(W, G @ G, L))[1][:, -1]
-        half = G @ through_noise(W, np.outer(x, x), L) @ G @ G / (2 * self.noise**3)
-        slope = L @ (half + half.T) @ L.T
-        H = W * slope * (2 - np.eye(len(W)))
-        sd = float(np.sum(H * slope)) ** 0.5
-        return L.T @ H @ L / sd, sd
+    `noise` is the noise of X'X relative to the variation that tells of the combination; `spread` the sd of 1/noise, in
+    whose units luck is.
+    """
 
-
-class Bend(NamedTuple):
-    """Coefficients of the test of one linear combination; `spread` is the sd of 1/noise, in whose units luck is."""
-
+    variance: Floats
     tilt: Floats
     curve: Floats
+    noise: Floats
     luck: Floats
     luck_slope: Floats
-    spread: float
+    spread: Floats
+
+
+def noise_along(b: Floats, R: Floats, K: Floats) -> Floats:
+    """The noise of the contrasts in the rows of R, for b = R G and K = E[N1 G N1]."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squares = np.einsum("pi,ij,pj->p", b, K, b) / np.einsum("pi,pi->p", R, b)
+    noise: Floats = np.sqrt(np.maximum(np.nan_to_num(squares, nan=0.0), 0.0))
+    return noise
+
+
+def contrasts(
+    R: Floats, theta: Floats, C: Floats, G: Floats, W: Floats, L: Floats | None, G_all: Floats | None = None
+) -> Contrasts:
+    """How the tests of a'theta = c depend on c, for each row a of R.
+
+    Parameters
+    ----------
+    R : array
+        The combinations.
+    theta, C : array
+        Debiased coefficients and their covariance.
+    G, W, L, G_all : array
+        As in `Debiased`.
+    """
+    G_all = G if G_all is None else G_all
+    K, b, whole = through_noise(W, G_all, L), R @ G, R @ G_all
+    noise, CR = noise_along(whole, R, K), R @ C
+    variance = np.einsum("pi,pi->p", R, CR)
+    m = CR / np.where(variance > 0, variance, 1.0)[:, None]
+    own = np.broadcast_to(theta, m.shape)
+    luck, luck_slope, spread = np.zeros((3, len(R)))
+    for i in np.flatnonzero(noise > 0):
+        H, spread[i] = _luck(whole[i], float(R[i] @ whole[i]), noise[i], K, G_all, W, L)
+        luck[i], luck_slope[i] = -(b[i] @ H @ theta), -(b[i] @ H @ m[i])
+    tilt, curve = along_noise(W, b, own, m, L), along_noise(W, b, m, m, L)
+    return Contrasts(variance, tilt, curve, noise, luck, luck_slope, spread)
+
+
+def _luck(
+    b: Floats, length: float, noise: float, K: Floats, G: Floats, W: Floats, L: Floats | None
+) -> tuple[Floats, float]:
+    """H = E[N1 D], D the change of 1/noise by N1 to first order, divided by the sd of D; and this sd.
+
+    noise^2 = b'K b/a'b changes by -(2 b'N G K b + b'E[N' G N G N']b - noise^2 b'N b)/a'b, with `length` = a'b.
+    """
+    k = G @ (K @ b)
+    slope = np.outer(k, b) + np.outer(b, k) + G @ through_noise(W, np.outer(b, b), L) @ G - noise**2 * np.outer(b, b)
+    slope /= 2 * noise**3 * length
+    if L is not None:
+        slope = L @ slope @ L.T
+    H = W * slope * (2 - np.eye(len(W)))
+    sd = float(np.sum(H * slope)) ** 0.5
+    return (H if L is None else L.T @ H @ L) / sd, sd
 
 
 def debiased(e: NormalEquations) -> Debiased:
@@ -131,16 +172,43 @@ def debiased(e: NormalEquations) -> Debiased:
     (array([ 0.5, -1. ]), 0.1)
     """
     A = inverse(e)
-    G, W, L = A.G, A.W, A.L
+    W, L = A.W, A.L
     Theta, sigma2s = coefficients(e, A)
-    theta = Theta[:, 0]
+    told = told_directions(A)
+    G, theta = told @ A.G, told @ Theta[:, 0]
     of_theta = through_noise(W, np.outer(theta, theta), L)
     privacy = e.s_xy**2 * (G @ G) + G @ of_theta @ G
-    sigma2, error = None, 0.0
+    sigma2, error, sampling, meat_noise = None, 0.0, None, 0.0
     if sigma2s is not None and e.s_yy is not None:
         of_rest = e.s_yy**2 + 4 * e.s_xy**2 * float(theta @ theta) + float(theta @ of_theta @ theta)
         sigma2, error = sigma2s.item(), of_rest / max(e.n - e.d, 1.0) ** 2
-    return Debiased(theta, G, W, A.unit_sampling, privacy, sigma2, error, A.noise, L)
+        sampling = sigma2 * told @ A.unit_sampling @ told
+    if e.meats is not None and e.s_meats is not None:
+        (M,), meat_noise = e.meats, float(e.s_meats.item())
+        sampling = G @ positive(M, meat_noise) @ G
+    return Debiased(theta, G, A.G, W, sampling, privacy, meat_noise, sigma2, error, L)
+
+
+def told_directions(A: Inverse) -> Floats:
+    """The projection on the directions that are not lost in noise; in the others theta stays at the offset."""
+    g, Q = np.linalg.eigh(A.G)
+    kept = Q[:, np.sqrt(g * np.einsum("ij,ik,kj->j", Q, through_noise(A.W, A.G, A.L), Q)) <= _LOST]
+    projection: Floats = kept @ kept.T
+    return projection
+
+
+def positive(M: Floats, sd: float) -> Floats:
+    """A matrix near M without negative eigenvalues, with the same trace, or two sds of its noise if that is more.
+
+    Examples
+    --------
+    >>> positive(np.diag([2.0, 1.0, -1.0]), 0.1).round(2).tolist()
+    [[1.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.0]]
+    """
+    l, Q = np.linalg.eigh(M)  # noqa: E741
+    total = max(float(l.sum()), 2 * sd * len(M) ** 0.5)
+    nearest: Floats = (Q * (total * shares(l, total))) @ Q.T if total > 0 else np.zeros_like(M)
+    return nearest
 
 
 class Inverse(NamedTuple):
@@ -150,7 +218,6 @@ class Inverse(NamedTuple):
     W: Floats
     L: Floats | None
     unit_sampling: Floats
-    noise: float
 
     def noise_variances(self, K: Floats, Theta: Floats) -> Floats:
         """The diagonal of K E[N1 theta theta' N1] K' for each column theta of Theta.
@@ -177,8 +244,7 @@ def inverse(e: NormalEquations) -> Inverse:
     W, L = e.noise_variances, e.L
     G = resolvent(e.S, W, L)
     unit_sampling = G + G @ through_noise(W, G, L) @ G
-    noise = float(np.linalg.eigvalsh(through_noise(W, G @ G, L))[-1]) ** 0.5
-    return Inverse(G, W, L, unit_sampling, noise)
+    return Inverse(G, W, L, unit_sampling)
 
 
 def coefficients(e: NormalEquations, A: Inverse) -> tuple[Floats, Floats | None]:

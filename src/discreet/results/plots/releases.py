@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,14 +12,15 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
-from discreet.domain.columns import Categorical, from_days
+from discreet.domain.columns import Categorical, Numeric, from_days
 from discreet.errors import printable
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent, stage_name
-from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.gaussian import SYMMETRIC, Block, GaussianEvent
 from discreet.privacy.sensitivity import costs
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
+from discreet.results.effects import Effects, Variables, effects
 from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, PALE, canvas, note, rows, short, style
 from discreet.results.summary import number
 
@@ -43,64 +43,6 @@ _LABELS = 60
 
 
 # ---------------------------------------------------------------- coefficients on one scale
-
-
-@dataclass(frozen=True, eq=False)
-class Effects:
-    """Effects in the unit of the outcome, in the order of `names`.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The regressors; the intercept alone where there are none.
-    ranges : tuple of str
-        What each one crosses, in words; "" for a level, which is compared with the first one.
-    estimate : array
-        Debiased effects; those of the model itself where debiased ones are not available.
-    coef : array
-        Effects by the coefficients that predict.
-    ends : array or Unavailable
-        The intervals, a row (low, high) each.
-    privacy : array or Unavailable
-        Half the width that intervals would have if privacy noise were all there is.
-    raw : tuple of str
-        The estimates as coefficients in their own units, with their intervals where they are known.
-    """
-
-    names: tuple[str, ...]
-    ranges: tuple[str, ...]
-    estimate: Floats
-    coef: Floats
-    ends: Floats | Unavailable
-    privacy: Floats | Unavailable
-    raw: tuple[str, ...]
-
-
-def effects(fitted: Fitted, level: float) -> Effects:
-    """The effects of a fitted model."""
-    names = fitted.slopes or tuple(fitted.params)
-    crossed = [reach(fitted.certificate.domain, fitted.coordinate(name)) for name in names]
-    widths = np.array([width for width, _ in crossed])
-    found = fitted.inference
-    coef = _pick(fitted.params, names)
-    estimate = coef if isinstance(found, Unavailable) else _pick(fitted.debiased, names)  # type: ignore[arg-type]
-    intervals = fitted.conf_int(level)
-    ends = intervals if isinstance(intervals, Unavailable) else np.array([intervals[name] for name in names])
-    privacy: Floats | Unavailable
-    if isinstance(found, Unavailable):
-        privacy = found
-    else:
-        noise = _pick(fitted.privacy_noise, names)  # type: ignore[arg-type]
-        privacy = found.quantile(level) * (widths * noise)
-    return Effects(
-        names,
-        tuple(words for _, words in crossed),
-        widths * estimate,
-        widths * coef,
-        ends if isinstance(ends, Unavailable) else widths[:, None] * ends,
-        privacy,
-        tuple(_raw(fitted, name, estimate[i], ends, i) for i, name in enumerate(names)),
-    )
 
 
 def reach(domain: Domain, name: str) -> tuple[float, str]:
@@ -127,15 +69,15 @@ def reach(domain: Domain, name: str) -> tuple[float, str]:
     return high - low, f"{number(low)} to {number(high)}"
 
 
-def _pick(values: dict[str, float], names: tuple[str, ...]) -> Floats:
-    return np.array([values[name] for name in names])
-
-
-def _raw(fitted: Fitted, name: str, estimate: float, ends: Floats | Unavailable, i: int) -> str:
-    text = brief(estimate)
-    if not isinstance(ends, Unavailable):
-        text += f" [{brief(ends[i, 0])}, {brief(ends[i, 1])}]"
-    return f"{text} {short(fitted.unit(name), 16)}".strip()
+def _raw(results: Fitted, found: Effects, i: int) -> str:
+    """The coefficient that makes an effect, with its interval, in its own unit; or the effect itself."""
+    own = found.own[i]
+    name, width = (CONSTANT, 1.0) if own is None else own
+    text = brief(found.estimate[i] / width)
+    if not isinstance(found.ends, Unavailable) and not np.isnan(found.ends[i]).any():
+        low, high = found.ends[i] / width
+        text += f" [{brief(low)}, {brief(high)}]"
+    return f"{text} {short(results.unit(name), 16)}".strip()
 
 
 def brief(value: float) -> str:
@@ -153,11 +95,12 @@ def brief(value: float) -> str:
 
 
 def coefficient_plot(results: Fitted, level: float = 0.95) -> Figure:
-    """The debiased coefficients with their intervals, and how much of each is privacy noise.
+    """The effect of each variable over its declared range, with its interval, and how much of that is privacy noise.
 
-    Coefficients have different units. Each is multiplied by the width of its feature's declared range (1 for a level
-    of a category, which is compared with the first), so all have the outcome's unit; the numbers themselves stand on
-    the right. The intercept is left out: it has no range.
+    Coefficients have different units, and one alone says little where a variable stands in several. So each variable
+    moves from one end of its declared range to the other, with everything that moves along, the others in the middle
+    (`discreet.results.effects`); levels of a category are compared with its first. On the right stands the coefficient
+    itself, where one makes the effect.
 
     Parameters
     ----------
@@ -220,7 +163,8 @@ def _finish(figure: Any, axes: Any, found: Effects, results: Fitted) -> None:
     rows(axes, [_label(*pair) for pair in zip(found.names, found.ranges, strict=True)])
     right = axes.twinx()
     right.set_ylim(axes.get_ylim())
-    right.set_yticks(range(len(found.raw)), found.raw, fontsize=8, color=INK)
+    texts = [_raw(results, found, i) for i in range(len(found.names))]
+    right.set_yticks(range(len(texts)), texts, fontsize=8, color=INK)
     right.tick_params(length=0)
     axes.set_xlabel(_effect_axis(results))
     _few_ticks(axes)
@@ -370,8 +314,8 @@ def signal_to_noise(released: ReleasedMoments) -> list[tuple[str, float, Floats]
 
 def _ratios(block: Block, array: Floats) -> Floats:
     at = np.triu_indices(len(block.rows))
-    gram = block.statistic == "gram"
-    values, sds = (array[at], np.where(at[0] == at[1], *block.sds)) if gram else (np.ravel(array), block.sd)
+    symmetric = block.statistic in SYMMETRIC
+    values, sds = (array[at], np.where(at[0] == at[1], *block.sds)) if symmetric else (np.ravel(array), block.sd)
     ratios: Floats = np.abs(values) / sds
     return ratios
 
@@ -392,25 +336,22 @@ def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
         Of the intervals.
     """
     level = checks.fraction("level", level)
-    pair = [effects(fitted, level) for _, fitted in comparison.models]
+    ranges = _common_ranges(comparison)
+    pair = [effects(fitted, level, ranges) for _, fitted in comparison.models]
     names = list(dict.fromkeys(name for found in pair for name in found.names))
-    domains = [fitted.certificate.domain for _, fitted in comparison.models]
-    crossed = {name: reach(domains[name not in pair[0].names], name) for name in names}
+    words = {name: words for found in reversed(pair) for name, words in zip(found.names, found.ranges, strict=True)}
     looks = [("o", BLUE, BLUE, -0.16), ("s", ORANGE, "white", 0.16)]
     with style():
         figure, axes = canvas(1.25 + max(_step(found) for found in pair) * 1.25 * len(names))
         axes.axvline(0, color=GREY, lw=1, zorder=1)
-        for (label, _), found, domain, (mark, colour, fill, shift) in zip(
-            comparison.models, pair, domains, looks, strict=True
-        ):
-            scale = np.array([crossed[name][0] / reach(domain, name)[0] for name in found.names])
+        for (label, _), found, (mark, colour, fill, shift) in zip(comparison.models, pair, looks, strict=True):
             places = np.array([names.index(name) for name in found.names]) + shift
-            arms = None if isinstance(found.ends, Unavailable) else scale * np.abs(found.ends.T - found.estimate)
+            arms = None if isinstance(found.ends, Unavailable) else np.abs(found.ends.T - found.estimate)
             axes.errorbar(
-                scale * found.estimate, places, xerr=arms, fmt=mark, color=colour, mfc=fill, mew=1.3, ms=5,
+                found.estimate, places, xerr=arms, fmt=mark, color=colour, mfc=fill, mew=1.3, ms=5,
                 elinewidth=1.5, capsize=2.5, zorder=3, label=short(label),
             )  # fmt: skip
-        rows(axes, [_label(name, crossed[name][1]) for name in names])
+        rows(axes, [_label(name, words[name]) for name in names])
         alike = comparison.a.target == comparison.b.target
         axes.set_xlabel(_effect_axis(comparison.a) if alike else "effect on each outcome over the declared range")
         _few_ticks(axes)
@@ -419,6 +360,15 @@ def comparison_plot(comparison: Comparison, level: float = 0.95) -> Figure:
         if missing:
             note(figure, f"No intervals for {' and '.join(missing)}: the summary says why.")
     return figure  # type: ignore[no-any-return]
+
+
+def _common_ranges(comparison: Comparison) -> dict[str, tuple[float, float]]:
+    """One range for each number of the two models: that of the first that has it."""
+    found: dict[str, tuple[float, float]] = {}
+    for _, fitted in reversed(comparison.models):
+        specs = Variables(fitted.certificate.domain, fitted.names).specs
+        found |= {name: (spec.low, spec.high) for name, spec in specs.items() if isinstance(spec, Numeric)}
+    return found
 
 
 def _known(found: Effects) -> bool:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from discreet.core import checks
 from discreet.errors import ParameterError
 from discreet.released.moments import ReleasedMoments
+from discreet.results.effects import curves
+from discreet.results.glossary import meanings
 from discreet.results.plots import releases as plots
+from discreet.results.plots.responses import response_plot
 from discreet.results.plots.style import svg
 from discreet.results.report import facts, promise
 from discreet.results.report.page import bullets, code, figure, page, paragraphs, section, table
@@ -82,14 +85,23 @@ def check_pair(results: Fitted, released: ReleasedMoments | None) -> None:
 def _found(results: Fitted, level: float) -> list[str]:
     summary = results.summary(level)
     count = len(results.names)
-    words = f"Dot plot of {count} effects on {results.target} over declared ranges; its numbers are in the table below."
+    words = f"Dot plot of the effects of {count} regressors on {results.target} over declared ranges."
     above = [(name, text) for name, text in summary.facts if name not in ("Method", "Guarantee", "Rows")]
     return [
         figure(svg(plots.coefficient_plot(results, level), "coef", words), facts.effects_caption(results, level)),
-        f'<div class="wide">{summary.html_table()}</div>',
+        *_curves(results, level),
+        f'<div class="wide numbers">{summary.html_table()}</div>',
         paragraphs(*summary.notes, kind="notes"),
         table(("", ""), above, "facts") if above else "",
     ]
+
+
+def _curves(results: Fitted, level: float) -> list[str]:
+    bent = [one.variable for one in curves(results, level)]
+    if not bent:
+        return []
+    words = f"Curves of the predicted {results.target} along {', '.join(bent)}, with bands for how sure they are."
+    return [figure(svg(response_plot(results, level), "curves", words), facts.curves_caption(results, level))]
 
 
 def _promised(results: Fitted) -> list[str]:
@@ -97,8 +109,10 @@ def _promised(results: Fitted) -> list[str]:
     odds = promise.odds(certificate.guarantee)
     risk = [] if odds is None else ["<h3>What one person risks</h3>", paragraphs(*promise.risk(certificate.guarantee))]
     findings = [(f.what, "holds" if f.ok else "FAILS", f.detail) for f in certificate.check()]
+    statement = promise.statement(certificate)
+    terms = meanings([*statement, *(text for finding in findings for text in finding)])
     return [
-        paragraphs(*promise.statement(certificate)),
+        paragraphs(*statement),
         *risk,
         "" if odds is None else table(*odds, "values"),
         "" if odds is None else paragraphs(*promise.exception(certificate.guarantee), kind="notes"),
@@ -106,6 +120,7 @@ def _promised(results: Fitted) -> list[str]:
         bullets(promise.limits(certificate.guarantee)),
         "<h3>What was checked</h3>",
         table(("what", "", "detail"), findings),
+        *(["<h3>What these words mean</h3>", table(("", ""), terms, "facts")] if terms else []),
     ]
 
 

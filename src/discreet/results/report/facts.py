@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
-from discreet.domain.columns import Categorical, Column
-from discreet.errors import printable
+from discreet.domain.columns import Categorical, Column, Factor, Numeric
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent, stage_name
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.released.units import column_of
-from discreet.results.plots.releases import brief, effects
+from discreet.results.effects import Variables, effects
+from discreet.results.export import latex
+from discreet.results.plots.releases import brief
 from discreet.results.summary import number, promise
 
 if TYPE_CHECKING:
@@ -42,42 +44,73 @@ def features(results: Fitted) -> list[str]:
 
 
 def answer(results: Fitted, level: float) -> str:
-    """What was found, in a sentence or two."""
+    """What was found, in a sentence or two: the largest effect that can be told from zero, or that none can."""
     found, unit = effects(results, level), results.unit(CONSTANT)
-    i = int(np.argmax(np.abs(found.estimate)))
     if not results.names:
-        return f"The predicted {results.target} is {found.raw[0]}."
+        return f"The predicted {results.target} is {brief(found.estimate[0])} {unit}".strip() + "."
+    if isinstance(found.ends, Unavailable):
+        return (
+            f"How much each feature changes {results.target} cannot be said: intervals are {found.ends}, for the "
+            "reason given below the table, and without them nobody can tell an effect from noise."
+        )
+    sure = f"at the {100 * level:g} % level"
+    if not found.clear:
+        return f"None of the {len(found.names)} effects can be told from zero {sure}."
+    i, variables = found.clear[0], Variables(results.certificate.domain, results.names)
+    count = f"{len(found.clear)} of {len(found.names)} effects can be told from zero {sure}."
     more = "more" if found.estimate[i] > 0 else "less"
     size = f"{brief(abs(found.estimate[i]))} {unit}".strip()
-    where = f"from {found.ranges[i]}" if found.ranges[i] else f"than for {_reference(results, found.names[i])}"
-    largest = f"The largest effect is that of {found.names[i]}: {size} {more} {results.target} {where}, all else equal"
-    if isinstance(found.ends, Unavailable):
-        return f"{largest}. Intervals are {found.ends}, for the reason given below the table."
-    clear = int(np.sum(np.prod(np.sign(found.ends), axis=1) > 0))
+    words = found.ranges[i]
+    where = f"from {words}" if words else f"than for {variables.first(found.variables[i])}"
+    alone = not variables.partners(found.variables[i])
+    others = "all else equal" if alone else "with the other features in the middle of their ranges"
     low, high = sorted(np.sign(found.estimate[i]) * found.ends[i])
-    count = f"{clear} of {len(found.names)} coefficients can be told from zero at the {100 * level:g} % level."
-    return f"{count} {largest} ({100 * level:g} % interval {brief(low)} to {brief(high)})."
-
-
-def _reference(results: Fitted, name: str) -> str:
-    column = results.certificate.domain.columns[column_of(results.certificate.domain, name)]
-    return str(column.levels[0]) if isinstance(column, Categorical) else ""
+    return (
+        f"{count} The largest of them is that of {found.names[i]}: {size} {more} {results.target} {where}, {others} "
+        f"({100 * level:g} % interval {brief(low)} to {brief(high)})."
+    )
 
 
 def effects_caption(results: Fitted, level: float) -> str:
-    """What the picture of the coefficients shows."""
+    """What the picture of the effects shows."""
     text = (
-        "Each coefficient times the width of its feature's declared range, so that all are in the unit of the outcome; "
-        "levels of a category are compared with its first one. The coefficients themselves are on the right. "
+        "Each feature goes from one end of its declared range to the other, with everything that moves along (squares, "
+        f"products, curves) and the others in the middle of theirs, so that all effects are in {_measure(results)}; "
+        "levels of a category are compared with its first one. On the right stands the coefficient itself, where a "
+        "single one makes the effect. "
     )
     if isinstance(results.inference, Unavailable):
         return f"{text}No intervals: they are {results.inference}."
-    if isinstance(results.std_err, Unavailable):
-        return f"{text}The band is what privacy noise alone does; sampling error is {results.std_err}."
+    if isinstance(why := results.known("std_err"), Unavailable):
+        return f"{text}The band is what privacy noise alone does; sampling error is {why}."
     return (
         f"{text}Thin line: {100 * level:g} % interval, for sampling error and privacy noise together. Band: what it "
         "would be with privacy noise alone; where both are about as long, privacy noise is most of the uncertainty."
     )
+
+
+def _measure(results: Fitted) -> str:
+    """What effects are in: the unit of the outcome, or what the model is linear in."""
+    measures = {
+        "logistic regression": "log odds of the outcome",
+        "Poisson regression": "the logarithm of the expected count",
+        "linear classification": "the score, whose sign is the class",
+    }
+    return measures.get(results.kind, "the unit of the outcome")
+
+
+def curves_caption(results: Fitted, level: float) -> str:
+    """What the picture of curves shows."""
+    what = (
+        "The predicted outcome" if results.kind == "linear regression" else f"The prediction, in {_measure(results)},"
+    )
+    text = (
+        f"{what} along each feature that stands in several terms, or in a curve, with the others in the middle of "
+        "their ranges; where another feature multiplies it, a line for each of several places of that one."
+    )
+    if isinstance(why := results.known("std_err"), Unavailable):
+        return f"{text} There are no bands, for intervals are {why}: a curve may be noise alone."
+    return f"{text} Band: {100 * level:g} % interval of the line, point by point."
 
 
 def asked(results: Fitted) -> list[tuple[str, str]]:
@@ -128,7 +161,9 @@ def bounds(column: Column) -> str:
     ('18 to 90 year', 'one of F, M')
     """
     if isinstance(column, Categorical):
-        return f"one of {', '.join(map(str, column.levels))}"
+        numbers = [factor for factor in column.factors if isinstance(factor.spec, Numeric)]
+        levels = ", ".join(map(str, column.levels))
+        return f"{_times(numbers)} for each of {levels}" if numbers else f"one of {levels}"
     if column.date:
         low, high = column.short().strip("()").split(", ")
     elif np.isinf(column.low) or np.isinf(column.high):
@@ -136,6 +171,12 @@ def bounds(column: Column) -> str:
     else:
         low, high = number(column.low), number(column.high)
     return f"{low} to {high} {column.unit or ''}".strip()
+
+
+def _times(factors: Sequence[Factor]) -> str:
+    """A product of numbers, and the range of each."""
+    parts = [f.column if f.power == 1 else f"{f.column}^{f.power}" for f in factors]
+    return " times ".join(f"{part} ({bounds(f.spec)})" for part, f in zip(parts, factors, strict=True))
 
 
 def columns(results: Fitted) -> list[tuple[str, ...]]:
@@ -234,15 +275,3 @@ def citation(results: Fitted, date: str | None) -> tuple[str, str]:
         entries |= {"date": latex(date)}
     lines = ",\n".join(f"  {name:<12} = {{{value}}}" for name, value in entries.items())
     return text, f"@misc{{{key},\n{lines}\n}}"
-
-
-def latex(text: str) -> str:
-    r"""Text that BibTeX and LaTeX take as it is, in one line.
-
-    Examples
-    --------
-    >>> latex("50 % of a_b & {c}")
-    '50 \\% of a\\_b \\& \\{c\\}'
-    """
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    return "".join(special.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter) for letter in printable(text))

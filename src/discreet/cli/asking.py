@@ -1,0 +1,223 @@
+"""Questions about the columns of a table, for people who never wrote a schema: answers are checked, one at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import typer
+
+from discreet.cli import console
+from discreet.core import checks
+from discreet.domain import Domain, FileFormat, Numeric
+from discreet.domain.columns import Categorical, Column, from_days, parse_column, to_days
+from discreet.errors import DiscreetError, ParameterError, printable
+from discreet.papers.registry import DEFAULT
+from discreet.planning import plan
+from discreet.privacy import gdp
+from discreet.results.summary import number
+
+T = TypeVar("T")
+
+CHOICES = ("number", "date", "category", "yes/no", "skip")
+_HELD = {"number": ("number", "category", "yes/no"), "date": ("date",), "category": ("category",), "bool": ("yes/no",)}
+_DIGITS = 3
+"""A bound of more digits than this looks as if it had been read off the data."""
+
+
+class Interview:
+    """Goes through the columns with questions.
+
+    Parameters
+    ----------
+    columns : sequence of (name, kind)
+        As `column_kinds` finds them, from a file's first line or metadata alone.
+    written : FileFormat
+        How the file is written, as far as it was told.
+    """
+
+    def __init__(self, columns: Sequence[tuple[str, str]], written: FileFormat) -> None:
+        self._columns, self._written = columns, written
+        self._rows, self._epsilon = 0, 0.0
+
+    @property
+    def _delta(self) -> float:
+        return min(1e-6, 1 / self._rows**2)
+
+    def domain(self) -> Domain:
+        """The public facts that the answers say."""
+        console.say(
+            "Answer from what is known of the subject: laws, questionnaires, common sense. Never look into the data: a "
+            "minimum or a list of the values that occur is itself private. Ctrl-C stops, and nothing is written.",
+            "",
+        )
+        self._rows = _ask("About how many people are in the table, as is publicly known", _count)
+        self._epsilon = _ask("Which epsilon do you have in mind (0.1 is strong, 1 is usual)", _epsilon, "1")
+        specs: dict[str, Any] = {}
+        for place, (name, kind) in enumerate(self._columns, 1):
+            console.say("", f"Column {place} of {len(self._columns)}: {name}")
+            if (spec := self._column(name, kind)) is not None:
+                specs[name] = spec
+        if not specs:
+            raise ParameterError("All columns were skipped, so there is no schema to write.")
+        console.say("")
+        drop = typer.confirm("May values be missing? Rows that lack one are left out then", default=False)
+        return Domain(specs, missing="drop" if drop else "error", file=self._file(specs))
+
+    def tell(self, domain: Domain) -> None:
+        """What the bounds cost a model of one of the columns, if one is named."""
+        numbers = [name for name, column in domain.columns.items() if isinstance(column, Numeric)]
+        if not numbers or len(domain.columns) < 2:
+            return
+
+        def named(text: str) -> str:
+            if text and text not in numbers:
+                raise ParameterError(f"{text!r} is no number of the schema.{checks.meant(text, numbers)}")
+            return text
+
+        console.say("")
+        target = _ask("Which number do you want to explain (Enter for none)", named, "")
+        if target:
+            promise: dict[str, Any] = {"epsilon": self._epsilon, "delta": self._delta}
+            found = plan(domain, target, rows=self._rows, **promise, draws=4, methods=[DEFAULT])
+            console.say(f"A plan for {target} by all other columns, R^2 guessed as 0.5:", *_words(found))
+
+    # ---------------------------------------------------------------- one column
+
+    def _column(self, name: str, kind: str) -> Column | None:
+        held = _HELD.get(kind, CHOICES)
+
+        def chosen(text: str) -> str:
+            found = [choice for choice in CHOICES if choice.startswith(text.strip().lower()) and text.strip()]
+            if len(found) != 1:
+                raise ParameterError(f"Answer {', '.join(CHOICES)}, or their first letter.")
+            if found[0] not in (*held, "skip"):
+                raise ParameterError(f"The file holds a {kind} there: answer {', '.join([*held, 'skip'])}.")
+            return found[0]
+
+        default = {"bool": "yes/no", "any": None}.get(kind, kind)
+        answer = _ask("  Is it a number, a date, a category, yes/no, or to be skipped", chosen, default)
+        if answer == "skip":
+            return None
+        if answer in ("number", "date"):
+            return self._number(name, date=answer == "date")
+        return self._category(name, kind, yes_no=answer == "yes/no")
+
+    def _number(self, name: str, *, date: bool) -> Column:
+        example = ", as 1920-01-31" if date else ""
+        while True:
+            low = _ask(f"  The lowest value that anybody could have{example}", _bound(date))
+            high = _ask(f"  The highest{example}", _bound(date))
+            unit = "" if date else _ask("  Its unit (Enter for none)", str.strip, "")
+            try:
+                column = parse_column(name, {"low": low, "high": high} | ({"unit": unit} if unit else {}))
+                column.check(name)
+            except DiscreetError as error:
+                console.say(*(f"  {line}" for line in error.args))
+                continue
+            assert isinstance(column, Numeric)
+            console.say(f"  {self._cost(column)}")
+            return column
+
+    def _cost(self, column: Numeric) -> str:
+        """What noise does to the mean of a column by itself, were all of the budget spent on it: h/(mu n)."""
+        half = (column.high - column.low) / 2
+        mu = gdp.mu(self._epsilon, self._delta)
+        unit = "days" if column.date else column.unit or ""
+        return (
+            f"Noise would move its mean by about {number(half / (mu * self._rows))} {unit}".rstrip()
+            + ", were that all you release; bounds twice as wide, twice as much."
+        )
+
+    def _category(self, name: str, kind: str, *, yes_no: bool) -> Column:
+        question = "  All levels that there could be, the first to compare with, as north, south"
+        if yes_no:
+            question = "  How are no and yes written"
+
+        def levels(text: str) -> Column:
+            words = [word.strip() for word in text.split(",")]
+            if yes_no and [word.lower() for word in words] in (["false", "true"], ["0", "1"]):
+                return Categorical((False, True))
+            whole = kind != "category" and all(word == str(_whole(word)) for word in words)
+            column = Categorical(tuple(int(word) if whole else word for word in words))
+            column.check(name)
+            if yes_no and len(words) != 2:
+                raise ParameterError("Give two words, that for no first, as no, yes.")
+            return column
+
+        return _ask(question, levels, "false, true" if yes_no else None)
+
+    def _file(self, specs: dict[str, Column]) -> FileFormat:
+        dates = any(isinstance(column, Numeric) and column.date for column in specs.values())
+        if self._written.date_format or not dates or all(kind != "any" for _, kind in self._columns):
+            return self._written
+
+        def form(text: str) -> FileFormat:
+            own = {} if text == "%Y-%m-%d" else {"date_format": text}
+            return FileFormat.of(self._written.to_dict() | own, {})
+
+        return _ask("How are dates written: %d is the day, %m the month, %Y the year", form, "%Y-%m-%d")
+
+
+def _ask(question: str, read: Callable[[str], T], default: str | None = None) -> T:
+    """An answer that can be used; asked again, with the reason, until it can."""
+    while True:
+        text = typer.prompt(printable(question), default=default, show_default=bool(default))
+        try:
+            return read(text)
+        except DiscreetError as error:
+            console.say(*(f"  {line}" for line in error.args))
+
+
+def _count(text: str) -> int:
+    try:
+        return checks.rows(int(text.replace(",", "").replace("_", ""))) or 0
+    except ValueError:
+        raise ParameterError("Give a whole number, such as 20000.") from None
+
+
+def _epsilon(text: str) -> float:
+    try:
+        return checks.positive("epsilon", float(text))
+    except ValueError:
+        raise ParameterError("Give a number above 0, such as 1.") from None
+
+
+def _bound(date: bool) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        if date:
+            try:
+                return from_days(to_days(text))
+            except (TypeError, ValueError):
+                raise ParameterError("Give a date such as 1990-12-31.") from None
+        try:
+            value = float(text.replace(",", "").replace("_", ""))
+        except ValueError:
+            raise ParameterError("Give a number, such as 18 or 0.5.") from None
+        if not math.isfinite(value):
+            raise ParameterError("Give a finite number: without bounds no noise could hide one person.")
+        if len(f"{abs(value):.15g}".replace(".", "").strip("0")) > _DIGITS and not typer.confirm(
+            f"  {value:.15g} is not round: do you know it without looking at the data", default=False
+        ):
+            raise ParameterError("Then choose a round number that is surely beyond.")
+        return value
+
+    return read
+
+
+def _whole(word: str) -> int | None:
+    try:
+        return int(word)
+    except ValueError:
+        return None
+
+
+def _words(found: Any) -> list[str]:
+    """What a plan comes to, in two or three lines."""
+    one = found.at(found.reference)
+    share = (
+        f"{one.vs_trivial:.2f} times that of predicting the mean; without privacy {one.non_private / one.trivial:.2f}"
+    )
+    kept = [line for line in found.advice() if not line.startswith((DEFAULT, "Left out"))]
+    return [f"- The expected squared error is {share}.", *(f"- {line}" for line in kept)]

@@ -1,0 +1,262 @@
+"""Columns that are derived from declared ones: their ranges, their units, their values.
+
+A derived column is a product of factors, each a number or an expression of numbers (`discreet.domain.expressions`) to a
+whole power, or a category. What it may hold follows from its factors' own public facts, so it needs no bounds:
+
+* only numbers, as in ``age:hours`` and ``age^2``: the number p = x_a x_b in the user's own units. Its bounds are the
+  exact range of the product over the factors' bounds (interval arithmetic), and it is mapped to [-1, 1] as any other
+  number is. It adds at most 1 to the squared norm of a row.
+* only categories, as in ``region:sex``: a category whose levels are the cells. It adds at most 1.
+* both, as in ``age:region``: the number where the level is the row's own, 0 elsewhere. It is divided by its largest
+  size and never centred, so that it is 0 for all levels but one; it adds at most 1, however many levels there are.
+
+Factors are clipped to their bounds before they are multiplied, so p lies in its range; rounding errors of the
+product itself are clipped again. The alternative, the product z_a z_b of the mapped factors, has the same norm, but
+stands for x_a x_b only together with both main effects; the product in user units stands for itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.arrays import Floats
+from discreet.core.problems import Problems
+from discreet.domain.columns import Categorical, Column, Factor, Numeric, parse_column
+from discreet.domain.expressions import Call, Expression
+from discreet.domain.expressions import power as to_power
+from discreet.domain.grammar import MAX_POWER, expression
+from discreet.errors import DataError, DomainError, ParameterError
+
+
+def shown(made: Expression) -> str:
+    """An expression as a term of a formula."""
+    return made.text if isinstance(made, Call) else f"I({made.text})"
+
+
+def computed(made: Expression, power: int = 1) -> Factor:
+    """The factor of an expression, whose range follows from its columns.
+
+    Examples
+    --------
+    >>> computed(expression("log(x)", {"x": Numeric(1, 2)})).column
+    'log(x)'
+    """
+    return Factor(shown(made), Numeric(*made.bounds, made.unit), power, made)
+
+
+def product(name: str, factors: Sequence[Factor]) -> Column:
+    """The derived column of some factors.
+
+    Examples
+    --------
+    >>> product("x^2", [Factor("x", Numeric(-3, 2), 2)])
+    Numeric(low=0.0, high=9.0, unit=None, date=False)
+    >>> product("x:sex", [Factor("x", Numeric(-3, 2)), Factor("sex", Categorical(("F", "M")))]).scale
+    3.0
+    """
+    _check(name, factors)
+    numbers = [factor for factor in factors if isinstance(factor.spec, Numeric)]
+    categories = [factor.spec for factor in factors if isinstance(factor.spec, Categorical)]
+    low, high = _range(numbers)
+    unit = "*".join(filter(None, map(_unit, numbers))) or None
+    if not categories:
+        return Numeric(low, high, unit, factors=tuple(factors))
+    if numbers:
+        Numeric(low, high).check(name)
+    cells = [":".join(map(str, cell)) for cell in itertools.product(*(spec.levels for spec in categories))]
+    scale = max(abs(low), abs(high)) if numbers else 1.0
+    return Categorical(tuple(cells), tuple(factors), scale)
+
+
+def unit_of(column: Column) -> str | None:
+    """The unit of a coordinate: that of a number, or of the number that a derived category multiplies."""
+    if isinstance(column, Numeric):
+        return column.unit or ("day" if column.date else None)
+    return "*".join(filter(None, (_unit(f) for f in column.factors if isinstance(f.spec, Numeric)))) or None
+
+
+def _unit(factor: Factor) -> str | None:
+    unit = unit_of(factor.spec)
+    return f"{unit}^{factor.power}" if unit and factor.power > 1 else unit
+
+
+def _check(name: str, factors: Sequence[Factor]) -> None:
+    columns = [factor.column for factor in factors]
+    for factor in factors:
+        if factor.spec.factors:
+            raise DomainError(f"Column {name!r}: {factor.column!r} is itself derived. Give its own factors instead.")
+        if columns.count(factor.column) > 1:
+            raise DomainError(f"Column {name!r}: the factor {factor.column!r} stands twice. Give a power instead.")
+        if type(factor.power) is not int or not 1 <= factor.power <= MAX_POWER:
+            raise DomainError(f"Column {name!r}: powers are whole numbers from 1 to {MAX_POWER}.")
+        if factor.power > 1 and isinstance(factor.spec, Categorical):
+            raise DomainError(f"Column {name!r}: {factor.column!r} is a category, which has no powers.")
+        for column, spec in factor.inputs.items():
+            spec.check(column)
+        factor.spec.check(factor.column)
+    if not factors or (len(factors) == 1 and factors[0].power == 1 and factors[0].expression is None):
+        raise DomainError(
+            f"Column {name!r}: a derived column is a product of two factors or more, a power, or a function."
+        )
+
+
+def _range(numbers: Sequence[Factor]) -> tuple[float, float]:
+    """The range of a product of powers of different numbers, each anywhere in its own bounds."""
+    low, high = 1.0, 1.0
+    for factor in numbers:
+        a, b = factor.spec.low, factor.spec.high  # type: ignore[union-attr]
+        with np.errstate(over="ignore"):
+            ends = [float(to_power(np.array(x), factor.power)) for x in (a, b)]
+        if factor.power % 2 == 0 and a < 0 < b:
+            ends.append(0.0)
+        corners = [x * y if x and y else 0.0 for x in (low, high) for y in ends]
+        low, high = min(corners), max(corners)
+    return low, high
+
+
+def parse_derived(name: str, spec: Any) -> Any:
+    """A derived column from ``{"product": [...]}``; anything else as it is."""
+    if not isinstance(spec, Mapping) or "product" not in spec:
+        return spec
+    parts = spec["product"]
+    if len(spec) > 1 or not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
+        raise DomainError(f"Column {name!r}: a product is a list of factors, each a column with its bounds or levels.")
+    return product(name, [_parse_factor(name, part) for part in parts])
+
+
+def _parse_factor(name: str, part: Mapping[str, Any]) -> Factor:
+    if "expression" in part:
+        return _parse_expression(name, part)
+    facts = {key: value for key, value in part.items() if key not in ("column", "power")}
+    if not isinstance(part.get("column"), str):
+        raise DomainError(f"Column {name!r}: a factor of the product names no column.")
+    return Factor(part["column"], parse_column(part["column"], facts), part.get("power", 1))
+
+
+def _parse_expression(name: str, part: Mapping[str, Any]) -> Factor:
+    text, columns = part["expression"], part.get("columns")
+    if not isinstance(text, str) or not isinstance(columns, Mapping) or set(part) - {"expression", "columns", "power"}:
+        raise DomainError(f"Column {name!r}: an expression is text, with the bounds of its columns.")
+    specs = {str(key): parse_column(str(key), spec) for key, spec in columns.items()}
+    numbers = {key: spec for key, spec in specs.items() if isinstance(spec, Numeric)}
+    for key, spec in numbers.items():
+        spec.check(key)
+    try:
+        found = expression(text, numbers)
+    except ParameterError as error:
+        raise DomainError(f"Column {name!r}: its expression cannot be read. {error}") from None
+    if set(found.columns) != set(specs):
+        raise DomainError(f"Column {name!r}: its expression and its columns do not belong together.")
+    return computed(found, part.get("power", 1))
+
+
+def bounded(spec: Column, radius: float | None) -> Column:
+    """A factor's facts; inside a ball a number is also within the ball's radius."""
+    if radius is None or not isinstance(spec, Numeric):
+        return spec
+    return replace(spec, low=max(spec.low, -radius), high=min(spec.high, radius))
+
+
+def inputs_of(columns: Mapping[str, Column]) -> dict[str, Column]:
+    """The columns that must be read: those that are not derived, then the factors that are not among them."""
+    needed = {name: column for name, column in columns.items() if not column.factors}
+    for name, column in columns.items():
+        for own, spec in itertools.chain.from_iterable(factor.inputs.items() for factor in column.factors):
+            known = needed.setdefault(own, spec)
+            if _kind(known) != _kind(spec):
+                raise DomainError(f"Column {name!r}: its factor {own!r} is declared in two ways.")
+            if columns.get(own, spec).factors:
+                raise DomainError(f"Column {name!r}: its factor {own!r} has the name of a derived column.")
+    return needed
+
+
+def _kind(column: Column) -> Any:
+    return (Numeric, column.date) if isinstance(column, Numeric) else column.levels
+
+
+# ---------------------------------------------------------------- values of derived columns
+
+
+def number(
+    column: Column, values: Mapping[str, NDArray[Any]], finite: Callable[[str, NDArray[Any]], None], *, clip: bool
+) -> Floats:
+    """The product of a column's numbers, each first clipped to its bounds and checked by `finite`."""
+    result: Any = 1.0
+    for factor in column.factors:
+        if isinstance(factor.spec, Numeric):
+            own = {name: _own(name, spec, values, finite, clip=clip) for name, spec in factor.inputs.items()}
+            with np.errstate(all="ignore"):
+                x = own[factor.column] if factor.expression is None else _made(factor, own, clip=clip)
+                result = result * to_power(x, factor.power)
+    return np.asarray(result)
+
+
+def _own(
+    name: str, spec: Any, values: Mapping[str, NDArray[Any]], finite: Callable[[str, NDArray[Any]], None], *, clip: bool
+) -> Floats:
+    x = np.asarray(values[name], dtype=float)
+    finite(name, x)
+    return np.clip(x, spec.low, spec.high) if clip else x
+
+
+def _made(factor: Factor, own: Mapping[str, Floats], *, clip: bool) -> Floats:
+    """The values of an expression; without clipping a column may lie where there is none."""
+    assert isinstance(factor.spec, Numeric)
+    assert factor.expression is not None
+    x = factor.expression.values(own, clip=clip)
+    if clip:
+        return np.clip(x, factor.spec.low, factor.spec.high)
+    if not np.isfinite(x).all():
+        raise DataError(
+            f"{factor.column!r} has no finite value for some rows: {', '.join(map(repr, own))} lies outside of what is "
+            "declared there."
+        )
+    return x
+
+
+def cell(column: Column, values: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
+    """Which cell each row is in, from the codes of the categories."""
+    place: Any = 0
+    for factor in column.factors:
+        if isinstance(factor.spec, Categorical):
+            place = place * len(factor.spec.levels) + values[factor.column]
+    return np.asarray(place, dtype=np.intp)
+
+
+def parse_all(facts: Any) -> dict[str, Any]:
+    """The facts of all columns, derived ones parsed; all that is wrong with any of them is told."""
+    problems, found = Problems(), {}
+    for name, spec in dict(facts).items():
+        with problems.met(DomainError):
+            found[name] = parse_derived(name, spec)
+    problems.tell()
+    return found
+
+
+# -------------------------------------------------------------------- what columns are made of
+
+
+class Parts(NamedTuple):
+    """What a column is made of: names of numbers with their powers, of categories with how many levels each has."""
+
+    numbers: tuple[tuple[str, int], ...]
+    categories: dict[str, int]
+
+
+def parts_of(name: str, column: Column) -> Parts:
+    """What a column is made of, itself where it is not derived."""
+    factors = column.factors or (Factor(name, column),)
+    numbers = tuple(sorted((f.column, f.power) for f in factors if isinstance(f.spec, Numeric)))
+    return Parts(numbers, {f.column: len(f.spec.levels) for f in factors if isinstance(f.spec, Categorical)})
+
+
+def cells(categories: Mapping[str, int]) -> Iterator[frozenset[str]]:
+    """Which of the categories are not at their first level, cell by cell."""
+    for levels in itertools.product(*map(range, categories.values())):
+        yield frozenset(name for name, level in zip(categories, levels, strict=True) if level)

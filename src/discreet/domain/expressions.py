@@ -1,0 +1,335 @@
+"""Numbers that are made of declared numbers, one row at a time: ``log(age)``, ``(age - 41)**2``, ``weight/height**2``.
+
+An expression knows its text, its unit, the columns it is made of, and the range of its values over their bounds. The
+range is found by interval arithmetic with fractions, so without rounding, and rounded outwards once, at the end. It is
+exact where each column stands once; where one stands several times its bounds are cut into pieces, and the union of
+the pieces' ranges covers the range, hardly wider than it is.
+
+Values are computed by sums, differences, products, quotients and the curves of `discreet.domain.curves`, element by
+element: the same bits wherever a row stands.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.domain.curves import SEVERAL, Bounds, Curve, Options, constant, curves, written
+from discreet.errors import DomainError
+
+Range = tuple[Fraction, Fraction]
+
+_CUTS = {1: 1024, 2: 32}
+_ATOM, _POWER, _PRODUCT, _SUM = 3, 2, 1, 0
+
+
+class Bounded(Protocol):
+    """A declared number."""
+
+    @property
+    def low(self) -> float:
+        """The least value."""
+
+    @property
+    def high(self) -> float:
+        """The largest value."""
+
+    @property
+    def unit(self) -> str | None:
+        """Its unit."""
+
+
+class Expression(ABC):
+    """A number made of declared numbers."""
+
+    rank = _ATOM
+    """How tightly its text holds together."""
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The expression as it stands in a formula."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> str | None:
+        """The unit; None for a plain number."""
+
+    @property
+    @abstractmethod
+    def variables(self) -> tuple[Variable, ...]:
+        """The declared numbers, each as often as it stands there."""
+
+    @abstractmethod
+    def range(self, inside: Mapping[str, Range]) -> Range:
+        """A range that covers the values while each column lies in its own."""
+
+    @abstractmethod
+    def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
+        """The values, one a row; clipped, arguments of functions stay in their range whatever rounding does."""
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns that it is made of, with their public facts."""
+        return {variable.name: variable.spec for variable in self.variables}
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The range of the values over the columns' bounds, rounded outwards."""
+        whole = {name: (Fraction(spec.low), Fraction(spec.high)) for name, spec in self.columns.items()}
+        counts = Counter(variable.name for variable in self.variables)
+        several = [name for name, count in counts.items() if count > 1]
+        cuts = _CUTS.get(len(several), 4 if len(several) < 6 else 1)
+        pieces = itertools.product(*(_pieces(whole[name], cuts) for name in several))
+        ranges = [self.range(whole | dict(zip(several, piece, strict=True))) for piece in pieces]
+        return _outward(min(low for low, _ in ranges), max(high for _, high in ranges))
+
+    def within(self, rank: int) -> str:
+        """The text, in parentheses where it would fall apart."""
+        return self.text if self.rank >= rank else f"({self.text})"
+
+
+@dataclass(frozen=True)
+class Variable(Expression):
+    """A declared number."""
+
+    name: str
+    spec: Bounded
+
+    @property
+    def text(self) -> str:
+        """The name, in backticks where it needs them."""
+        plain = all(part.isidentifier() or (i and part.isalnum()) for i, part in enumerate(self.name.split(".")))
+        return self.name if plain else f"`{self.name}`"
+
+    @property
+    def unit(self) -> str | None:
+        """The declared unit; days for dates."""
+        return self.spec.unit or ("day" if getattr(self.spec, "date", False) else None)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Itself."""
+        return (self,)
+
+    def range(self, inside: Mapping[str, Range]) -> Range:
+        """Its own."""
+        return inside[self.name]
+
+    def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
+        """Its own."""
+        return columns[self.name]
+
+
+@dataclass(frozen=True)
+class Constant(Expression):
+    """A number that stands in the formula."""
+
+    value: float
+
+    @property
+    def rank(self) -> int:  # type: ignore[override]
+        """A number below 0 is a sum to its neighbours."""
+        return _ATOM if self.value >= 0 else _SUM
+
+    @property
+    def text(self) -> str:
+        """The number."""
+        return constant(self.value)
+
+    @property
+    def unit(self) -> None:
+        """None of its own."""
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """None."""
+        return ()
+
+    def range(self, inside: Mapping[str, Range]) -> Range:
+        """The number."""
+        return Fraction(self.value), Fraction(self.value)
+
+    def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
+        """The number."""
+        return np.asarray(self.value)
+
+
+@dataclass(frozen=True)
+class Operation(Expression):
+    """Two expressions with ``+``, ``-``, ``*`` or ``/`` between them."""
+
+    sign: str
+    left: Expression
+    right: Expression
+
+    @property
+    def rank(self) -> int:  # type: ignore[override]
+        """Products hold together more tightly than sums."""
+        return _SUM if self.sign in "+-" else _PRODUCT
+
+    @property
+    def text(self) -> str:
+        """Both, with the sign between them."""
+        return f"{self.left.within(self.rank)} {self.sign} {self.right.within(self.rank + 1)}"
+
+    @property
+    def unit(self) -> str | None:
+        """That of both sides of a sum; the product, or the quotient, of the units."""
+        left, right = self.left.unit, self.right.unit
+        if self.sign in "+-":
+            numbers = [side.unit for side in (self.left, self.right) if side.variables]
+            return numbers[0] if len(set(numbers)) == 1 else None
+        if self.sign == "*" or right is None:
+            return "*".join(filter(None, (left, right))) or None
+        return f"{left or 1}/({right})" if "*" in right or "/" in right else f"{left or 1}/{right}"
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Those of both sides."""
+        return self.left.variables + self.right.variables
+
+    def range(self, inside: Mapping[str, Range]) -> Range:
+        """By interval arithmetic."""
+        (a, b), (c, d) = self.left.range(inside), self.right.range(inside)
+        if self.sign == "+":
+            return a + c, b + d
+        if self.sign == "-":
+            return a - d, b - c
+        if self.sign == "/":
+            if c <= 0 <= d:
+                raise DomainError(
+                    f"{self.text}: {self.right.text} may be 0 by the declared bounds, and the quotient is then "
+                    "infinite. Declare bounds that leave 0 out"
+                )
+            c, d = 1 / d, 1 / c
+        corners = [a * c, a * d, b * c, b * d]
+        return min(corners), max(corners)
+
+    def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
+        """One operation a row."""
+        apply: Any = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[self.sign]
+        result: Floats = apply(self.left.values(columns, clip=clip), self.right.values(columns, clip=clip))
+        return result
+
+
+@dataclass(frozen=True)
+class Power(Expression):
+    """An expression to a whole power."""
+
+    base: Expression
+    power: int
+    rank = _POWER
+
+    @property
+    def text(self) -> str:
+        """The base, in parentheses where it needs them, and the power."""
+        return f"{self.base.within(_ATOM)}^{self.power}"
+
+    @property
+    def unit(self) -> str | None:
+        """The power of the unit."""
+        unit = self.base.unit
+        return unit and (f"({unit})^{self.power}" if "*" in unit or "/" in unit else f"{unit}^{self.power}")
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Those of the base."""
+        return self.base.variables
+
+    def range(self, inside: Mapping[str, Range]) -> Range:
+        """The powers of the ends, and 0 where an even power passes it."""
+        a, b = self.base.range(inside)
+        ends = [a**self.power, b**self.power]
+        return Fraction(0) if self.power % 2 == 0 and a < 0 < b else min(ends), max(ends)
+
+    def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
+        """By repeated multiplication."""
+        return power(self.base.values(columns, clip=clip), self.power)
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """A function of an expression, or one of the columns of a function that stands for several."""
+
+    function: str
+    argument: Expression
+    options: Options = ()
+    part: int = 1
+
+    @property
+    def text(self) -> str:
+        """The call as it is written; the columns of one are counted from 1."""
+        part = f"[{self.part}]" if self.function in SEVERAL else ""
+        return f"{self.function}({self.argument.text}{written(self.function, self.options)}){part}"
+
+    @property
+    def unit(self) -> str | None:
+        """That of the argument, once it is centred; other functions make plain numbers."""
+        return self.argument.unit if self.function == "center" else None
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Those of the argument."""
+        return self.argument.variables
+
+    @property
+    def parts(self) -> list[Curve]:
+        """The curves of all columns of the function."""
+        low, high = self.argument.bounds
+        try:
+            return curves(self.function, (low, high), self.options)
+        except DomainError as error:
+            raise DomainError(
+                f"{self.function}({self.argument.text}): {self.argument.text} lies between {low:g} and {high:g} by the "
+                f"declared bounds; {error}"
+            ) from None
+
+    def range(self, inside: Mapping[str, Range]) -> Range:
+        """That of the curve over the argument's range."""
+        low, high = self.parts[self.part - 1].over(*_outward(*self.argument.range(inside)))
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise DomainError(f"{self.text}: its values are too large for floating point. Scale the column first")
+        return Fraction(low), Fraction(high)
+
+    def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
+        """The curve at the argument."""
+        x = np.asarray(self.argument.values(columns, clip=clip), dtype=float)
+        return self.parts[self.part - 1].values(np.clip(x, *self.argument.bounds) if clip else x)
+
+
+def power(x: Floats, power: int) -> Floats:
+    """Powers by repeated multiplication, the same for every memory layout."""
+    result = x
+    for _ in range(power - 1):
+        result = result * x
+    return result
+
+
+def _pieces(whole: Range, cuts: int) -> list[Range]:
+    low, high = whole
+    ends = [low + (high - low) * i / cuts for i in range(cuts + 1)]
+    return list(itertools.pairwise(ends))
+
+
+def _outward(low: Fraction, high: Fraction) -> Bounds:
+    """The nearest floats that hold a range between them; infinite beyond the largest float."""
+    return 0.0 - _above(-low), _above(high)
+
+
+def _above(x: Fraction) -> float:
+    try:
+        nearest = float(x)
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf
+    return nearest if nearest >= x else math.nextafter(nearest, math.inf)

@@ -1,0 +1,275 @@
+"""From text to tokens, and from tokens to expressions; errors show the text with a mark under the place.
+
+Grammar of expressions::
+
+    sum      =  product { ("+" | "-") product }
+    product  =  power { ("*" | "/") power }
+    power    =  [ "-" ] atom [ ("**" | "^") whole number from 1 to 9 ]
+    atom     =  number | name | call | "(" sum ")"
+    call     =  function "(" sum { "," [ option "=" ] (number | list of numbers) } ")" [ "[" whole number "]" ]
+
+Names with other characters than letters, digits, ``_`` and inner dots stand in backticks: ```body mass```.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn
+
+from discreet.domain.curves import ALIASES, FUNCTIONS, SEVERAL, options
+from discreet.domain.expressions import Bounded, Call, Constant, Expression, Operation, Power, Variable
+from discreet.errors import DomainError, ParameterError, printable
+
+MAX_POWER = 9
+_DEEPEST = 40
+_MOST_OPERATIONS = 100
+_LONGEST = 100_000
+_TOKEN = re.compile(
+    r"\s*(?:(?P<name>[^\W\d]\w*(?:\.\w+)*)|`(?P<quoted>[^`]+)`|'(?P<text>[^']*)'|\"(?P<text2>[^\"]*)\""
+    r"|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)|(?P<sign>\*\*|[-~+:*/^().,=\[\]]))"
+)
+_KINDS = {"quoted": "name", "text2": "text"}
+_WHOLE = {str(number): number for number in range(100)}
+
+
+class Token(NamedTuple):
+    """A word, a number or a sign, with its place in the text."""
+
+    kind: str
+    text: str
+    place: int
+    quoted: bool = False
+
+
+@dataclass
+class Reader:
+    """Reads the tokens of one text, and the expressions in it.
+
+    Parameters
+    ----------
+    text : str
+        What is read.
+    numbers : mapping of str to declared numbers
+        What expressions may be made of.
+
+    Examples
+    --------
+    >>> from discreet.domain.columns import Numeric
+    >>> expression("(age - 41)**2/100", {"age": Numeric(18, 90)}).bounds
+    (0.0, 24.01)
+    """
+
+    text: str
+    numbers: Mapping[str, Bounded]
+    tokens: list[Token] = field(default_factory=list)
+    deep: int = 0
+    operations: int = 0
+
+    def fail(self, place: int, message: str) -> NoReturn:
+        """Refuse the text and point at the place."""
+        before = printable(self.text[:place])
+        raise ParameterError(f"{message}:", f"  {self.text}", f"  {' ' * len(before)}^") from None
+
+    # ------------------------------------------------------------ text to tokens
+
+    def read_tokens(self, place: int, end: int) -> None:
+        """Cut a stretch of the text into tokens."""
+        if len(self.text) > _LONGEST:
+            raise ParameterError(f"A formula has at most {_LONGEST:,} characters.")
+        while self.text[place:end].strip():
+            match = _TOKEN.match(self.text, place, end)
+            if match is None:
+                place += len(self.text[place:]) - len(self.text[place:].lstrip())
+                self.fail(place, "A formula cannot hold this character; put odd names in backticks")
+            kind = str(match.lastgroup)
+            at = match.start(kind) - (kind in ("quoted", "text", "text2"))
+            self.tokens.append(Token(_KINDS.get(kind, kind), match[kind], at, kind == "quoted"))
+            place = match.end()
+        self.tokens.append(Token("end", "the end", end))
+
+    @property
+    def now(self) -> Token:
+        """The next token."""
+        return self.tokens[0]
+
+    def take(self, *signs: str) -> str | None:
+        """The next token, if it is one of these signs; it is then read."""
+        return self.tokens.pop(0).text if self.sees(*signs) else None
+
+    def sees(self, *signs: str, ahead: int = 0) -> bool:
+        """Whether a token is one of these signs."""
+        token = self.tokens[min(ahead, len(self.tokens) - 1)]
+        return token.kind == "sign" and token.text in signs
+
+    def expect(self, sign: str) -> None:
+        """Read a sign that must stand here."""
+        if not self.take(sign):
+            self.fail(self.now.place, f"Expected {sign!r}, not {self.now.text!r}")
+
+    def whole(self, most: int, what: str) -> int:
+        """Read a whole number from 1 on."""
+        token = self.now
+        number = _WHOLE.get(token.text, 0) if token.kind == "number" else 0
+        if not 1 <= number <= most:
+            self.fail(token.place, f"{what} is a whole number from 1 to {most}")
+        self.tokens.pop(0)
+        return number
+
+    def enter(self, token: Token) -> None:
+        """Go one level deeper into parentheses."""
+        self.operations = self.operations if self.deep else 0
+        self.deep += 1
+        if self.deep > _DEEPEST:
+            self.fail(token.place, "Parentheses are nested too deeply here")
+
+    # ------------------------------------------------------------ tokens to expressions
+
+    def sum(self) -> Expression:
+        """Read a sum."""
+        found = self._product()
+        while sign := self.take("+", "-"):
+            found = self._joined(sign, found, self._product())
+        return found
+
+    def _joined(self, sign: str, left: Expression, right: Expression) -> Expression:
+        self.operations += 1
+        if self.operations > _MOST_OPERATIONS:
+            self.fail(self.now.place, f"An expression has at most {_MOST_OPERATIONS} operations")
+        return Operation(sign, left, right)
+
+    def _product(self) -> Expression:
+        found = self._signed()
+        while sign := self.take("*", "/"):
+            found = self._joined(sign, found, self._signed())
+        return found
+
+    def _signed(self) -> Expression:
+        negative = False
+        while self.take("-"):
+            negative = not negative
+        found = self._atom()
+        if self.take("^", "**"):
+            found = Power(found, self.whole(MAX_POWER, "A power"))
+        if not negative:
+            return found
+        return Constant(-found.value) if isinstance(found, Constant) else Operation("-", Constant(0.0), found)
+
+    def _atom(self) -> Expression:
+        token = self.now
+        if token.kind == "number":
+            self.tokens.pop(0)
+            value = float(token.text)
+            if value > 1e300:
+                self.fail(token.place, "This number is too large")
+            return Constant(value)
+        if self.take("("):
+            self.enter(token)
+            found = self.sum()
+            self.expect(")")
+            self.deep -= 1
+            return found
+        if self.sees_call():
+            found, *more = self.call()
+            if more:
+                self.fail(
+                    token.place, f"{token.text}(...) stands for several columns; pick one, as {token.text}(...)[1]"
+                )
+            return found
+        return Variable(self.number(), self.numbers[token.text])
+
+    def number(self) -> str:
+        """Read the name of a declared number."""
+        token = self.now
+        if token.kind != "name":
+            self.fail(token.place, f"Expected a column, not {token.text!r}")
+        if token.text not in self.numbers:
+            self.refuse(token)
+        return self.tokens.pop(0).text
+
+    def refuse(self, token: Token) -> NoReturn:
+        """Refuse a name that is no number."""
+        self.fail(token.place, f"Column {token.text!r} is not a declared number")
+
+    def sees_call(self) -> bool:
+        """Whether a name and an opening parenthesis come next."""
+        return self.now.kind == "name" and not self.now.quoted and self.sees("(", ahead=1)
+
+    def call(self) -> list[Expression]:
+        """Read a function: the columns that it stands for."""
+        token = self.now
+        name = ALIASES.get(token.text, token.text)
+        if name not in FUNCTIONS:
+            self.unknown(token)
+        self.tokens = self.tokens[2:]
+        self.enter(token)
+        argument = self.sum()
+        if not argument.variables:
+            self.fail(token.place, "A function needs a column inside")
+        places: list[Any] = []
+        named: dict[str, Any] = {}
+        while self.take(","):
+            self._option(places, named)
+        self.expect(")")
+        self.deep -= 1
+        part = None
+        if self.take("["):
+            part = self.whole(99, "A column of a function")
+            self.expect("]")
+        try:
+            return self._columns(name, argument, options(name, places, named), part)
+        except DomainError as error:
+            self.fail(token.place, str(error).rstrip("."))
+
+    def _columns(self, name: str, argument: Expression, given: Any, part: int | None) -> list[Expression]:
+        count = len(Call(name, argument, given).parts)
+        if part is not None and (part > count or name not in SEVERAL):
+            raise DomainError(f"{name}(...) has {count} column{'s' * (count > 1)} here, so there is no [{part}]")
+        return [Call(name, argument, given, i) for i in ([part] if part else range(1, count + 1))]
+
+    def unknown(self, token: Token) -> NoReturn:
+        """Refuse a function that is not known, or not known here."""
+        self.fail(token.place, f"There is no function {token.text!r}. Known: {', '.join(FUNCTIONS)}")
+
+    def _option(self, places: list[Any], named: dict[str, Any]) -> None:
+        token = self.now
+        if token.kind == "name" and self.sees("=", ahead=1):
+            self.tokens = self.tokens[2:]
+            if token.text in named:
+                self.fail(token.place, f"{token.text!r} is given twice")
+            named[token.text] = self._value()
+        elif named:
+            self.fail(token.place, "Options with names stand last")
+        else:
+            places.append(self._value())
+
+    def _value(self) -> float | tuple[float, ...]:
+        opening = self.take("[", "(")
+        if opening is None:
+            return self._figure()
+        close, found = {"[": "]", "(": ")"}[opening], []
+        while not self.sees(close):
+            found.append(self._figure())
+            if not self.take(","):
+                break
+        self.expect(close)
+        return tuple(found)
+
+    def _figure(self) -> float:
+        negative = self.take("-") is not None
+        token = self.now
+        if token.kind != "number":
+            self.fail(token.place, f"Expected a number, not {token.text!r}")
+        self.tokens.pop(0)
+        return -float(token.text) if negative else float(token.text)
+
+
+def expression(text: str, numbers: Mapping[str, Bounded]) -> Expression:
+    """The expression of a text, all of it."""
+    reader = Reader(text, numbers)
+    reader.read_tokens(0, len(text))
+    found = reader.sum()
+    if reader.now.kind != "end":
+        reader.fail(reader.now.place, f"Expected the end, not {reader.now.text!r}")
+    return found

@@ -1,0 +1,81 @@
+"""How much a plan depends on the spreads that nobody guessed: the same plan with larger and with smaller ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from discreet.core.placeholders import Unavailable
+from discreet.domain.columns import Numeric
+from discreet.planning.facts import Facts, Number
+from discreet.planning.simulation import Simulation
+
+FACTOR = 3.0
+"""How many times as large, or as small, spreads are tried."""
+
+_DRAWS = 4
+_MOST = 0.9  # of the largest sd that numbers within the bounds can have
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What the error would be, were some columns to fill more or less of their bounds than was assumed.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The outcome, or all features whose sds nobody guessed.
+    outcome : bool
+        Whether it is the outcome.
+    assumed, larger, smaller : float
+        The error of prediction over that of predicting the mean: as planned, with sds `FACTOR` times as large, as far
+        as the bounds allow, and with sds so many times smaller; R^2 as guessed.
+    """
+
+    columns: tuple[str, ...]
+    outcome: bool
+    assumed: float
+    larger: float
+    smaller: float
+
+    @property
+    def matters(self) -> bool:
+        """Whether the error would differ by more than a tenth."""
+        return max(self.assumed, self.larger, self.smaller) > 1.1 * min(self.assumed, self.larger, self.smaller)
+
+
+def spreads(simulation: Simulation, method: str, epsilon: float) -> list[Spread]:
+    """The outcome's spread and the features', where they are assumed; on the same few made-up tables."""
+    facts = simulation.facts
+    groups = [[name for name in facts.assumed if (name == facts.target) == outcome] for outcome in (True, False)]
+    planned = _error(simulation, method, epsilon)
+    found = []
+    for columns in groups:
+        if columns and not isinstance(planned, Unavailable):
+            others = [_error(_with(simulation, columns, factor), method, epsilon) for factor in (FACTOR, 1 / FACTOR)]
+            larger, smaller = (math.nan if isinstance(one, Unavailable) else one for one in others)
+            found.append(Spread(tuple(columns), columns == [facts.target], planned, larger, smaller))
+    return [one for one in found if math.isfinite(one.larger + one.smaller)]
+
+
+def _error(simulation: Simulation, method: str, epsilon: float) -> float | Unavailable:
+    found = simulation.expected(method, epsilon, draws=_DRAWS, widths=False)
+    return found if isinstance(found, Unavailable) else found.vs_trivial
+
+
+def _with(simulation: Simulation, columns: Sequence[str], factor: float) -> Simulation:
+    """The same plan with other sds of some columns."""
+    numbers = dict(simulation.facts.numbers)
+    for name in columns:
+        numbers[name] = _scaled(simulation.facts, name, factor)
+    facts = replace(simulation.facts, numbers=numbers)
+    return Simulation(facts, simulation.promise, min(_DRAWS, simulation.draws), simulation.seed, simulation.stages)
+
+
+def _scaled(facts: Facts, name: str, factor: float) -> Number:
+    number, column = facts.numbers[name], facts.domain.inputs[name]
+    assert number is not None
+    assert isinstance(column, Numeric)
+    most = _MOST * math.sqrt((number.mean - column.low) * (column.high - number.mean))
+    return Number(number.mean, min(factor * number.sd, most))

@@ -1,0 +1,377 @@
+"""What an outcome changes by when a variable moves, with everything that moves along: squares, products, curves.
+
+All is a weighted sum of coefficients. Where a variable stands in several regressors, x and x^2 and x:sex, the
+regressors at two places of the variable differ by a vector a, and a'(intercept, coef) is its effect, with the interval
+of that sum. The other variables stay in the middle: numbers in the middle of their declared range, categories at the
+mean of their levels. These are public facts; the data's own means are not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.core.placeholders import Unavailable
+from discreet.domain import Categorical, Domain, Numeric
+from discreet.domain.columns import Factor, from_days
+from discreet.domain.derived import bounded, number
+from discreet.released.units import column_of
+from discreet.results.summary import number as shown
+
+if TYPE_CHECKING:
+    from discreet.results.fitted import Fitted
+
+_POINTS = 33
+"""Of a curve."""
+
+_MOST_LINES, _MOST_CURVES = 5, 6
+"""Lines of one picture, one for each level of a category; and pictures of one model."""
+
+_STEP = 1e-4
+"""Of a slope, as a share of the declared range."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Where variables stand, a row each: numbers, and shares of the levels of categories."""
+
+    numbers: dict[str, Floats]
+    shares: dict[str, Floats]
+
+    def moved(self, name: str, to: Floats) -> Setting:
+        """The same with one variable elsewhere: at the rows of `to`, values or shares; the others do not move."""
+        rows = len(to)
+        numbers = {own: np.broadcast_to(x, rows) for own, x in self.numbers.items()}
+        shares = {own: np.broadcast_to(x, (rows, x.shape[1])) for own, x in self.shares.items()}
+        (numbers if name in numbers else shares)[name] = to
+        return Setting(numbers, shares)
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """The variables that regressors are made of.
+
+    Parameters
+    ----------
+    domain : Domain
+        The public facts.
+    names : tuple of str
+        The regressors.
+
+    Examples
+    --------
+    >>> from discreet import formula
+    >>> domain = Domain({"age": (18, 66), "sex": ["F", "M"], "y": (0, 1)})
+    >>> model = formula("y ~ age + age^2 + age:sex", domain)
+    >>> found = Variables(model.domain, ("age", "age^2", "age:sex[M]"))
+    >>> found.regressors(found.middle).tolist()
+    [[1.0, 42.0, 1764.0, 21.0]]
+    >>> found.across("age").tolist()
+    [[0.0, 48.0, 4032.0, 24.0]]
+    """
+
+    domain: Domain
+    names: tuple[str, ...]
+
+    @cached_property
+    def specs(self) -> dict[str, Any]:
+        """The variables with their public facts, in the order in which they come up."""
+        found: dict[str, Any] = {}
+        for column in dict.fromkeys(column_of(self.domain, name) for name in self.names):
+            spec = self.domain.columns[column]
+            for factor in spec.factors or (Factor(column, spec),):
+                for name, own in factor.inputs.items():
+                    found.setdefault(name, own)
+        radius = dict.fromkeys(self.domain.norm_columns, self.domain.data_norm)
+        return {name: bounded(spec, radius.get(name)) for name, spec in found.items()}
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """The places of the regressors, from 1 on, that each variable stands in."""
+        found: dict[str, list[int]] = {name: [] for name in self.specs}
+        for i, name in enumerate(self.names, 1):
+            for variable in self.domain.made_of(column_of(self.domain, name)) & found.keys():
+                found[variable].append(i)
+        return found
+
+    @cached_property
+    def middle(self) -> Setting:
+        """One row: numbers in the middle of their range, categories at the mean of their levels."""
+        numbers, shares = {}, {}
+        for name, spec in self.specs.items():
+            if isinstance(spec, Numeric):
+                numbers[name] = np.array([spec.low / 2 + spec.high / 2])
+            else:
+                shares[name] = np.full((1, len(spec.levels)), 1 / len(spec.levels))
+        return Setting(numbers, shares)
+
+    def regressors(self, at: Setting, places: Sequence[int] | None = None) -> Floats:
+        """The constant and the regressors, a row each; those that are not asked for are 0."""
+        rows = len(next(iter({**at.numbers, **at.shares}.values()), [0]))
+        A = np.zeros((rows, len(self.names) + 1))
+        A[:, 0] = places is None
+        for i in range(1, len(self.names) + 1) if places is None else places:
+            A[:, i] = self._values(self.names[i - 1], at)
+        return A
+
+    def _values(self, name: str, at: Setting) -> Floats:
+        entry = self.domain.entries[self.domain.indices([name])[0]]
+        spec = self.domain.columns[entry.column]
+        if not spec.factors:
+            return at.numbers[name] if entry.level is None else at.shares[entry.column][:, entry.level]
+        values: Floats = number(spec, at.numbers, lambda *_: None, clip=False)
+        if entry.level is not None:
+            categories = [f for f in spec.factors if isinstance(f.spec, Categorical)]
+            levels = np.unravel_index(entry.level, [len(f.spec.levels) for f in categories])  # type: ignore[union-attr]
+            for factor, level in zip(categories, levels, strict=True):
+                values = values * at.shares[factor.column][:, level]
+        return values
+
+    def difference(self, name: str, at: Setting, to: Floats) -> Floats:
+        """What regressors change by as one variable goes from the first row of `to` to each of the others."""
+        A = self.regressors(at.moved(name, to), self.places[name])
+        change: Floats = A[1:] - A[0]
+        return change
+
+    def across(self, name: str, over: tuple[float, float] | None = None) -> Floats:
+        """From the low end of a range to the high one; for a category from its first level to each of the others."""
+        spec = self.specs[name]
+        numbers = isinstance(spec, Numeric)
+        ends = np.array(over or (spec.low, spec.high)) if numbers else np.eye(len(spec.levels))[self.order(name)]
+        return self.difference(name, self.middle, ends)
+
+    def order(self, name: str) -> list[int]:
+        """The places of a category's levels, that first which the others are compared with."""
+        levels = range(len(self.specs[name].levels))
+        own = [f"{name}[{level}]" for level in self.specs[name].levels]
+        left_out = [i for i in levels if own[i] not in self.names]
+        first = left_out[0] if len(left_out) == 1 else 0
+        return [first, *(i for i in levels if i != first)]
+
+    def first(self, name: str) -> str:
+        """The level that the others are compared with."""
+        return str(self.specs[name].levels[self.order(name)[0]])
+
+    def slope(self, name: str, at: Setting) -> Floats:
+        """The change for one unit more of a number, or from a category's first level to the others, on average."""
+        spec = self.specs[name]
+        if isinstance(spec, Categorical):
+            kinds = np.eye(len(spec.levels))[self.order(name)]
+            rows = [self.regressors(self._all(at, name, kind), self.places[name]).mean(axis=0) for kind in kinds]
+            levels: Floats = np.array(rows[1:]) - rows[0]
+            return levels
+        x, h = at.numbers[name], _STEP * (spec.high - spec.low)
+        low, high = np.maximum(x - h, np.minimum(x, spec.low)), np.minimum(x + h, np.maximum(x, spec.high))
+        ends = [Setting({**at.numbers, name: end}, at.shares) for end in (low, high)]
+        A, B = (self.regressors(end, self.places[name]) for end in ends)
+        change: Floats = ((B - A) / (high - low)[:, None]).mean(axis=0, keepdims=True)
+        return change
+
+    def _all(self, at: Setting, name: str, kind: Floats) -> Setting:
+        return Setting(at.numbers, {**at.shares, name: np.broadcast_to(kind, at.shares[name].shape)})
+
+    def is_straight(self, name: str) -> bool:
+        """Whether a variable stands alone, so that one coefficient, or one for each level, says all of it."""
+        columns = {column_of(self.domain, self.names[i - 1]) for i in self.places[name]}
+        return columns == {name}
+
+    def partners(self, name: str) -> list[str]:
+        """The variables that multiply a variable: its effect depends on them."""
+        columns = {column_of(self.domain, self.names[i - 1]) for i in self.places[name]}
+        return [other for other in self.specs if other != name and any(other in self._inputs(c) for c in columns)]
+
+    def _inputs(self, column: str) -> set[str]:
+        return self.domain.made_of(column)
+
+    def labels(self, name: str) -> list[str]:
+        """What the effects of a variable are called: its own name, or each level but the first."""
+        spec = self.specs[name]
+        if not isinstance(spec, Categorical):
+            return [name]
+        return [f"{name}[{spec.levels[i]}]" for i in self.order(name)[1:]]
+
+    def words(self, name: str) -> str:
+        """The range that a number crosses; "" for a category."""
+        spec = self.specs[name]
+        return "" if isinstance(spec, Categorical) else " to ".join(self.value(name, x) for x in (spec.low, spec.high))
+
+    def value(self, name: str, x: float) -> str:
+        """A value of a number, or the date that it stands for."""
+        return from_days(x) if self.specs[name].date else shown(x)
+
+
+# ---------------------------------------------------------------- effects over declared ranges
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """Effects in the unit of the outcome, in the order of `names`.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Variables, or levels of them; the intercept alone where there are none.
+    variables : tuple of str
+        The variable of each.
+    ranges : tuple of str
+        What each one crosses, in words; "" for a level, which is compared with the first one.
+    own : tuple of (name, width) or None
+        The coefficient that an effect is a multiple of; None where several make it.
+    estimate : array
+        Debiased effects; those of the model itself where debiased ones are not available.
+    coef : array
+        Effects by the coefficients that predict.
+    ends : array or Unavailable
+        The intervals, a row (low, high) each; NaN where one of them is not known.
+    privacy : array or Unavailable
+        Half the width that intervals would have if privacy noise were all there is.
+    """
+
+    names: tuple[str, ...]
+    variables: tuple[str, ...]
+    ranges: tuple[str, ...]
+    own: tuple[tuple[str, float] | None, ...]
+    estimate: Floats
+    coef: Floats
+    ends: Floats | Unavailable
+    privacy: Floats | Unavailable
+
+    @property
+    def clear(self) -> list[int]:
+        """Places of the effects that can be told from zero, the largest first."""
+        if isinstance(self.ends, Unavailable):
+            return []
+        places = np.flatnonzero(np.prod(np.sign(self.ends), axis=1) > 0)
+        return sorted(places.tolist(), key=lambda i: -abs(float(self.estimate[i])))
+
+
+def effects(fitted: Fitted, level: float, over: Mapping[str, tuple[float, float]] | None = None) -> Effects:
+    """The effects of a fitted model's variables, over their declared ranges or over others."""
+    found, known = Variables(fitted.certificate.domain, fitted.names), _Known(fitted, level)
+    rows: list[tuple[Any, ...]] = []
+    for head, line in fitted.lines:
+        for variable in found.specs:
+            weights = found.across(variable, (over or {}).get(variable))
+            straight = found.is_straight(variable)
+            for label, a in zip(found.labels(variable), weights, strict=True):
+                own = _own(fitted, head, a) if straight else None
+                numbers = known.combined(a, line) if own is None else known.multiple(*own)
+                rows.append((head + label, variable, found.words(variable), own, *numbers))
+    if not rows:
+        rows = [(name, name, "", (name, 1.0), *known.multiple(name, 1.0)) for name in fitted.coefficients]
+    names, variables, words, owns, estimate, coef, ends, privacy = zip(*rows, strict=True)
+    why, inference = known.intervals, fitted.inference
+    return Effects(
+        names, variables, words, owns, np.array(estimate), np.array(coef),
+        why if isinstance(why, Unavailable) else np.array(ends),
+        inference if isinstance(inference, Unavailable) else inference.quantile(level) * np.array(privacy),
+    )  # fmt: skip
+
+
+def _own(fitted: Fitted, head: str, a: Floats) -> tuple[str, float] | None:
+    """The one coefficient that makes an effect, and how many of it."""
+    places = np.flatnonzero(a)
+    if len(places) != 1:
+        return None
+    return head + fitted.names[places[0] - 1], float(a[places[0]])
+
+
+_Numbers = tuple[float, float, tuple[float, float], float]
+"""An effect: debiased, by the coefficients that predict, its interval, and its privacy noise."""
+
+
+class _Known:
+    """What a model knows of its coefficients, found once."""
+
+    def __init__(self, fitted: Fitted, level: float) -> None:
+        self.inference, self.level = fitted.inference, level
+        self.intervals, self.coefficients = fitted.intervals(level), fitted.coefficients
+        self.estimates, self.noise = fitted.known("estimate"), fitted.known("privacy_noise")
+
+    def multiple(self, name: str, width: float) -> _Numbers:
+        """A multiple of one coefficient."""
+        coef = width * self.coefficients[name]
+        if isinstance(self.estimates, Unavailable):
+            return coef, coef, (np.nan, np.nan), np.nan
+        low, high = (np.nan, np.nan) if isinstance(self.intervals, Unavailable) else self.intervals[name]
+        return width * self.estimates[name], coef, (width * low, width * high), width * self.noise[name]
+
+    def combined(self, a: Floats, line: Floats) -> _Numbers:
+        """A weighted sum of several."""
+        coef = float(a @ line)
+        if isinstance(self.inference, Unavailable):
+            return coef, coef, (np.nan, np.nan), np.nan
+        found = self.inference.contrast(a)
+        pair = found.interval(self.level)
+        return found.value, coef, (np.nan, np.nan) if isinstance(pair, Unavailable) else pair, found.privacy_noise
+
+
+# ---------------------------------------------------------------- curves
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Predicted outcomes along a variable: the debiased line, and its interval at each point where it is known."""
+
+    label: str
+    y: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """How the predicted outcome goes with a number that does not stand alone; a line for each place of a partner."""
+
+    variable: str
+    partner: str | None
+    x: Floats
+    lines: tuple[Line, ...]
+    date: bool
+
+
+def curves(fitted: Fitted, level: float) -> list[Curve]:
+    """The curves of the numbers of a model whose effect is no single slope; none where there are several lines."""
+    found = Variables(fitted.certificate.domain, fitted.names)
+    bent = [name for name, spec in found.specs.items() if isinstance(spec, Numeric) and not found.is_straight(name)]
+    return [curve(fitted, found, name, level) for name in bent[:_MOST_CURVES]] if len(fitted.lines) == 1 else []
+
+
+def curve(fitted: Fitted, found: Variables, name: str, level: float) -> Curve:
+    """The curve of one number, with the others in the middle, or at several places of the first that multiplies it."""
+    spec = found.specs[name]
+    x = np.linspace(spec.low, spec.high, _POINTS)
+    partners = sorted(found.partners(name), key=lambda other: isinstance(found.specs[other], Numeric))
+    partner = partners[0] if partners else None
+    lines = []
+    for label, to in _stands(found, partner):
+        at = found.middle if partner is None else found.middle.moved(partner, to)
+        lines.append(_line(fitted, label, found.regressors(at.moved(name, x)), level))
+    return Curve(name, partner, x, tuple(lines), spec.date)
+
+
+def _stands(found: Variables, partner: str | None) -> list[tuple[str, Floats]]:
+    """Places of a partner, with their names: the levels of a category, or the ends and the middle of a range."""
+    if partner is None:
+        return [("", np.empty(0))]
+    spec = found.specs[partner]
+    if isinstance(spec, Categorical):
+        rows = np.eye(len(spec.levels))[:_MOST_LINES]
+        return [(f"{partner}[{level}]", row[None]) for level, row in zip(spec.levels, rows, strict=False)]
+    places = (spec.low, spec.low / 2 + spec.high / 2, spec.high)
+    return [(f"{partner} = {found.value(partner, x)}", np.array([x])) for x in places]
+
+
+def _line(fitted: Fitted, label: str, rows: Floats, level: float) -> Line:
+    known = fitted.inference
+    gap = np.full(len(rows), np.nan)
+    if isinstance(known, Unavailable):
+        return Line(label, rows @ fitted.lines[0][1], gap, gap)
+    points = known.combined(rows)
+    ends = points.interval(level)
+    return Line(label, points.estimate, *((gap, gap) if isinstance(ends, Unavailable) else ends.T))

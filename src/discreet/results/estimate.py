@@ -1,0 +1,78 @@
+"""One estimated number, and how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.core.placeholders import Unavailable
+
+
+class Law(Protocol):
+    """How estimates spread around what they estimate."""
+
+    def interval(self, level: float) -> Floats | Unavailable:
+        """A row (low, high) for each of them."""
+
+    def p_values_at(self, values: Floats) -> Floats | Unavailable:
+        """Of the tests that they have these values."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """An estimated number: a coefficient, a difference of two, an effect.
+
+    What is not known of it is an `Unavailable` that says why, never a number that looks like one.
+
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    std_err : float or Unavailable
+        Its standard error: sampling error and privacy noise.
+    privacy_noise : float
+        What the standard error would be if privacy noise were all there is.
+    df : float
+        Degrees of freedom.
+    law : Law
+        Tests of this one number, of which `interval` and `p_value` are made.
+    """
+
+    value: float
+    std_err: float | Unavailable
+    privacy_noise: float
+    df: float
+    law: Law
+
+    def interval(self, level: float = 0.95) -> tuple[float, float] | Unavailable:
+        """The confidence interval (low, high)."""
+        found = self.law.interval(level)
+        if isinstance(found, Unavailable):
+            return found
+        low, high = found[0].tolist()
+        return low, high
+
+    @property
+    def p_value(self) -> float | Unavailable:
+        """Of the test that the number is zero."""
+        return self.p_value_at(0.0)
+
+    def p_value_at(self, value: float) -> float | Unavailable:
+        """Of the test that the number is `value`."""
+        found = self.law.p_values_at(np.array([float(value)]))
+        return found if isinstance(found, Unavailable) else float(found[0])
+
+    @property
+    def t_value(self) -> float | Unavailable:
+        """The estimate in standard errors."""
+        return self.t_value_at(0.0)
+
+    def t_value_at(self, value: float) -> float | Unavailable:
+        """The distance from `value` in standard errors."""
+        if isinstance(self.std_err, Unavailable):
+            return self.std_err
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.divide(self.value - value, self.std_err))

@@ -1,0 +1,107 @@
+"""Effects of variables as tables: over their declared ranges, or for one unit more at a place that is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.core.placeholders import Unavailable
+from discreet.domain import CONSTANT, Categorical, Numeric
+from discreet.domain.derived import unit_of
+from discreet.domain.values import predicting
+from discreet.errors import DataError, ParameterError
+from discreet.released.units import unit_over
+from discreet.results.contrasts import Contrasts
+from discreet.results.design import as_table, read_columns
+from discreet.results.effects import Setting, Variables
+
+if TYPE_CHECKING:
+    from discreet.results.fitted import Fitted
+
+_MIDDLE = (
+    "The other variables are in the middle: numbers of their declared ranges, categories at the mean of their levels."
+)
+
+
+def declared_effects(fitted: Fitted) -> Contrasts | Unavailable:
+    """The effect of each variable over its declared range."""
+    known, found = fitted.inference, Variables(fitted.certificate.domain, fitted.names)
+    if isinstance(known, Unavailable):
+        return known
+    names, rows = [], []
+    for variable in found.specs:
+        words = found.words(variable)
+        names += [f"{label}, {words}" if words else label for label in found.labels(variable)]
+        rows += list(found.across(variable))
+    title = f"Effects on {fitted.target} over the declared ranges"
+    return _table(fitted, title, names, rows, [fitted.unit(CONSTANT)] * len(rows), (_MIDDLE,))
+
+
+def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
+    """The effect of one unit more of each variable, at a place or on average over the rows of a public table."""
+    known, found = fitted.inference, Variables(fitted.certificate.domain, fitted.names)
+    setting = found.middle if at is None else _setting(found, at)
+    if isinstance(known, Unavailable):
+        return known
+    names, rows, units = [], [], []
+    outcome = fitted.unit(CONSTANT)
+    for variable, spec in found.specs.items():
+        names += found.labels(variable)
+        rows += list(found.slope(variable, setting))
+        unit = unit_of(spec) if isinstance(spec, Numeric) else None
+        units += [unit_over(outcome or "1", unit)] * len(found.labels(variable))
+    note = "For one unit more of a number; for a level against the first one of its category. "
+    many = at is not None and len(next(iter(setting.numbers.values()), next(iter(setting.shares.values()), [0]))) > 1
+    note += "Averages over the rows that are given. " if many else ""
+    note += "" if at is not None and _all_named(found, at) else "What is not named is in the middle of its range."
+    return _table(fitted, f"Marginal effects on {fitted.target}", names, rows, units, (note.strip(),))
+
+
+def _table(
+    fitted: Fitted, title: str, names: list[str], rows: list[Any], units: list[str], notes: tuple[str, ...]
+) -> Contrasts:
+    estimates = tuple(fitted.inference.contrast(row) for row in rows)  # type: ignore[union-attr]
+    return Contrasts(title, tuple(names), estimates, (0.0,) * len(estimates), tuple(units), notes)
+
+
+def _named(at: Any) -> pa.Table:
+    """Values by name as a table; one value is a row."""
+    if isinstance(at, Mapping):
+        at = {name: [x] if isinstance(x, str) or not hasattr(x, "__len__") else x for name, x in at.items()}
+    table = as_table(at)
+    if table is None:
+        raise ParameterError("at must hold values by name, as {'age': 40}, or be a table with named columns.")
+    return table
+
+
+def _all_named(found: Variables, at: Any) -> bool:
+    return set(found.specs) <= set(_named(at).column_names)
+
+
+def _setting(found: Variables, at: Any) -> Setting:
+    """Where a user wants effects."""
+    table = _named(at)
+    unknown = [name for name in table.column_names if name not in found.specs]
+    if isinstance(at, Mapping) and unknown:
+        raise ParameterError(
+            f"at names {unknown[0]!r}, which the model does not use. It uses: {', '.join(found.specs)}."
+        )
+    if not table.num_rows:
+        raise ParameterError("at has no rows.")
+    given = {name: spec for name, spec in found.specs.items() if name in table.column_names}
+    with predicting():
+        values = read_columns(table, given)
+    if any(not np.isfinite(x).all() for x in values.values()):
+        raise DataError("at holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
+    rows, middle = table.num_rows, found.middle
+    numbers = {name: np.broadcast_to(x, rows) for name, x in middle.numbers.items()}
+    shares = {name: np.broadcast_to(x, (rows, x.shape[1])) for name, x in middle.shares.items()}
+    for name, spec in given.items():
+        if isinstance(spec, Categorical):
+            shares[name] = np.eye(len(spec.levels))[values[name]]
+        else:
+            numbers[name] = np.asarray(values[name], dtype=float)
+    return Setting(numbers, shares)

@@ -1,0 +1,50 @@
+"""Whether an outcome's bounds cut it off, as far as released counts of it tell."""
+
+from __future__ import annotations
+
+from discreet.core.arrays import Floats
+from discreet.domain import Numeric
+from discreet.released.moments import ReleasedMoments
+from discreet.results.summary import number
+
+_SURE, _TIMES, _LEAST = 4.0, 2.0, 0.02
+"""A pile at a bound is this many sds of noise and this many times as high as the part next to it, which is not empty,
+and has this share of all rows."""
+
+
+def remarks(released: ReleasedMoments, target: str) -> tuple[str, ...]:
+    """What to say of an outcome's bounds; nothing where they seem wide enough, or where no counts were released."""
+    column = (released.certificate.declared or released.domain).columns.get(target)
+    held = [
+        (block, counts)
+        for block, counts in released.arrays.items()
+        if block.statistic == "counts" and block.columns == (target,) and block.span is None
+    ]
+    if not isinstance(column, Numeric) or not held:
+        return ()
+    block, counts = held[0]
+    ends = [("upper", column.high, counts[::-1])]
+    if column.low != 0:  # many outcomes are 0 and cannot be less
+        ends.append(("lower", column.low, counts))
+    return tuple(_told(target, side, number(end)) for side, end, own in ends if is_piled(own, block.sd))
+
+
+def is_piled(counts: Floats, sd: float) -> bool:
+    """Whether there is a pile in the first of some counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_piled(np.array([300.0, 100.0, 90.0, 80.0]), 5.0), is_piled(np.array([300.0, 0.0, 0.0, 300.0]), 5.0)
+    (True, False)
+    """
+    first, second = float(counts[0]), float(counts[1])
+    clear = first - second > _SURE * sd * 2**0.5 and second > _SURE * sd
+    return clear and first > _TIMES * second and first > _LEAST * float(counts.sum())
+
+
+def _told(target: str, side: str, end: str) -> str:
+    return (
+        f"Many values of {target} lie at its {side} bound, {end}. If others were cut off there, coefficients "
+        "are too small: release again with wider bounds, if people can have such values."
+    )

@@ -1,0 +1,156 @@
+"""How outcomes vary around the line: the residual sd, R^2, and how the spread changes with the prediction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from discreet.core.arrays import Floats
+from discreet.core.files import number
+from discreet.domain import CONSTANT, Categorical, Domain
+from discreet.released.equations import NormalEquations
+from discreet.released.moments import ReleasedMoments
+from discreet.released.solve.debiased import Debiased, through_noise
+from discreet.released.units import UserUnits
+
+_LEAST = 0.1
+"""The variance around any prediction is at least this share of the mean one."""
+
+_NORMAL = 3.0
+"""The kurtosis of normal errors."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Outcomes around the line, in the user's units.
+
+    Parameters
+    ----------
+    sigma2 : float
+        Their variance.
+    df : float
+        The degrees of freedom of a sample of normal errors that tells sigma2 as well as the release does.
+    explained, explained_error : float
+        R^2, which noise may take below 0 or above 1, and its standard error.
+    level, slope : float
+        The variance around a prediction is level + slope * prediction; where no meat was released the slope is 0.
+    """
+
+    sigma2: float
+    df: float
+    explained: float
+    explained_error: float
+    level: float
+    slope: float
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of outcomes around the line."""
+        return math.sqrt(self.sigma2)
+
+    def sigma_interval(self, level: float) -> tuple[float, float]:
+        """A confidence interval for sigma."""
+        low, high = (float(stats.chi2.ppf(share, self.df)) for share in ((1 + level) / 2, (1 - level) / 2))
+        ends = [math.sqrt(self.sigma2 * self.df / end) if end > 0 else math.inf for end in (low, high)]
+        return ends[0], ends[1]
+
+    def explained_interval(self, level: float) -> tuple[float, float]:
+        """A confidence interval for R^2, cut off at 0 and 1, beyond which it cannot be."""
+        half = float(stats.norm.ppf((1 + level) / 2)) * self.explained_error
+        return max(0.0, self.explained - half), min(1.0, self.explained + half)
+
+    def variance(self, predicted: Floats) -> Floats:
+        """The variance of outcomes around each of some predictions."""
+        return np.maximum(self.level + self.slope * predicted, _LEAST * self.sigma2)
+
+    def to_dict(self) -> dict[str, float]:
+        """A JSON-ready description."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Spread:
+        """Rebuild from `to_dict`."""
+        return cls(**{name: number(facts[name]) for name in cls.__dataclass_fields__})
+
+
+def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, units: UserUnits) -> Spread:
+    """The spread that equations tell, in units of the clipped outcome; `fit` is that of their residuals, turned."""
+    n, sigma2, yy, s_yy = max(e.n - e.d, 1.0), fit.sigma2 or 0.0, e.yy or 0.0, e.s_yy or 0.0
+    peak = max(kurtosis(released, e.target), 1.2)
+    df = 2 / ((peak - 1) / n + fit.sigma2_error / sigma2**2)
+    theta = e.turn @ fit.theta + (0.0 if e.offset is None else e.offset[:, 0])
+    ones = constant_sum(released.domain, e.names)
+    mean = float(e.v @ ones) / max(float(ones @ e.S @ ones), 1.0)
+    total = max(yy - mean * float(e.v @ ones), s_yy)
+    explained = 1 - sigma2 * n / total
+    around = np.linalg.solve(e.turn, theta - mean * ones)
+    of_total = s_yy**2 + 4 * e.s_xy**2 * float(around @ around)
+    of_total += float(around @ through_noise(fit.W, np.outer(around, around), fit.L) @ around)
+    chance = 4 * max(explained, 0.0) * (1 - explained) ** 2 * (peak - 1) / 2 / n
+    noise = (fit.sigma2_error * n**2 + (1 - explained) ** 2 * of_total) / total**2
+    level, slope = _line(e, sigma2, theta)
+    h, (_, centre) = units.half, units.params(np.zeros(len(theta)))
+    ends = h**2 * level - h * slope * centre, h * slope
+    return Spread(h**2 * sigma2, df, explained, math.sqrt(chance + noise), *ends)
+
+
+def constant_sum(domain: Domain, names: Sequence[str]) -> Floats:
+    """Weights of regressors whose weighted sum is 1 in every row: the intercept, or all levels of a category; or none.
+
+    Examples
+    --------
+    >>> constant_sum(Domain({"sex": ["F", "M"], "y": (0, 1)}, intercept=False), ["sex[F]", "sex[M]"])
+    array([1., 1.])
+    """
+    ones, place = np.zeros(len(names)), {name: i for i, name in enumerate(names)}
+    if names[0] == CONSTANT:
+        ones[0] = 1.0
+        return ones
+    for column, spec in domain.columns.items():
+        levels = [domain.entries[i].name for i in domain.positions[column]]
+        if isinstance(spec, Categorical) and not spec.factors and place.keys() >= set(levels):
+            ones[[place[level] for level in levels]] = 1.0
+            return ones
+    return ones
+
+
+def kurtosis(released: ReleasedMoments, target: str) -> float:
+    """That of the residuals, from the counts of the last stage; of normal errors where there are none."""
+    if not released.stages or released.mean_alone:
+        return _NORMAL
+    stage = released.stages[-1]
+    own = stage.event.coordinates
+    j = own.outcomes.index(target)
+    edges = np.array(own.widths[j])
+    middles = np.concatenate([[edges[0] / math.sqrt(3)], np.sqrt(edges[1:] * edges[:-1]), [edges[-1]]])
+    sizes = np.minimum(middles, stage.event.widths[j])
+    counts, sd = stage.counts(target), stage.sd("counts", target)
+    p = np.maximum(counts, 0.0) * (counts > sd)
+    squares = float(p @ sizes**2)
+    return float(p.sum() * (p @ sizes**4) / squares**2) if squares > 0 else _NORMAL
+
+
+def _line(e: NormalEquations, sigma2: float, theta: Floats) -> tuple[float, float]:
+    """The variance around a prediction p = x'theta as level + slope p, from sums of e^2, e^2 p, 1, p and p^2.
+
+    The slope is drawn towards 0 as far as it may be noise.
+    """
+    if e.meats is None or e.s_meats is None or e.names[0] != CONSTANT:
+        return sigma2, 0.0
+    M, S = e.meats[0], e.S
+    n, p = max(float(S[0, 0]), 1.0), float(S[0] @ theta)
+    pp = float(theta @ S @ theta) - p**2 / n
+    if pp <= 1e-12 * n:
+        return sigma2, 0.0
+    slope = (float(M[0] @ theta) - p / n * float(M[0, 0])) / pp
+    one, line = np.linalg.solve(e.turn, np.column_stack([np.eye(len(theta))[0], theta])).T
+    line = line - p / n * one
+    products = float(one @ one) * float(line @ line) + float(one @ line) ** 2
+    noise = e.s_meats[0] ** 2 / 2 * products / pp**2
+    slope *= slope**2 / (slope**2 + noise) if slope else 0.0
+    return sigma2 - slope * p / n, slope
