@@ -30,10 +30,11 @@ from experiments.uci import Floats
 
 NORM = sensitivity.norm(adult.DOMAIN.design_names(adult.FEATURES), adult.DOMAIN)
 NON_PRIVATE = "logistic regression, not private"
+EPSILONS, TICKS = tuple(np.arange(1, 11) / 10), (0.1, 0.2, 0.5, 1.0)
 
 
 def cells(size: Size, folder: Path | None) -> list[Cell]:
-    epsilons = {"quick": (1.0,), "normal": (0.1, 1.0)}.get(size, tuple(np.arange(1, 11) / 10))
+    epsilons = (1.0,) if size == "quick" else EPSILONS
     methods = list(METHODS)[:1] if size == "quick" else list(METHODS)
     repeats = {"quick": 1, "normal": 1, "full": 50}[size]
     columns = {method: ("codebook", "z-scored") if "MOOR" in method else ("codebook",) for method in methods}
@@ -131,7 +132,7 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
         if method == table["method"].iloc[-1]:
             axes.axhline(100 * free_share, color="black", lw=0.8, ls=":", label="without privacy")
         axes.set_xscale("log")
-        axes.set_xticks(data["epsilon"], [f"{value:g}" for value in data["epsilon"]])
+        axes.set_xticks(TICKS, [f"{value:g}" for value in TICKS])
         axes.minorticks_off()
 
     free_share = float(frame[frame["method"] == NON_PRIVATE]["error"].iloc[0])
