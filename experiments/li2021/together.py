@@ -8,6 +8,7 @@ normal variable only; that decides how fast a solution is found, not which.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,7 +44,7 @@ class Part(Protocol):
 def means(loss: Loss, eta: Floats) -> Floats:
     """The means of outcomes, l' + y, written over eta: all that gradients need of `loss.parts`."""
     if isinstance(loss, Poisson):
-        return np.exp(np.minimum(eta, np.log(loss.limit), out=eta), out=eta)
+        return np.exp(np.minimum(eta, math.log(loss.limit), out=eta), out=eta)
     if not isinstance(loss, Logistic):
         raise TypeError(f"No means for {loss.name}.")
     with np.errstate(over="ignore"):
@@ -206,7 +207,7 @@ def solve(parts: Sequence[Part], theta: Floats, W: Floats, tolerance: Floats) ->
         direction = -np.linalg.solve(H, g[at, :, None])[:, :, 0]
         slope = np.einsum("ki,ki->k", g[at], direction)
         step, left = 1.0, np.arange(len(at))
-        while len(left):
+        while len(left) and step > 2.0**-40:
             on, along = at[left], direction[left]
             tried = theta[on] + step * along
             g_tried = gradient(tried, on)
