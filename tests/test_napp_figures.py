@@ -76,7 +76,7 @@ def test_chunks_are_condensed_to_means_of_all_their_repeats():
     assert (found["repeats"] == 4).all()
     each = frame.groupby("method", sort=False)["error"].mean()
     np.testing.assert_allclose(found["error"], each)
-    assert simulation_002.repeats(found) == "Repeats: logistic 4.\n"
+    assert "500: logistic 4." in simulation_002.repeats(found)
 
 
 def test_a_quarter_of_the_noise_and_the_printed_budget_are_what_they_say():
