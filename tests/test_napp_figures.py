@@ -100,8 +100,8 @@ def test_a_quarter_of_the_noise_and_the_printed_budget_are_what_they_say():
 @pytest.mark.parametrize("loss", simulation_002.SETTINGS)
 def test_many_fits_at_once_are_those_of_algorithm_1_one_by_one(loss, n_e, monkeypatch):
     """Given the same rows: a generator draws nothing but rows, so each fit alone can draw them again."""
-    for module in ("discreet.papers.napp.algorithm", "experiments.li2021.together"):
-        monkeypatch.setattr(f"{module}._TOLERANCE", 1e-10)  # weights of small coefficients multiply what is left over
+    for function in (iterate, together):  # weights of small coefficients multiply what is left over
+        monkeypatch.setitem(function.__globals__, "_TOLERANCE", 1e-10)
     setting, rng = simulation_002.SETTINGS[loss], np.random.default_rng(0)
     data = setting.data(*setting.sample(300, rng))
     cell = {"loss": loss, "epsilon": 0.4, "delta": 1e-4, "noise": 1.0}
