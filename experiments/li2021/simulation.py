@@ -46,8 +46,8 @@ D, LIMIT, TEST, SHARE, ROWS = 16, 20.0, 10_000, 0.5, 10_000
 NOTE = (
     "Not printed in the paper, and chosen here: zeta_2 = 1 for linear regression (its assumption needs 1.7), counts "
     "and rates limited to 20 for Poisson regression, the grids of Lambda, and when a coefficient counts as 0 (up to "
-    "0.001, or its sign changed in the last ten of 80 iterations). Fits to one table share their noise and their "
-    "augmented rows."
+    "0.001, or its sign changed in the last ten of 80 iterations). Fits to one table share their noise and, but "
+    "for figure 8, their augmented rows."
 )
 
 
