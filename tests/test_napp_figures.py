@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,11 @@ import pytest
 from experiments.li2021 import beside as napp_beside
 from experiments.li2021 import simulation as simulation_002
 from experiments.li2021.panels import area
+from experiments.li2021.together import Pairs, Table, curvatures, means, solve, together
+
+from discreet.papers.napp.algorithm import iterate
+from discreet.papers.napp.augmented import PLACES, DrawnRows
+from discreet.privacy.losses import Logistic, Poisson
 
 NAMES = [1, 3, 4, 5, 6, 7, 8]
 
@@ -70,7 +76,7 @@ def test_chunks_are_condensed_to_means_of_all_their_repeats():
     assert (found["repeats"] == 4).all()
     each = frame.groupby("method", sort=False)["error"].mean()
     np.testing.assert_allclose(found["error"], each)
-    assert simulation_002.repeats(found) == "Repeats: logistic 4.\n"
+    assert "500: logistic 4." in simulation_002.repeats(found)
 
 
 def test_a_quarter_of_the_noise_and_the_printed_budget_are_what_they_say():
@@ -88,3 +94,61 @@ def test_a_quarter_of_the_noise_and_the_printed_budget_are_what_they_say():
     np.testing.assert_allclose(fits[0]["theta"], fits[1]["theta"])
     assert fits[0]["retrieved"] == 0
     assert fits[0]["printed"] == 0.5
+
+
+@pytest.mark.parametrize("n_e", [1000, None])
+@pytest.mark.parametrize("loss", simulation_002.SETTINGS)
+def test_many_fits_at_once_are_those_of_algorithm_1_one_by_one(loss, n_e, monkeypatch):
+    """Given the same rows: a generator draws nothing but rows, so each fit alone can draw them again."""
+    for function in (iterate, together):  # weights of small coefficients multiply what is left over
+        monkeypatch.setitem(function.__globals__, "_TOLERANCE", 1e-10)
+    setting, rng = simulation_002.SETTINGS[loss], np.random.default_rng(0)
+    data = setting.data(*setting.sample(300, rng))
+    cell = {"loss": loss, "epsilon": 0.4, "delta": 1e-4, "noise": 1.0}
+    b, methods = simulation_002.unit_noise(cell, rng), simulation_002.METHODS.values()
+    grid = [(how, Lambda) for how in methods for Lambda in simulation_002.LAMBDAS[loss][1::2]]
+    plans = [replace(simulation_002.plan(loss, Lambda, 0.4, **how, n_e=n_e), T=6) for how, Lambda in grid]
+    B = np.array([simulation_002.noise(cell, b, how) for how, _ in grid])
+    for plan, noise, run in zip(plans, B, together(data, plans, B, np.random.default_rng(1)), strict=True):
+        alone = iterate(data, setting.loss, plan, noise, np.random.default_rng(1))
+        np.testing.assert_allclose(run.thetas, alone.thetas, atol=1e-6)
+        np.testing.assert_allclose(run.weights, alone.weights, rtol=1e-3)
+
+
+@pytest.mark.parametrize("loss", [Poisson(20.0), Logistic()])
+def test_means_and_curvatures_are_those_of_the_loss(loss):
+    eta = np.linspace(-8, 8, 101)
+    _, slope, curvature = loss.parts(eta, np.ones(101))
+    found = means(loss, eta.copy())
+    np.testing.assert_allclose(found, slope + 1, atol=1e-14)
+    np.testing.assert_allclose(curvatures(loss, found), curvature, atol=1e-14)
+
+
+def rows_and_pairs(loss, n_e, theta, W):
+    """Augmented rows one by one, and as those of two fits of which the second has these weights."""
+    place, rng = PLACES[loss.name.lower()], np.random.default_rng(0)
+    Z, b = rng.standard_normal((n_e // 2, len(theta))), 50 * rng.standard_normal(len(theta))
+    D, shift = place.spread(W, n_e), place.shift(b, n_e)
+    pairs = Pairs(loss, place, Z, np.array([D / 2, D]), np.array([shift, shift]))
+    return DrawnRows(loss, place, Z * D, shift), pairs
+
+
+@pytest.mark.parametrize("loss", [Poisson(20.0), Logistic()])
+def test_the_gradient_of_shared_rows_and_their_expected_hessian(loss):
+    theta, W = np.linspace(-3, 4, 6), np.geomspace(10, 1000, 6)
+    rows, pairs = rows_and_pairs(loss, 200_000, theta, W)
+    _, g, H = rows(theta)
+    np.testing.assert_allclose(pairs.gradient(theta[None], np.array([1]))[0], g, atol=1e-9 * np.abs(g).max())
+    found, size = pairs.hessian(theta[None], np.array([1]))[0], np.sqrt(np.diag(H))
+    assert np.abs((found - H) / np.outer(size, size)).max() < 0.02
+
+
+def test_the_solver_comes_back_from_far_off():
+    """Where a weight has grown at once: all rates are at their limit, and a step of Newton's leads nowhere."""
+    loss, theta, W = Poisson(20.0), np.full(6, 10.0), np.array([30.0, 30.0, 30.0, 8e4, 8e4, 30.0])
+    rows, pairs = rows_and_pairs(loss, 2000, theta, W)
+    rng = np.random.default_rng(2)
+    table = Table(rng.uniform(-0.25, 0.25, (50, 6)), rng.poisson(2, 50).astype(float), loss)
+    found = solve([table, pairs], np.array([theta, theta]), np.array([W, W]), np.full(2, 1e-6))[1]
+    slope = table.loss.parts(table.X @ found, table.y)[1]
+    assert np.linalg.norm(rows(found)[1] + table.X.T @ slope) < 1e-4

@@ -173,6 +173,7 @@ CONTENDERS = (
     *_published("ObjectivePerturbation", discreet.ObjectivePerturbation, "wang2018", slow=True),
     *_published("ObjectivePerturbation", discreet.ObjectivePerturbation, "wang2018-code", slow=True),
     *_published("OPS", discreet.OPS, "wang2018", slow=True),
+    _claimed("OPS", discreet.OPS, "wang2018-code"),
     _claimed("AdaOPS", discreet.AdaOPS, "wang2018"),
     _claimed("AdaOPS", discreet.AdaOPS, "wang2018-code"),
     _claimed("AdaOPS, kappa", discreet.AdaOPS, "wang2017", variant="kappa"),

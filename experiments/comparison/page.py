@@ -51,9 +51,10 @@ the re-implemented peers too; or equalised, that is noise of a paper or a packag
 ([errata](../errata.md)). In the first tables every method has the *same true* (epsilon, delta): published noise is
 run at the stated epsilon whose exact cost is the wanted one (within 1e-4 below it). What each costs as printed, and
 how well it does then, is in the last table. For objective perturbation the cost is the best that our accounting
-proves. `AdaOPS` and `NAPP` as printed have no known cost (E5, E6; E10): they are shown as printed only. `ReuseCov` as
-printed, with the paper's ridge, is about replaced rows; here it is counted for added or removed ones. A method of the
-first tables may keep a little more than it promises, where its proof is not exact: that is part of the method.
+proves. `AdaOPS` and `NAPP` as printed, and `OPS` by its authors' code, have no known cost (E5, E6; E10; E25): they are
+shown as printed only. `ReuseCov` as printed, with the paper's ridge, is about replaced rows; here it is counted for
+added or removed ones. A method of the first tables may keep a little more than it promises, where its proof is not
+exact: that is part of the method.
 
 ### The peers
 

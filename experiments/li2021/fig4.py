@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from experiments.li2021 import simulation
 from experiments.li2021.panels import areas, by_n_and_epsilon, listed, look, means
-from experiments.reproduction import Finding, Reproduction
+from experiments.reproduction import Finding
 
 BY = ["loss", "n", "epsilon"]
 
@@ -53,17 +53,12 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
     return findings
 
 
-REPRODUCTION = Reproduction(
+REPRODUCTION = simulation.reproduction(
     name="002-fig4",
     title="ROC curves of variable selection by varying Lambda",
     says="NAPP-VS+ performs better than NAPP-VS, which is better than NAPP-ERM and DP-ERM, when n and epsilon are "
     "large. NAPP-VS+ alone goes through the origin. MOOR makes little difference.",
-    cells=simulation.printed_cells,
-    work=simulation.work,
-    study="002-simulation",
-    table=simulation.repeats,
-    condense=simulation.condense,
     draw=draw,
     judge=judge,
-    note="delta = 1e-4 as in the text. " + simulation.NOTE,
+    note="delta = 1e-4 as in the text.",
 )

@@ -10,7 +10,7 @@ from discreet.results.plots.style import logarithmic
 from experiments.li2021 import simulation
 from experiments.li2021.panels import by_n_and_epsilon, listed, look, means
 from experiments.li2021.simulation import explained
-from experiments.reproduction import Finding, Reproduction
+from experiments.reproduction import Finding
 
 BY = ["loss", "n", "epsilon"]
 MOOR = "MOOR has smaller errors in general, but for linear regression at n = 200"
@@ -83,19 +83,13 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
     return findings
 
 
-REPRODUCTION = Reproduction(
+REPRODUCTION = simulation.reproduction(
     name="002-fig5",
     title="Prediction errors on 10,000 test rows",
     says="MOOR has smaller errors in general, except in linear regression at n = 200. Errors grow with Lambda, except "
     "for NAPP-ERM and DP-ERM in linear regression at n = 200 and NAPP-VS+ at epsilon < 0.8. NAPP-VS has the smallest "
     "errors in general; NAPP-VS+ in some cases the largest.",
-    cells=simulation.printed_cells,
-    work=simulation.work,
-    study="002-simulation",
-    table=simulation.repeats,
-    condense=simulation.condense,
     draw=draw,
     judge=judge,
-    note="delta = 1e-4 as in the text. Means, which single large "
-    "errors dominate where the noise is large. " + simulation.NOTE,
+    note="delta = 1e-4 as in the text. Means, which single large errors dominate where the noise is large.",
 )

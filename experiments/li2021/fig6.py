@@ -11,16 +11,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from discreet import NAPP, DiscreetWarning
 from discreet.data.tables import design_matrix
 from discreet.gate.entropy import SeededEntropy
 from discreet.gate.napp import draw as draw_noise
-from discreet.papers.napp.algorithm import Losses, Plan, iterate
+from discreet.papers.napp.algorithm import WINDOW, Losses, Plan, iterate
 from discreet.papers.napp.augmented import Regularizer
 from discreet.privacy import sensitivity
 from discreet.privacy.events.napp import noise_scale
 from discreet.privacy.losses import Logistic
+from discreet.released.units import in_user_units
 from experiments.defaults import adult
 from experiments.li2021.panels import listed, look, means, panels
 from experiments.li2021.simulation import METHODS, SHARE
@@ -30,10 +32,11 @@ from experiments.uci import Floats
 
 NORM = sensitivity.norm(adult.DOMAIN.design_names(adult.FEATURES), adult.DOMAIN)
 NON_PRIVATE = "logistic regression, not private"
+EPSILONS, TICKS = tuple(np.arange(1, 11) / 10), (0.1, 0.2, 0.5, 1.0)
 
 
 def cells(size: Size, folder: Path | None) -> list[Cell]:
-    epsilons = {"quick": (1.0,), "normal": (0.1, 1.0)}.get(size, tuple(np.arange(1, 11) / 10))
+    epsilons = (1.0,) if size == "quick" else EPSILONS
     methods = list(METHODS)[:1] if size == "quick" else list(METHODS)
     repeats = {"quick": 1, "normal": 1, "full": 50}[size]
     columns = {method: ("codebook", "z-scored") if "MOOR" in method else ("codebook",) for method in methods}
@@ -50,16 +53,20 @@ def cells(size: Size, folder: Path | None) -> list[Cell]:
 
 
 @cache
-def scored() -> tuple[Losses, Floats, Floats]:
+def read(part: str) -> tuple[Floats, NDArray[np.bool_]]:
+    """Features in the user's units, and who is of the positive class."""
+    table = adult.table(part)
+    X = design_matrix(table.select(adult.FEATURES), adult.DOMAIN.select(adult.FEATURES))
+    return X, np.array(table[adult.TARGET].to_pylist()) == adult.POSITIVE
+
+
+@cache
+def scored() -> tuple[Losses, Floats, NDArray[np.bool_]]:
     """The losses of training rows with z-scored numbers, indicators of levels and a constant; test rows, and classes.
 
     Means and deviations are those of the training rows, which is not private (E18).
     """
-    tables = [adult.table(part) for part in ("train", "test")]
-    train, test = (
-        np.asarray(design_matrix(t.select(adult.FEATURES), adult.DOMAIN.select(adult.FEATURES))) for t in tables
-    )
-    y, truth = (np.array(t[adult.TARGET].to_pylist()) == adult.POSITIVE for t in tables)
+    (train, y), (test, truth) = read("train"), read("test")
     numbers = np.arange(train.shape[1]) < len(adult.NUMBERS)
     mean, sd = np.where(numbers, train.mean(axis=0), 0.0), np.where(numbers, train.std(axis=0), 1.0)
     X, X_test = (np.column_stack([np.ones(len(rows)), (rows - mean) / sd]) for rows in (train, test))
@@ -106,16 +113,18 @@ def work(cell: Cell, folder: Path | None) -> Rows:
     model = NAPP(
         epsilon=epsilon, delta=cell["delta"], domain=adult.DOMAIN, loss="logistic", alpha=cell["Lambda"] * NORM,
         modulus=NORM**2 / epsilon, n_e=None, iterations=cell["iterations"], published="li2021",
-        random_state=np.random.default_rng([cell["seed"], round(100 * epsilon)]).integers(2**31), n_jobs=1, **how,
+        random_state=np.random.default_rng([cell["seed"], round(100 * epsilon)]).integers(2**31), n_jobs=1,
+        keep_trace=True, **how,
     )  # fmt: skip
-    errors, sizes = [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscreetWarning)
-        for zero in (1e-3, None):
-            model.set_params(zero=zero).fit_source(adult.table("train"), adult.TARGET, adult.FEATURES)
-            errors.append(adult.misclassified(model))
-            sizes.append(int(np.sum(model.coef_ != 0)))
-    return [{"error": errors[0], "error of means": errors[1], "selected": sizes[0]}]
+        model.fit_source(adult.table("train"), adult.TARGET, adult.FEATURES)
+    X, truth = read("test")
+    last = model.trace_["theta"][-min(WINDOW, cell["iterations"] // 2) :].mean(axis=0)
+    coef, intercept = in_user_units(adult.DOMAIN, adult.DOMAIN.design_names(adult.FEATURES), last)
+    means = float(np.mean((X @ coef + intercept > 0) != truth))
+    selected = int(np.sum(model.coef_ != 0))
+    return [{"error": adult.misclassified(model), "error of means": means, "selected": selected}]
 
 
 def draw(frame: pd.DataFrame) -> dict[str, Figure]:
@@ -131,7 +140,7 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
         if method == table["method"].iloc[-1]:
             axes.axhline(100 * free_share, color="black", lw=0.8, ls=":", label="without privacy")
         axes.set_xscale("log")
-        axes.set_xticks(data["epsilon"], [f"{value:g}" for value in data["epsilon"]])
+        axes.set_xticks(TICKS, [f"{value:g}" for value in TICKS])
         axes.minorticks_off()
 
     free_share = float(frame[frame["method"] == NON_PRIVATE]["error"].iloc[0])

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from discreet.results.plots.style import logarithmic
 from experiments.li2021 import simulation
 from experiments.li2021.panels import by_n_and_epsilon, listed, look, means
-from experiments.reproduction import Finding, Reproduction
+from experiments.reproduction import Finding
 
 BY = ["loss", "n", "epsilon"]
 MORE = (
@@ -76,19 +76,13 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
     return findings
 
 
-REPRODUCTION = Reproduction(
+REPRODUCTION = simulation.reproduction(
     name="002-fig7",
     title="Portion of (1 - r) epsilon that is retrieved",
     says="The portion grows with Lambda to a plateau, near 100 % in some cases; it grows with epsilon, more for "
     "NAPP-VS and NAPP-ERM than for NAPP-VS+; more is retrieved without MOOR; NAPP-VS+ retrieves "
     "most; NAPP-VS is similar to NAPP-ERM.",
-    cells=simulation.printed_cells,
-    work=simulation.work,
-    study="002-simulation",
-    table=simulation.repeats,
-    condense=simulation.condense,
     draw=draw,
     judge=judge,
-    note="Eq. (13) as it must be meant, see E13: a budget retrieved "
-    "like this depends on the data and is no guarantee. " + simulation.NOTE,
+    note="Eq. (13) as it must be meant, see E13: a budget retrieved like this depends on the data and is no guarantee.",
 )

@@ -14,7 +14,7 @@ from discreet.privacy.events.napp import printed_retrievable, retrievable
 from discreet.results.plots.style import logarithmic
 from experiments.li2021 import simulation
 from experiments.li2021.panels import areas, by_n_and_epsilon, look, means
-from experiments.reproduction import Finding, Reproduction, Size
+from experiments.reproduction import Finding, Size
 from experiments.study import Cell, Rows
 
 BY = ["loss", "n", "epsilon"]
@@ -117,7 +117,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
     ]
 
 
-REPRODUCTION = Reproduction(
+REPRODUCTION = simulation.reproduction(
     name="002-fig8",
     title="Selection and errors of linear regression with one round of recycled budget",
     says="Recycling improves selection for NAPP-ERM and NAPP-VS, hardly for NAPP-VS+, with which they then are about "
@@ -126,7 +126,4 @@ REPRODUCTION = Reproduction(
     work=work,
     draw=draw,
     judge=judge,
-    table=simulation.repeats,
-    condense=simulation.condense,
-    note=simulation.NOTE,
 )

@@ -107,6 +107,16 @@ class Plan:
     tol: float | None = None
     zero: float | None = 1e-3
 
+    def weights(self, theta: Floats | None, floor: float = 0.0) -> Floats:
+        """The weights w of an iteration, from the last iterate; None in the first."""
+        target = self.regularizer.realised(theta, self.modulus, len(self.slopes), moor=self.moor)
+        return np.maximum(np.where(self.slopes, target, self.modulus), floor)
+
+    def signs(self, theta: Floats | None) -> Floats:
+        """What the noise is multiplied with, coefficient by coefficient, so that it is that of b'|theta|."""
+        turned = self.slopes & (theta < 0) if self.selection and theta is not None else np.zeros(len(self.slopes))
+        return np.where(turned, -1.0, 1.0)
+
     def part(self, rows: Loss | None, w: Floats, b: Floats, rng: np.random.Generator) -> Part:
         """The augmented rows of one iteration."""
         if self.n_e is None:
@@ -173,15 +183,13 @@ def iterate(data: Part, rows: Loss | None, plan: Plan, b: Floats, rng: np.random
     array([0.2, 0. ])
     """
     d, run = len(b), Run()
-    theta, signs = np.zeros(d), np.ones(d)
+    theta = np.zeros(d)
     scale = float(np.linalg.norm(data(theta)[1]) + np.linalg.norm(b)) + 1.0
     nothing = Penalty(np.zeros(d), np.zeros(d))
     for t in range(plan.T):
-        target = plan.regularizer.realised(theta if t else None, plan.modulus, d, moor=plan.moor)
-        w = np.maximum(np.where(plan.slopes, target, plan.modulus), floor)
-        if t and plan.selection:
-            signs = np.where(plan.slopes & (theta < 0), -1.0, 1.0)
-        part = plan.part(rows, w, signs * b, rng)
+        last = theta if t else None
+        w = plan.weights(last, floor)
+        part = plan.part(rows, w, plan.signs(last) * b, rng)
         both = _Both(data, part)
         start = run.thetas[-2] if plan.selection and t > 1 else theta  # signs that alternate come back after two steps
         theta, _ = minimise(both, np.zeros(d), nothing, start, _TOLERANCE * scale)

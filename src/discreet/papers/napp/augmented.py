@@ -109,6 +109,15 @@ class Place(NamedTuple):
     slope: float
     curvature: float
 
+    def spread(self, w: Floats, n_e: int) -> Floats:
+        """The standard deviations of e~_i for weights w."""
+        sd: Floats = np.sqrt(2 * w / (n_e * self.curvature))
+        return sd
+
+    def shift(self, b: Floats, n_e: int) -> Floats:
+        """e* for noise b."""
+        return b / (n_e * self.slope)
+
 
 PLACES = {
     "linear": Place(1.0, 0.0, -1.0, 1.0),
@@ -136,6 +145,13 @@ class Limit:
         return float(self.b @ theta + self.w @ theta**2), self.b + 2 * self.w * theta, np.diag(2 * self.w)
 
 
+def bartlett(d: int, n: int, rng: np.random.Generator) -> Floats:
+    """A lower triangular A such that A A' has the law of the sum of z_i z_i' of n standard normal rows."""
+    A = np.tril(rng.standard_normal((d, d)), -1)
+    A[np.diag_indices(d)] = np.sqrt(rng.chisquare(n - np.arange(d)))
+    return A
+
+
 @dataclass(frozen=True)
 class SquaredRows:
     """Augmented rows of linear regression, by their moments, which have the same law as drawn rows'.
@@ -150,10 +166,7 @@ class SquaredRows:
     @classmethod
     def draw(cls, w: Floats, b: Floats, n_e: int, rng: np.random.Generator) -> SquaredRows:
         """Draw rows for weights w and noise b."""
-        d, half = len(w), n_e // 2
-        A = np.tril(rng.standard_normal((d, d)), -1)
-        A[np.diag_indices(d)] = np.sqrt(rng.chisquare(half - np.arange(d)))
-        A *= np.sqrt(2 * w / n_e)[:, None]
+        A = PLACES["linear"].spread(w, n_e)[:, None] * bartlett(len(w), n_e // 2, rng)
         return cls(2 * A @ A.T + np.outer(b, b) / n_e, b, n_e)
 
     def __call__(self, theta: Floats) -> tuple[float, Floats, Floats]:
@@ -174,8 +187,8 @@ class DrawnRows:
     @classmethod
     def draw(cls, loss: Loss, place: Place, w: Floats, b: Floats, n_e: int, rng: np.random.Generator) -> DrawnRows:
         """Draw rows for weights w and noise b."""
-        E = rng.standard_normal((n_e // 2, len(w))) * np.sqrt(2 * w / (n_e * place.curvature))
-        return cls(loss, place, E, b / (n_e * place.slope))
+        E = rng.standard_normal((n_e // 2, len(w))) * place.spread(w, n_e)
+        return cls(loss, place, E, place.shift(b, n_e))
 
     def __call__(self, theta: Floats) -> tuple[float, Floats, Floats]:
         """Value, gradient and Hessian of sum_i l(e_i'theta + offset, e_y)."""
