@@ -14,7 +14,7 @@ import math
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,8 @@ FLOOR = 1.05
 MOST_COLUMNS = {"uci": 60, "products": 12}
 """Wider sets are left out of the geometric means, and have no products."""
 TINY = 250
-"""Sets with fewer rows are fitted four times as often: a single fit says little there."""
+"""Sets with fewer rows are fitted four times as often, for the floor in four times as many splits: a single fit, or a
+single split into training and test rows, says little there."""
 
 
 # ---------------------------------------------------------------- cells
@@ -114,8 +115,9 @@ def _error(design: Floats, theta: Floats, aim: Floats, trivial: float) -> float:
 def cells(given: argparse.Namespace, folder: Path | None) -> list[study.Cell]:
     """One for each table, k, epsilon and method."""
     return [
-        {"kind": given.kind, "data": data, "k": k, "epsilon": epsilon, "method": method, "splits": given.splits}
-        | {"draws": _draws(method, given.draws * (4 if rows < TINY else 1))}
+        {"kind": given.kind, "data": data, "k": k, "epsilon": epsilon, "method": method}
+        | {"splits": given.splits * (4 if rows < TINY and given.floor else 1)}
+        | {"draws": _draws(method, given.draws * (4 if rows < TINY and not given.floor else 1))}
         | ({"folder": str(folder)} if folder else {})
         for data, rows in tables(given, folder)
         for k in given.k
@@ -159,7 +161,10 @@ def by_table(rows: study.Rows) -> dict[tuple[Any, ...], dict[str, Any]]:
             "splits": len(group),
             "failed": sum(row["failed"] for row in group) / len(errors),
         }
-        found[key] = entry | {"seconds": float(np.mean([row["seconds"] for row in group])), "errors": errors / trivial}
+        found[key] = entry | {
+            "seconds": float(np.mean([row["seconds"] for row in group])),
+            "errors": [np.array(row["errors"]) / trivial for row in group],
+        }
     return found
 
 
@@ -167,14 +172,20 @@ def _standard_error(values: Floats) -> float:
     return float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
-def against_mean(errors: Floats, mean: Floats) -> dict[str, Any]:
+def against_mean(errors: Sequence[Floats], means: Sequence[Floats]) -> dict[str, Any]:
     """Mean error over that of the private mean, its standard error, and whether it is above the floor.
 
     It is above where the error exceeds `FLOOR` times that of the private mean by more than two standard errors of the
-    difference. Fits of one split are fits of the same rows, so the difference is taken fit by fit.
+    difference. Fits of one split are fits of the same rows, so the difference is taken fit by fit. Splits differ more
+    than fits of one split do, so the standard error is that over fits or over splits, whichever is larger.
     """
-    ratio = float(errors.mean() / mean.mean())
-    spread = [_standard_error(errors - times * mean) / float(mean.mean()) for times in (ratio, FLOOR)]
+    mean = float(np.mean([own.mean() for own in means]))
+    ratio = float(np.mean([own.mean() for own in errors])) / mean
+    spread = []
+    for times in (ratio, FLOOR):
+        gaps = [own - times * other for own, other in zip(errors, means, strict=True)]
+        by_split = _standard_error(np.array([own.mean() for own in gaps]))
+        spread.append(max(_standard_error(np.concatenate(gaps)), by_split) / mean)
     return {"ratio": ratio, "error": spread[0], "above": ratio - FLOOR > 2 * spread[1]}
 
 

@@ -196,11 +196,14 @@ def test_the_floor_counts_what_is_above_by_two_standard_errors():
     rng = np.random.default_rng(0)
     mean = 1 + 0.01 * rng.normal(size=100)
     for level, above in ((1.0, False), (1.05, False), (1.06, True)):
-        found = benchmark.against_mean(level * mean + 0.01 * rng.normal(size=100), mean)
+        errors = level * mean + 0.01 * rng.normal(size=100)
+        found = benchmark.against_mean(np.split(errors, 10), np.split(mean, 10))
         assert found["ratio"] == pytest.approx(level, abs=0.01)
-        assert found["error"] == pytest.approx(0.001, rel=0.3)
+        assert found["error"] == pytest.approx(0.001, rel=0.6)
         assert found["above"] == above
-    assert not benchmark.against_mean(1.06 + rng.normal(size=100), mean)["above"]
+    assert not benchmark.against_mean([1.06 + rng.normal(size=100)], [mean])["above"]
+    apart = [own + 0.2 * (-1) ** i + 0.03 for i, own in enumerate(np.split(1.05 * mean, 10))]
+    assert not benchmark.against_mean(apart, np.split(mean, 10))["above"]  # splits differ by more than that
 
 
 def test_geometric_means_leave_wide_sets_out():
