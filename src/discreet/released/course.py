@@ -50,9 +50,8 @@ _WIDTHS, _STEP, _WIDEST = 10, 1.45, 12.0
 _MOST_WIDTHS, _NARROWEST = 32, 0.4
 """In the last of three or more stages: how many at most, and the least in units of that spread."""
 
-_CLIPPED, _LAST_CLIPPED, _MOST_CLIPPED, _FEW = 3.0, 0.5, 0.3, 7
-"""Residuals may be clipped in a share of 3 d/(n mu), in the last of three or more stages of 0.5 d/(n mu), for what is
-clipped there is missing in the end; at most 0.3. A small d counts as 7."""
+_CLIPPED, _MOST_CLIPPED, _FEW = 3.0, 0.3, 7
+"""Residuals may be clipped in a share of 3 d/(n mu), at most 0.3; a small d counts as 7."""
 
 _ROOT_CLIPPED, _ROOT_BEYOND = 0.15, 0.3
 """In the end no smaller shares are looked for than these over sqrt(n): what is missing then is little beside the
@@ -180,10 +179,8 @@ class Course:
             Whether it is the last of three or more.
         """
         size = max(len(coordinates.axes), _FEW)
-        share = (_LAST_CLIPPED if final else _CLIPPED) * size / (self.rows * mu)
-        if final:
-            share = max(share, _ROOT_CLIPPED / math.sqrt(self.rows))
-        most = min(_MOST_CLIPPED, share)
+        least = _ROOT_CLIPPED / math.sqrt(self.rows) if final else 0.0
+        most = min(_MOST_CLIPPED, max(_CLIPPED * size / (self.rows * mu), least))
         return [
             quiet_place(counts[name], most, sd) if final else clipped_place(counts[name], most) for name in self.targets
         ]
