@@ -26,7 +26,7 @@ figures in `experiments/results/coverage.json`. delta = 1e-6.
 as it comes. *Given*: the share of coefficients that have an interval; *before*: the share of fits that gave intervals
 under the rule of earlier versions, which was all coefficients or none. *Coverage*: the share of 95 % intervals that
 hold the truth, over all coefficients and the intercept; *lowest*: of the single coefficient that does worst, whose
-figure has a standard error of 1.5 points where there are 200 fits and of 3 where there are 50. *Width*: relative to
+figure has a standard error of {errors}. *Width*: relative to
 the non-private robust interval of least squares, median. *New outcomes*: how many of them lie in their 95 %
 prediction intervals, in the quarter with the lowest predictions, on the whole, and in the quarter with the highest.
 
@@ -121,10 +121,16 @@ def write(lines: Sequence[dict[str, Any]], path: Path) -> None:
         version=__version__,
         cpu=f"{facts['cpu_count']}-core {facts['cpu']}",
         verdict=verdict(lines),
+        errors=" and of ".join(_error(fits) for fits in sorted({row["fits"] for row in lines}, reverse=True)),
         made_up=table(made_up),
         real=table(real) if real else "Not run: the study was given no data.",
     )
     path.write_text(text, encoding="utf-8")
+
+
+def _error(fits: int) -> str:
+    """That of a share of 95 %."""
+    return f"{100 * (0.95 * 0.05 / fits) ** 0.5:.1f} points where there are {fits} fits"
 
 
 def table(lines: Sequence[dict[str, Any]]) -> str:
