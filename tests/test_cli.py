@@ -163,7 +163,7 @@ def test_parameters_of_a_method_are_set(run, folder):
     for wrong in ("penalty", "epsilon=9", "n_jobs=1", "alpha=1"):
         refused = run(*FIT, "--method", "DPRidge", "--set", wrong, "--out", "never.json")
         assert refused.code == 2
-        assert "NAME among covariance, narrow, penalty, stages." in refused.said
+        assert "NAME among covariance, estimand, narrow, penalty, stages." in refused.said
     assert not (folder / "never.json").exists()
 
 

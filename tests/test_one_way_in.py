@@ -79,8 +79,8 @@ def everyone(cls):
     [
         ({"stages": 1}, 2),
         ({"stages": 1, "narrow": False}, 1),
-        ({"stages": 2}, 4),
-        ({"stages": 4}, 6),
+        ({"stages": 2, "covariance": "robust"}, 4),
+        ({"stages": 4, "covariance": "robust"}, 6),
         ({"stages": 2, "covariance": "classical"}, 3),
     ],
 )

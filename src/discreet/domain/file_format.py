@@ -85,7 +85,8 @@ class FileFormat:
         """A format from what people write, a mapping, a format, or None, for declared columns."""
         found = given if isinstance(given, cls) else cls._read({} if given is None else given)
         for name, column in columns.items():
-            for level in map(str, column.levels if isinstance(column, Categorical) else ()):
+            levels = column.levels if isinstance(column, Categorical) else ()
+            for level in (own if isinstance(own, str) else checks.shown(own) for own in levels):
                 if level in found.na:
                     raise DomainError(f"Column {name!r}: {level!r} is a level, and na says that it is a missing value.")
         return found

@@ -70,7 +70,7 @@ _MEAT = 0.1, 0.03, 0.3
 less noise matters beside the sampling error, the more what tells of the latter is worth."""
 
 _FEW = 10.0
-"""Where n mu^2/q is less, there is no meat: noise matters most then, and the meat would be lost in it."""
+"""Where n mu^2/q is less, there is no meat unless it is asked for: it would be lost in noise."""
 
 _LEAST_SHARE = 1e-3
 """No statistic gets less of mu^2."""
@@ -159,8 +159,8 @@ def release_stages(
     else:
         axes = _scouted(steps, margins, design, n, steps.left(weights.pop(0)))
     course = Course(tuple(design), tuple(targets), tuple(locations), axes)
-    robust = covariance == "robust" or (covariance == "auto" and size <= NARROW)
-    _run(course, table, weights, steps, robust=count > 0 and robust)
+    meat = "classical" if count == 0 or (covariance == "auto" and size > NARROW) else covariance
+    _run(course, table, weights, steps, meat)
     return PrivateMoments(session.commit(session.certify(domain, *steps.events)), tuple(steps.values))
 
 
@@ -261,8 +261,8 @@ def _scouted(steps: _Steps, margins: Margins, design: Sequence[str], n: float, m
     return standardised(sums, squares, (blocks[0].sd, blocks[1].sd), n, constant=design[0] == CONSTANT)
 
 
-def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Steps, *, robust: bool) -> None:
-    """Release the stages, each with a share of what is left of mu^2; `robust`: the last one with its meat."""
+def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Steps, meat: Covariance) -> None:
+    """Release the stages, each with a share of what is left of mu^2; the last one with its meat, unless classical."""
     done: list[ReleasedStage] = []
     neighbors = steps.session.promise.neighbors
     for k, weight in enumerate(weights, start=1):
@@ -272,8 +272,9 @@ def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Step
         split = _LAST_SPLIT if final else _SPLIT
         if coordinates.lengths:
             split = _beside(split, "lengths", _LENGTHS)
-        if robust and k == len(weights) and (share := _meat(course.rows * mu**2 / len(coordinates.axes))):
-            split = _beside(split, "meat", share)
+        signal = course.rows * mu**2 / len(coordinates.axes)
+        if k == len(weights) and (meat == "robust" or (meat == "auto" and signal > _FEW)):
+            split = _beside(split, "meat", _meat(signal))
         blocks = stage_blocks(coordinates, split, neighbors, mu)
         sd = next(block.sd for block in blocks if block.statistic == "counts")
         choose = partial(course.chosen, coordinates=coordinates, mu=mu, sd=sd, final=final)
@@ -281,9 +282,9 @@ def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Step
 
 
 def _meat(signal: float) -> float:
-    """The share of the meat, for so many rows times mu^2 over the number of axes; none where it would be all noise."""
+    """The share of the meat, for so many rows times mu^2 over the number of axes."""
     step, least, most = _MEAT
-    return min(max(step * (math.log10(signal) - 1), least), most) if signal > _FEW else 0.0
+    return min(max(step * (math.log10(max(signal, 1.0)) - 1), least), most)
 
 
 def _beside(split: Mapping[Statistic, float], kind: Statistic, share: float) -> Mapping[Statistic, float]:

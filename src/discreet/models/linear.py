@@ -210,7 +210,7 @@ class DPLinearRegression(MomentsRegressor):
     covariance : {"auto", "robust", "classical"}
         Whether the last of several stages tells, for 3 to 30 % of its budget and in a reading of its own, how residuals
         vary along with the regressors, which standard errors need where variances are not equal. "auto" is robust in
-        stages of at most 64 coefficients, and classical else; the mean alone needs none.
+        stages of at most 64 coefficients with rows enough, and classical else; the mean alone needs none.
     estimand : {"bounded", "declared"}
         What intervals are about: the fit in which far rows and far residuals count less, as the release states; or
         least squares under the declared bounds, with intervals that are wider by what far rows might add.

@@ -289,7 +289,7 @@ def _summarise(method: str, epsilon: float, fits: Sequence[Fit], tables: Sequenc
 def _median(values: Sequence[Any]) -> Floats | Unavailable:
     given = [value for value in values if not isinstance(value, Unavailable)]
     if 2 * len(given) > len(values):
-        median: Floats = np.median(given, axis=0)
-        return median
+        median = np.median(np.where(np.isnan(given), np.inf, given), axis=0)
+        return np.where(np.isinf(median), np.nan, median)
     why: Unavailable = next(value for value in values if isinstance(value, Unavailable))
     return why

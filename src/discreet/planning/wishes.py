@@ -227,8 +227,11 @@ def _gain(before: Expected, after: Expected, places: Sequence[int]) -> float:
     pairs = [(after.rmse, before.rmse)]
     if not isinstance(after.std_err, Unavailable) and not isinstance(before.std_err, Unavailable):
         pairs.append((after.std_err, before.std_err))
-    at = [i for i in places if all(old[i] > 0 for _, old in pairs)]  # the intercept of a model without one has no error
-    return max(float(np.sqrt(np.mean((new[at] / old[at]) ** 2))) for new, old in pairs)
+    gains = []
+    for new, old in pairs:  # the intercept of a model without one has no error, and some standard errors are withheld
+        at = [i for i in places if old[i] > 0 and np.isfinite(new[i])]
+        gains += [float(np.sqrt(np.mean((new[at] / old[at]) ** 2)))] if at else []
+    return max(gains, default=1.0)
 
 
 def _half(facts: Facts, name: str, column: Numeric) -> tuple[float, float]:
