@@ -68,7 +68,7 @@ def test_what_combines_well_is_told_where_its_parts_are_not(spoiled):
     A[1, 1] = 1
     noise = spoiled.inference.noise_of(A)
     assert noise[0] <= LARGEST_NOISE < noise[1]
-    low, high = spoiled.inference.interval(0.95, A)[0]
+    low, high = spoiled.inference.combined(A).interval(0.95)[0]
     assert low < 0.2 < high
     assert high - low < 0.2
     assert isinstance(spoiled.wald_test("age"), Unavailable)

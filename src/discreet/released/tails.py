@@ -1,9 +1,9 @@
 """What far rows and far residuals would add to a stage, as far as released counts tell: ``docs/mathematics.md``, 6.7.
 
 A stage cuts residuals at b and shortens rows at r, so its equations are those of a fit in which both count less. The
-fit to all of them would differ by G sum of what was taken away. Of the residuals that is (|v| - b)+ for each, of the
-rows (1 - w^2)|z| times a residual, and counts tell how many there are of each size. If all pushed the same way, a'theta
-would move by `excess` times sqrt(a'G a/n), G being the inverse of X'X.
+fit to all of them would differ by G, the inverse of X'X, times the sum of what was taken away. Released counts tell how
+many residuals were cut and how many rows were shortened; how far each of them pushes in one direction is taken to be
+`_CUT` and `_BENT`.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -124,8 +125,6 @@ class Inference:
         The debiased intercept and coefficients.
     estimand : {"declared", "bounded"}
         Which fit the intervals are about.
-    robust : bool
-        Whether standard errors hold for errors of unequal variance.
     theta, T : array
         The coefficients of the `turned` equations, and their map to the user's units.
     G, G_all, W, L : array
@@ -146,7 +145,6 @@ class Inference:
 
     estimate: Floats
     estimand: Estimand
-    robust: bool
     theta: Floats
     T: Floats
     G: Floats
@@ -170,6 +168,11 @@ class Inference:
     def explained(self) -> float | Unavailable:
         """R^2, which noise may take below 0."""
         return self.spread if isinstance(self.spread, Unavailable) else self.spread.explained
+
+    @property
+    def robust(self) -> bool:
+        """Whether standard errors hold for errors of unequal variance."""
+        return self.meat_noise > 0
 
     @property
     def charge(self) -> float:
@@ -235,23 +238,23 @@ class Inference:
         """How many standard errors an interval extends to each side, but for what noise in X'X adds."""
         return stats.t.ppf((1 + level) / 2, self.df if df is None else df)
 
-    def _tests(self, A: Floats) -> _Tests | Unavailable:
-        C, df = self._covariance, self.degrees(A)
+    @cached_property
+    def _tests(self) -> _Tests | Unavailable:
+        """Those of the intercept and of each coefficient."""
+        C, df, given = self._covariance, self.degrees(np.eye(len(self.T))), self.given
         if isinstance(C, Unavailable) or isinstance(df, Unavailable):
             return C if isinstance(C, Unavailable) else df  # type: ignore[return-value]
-        R = A @ self.T
-        given = self.noise_of(A) <= LARGEST_NOISE
-        own = contrasts(R[given], self.theta, C, self.G, self.W, self.L, self.G_all)
+        own = contrasts(self.T[given], self.theta, C, self.G, self.W, self.L, self.G_all)
         with np.errstate(divide="ignore"):
             margin = (1 / own.noise - 1 / LARGEST_NOISE) / own.spread
         margin = np.where(own.spread > 0, margin, np.inf)
-        parts = np.full((7, len(A)), np.nan)
+        parts = np.full((7, len(self.T)), np.nan)
         parts[:, given] = own.variance, own.tilt, own.curve, own.luck, own.luck_slope, margin, df[given]
-        return _Tests(A @ self.estimate, *parts)
+        return _Tests(self.estimate, *parts)
 
-    def interval(self, level: float, A: Floats | None = None) -> Floats | Unavailable:
-        """Confidence intervals, a row (low, high) for the intercept and for each coefficient, or for combinations A."""
-        tests = self._tests(np.eye(len(self.T)) if A is None else A)
+    def interval(self, level: float) -> Floats | Unavailable:
+        """Confidence intervals, a row (low, high) for the intercept and for each coefficient."""
+        tests = self._tests
         return tests if isinstance(tests, Unavailable) else tests.interval(level)
 
     @property
@@ -261,7 +264,7 @@ class Inference:
 
     def p_values_at(self, values: Floats) -> Floats | Unavailable:
         """Of the tests that the coefficients have these values."""
-        tests = self._tests(np.eye(len(self.T)))
+        tests = self._tests
         if isinstance(tests, Unavailable):
             return tests
         p: Floats = 2 * np.minimum(*tests.tails(values - tests.estimate))
@@ -330,7 +333,6 @@ class Inference:
         found = cls(
             **parts,
             estimand=facts["estimand"],
-            robust=facts["robust"] is True,
             L=None if facts["L"] is None else numbers(facts["L"], (z, q), "L"),
             culprits=tuple(map(str, texts)),
             spread=Spread.from_dict(held) if "sigma2" in held else Unavailable.from_dict(held),
@@ -349,9 +351,7 @@ _NO_TEST = (
 )
 
 
-def infer(
-    released: ReleasedMoments, e: NormalEquations, units: UserUnits, estimand: Estimand = "bounded"
-) -> Inference | Unavailable:
+def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> Inference | Unavailable:
     """What released normal equations tell of the coefficients, in units of the clipped outcome, or why too little."""
     if released.sampled:
         return SAMPLED
@@ -369,8 +369,7 @@ def infer(
         return Unavailable("not available", " ".join(dict.fromkeys(told)))
     return Inference(
         estimate=np.concatenate([[intercept], coef]),
-        estimand=estimand,
-        robust=fit.meat_noise > 0,
+        estimand="bounded",
         theta=fit.theta,
         T=own.T,
         G=fit.G,

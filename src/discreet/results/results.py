@@ -236,13 +236,11 @@ def against(fitted: Results, asked: Model) -> Results:
     return replace(fitted, names=tuple(names[1:]), coef=line[1:], intercept=float(line[0]), inference=told)
 
 
-def results(
-    released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str, estimand: Estimand = "bounded"
-) -> Results:
+def results(released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str) -> Results:
     """Package a solution in the user's units."""
     target, units = e.target, user_units(released, e, unclip=False)
     coef, intercept = unclipped(released, target, units).params(theta)
     names = tuple(name for name in e.names if name != CONSTANT)
-    facts = released.certificate, infer(released, e, units, estimand), e.n
+    facts = released.certificate, infer(released, e, units), e.n
     told = Later(lambda: released.digest), remarks(released, target)
     return Results(target, names, coef, intercept, model, *facts, *told)
