@@ -345,7 +345,7 @@ FORGERIES = [
     ("staged", "results", no_events, "lists nothing that was computed from data"),
     ("staged", "results", lose_a_stage, "the certificate lists"),
     ("staged", "release", release_without_the_last_stage, "the coordinates of stage 2 do not follow"),
-    ("staged", "release", release_without_the_meat, "noise on counts of residuals, U'U, U'e, e'e of a stage"),
+    ("staged", "release", release_without_the_meat, "noise on counts of residuals, inner U'U, U'e, e'e of a stage"),
     ("staged", "release", turn_an_axis, "the coordinates of stage 3 do not follow"),
     ("staged", "release", another_model_so_far, "the coordinates of stage 3 do not follow"),
     ("staged", "release", another_radius, "the coordinates of stage 3 do not follow"),

@@ -1,7 +1,7 @@
 """Exact sums over rows in the coordinates of a stage: U'U, U'E, squares of e, counts of residuals and of lengths.
 
-The meat S'S of scores s = u e is summed up in a reading of its own, once the half widths are chosen: a product for each
-candidate would take longer.
+The meat S'S of scores s = u e, and U'U of the rows whose residuals are not clipped, are summed up in a second reading,
+once the half widths are chosen: products for each candidate would take longer.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from discreet.data.reading import EXACT_ROWS, Batch, Unread, as_progress
 from discreet.data.sums import Total, carry, integers, joined
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.coordinates import Chart, Coordinates, scores
+from discreet.domain.encoding import ONE
 from discreet.errors import ParameterError
 from discreet.privacy.events.gaussian import Block
 
@@ -151,12 +152,14 @@ class StageSums(_Sums):
 class MeatSums(_Sums):
     """Exact sums of s s' over the rows of a table, s = u e the scores of each outcome; **confidential**.
 
+    Where there is one outcome, also of u u' over the inner rows: those whose residual is not clipped.
+
     Parameters
     ----------
     domain, coordinates : Domain, Coordinates
         How rows were encoded, and turned; with one half width for each outcome.
     high, low : array
-        Limbs of the sums: S'S of the first outcome, then of the next.
+        Limbs of the sums: S'S of the first outcome, then of the next; inner U'U at the end.
 
     Examples
     --------
@@ -167,9 +170,12 @@ class MeatSums(_Sums):
     """
 
     def integers(self, block: Block) -> list[Objects]:
-        """Diagonal and upper triangle of an outcome's S'S, in units of 2^-40."""
+        """Diagonal and upper triangle of an outcome's S'S, or of its inner U'U, in units of 2^-40."""
         (name,) = block.columns
-        return self._symmetric(self.coordinates.outcomes.index(name) * len(self.coordinates.axes))
+        place, m = self.coordinates.outcomes.index(name), len(self.coordinates.outcomes)
+        if block.statistic == "inner" and m > 1:
+            raise ValueError("inner rows are those of a single outcome")
+        return self._symmetric((place + (block.statistic == "inner")) * len(self.coordinates.axes))
 
     def __add__(self, other: MeatSums) -> MeatSums:
         if not isinstance(other, MeatSums):
@@ -205,11 +211,11 @@ class _StageLayout:
 
 
 class _MeatLayout:
-    """S'S of each outcome, from lines (e, u)."""
+    """S'S of each outcome, and inner U'U of a single one, from lines (e, u)."""
 
     def __init__(self, coordinates: Coordinates) -> None:
         self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
-        self.shape = self._m * self._q, self._q
+        self.shape = (self._m + (self._m == 1)) * self._q, self._q
         self._scores = np.empty(0)
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
@@ -221,6 +227,9 @@ class _MeatLayout:
             at = slice(j * self._q, (j + 1) * self._q)
             S = scores(A.T[self._m :], A.T[j], out=held)
             total[at] += np.matmul(S, S.T, out=work[at])
+        if self._m == 1:
+            inner = np.multiply(A.T[1:], np.abs(A.T[0]) < ONE, out=held)
+            total[self._q :] += np.matmul(inner, inner.T, out=work[self._q :])
 
 
 def _size(domain: Domain) -> int:
@@ -253,7 +262,10 @@ def staged(table: Unread, coordinates: Coordinates) -> StageSums:
 
 
 def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int]) -> MeatSums:
-    """Read all rows once, in several threads, and sum up the scores of each outcome at its chosen half width."""
+    """Read all rows once, in several threads, and sum up the scores of each outcome at its chosen half width.
+
+    A single outcome has the products of its inner rows, too.
+    """
     domain, own, size = table.domain, at_widths(coordinates, chosen), _size(table.domain)
     own.check(domain)
 

@@ -19,7 +19,10 @@ Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
 """From the noisy counts of each outcome to the place of its half width."""
 
 Meat = Callable[[Sequence[int]], MeatSums]
-"""From the places of the half widths to the exact sums of scores."""
+"""From the places of the half widths to the exact sums of scores, and of inner rows."""
+
+_SECOND: tuple[Statistic, ...] = ("inner", "meat")
+"""What is summed up in a second reading, for the chosen half widths."""
 
 
 def stage_blocks(
@@ -30,10 +33,10 @@ def stage_blocks(
     Parameters
     ----------
     coordinates : Coordinates
-        The stage. Counts and meat are those of each outcome; U'e and e'e are of all outcomes.
+        The stage. Counts, inner and meat are those of each outcome; U'e and e'e are of all outcomes.
     shares : mapping
-        How mu^2 is split between ``"counts"``, ``"lengths"``, ``"gram"``, ``"cross"``, ``"squares"`` and ``"meat"``;
-        those that are not named are left out.
+        How mu^2 is split between ``"counts"``, ``"lengths"``, ``"gram"``, ``"inner"``, ``"cross"``, ``"squares"``
+        and ``"meat"``; those that are not named are left out.
     neighbors : {"add-remove", "replace-one"}
         The relation.
     mu : float
@@ -79,7 +82,7 @@ def release_stage(
     entropy : Entropy
         Of a session that was charged with the whole stage.
     meat : callable, optional
-        From the chosen places to the exact sums of scores, where a block is about them.
+        From the chosen places to the exact sums of scores and of inner rows, where a block is about them.
     """
     stage, noise = sums.coordinates, block_noise(blocks)
     early = [i for i, block in enumerate(blocks) if block.statistic == "counts"]
@@ -100,11 +103,11 @@ def release_stage(
 
 def _exact(sums: StageSums, blocks: Sequence[Block], chosen: Sequence[int], meat: Meat | None) -> list[list[Objects]]:
     """What blocks are about, for the chosen half widths."""
-    wanted = any(block.statistic == "meat" for block in blocks)
+    wanted = any(block.statistic in _SECOND for block in blocks)
     products = meat(chosen) if wanted and meat is not None else None
     if wanted and products is None:
-        raise ValueError("a block is about scores, and nothing sums them up")
+        raise ValueError("a block is about scores or inner rows, and nothing sums them up")
     return [
-        sums.integers(block, chosen) if products is None or block.statistic != "meat" else products.integers(block)
+        sums.integers(block, chosen) if products is None or block.statistic not in _SECOND else products.integers(block)
         for block in blocks
     ]

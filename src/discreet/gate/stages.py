@@ -275,6 +275,8 @@ def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Step
         signal = course.rows * mu**2 / len(coordinates.axes)
         if k == len(weights) and (meat == "robust" or (meat == "auto" and signal > _FEW)):
             split = _beside(split, "meat", _meat(signal))
+            if len(course.targets) == 1:
+                split = {"inner" if kind == "gram" else kind: own for kind, own in split.items()}
         blocks = stage_blocks(coordinates, split, neighbors, mu)
         sd = next(block.sd for block in blocks if block.statistic == "counts")
         choose = partial(course.chosen, coordinates=coordinates, mu=mu, sd=sd, final=final)

@@ -20,8 +20,9 @@ from discreet.privacy.guarantee import Guarantee
 _MOMENTS = "gram, cross, squares"
 _NARROWED = (_MOMENTS, f"counts; {_MOMENTS}")
 _STAGE, _MEASURED = f"stage: counts, {_MOMENTS}", f"stage: counts, lengths, {_MOMENTS}"
+_LAST = f"{_STAGE}, meat".replace("gram", "inner"), f"{_STAGE}, meat", _STAGE
 _BEFORE = ([_STAGE], [_STAGE, _MEASURED], [_STAGE, _STAGE, _MEASURED])
-_STAGES = ["; ".join([*before, last]) for before in _BEFORE for last in (f"{_STAGE}, meat", _STAGE)]
+_STAGES = ["; ".join([*before, last]) for before in _BEFORE for last in _LAST]
 _COUNTS, _COLUMNS = "counts; counts; ", "sums, diagonal; "
 _THROUGH_0 = [stages.replace("stage:", "stage without intercept:") for stages in _STAGES]
 _COURSES = (

@@ -106,7 +106,7 @@ class ReleasedStage:
 
     @property
     def gram(self) -> Floats:
-        """U'U."""
+        """U'U; in the end of a single outcome that of the rows whose residuals are not clipped."""
         return self._find("gram")[1]
 
     @property
@@ -141,6 +141,8 @@ class ReleasedStage:
         return self._find(statistic, outcome)[0].sd
 
     def _find(self, statistic: str, outcome: str | None = None) -> tuple[Block, Floats]:
+        if statistic == "gram" and self.holds("inner"):
+            statistic = "inner"
         for block, array in self.arrays.items():
             if block.statistic == statistic and (outcome is None or outcome in block.columns):
                 return block, array

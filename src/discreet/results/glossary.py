@@ -14,6 +14,7 @@ TERMS = {
     "counts of residuals": "How many people's outcome lies how far from the line that earlier stages told of.",
     "counts of lengths": "How many people's features lie how far from the middle of all.",
     "U'U": "As X'X, for features that are turned and scaled by what earlier stages of the release told.",
+    "inner U'U": "The same for those whose outcome lies so near that line that it counts in full.",
     "U'e": f"For each of these, {_SUM} its product with e, what earlier stages' line leaves of the outcome.",
     "e'e": f"{_SUM.capitalize()} the squared e.",
     "meat of U'e": f"For each two of them, {_SUM} their product times the squared e: how much U'e varies by chance.",

@@ -17,7 +17,10 @@ from discreet.per_instance.mechanisms.parts import Facts, Part, parts_of
 from discreet.per_instance.stream import Rows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import StageEvent, stage_name
-from discreet.privacy.events.gaussian import Block
+from discreet.privacy.events.gaussian import Block, Statistic
+
+_SQUARED: tuple[Statistic, ...] = ("inner", "meat")
+"""Gram matrices of something else than u."""
 
 
 class StageRows:
@@ -46,13 +49,20 @@ class StageRows:
         return self._event.coordinates.norms[tuple(names[i - 1] for i in indices)]
 
     def seen(self, block: Block, rows: Rows) -> tuple[Block, Rows]:
-        """A block and the lines that it sums up; meat is the Gram matrix of scores, which take the place of u."""
+        """A block and the lines that it sums up.
+
+        Meat is the Gram matrix of scores, which take the place of u, and clipped rows have no inner u.
+        """
         turned = self.turned(rows)
-        if block.statistic != "meat":
+        if block.statistic not in _SQUARED:
             return block, turned
         U, e = self.indices(block.rows), self.indices(block.columns)
         Z = turned.Z.copy()
-        Z[:, U] = scores(turned.Z[:, U] * ONE, turned.Z[:, e] * ONE) / ONE
+        Z[:, U] = (
+            scores(turned.Z[:, U] * ONE, turned.Z[:, e] * ONE) / ONE
+            if block.statistic == "meat"
+            else Z[:, U] * (np.abs(Z[:, e]) < 1)
+        )
         return replace(block, statistic="gram", columns=()), Rows(Z)
 
     def turned(self, rows: Rows) -> Rows:
@@ -92,9 +102,9 @@ def _stage(event: StageEvent, facts: Facts) -> list[Part]:
     note = "a bound over every row that may take this one's place"
 
     def cost(rows: Rows) -> Floats:
-        meat = [block for block in event.blocks if block.statistic == "meat"]
-        total = worst([block for block in event.blocks if block not in meat], places, places.turned(rows))
-        for own, lines in (places.seen(block, rows) for block in meat):
+        squared = [block for block in event.blocks if block.statistic in _SQUARED]
+        total = worst([block for block in event.blocks if block not in squared], places, places.turned(rows))
+        for own, lines in (places.seen(block, rows) for block in squared):
             total += worst([own], places, lines)
         return np.minimum(total, event.mu**2)
 

@@ -12,8 +12,9 @@ from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import Block, Statistic
 
-STATISTICS: tuple[Statistic, ...] = ("counts", "lengths", "gram", "cross", "squares", "meat")
-"""What a stage may release, in this order: counts of weighted residuals, counts of |z|, U'U, U'E, E'E, meat S'S."""
+STATISTICS: tuple[Statistic, ...] = ("counts", "lengths", "gram", "inner", "cross", "squares", "meat")
+"""What a stage may release, in this order: counts of weighted residuals, counts of |z|, U'U, U'U of the rows whose
+residuals are not clipped, U'E, E'E, meat S'S."""
 
 
 def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequence[str] = (), sd: float = 1.0) -> Block:
@@ -23,10 +24,10 @@ def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequenc
     ----------
     coordinates : Coordinates
         The stage.
-    statistic : {"counts", "lengths", "gram", "cross", "squares", "meat"}
+    statistic : {"counts", "lengths", "gram", "inner", "cross", "squares", "meat"}
         Which one.
     columns : sequence of str
-        The outcomes; one for counts and meat, none for counts of lengths and U'U.
+        The outcomes; one for counts, inner and meat, none for counts of lengths and U'U.
     sd : float
         Of the noise.
 
@@ -44,15 +45,16 @@ def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequenc
 WITHOUT_OUTCOMES: tuple[Statistic, ...] = ("lengths", "gram")
 """Statistics of the rows' coordinates alone."""
 
-OF_ONE_OUTCOME: tuple[Statistic, ...] = ("counts", "meat")
+OF_ONE_OUTCOME: tuple[Statistic, ...] = ("counts", "inner", "meat")
 """Statistics of which each outcome has its own."""
 
-_WITH_AXES: tuple[Statistic, ...] = ("gram", "cross", "meat")
+_WITH_AXES: tuple[Statistic, ...] = ("gram", "inner", "cross", "meat")
 
 _NAMES: dict[str, str] = {
     "counts": "counts of residuals",
     "lengths": "counts of lengths",
     "gram": "U'U",
+    "inner": "inner U'U",
     "cross": "U'e",
     "squares": "e'e",
     "meat": "meat of U'e",
@@ -77,7 +79,7 @@ class StageEvent:
     blocks : tuple of Block
         The statistics, in units of u and e; see `stage_block`.
     chosen : tuple of int
-        For each outcome, which of its half widths U'E, E'E and S'S are for: a function of the counts and of what came
+        For each outcome, which of its half widths inner U'U, U'E, E'E and S'S are for: a function of the counts and of what came
         before.
     """
 

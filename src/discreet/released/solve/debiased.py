@@ -34,6 +34,7 @@ others. Contrasts that need them are told by their noise, which is that along al
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -184,7 +185,9 @@ def debiased(e: NormalEquations) -> Debiased:
         sigma2, error = sigma2s.item(), of_rest / max(e.n - e.d, 1.0) ** 2
         sampling = sigma2 * told @ A.unit_sampling @ told
     if e.meats is not None and e.s_meats is not None:
-        (M,), meat_noise = e.meats, float(e.s_meats.item())
+        (M,), s_meat = e.meats, float(e.s_meats.item())
+        plain = 0.0 if sigma2 is None else sigma2
+        M, meat_noise = shrunk(M, plain * (np.linalg.inv(A.G) + through_noise(W, A.G, L)), s_meat)
         sampling = G @ positive(M, meat_noise) @ G
     return Debiased(theta, G, A.G, W, sampling, privacy, meat_noise, sigma2, error, L)
 
@@ -195,6 +198,21 @@ def told_directions(A: Inverse) -> Floats:
     kept = Q[:, np.sqrt(g * np.einsum("ij,ik,kj->j", Q, through_noise(A.W, A.G, A.L), Q)) <= _LOST]
     projection: Floats = kept @ kept.T
     return projection
+
+
+def shrunk(M: Floats, plain: Floats, sd: float) -> tuple[Floats, float]:
+    """A meat that is drawn towards that of equal variances as far as the difference may be noise, and its own sd.
+
+    The difference D has p = q(q + 1)/2 numbers, whose noise comes to sd^2 p on average. The share of |D|^2 that is more,
+    with one sd of chance, is kept (James and Stein).
+
+    Examples
+    --------
+    >>> M, sd = shrunk(np.diag([9.0, 1.0]), np.diag([5.0, 5.0]), 1.0)
+    """
+    D, p = M - plain, len(M) * (len(M) + 1) / 2
+    kept = 1 - sd**2 * p / max(float(np.sum(D**2)) + sd**2 * math.sqrt(2 * p), sd**2 * (p + math.sqrt(2 * p)))
+    return plain + kept * D, math.sqrt(kept) * sd
 
 
 def positive(M: Floats, sd: float) -> Floats:
