@@ -69,6 +69,7 @@ class Tally:
     def __init__(self, p: int) -> None:
         self.fits = self.before = 0
         self.given, self.bounded, self.declared, self.plainly = np.zeros((4, p), dtype=int)
+        self.shares: list[float] = []
         self.width: list[float] = []
         self.declared_width: list[float] = []
         self.moved: list[float] = []
@@ -89,6 +90,7 @@ class Tally:
         own, other = found.interval(LEVEL), wider.interval(LEVEL)
         self.given += given
         self.bounded += given & (own[:, 0] <= bounded) & (bounded <= own[:, 1])
+        self.shares.append(float(np.mean(((own[:, 0] <= bounded) & (bounded <= own[:, 1]))[given])))
         self.plainly += given & (own[:, 0] <= truth) & (truth <= own[:, 1])
         self.declared += given & (other[:, 0] <= truth) & (truth <= other[:, 1])
         full = 2 * 1.96 * robust

@@ -25,14 +25,15 @@ figures in `experiments/results/coverage.json`. delta = 1e-6.
 **Read it like this.** Samples of n rows are drawn from a whole population, and `DPLinearRegression` is fitted to each
 as it comes. *Given*: the share of coefficients that have an interval; *before*: the share of fits that gave intervals
 under the rule of earlier versions, which was all coefficients or none. *Coverage*: the share of 95 % intervals that
-hold the truth, over all coefficients and the intercept; *lowest*: of the single coefficient that does worst, whose
+hold the truth, over all coefficients and the intercept, with its standard error (fits are independent, the intervals
+of one fit are not); *lowest*: of the single coefficient that does worst, whose
 figure has a standard error of {errors}. *Width*: relative to
 the non-private robust interval of least squares, median. *New outcomes*: how many of them lie in their 95 %
 prediction intervals, in the quarter with the lowest predictions, on the whole, and in the quarter with the highest.
 
 **Two fits have intervals.** The default is about the *bounded-influence* fit: far rows and far residuals count less,
 by a radius and a half width that the release states. Half widths are powers of sqrt(2) of the outcome's declared
-range, and radii are powers of sqrt(2) of the typical length of a row, so they stand still from release to release.
+range, and radii are powers of 2^(1/4) of the typical length of a row, so they stand still from release to release.
 `estimand="declared"` is about least squares under the declared bounds: what the far ones might add is charged to the
 interval, as far as released counts tell. *Moved* is the distance between the two fits, in non-private standard errors
 (median): where it is small, both are the same in practice. Intervals of the first kind are not about the second fit;
@@ -52,6 +53,8 @@ as in [the benchmark of declared bounds](stages.md): rounded outwards to one dig
 {real}
 """
 
+ENDS = (-1, 0.93), (1, 0.97)
+
 HEADINGS = (
     "population", "n", "epsilon", "given", "before", "coverage", "lowest", "width", "moved",
     "declared: coverage", "lowest", "width", "bounded interval, declared fit", "new outcomes: low, all, high",
@@ -66,6 +69,7 @@ def line(key: Key, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     all_given = max(int(total["given"].sum()), 1)
     spread = {name: [v for row in rows for v in row[name]] for name in ("width", "declared_width", "moved")}
     median = {name: float(np.median(values)) if values else float("nan") for name, values in spread.items()}
+    shares = [share for row in rows for share in row["shares"]]
     new, new_rows = (np.sum([row[name] for row in rows], axis=0) for name in ("new", "new_rows"))
 
     def lowest(name: str) -> float:
@@ -79,6 +83,7 @@ def line(key: Key, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "given": float(total["given"].sum() / (fits * len(shown))),
         "before": sum(row["before"] for row in rows) / fits,
         "coverage": float(total["bounded"].sum() / all_given),
+        "coverage_error": float(np.std(shares) / len(shares) ** 0.5) if len(shares) > 1 else float("nan"),
         "lowest": lowest("bounded"),
         "width": median["width"],
         "moved": median["moved"],
@@ -103,10 +108,11 @@ def verdict(lines: Sequence[dict[str, Any]]) -> str:
     ]
     low, high = min(r["coverage"] for r in shown), max(r["coverage"] for r in shown)
     inside = sum(0.93 <= r["coverage"] <= 0.97 for r in shown)
+    below, above = (sum(side * (r["coverage"] - end) > 2 * r["coverage_error"] for r in shown) for side, end in ENDS)
     wide = [r["width"] for r in shown if r["n"] == 10_000 and r["epsilon"] == 1]
     return (
         f"Intervals are given, for most coefficients, {'; '.join(parts)}. Where they are, they hold the truth in "
-        f"{100 * low:.1f} to {100 * high:.1f} % of cases, in {inside} of {len(shown)} cells between 93 and 97 %. At "
+        f"{100 * low:.1f} to {100 * high:.1f} % of cases, in {inside} of {len(shown)} cells between 93 and 97 %; {below} cells are below, and {above} above, by more than two standard errors. At "
         f"n = 10,000 and epsilon 1 they are {min(wide):.2f} to {max(wide):.2f} times as wide as without privacy."
     )
 
@@ -141,7 +147,7 @@ def table(lines: Sequence[dict[str, Any]]) -> str:
         new = ", ".join(_percent(value) for value in row["new"])
         cells = [
             row["population"], f"{row['n']:,}", f"{row['epsilon']:g}", share["given"], share["before"],
-            share["coverage"], share["lowest"], _number(row["width"]), _number(row["moved"]), share["declared"],
+            f"{share['coverage']} ± {_percent(row['coverage_error'])}", share["lowest"], _number(row["width"]), _number(row["moved"]), share["declared"],
             _percent(row["declared_lowest"]), _number(row["declared_width"]), share["plainly"], new,
         ]  # fmt: skip
         rows.append(f"| {' | '.join(cells)} |")

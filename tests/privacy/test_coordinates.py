@@ -30,7 +30,7 @@ from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import stage_block
 
 NEIGHBORS = ("add-remove", "replace-one")
-ALL = ("gram", "cross", "squares", "meat")
+ALL = ("gram", "cross", "squares", "inner", "meat")
 TINY = 2.0**-MOST_EXPONENT
 
 
@@ -77,6 +77,7 @@ def moved(blocks, U, E, product=on_lattice):
         "gram": lambda block: squared(U),
         "cross": lambda block: np.einsum("ri,rj->rij", U, E).reshape(len(U), -1),
         "squares": lambda block: E**2,
+        "inner": lambda block: squared(U * (np.abs(E[:, [int(block.columns[0][1:])]]) < 1)),
         "meat": lambda block: squared(product(U, E[:, [int(block.columns[0][1:])]])),
     }
     return np.concatenate([values[block.statistic](block) / block.sd for block in blocks], axis=1)
@@ -136,7 +137,7 @@ SDS = [(1.0, 1.0, 1.0, 1.0), (1.0, 0.3, 2.0, 0.5), (3.0, 1.0, 0.5, 2.0), (0.2, 5
 def blocks_of(stage, sds=(1.0, 1.0, 1.0, 1.0)):
     given = zip(ALL[:3], sds[:3], strict=True)
     found = [stage_block(stage, kind, () if kind == "gram" else stage.outcomes, sd) for kind, sd in given]
-    return found + [stage_block(stage, "meat", [name], sds[3]) for name in stage.outcomes]
+    return found + [stage_block(stage, kind, [name], sds[3]) for kind in ALL[3:] for name in stage.outcomes]
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
@@ -168,7 +169,7 @@ def test_each_stated_value_is_reached(kind, m, neighbors):
     block, *_ = (block for block in blocks_of(stage) if block.statistic == kind)
     claimed, change = sensitivity.sensitivity(block, stage, neighbors), largest([block], neighbors, U, E)
     expected = {"gram": (1, math.sqrt(2)), "cross": (math.sqrt(m), 2 * math.sqrt(m)), "squares": (math.sqrt(m),) * 2}
-    expected["meat"] = expected["gram"]
+    expected["inner"] = expected["meat"] = expected["gram"]
     assert claimed == pytest.approx(expected[kind][NEIGHBORS.index(neighbors)], rel=1e-5)
     assert change <= claimed <= change * (1 + 1e-5)
 
@@ -578,6 +579,8 @@ def test_sums_are_those_of_python_integers():
             diagonal, upper = products.integers(stage_block(stage, "meat", [name]))
             assert diagonal.tolist() == np.diag(S @ S.T).tolist()
             assert upper.tolist() == (S @ S.T)[i, j].tolist()
+            with pytest.raises(ValueError, match="single outcome"):
+                products.integers(stage_block(stage, "inner", [name]))
     sizes = np.abs(found.V[0]) / ONE
     expected = [((sizes > low) & (sizes <= high)).sum() for low, high in itertools.pairwise([-1, 0.05, 0.2, 0.9, 99])]
     (counts,) = sums.integers(stage_block(stage, "counts", ["y0"]))
@@ -594,6 +597,22 @@ def test_sums_are_those_of_python_integers():
         sums.integers(stage_block(stage, "meat", ["y0"]), (0, 0))
     with pytest.raises(IndexError):
         meat(Unread.of(frame, domain, 1), stage, (3, 0))
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_inner_rows_are_those_whose_residuals_are_not_clipped(place):
+    rng = np.random.default_rng(11)
+    domain, stage = random_stage(rng, m=1, widths=[[0.01, 0.1, 0.4, 3.0]])
+    frame = pd.DataFrame({name: rng.uniform(-1, 1, 500) for name in domain.columns})
+    found = Chart(stage, domain, 500).turn(encode(domain, {name: frame[name].to_numpy() for name in frame}))
+    inner = np.abs(found.E[place]) < ONE
+    U = found.U.astype(np.int64).astype(object)[:, inner]
+    assert 0 < inner.sum() < 500 or place > 1
+    sums = meat(Unread.of(frame, domain, 1), stage, [place])
+    diagonal, upper = sums.integers(stage_block(stage, "inner", ["y0"]))
+    S = U @ U.T
+    assert diagonal.tolist() == np.diag(S).tolist()
+    assert upper.tolist() == S[np.triu_indices(len(S), k=1)].tolist()
 
 
 def test_rows_that_lack_a_value_do_not_count():

@@ -38,7 +38,7 @@ _SPHERE = 0.25
 _REACH, _FAR_REACH = 0.1, 1.0
 """The last of two radii is the root of this share of n mu/q^1.5 times the typical length; that of more, at most."""
 
-_EDGES = tuple(2.0 ** (k / 2) for k in range(9))
+_EDGES = tuple(2.0 ** (k / 4) for k in range(17))
 """Between which lengths rows are counted before the last of three or more stages, in units of the typical one."""
 
 _BEYOND, _MOST_BEYOND = 20.0, 0.5

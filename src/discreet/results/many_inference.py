@@ -23,6 +23,7 @@ from discreet.released.solve.debiased import (
     inverse,
     noise_along,
     positive,
+    shrunk,
     through_noise,
 )
 from discreet.released.units import many_units
@@ -152,8 +153,10 @@ def _sampling(
 ) -> tuple[Floats | None, Floats | float]:
     """The variances that sampling error gives, and the sd that noise of the meat gives these."""
     if e.meats is not None and e.s_meats is not None:
-        found = np.column_stack([np.einsum("pi,ij,pj->p", K, M, K) for M in map(positive, e.meats, e.s_meats)])
-        return found, np.einsum("pi,pi->p", K, K)[:, None] * e.s_meats
+        plain = np.zeros(len(e.meats)) if sigma2 is None else sigma2
+        meats = [shrunk(M, own * A.unit_meat, sd) for M, own, sd in zip(e.meats, plain, e.s_meats, strict=True)]
+        found = np.column_stack([np.einsum("pi,ij,pj->p", K, positive(M, sd), K) for M, sd in meats])
+        return found, np.einsum("pi,pi->p", K, K)[:, None] * np.array([sd for _, sd in meats])
     if sigma2 is None:
         return None, 0.0
     return sigma2 * np.einsum("ij,jk,ik->i", T, A.unit_sampling, T)[:, None], 0.0

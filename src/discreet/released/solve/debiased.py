@@ -8,7 +8,7 @@ G, the positive definite solution of
 with W the variances of the entries of N1, takes that back: E[G] is A^-1 up to terms of third order, so theta = G v is
 unbiased. Its covariance has four parts, with K = E[N1 G N1]:
 
-    sampling   G M G                             from X'e, where the meat M = sum (x e)(x e)' was released
+    sampling   G M G                             from X'e, where the meat M = sum (x e)(x e)' was released (`shrunk`)
                sigma^2 (G + G K G)               from X'e, where it was not, for errors of equal variance
     privacy    s_xy^2 G G                        from N2
                G E[N1 theta theta' N1] G         from N1
@@ -185,9 +185,7 @@ def debiased(e: NormalEquations) -> Debiased:
         sigma2, error = sigma2s.item(), of_rest / max(e.n - e.d, 1.0) ** 2
         sampling = sigma2 * told @ A.unit_sampling @ told
     if e.meats is not None and e.s_meats is not None:
-        (M,), s_meat = e.meats, float(e.s_meats.item())
-        plain = 0.0 if sigma2 is None else sigma2
-        M, meat_noise = shrunk(M, plain * (np.linalg.inv(A.G) + through_noise(W, A.G, L)), s_meat)
+        M, meat_noise = shrunk(e.meats[0], (sigma2 or 0.0) * A.unit_meat, float(e.s_meats.item()))
         sampling = G @ positive(M, meat_noise) @ G
     return Debiased(theta, G, A.G, W, sampling, privacy, meat_noise, sigma2, error, L)
 
@@ -201,17 +199,21 @@ def told_directions(A: Inverse) -> Floats:
 
 
 def shrunk(M: Floats, plain: Floats, sd: float) -> tuple[Floats, float]:
-    """A meat that is drawn towards that of equal variances as far as the difference may be noise, and its own sd.
+    """A meat M that is drawn towards that of equal variances, as far as the difference may be noise, and its new sd.
 
-    The difference D has p = q(q + 1)/2 numbers, whose noise comes to sd^2 p on average. The share of |D|^2 that is more,
-    with one sd of chance, is kept (James and Stein).
+    The noise of the p = q(q + 1)/2 numbers of the difference D adds p sd^2 to |D|^2, give or take sqrt(2p) sd^2. Of D
+    the share k = 1 - p sd^2/(|D|^2 + sqrt(2p) sd^2) is kept, and if D itself has a normal law, sqrt(k) sd is left of
+    its noise (James and Stein 1961).
 
     Examples
     --------
-    >>> M, sd = shrunk(np.diag([9.0, 1.0]), np.diag([5.0, 5.0]), 1.0)
+    >>> M, sd = shrunk(np.diag([9.0, 1.0]), 5 * np.eye(2), 1.0)
+    >>> M.round(2).tolist(), round(sd, 2)
+    ([[8.66, 0.0], [0.0, 1.34]], 0.96)
     """
     D, p = M - plain, len(M) * (len(M) + 1) / 2
-    kept = 1 - sd**2 * p / max(float(np.sum(D**2)) + sd**2 * math.sqrt(2 * p), sd**2 * (p + math.sqrt(2 * p)))
+    chance = math.sqrt(2 * p)
+    kept = 1 - p * sd**2 / max(float(np.sum(D**2)) + chance * sd**2, (p + chance) * sd**2)
     return plain + kept * D, math.sqrt(kept) * sd
 
 
@@ -236,6 +238,12 @@ class Inverse(NamedTuple):
     W: Floats
     L: Floats | None
     unit_sampling: Floats
+
+    @property
+    def unit_meat(self) -> Floats:
+        """The meat of errors of variance 1."""
+        found: Floats = np.linalg.inv(self.G) + through_noise(self.W, self.G, self.L)
+        return found
 
     def noise_variances(self, K: Floats, Theta: Floats) -> Floats:
         """The diagonal of K E[N1 theta theta' N1] K' for each column theta of Theta.
