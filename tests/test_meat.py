@@ -209,7 +209,7 @@ def of_an_earlier_stage(body):
 
 FORGERIES = {
     lost: "noise on counts of residuals",
-    lost_with_its_cost: "those that are listed do not",
+    lost_with_its_cost: "stage: counts, inner, cross, squares",
     of_an_earlier_stage: "noise on counts of residuals",
 }
 

@@ -112,7 +112,8 @@ def verdict(lines: Sequence[dict[str, Any]]) -> str:
     wide = [r["width"] for r in shown if r["n"] == 10_000 and r["epsilon"] == 1]
     return (
         f"Intervals are given, for most coefficients, {'; '.join(parts)}. Where they are, they hold the truth in "
-        f"{100 * low:.1f} to {100 * high:.1f} % of cases, in {inside} of {len(shown)} cells between 93 and 97 %; {below} cells are below, and {above} above, by more than two standard errors. At "
+        f"{100 * low:.1f} to {100 * high:.1f} % of cases, in {inside} of {len(shown)} cells between 93 and 97 %; {below} "
+        f"cells are below, and {above} above, by more than two standard errors. At "
         f"n = 10,000 and epsilon 1 they are {min(wide):.2f} to {max(wide):.2f} times as wide as without privacy."
     )
 
@@ -147,7 +148,8 @@ def table(lines: Sequence[dict[str, Any]]) -> str:
         new = ", ".join(_percent(value) for value in row["new"])
         cells = [
             row["population"], f"{row['n']:,}", f"{row['epsilon']:g}", share["given"], share["before"],
-            f"{share['coverage']} ± {_percent(row['coverage_error'])}", share["lowest"], _number(row["width"]), _number(row["moved"]), share["declared"],
+            f"{share['coverage']} ± {_percent(row['coverage_error'])}", share["lowest"], _number(row["width"]),
+            _number(row["moved"]), share["declared"],
             _percent(row["declared_lowest"]), _number(row["declared_width"]), share["plainly"], new,
         ]  # fmt: skip
         rows.append(f"| {' | '.join(cells)} |")

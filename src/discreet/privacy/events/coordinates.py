@@ -79,8 +79,8 @@ class StageEvent:
     blocks : tuple of Block
         The statistics, in units of u and e; see `stage_block`.
     chosen : tuple of int
-        For each outcome, which of its half widths inner U'U, U'E, E'E and S'S are for: a function of the counts and of what came
-        before.
+        For each outcome, which of its half widths inner U'U, U'E, E'E and S'S are for: a function of the counts and of
+        what came before.
     """
 
     mu: float

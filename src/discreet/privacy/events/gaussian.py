@@ -11,9 +11,7 @@ from discreet.domain import LATTICE_BITS
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 
-Statistic = Literal[
-    "gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal", "lengths", "inner", "meat"
-]
+Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal", "lengths", "inner", "meat"]
 Layout = Literal["weighted", "uniform"]
 
 BINS = 16
