@@ -1,13 +1,18 @@
 """Intervals by coefficient: which are given, and what is said of the others."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from discreet import Domain, DPLinearRegression, Results, compare
 from discreet.core.placeholders import Unavailable
+from discreet.errors import FileFormatError
 from discreet.results.inference import LARGEST_NOISE, Inference
 from discreet.results.pile_up import is_piled
+from discreet.results.spread import Spread
 
 
 def people(n=20_000, seed=0):
@@ -163,3 +168,21 @@ def test_remarks_are_saved(tmp_path):
     results = model.fit_source(frame, "wage").results_
     results.save(tmp_path / "model.json")
     assert Results.load(tmp_path / "model.json").remarks == results.remarks
+
+
+def test_prediction_intervals_reach_as_far_as_heavy_tails_need():
+    """One error in ten is ten times as large: 1.96 sds of clipped residuals hold fewer than 95 % of outcomes."""
+    rng, domain = np.random.default_rng(3), Domain({"x": (-1, 1), "y": (-100, 100)})
+    x = rng.uniform(-1, 1, 40_000)
+    y = x + rng.normal(size=40_000) * np.where(rng.random(40_000) < 0.1, 10.0, 1.0)
+    seen, new = ({"x": x[half], "y": y[half]} for half in (slice(20_000), slice(20_000, None)))
+    given = {"epsilon": 1.0, "delta": 1e-6, "domain": domain, "random_state": 0}
+    found = DPLinearRegression(**given).fit_source(pd.DataFrame(seen), "y").results_
+    low, high = found.predict_interval(pd.DataFrame({"x": new["x"]}))
+    assert np.mean((low <= new["y"]) & (new["y"] <= high)) == pytest.approx(0.95, abs=0.015)
+    spread = found.inference.spread
+    assert spread.reach(0.95) > 1.2 * stats.t.ppf(0.975, spread.df)
+    assert Spread.from_dict(json.loads(json.dumps(spread.to_dict()))) == spread
+    for damaged in ({"within": [0.5]}, {"edges": spread.edges[::-1]}):
+        with pytest.raises(FileFormatError, match="damaged"):
+            Spread.from_dict(spread.to_dict() | damaged)

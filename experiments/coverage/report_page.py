@@ -112,8 +112,8 @@ def verdict(lines: Sequence[dict[str, Any]]) -> str:
     wide = [r["width"] for r in shown if r["n"] == 10_000 and r["epsilon"] == 1]
     return (
         f"Intervals are given, for most coefficients, {'; '.join(parts)}. Where they are, they hold the truth in "
-        f"{100 * low:.1f} to {100 * high:.1f} % of cases, in {inside} of {len(shown)} cells between 93 and 97 %; {below} "
-        f"cells are below, and {above} above, by more than two standard errors. At "
+        f"{100 * low:.1f} to {100 * high:.1f} % of cases, in {inside} of {len(shown)} cells between 93 and 97 %; "
+        f"{below} cells are below, and {above} above, by more than two standard errors. At "
         f"n = 10,000 and epsilon 1 they are {min(wide):.2f} to {max(wide):.2f} times as wide as without privacy."
     )
 

@@ -132,8 +132,9 @@ class Results(Fitted):
         level : float
             The share of outcomes, or of samples and noises, for which the interval holds.
         of : {"outcome", "mean"}
-            Where a new outcome lies, if outcomes are normal around the line, with a variance that may change along it;
-            or where the line itself lies, NaN where the features tell too little of it.
+            Where a new outcome lies, with a variance that may change along the line, and tails that are normal, or as
+            heavy as released counts of residuals say; or where the line itself lies, NaN where the features tell too
+            little of it.
         """
         checks.choice("of", of, ("outcome", "mean"))
         level = checks.fraction("level", level)
@@ -148,10 +149,10 @@ class Results(Fitted):
         if of == "outcome":
             if isinstance(spread, Unavailable):
                 return spread
-            variance, df = variance + spread.variance(centre), np.full(len(Z), spread.df)
+            half = spread.reach(level) * np.sqrt(variance + spread.variance(centre))
         else:
             variance = np.where(found.noise_of(Z) > LARGEST_NOISE, np.nan, variance)
-        half = found.quantile(level, df) * np.sqrt(variance)
+            half = found.quantile(level, df) * np.sqrt(variance)
         return centre - half, centre + half
 
     def _design(self, X: Any) -> Floats:

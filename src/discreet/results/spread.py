@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,9 +14,11 @@ from scipy import stats
 from discreet.core.arrays import Floats
 from discreet.core.files import number
 from discreet.domain import CONSTANT, Categorical, Domain
+from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.debiased import Debiased, through_noise
+from discreet.released.solve.outcome import shares
 from discreet.released.units import UserUnits
 
 _LEAST = 0.1
@@ -39,6 +42,8 @@ class Spread:
         R^2, which noise may take below 0 or above 1, and its standard error.
     level, slope : float
         The variance around a prediction is level + slope * prediction; where no meat was released the slope is 0.
+    edges, within : tuple of float
+        Half widths, and the shares of residuals that released counts say to lie within them; none where there are none.
     """
 
     sigma2: float
@@ -47,6 +52,8 @@ class Spread:
     explained_error: float
     level: float
     slope: float
+    edges: tuple[float, ...] = ()
+    within: tuple[float, ...] = ()
 
     @property
     def sigma(self) -> float:
@@ -64,18 +71,39 @@ class Spread:
         half = float(stats.norm.ppf((1 + level) / 2)) * self.explained_error
         return max(0.0, self.explained - half), min(1.0, self.explained + half)
 
+    def reach(self, level: float) -> float:
+        """How many sds to each side hold a share of the outcomes: as the t law has it, or released counts if more.
+
+        Examples
+        --------
+        >>> heavy = Spread(1.0, 1e9, 0.5, 0.1, 1.0, 0.0, (1.0, 2.0, 4.0), (0.8, 0.9, 1.0))
+        >>> round(heavy.reach(0.8), 2), round(heavy.reach(0.95), 2)
+        (1.28, 2.83)
+        """
+        t = float(stats.t.ppf((1 + level) / 2, self.df))
+        k = int(np.searchsorted(self.within, level))
+        if not 0 < k < len(self.edges):
+            return t
+        part = (level - self.within[k - 1]) / (self.within[k] - self.within[k - 1])
+        return max(t, self.edges[k - 1] ** (1 - part) * self.edges[k] ** part / self.sigma)
+
     def variance(self, predicted: Floats) -> Floats:
         """The variance of outcomes around each of some predictions."""
         return np.maximum(self.level + self.slope * predicted, _LEAST * self.sigma2)
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> Spread:
         """Rebuild from `to_dict`."""
-        return cls(**{name: number(facts[name]) for name in cls.__dataclass_fields__})
+        single = ("sigma2", "df", "explained", "explained_error", "level", "slope")
+        edges, within = (tuple(map(number, facts.get(name, ()))) for name in ("edges", "within"))
+        rising = all(a <= b for values in (edges, within) for a, b in itertools.pairwise((0.0, *values)))
+        if len(edges) != len(within) or not rising:
+            raise FileFormatError("it is damaged: shares of residuals do not fit together.")
+        return cls(**{name: number(facts[name]) for name in single}, edges=edges, within=within)
 
 
 def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, units: UserUnits) -> Spread:
@@ -96,7 +124,8 @@ def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, unit
     level, slope = _line(e, sigma2, theta)
     h, (_, centre) = units.half, units.params(np.zeros(len(theta)))
     ends = h**2 * level - h * slope * centre, h * slope
-    return Spread(h**2 * sigma2, df, explained, math.sqrt(chance + noise), *ends)
+    edges, within = _within(released, e.target)
+    return Spread(h**2 * sigma2, df, explained, math.sqrt(chance + noise), *ends, tuple(h * edges), tuple(within))
 
 
 def constant_sum(domain: Domain, names: Sequence[str]) -> Floats:
@@ -133,6 +162,16 @@ def kurtosis(released: ReleasedMoments, target: str) -> float:
     p = np.maximum(counts, 0.0) * (counts > sd)
     squares = float(p @ sizes**2)
     return float(p.sum() * (p @ sizes**4) / squares**2) if squares > 0 else _NORMAL
+
+
+def _within(released: ReleasedMoments, target: str) -> tuple[Floats, Floats]:
+    """Half widths of the last stage, and the shares of residuals that lie within them."""
+    if not released.stages or released.mean_alone:
+        return np.zeros(0), np.zeros(0)
+    stage = released.stages[-1]
+    own, counts = stage.event.coordinates, stage.counts(target)
+    p = shares(counts, max(float(counts.sum()), 1.0))
+    return np.array(own.widths[own.outcomes.index(target)]), np.minimum(np.cumsum(p)[:-1], 1.0)
 
 
 def _line(e: NormalEquations, sigma2: float, theta: Floats) -> tuple[float, float]:
