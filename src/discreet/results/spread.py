@@ -85,7 +85,8 @@ class Spread:
         if not 0 < k < len(self.edges):
             return t
         part = (level - self.within[k - 1]) / (self.within[k] - self.within[k - 1])
-        return max(t, self.edges[k - 1] ** (1 - part) * self.edges[k] ** part / self.sigma)
+        counted = float(self.edges[k - 1] ** (1 - part) * self.edges[k] ** part)
+        return max(t, counted / self.sigma)
 
     def variance(self, predicted: Floats) -> Floats:
         """The variance of outcomes around each of some predictions."""
@@ -125,7 +126,8 @@ def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, unit
     h, (_, centre) = units.half, units.params(np.zeros(len(theta)))
     ends = h**2 * level - h * slope * centre, h * slope
     edges, within = _within(released, e.target)
-    return Spread(h**2 * sigma2, df, explained, math.sqrt(chance + noise), *ends, tuple(h * edges), tuple(within))
+    shape = tuple((h * edges).tolist()), tuple(within.tolist())
+    return Spread(h**2 * sigma2, df, explained, math.sqrt(chance + noise), *ends, *shape)
 
 
 def constant_sum(domain: Domain, names: Sequence[str]) -> Floats:
