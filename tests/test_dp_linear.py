@@ -17,7 +17,7 @@ from discreet.gate.entropy import NO_NOISE
 from discreet.models.linear import SHARES
 from discreet.privacy import gdp
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.gaussian import BINS
+from discreet.domain.cells import BINS
 from discreet.released.solve.noise_aware import noise_aware
 
 RELATIONS = ["add-remove", "replace-one"]

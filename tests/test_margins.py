@@ -11,7 +11,8 @@ from small_table import DOMAIN, people
 from discreet import Domain, Moments
 from discreet.data.counts import Margins, _MarginLayout, light
 from discreet.data.moments import counted
-from discreet.data.reading import EXACT_ROWS, Unread
+from discreet.data.reading import Unread
+from discreet.data.sums import EXACT_ROWS
 from discreet.data.sums import CARRY_EVERY, Total
 from discreet.errors import ParameterError
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks

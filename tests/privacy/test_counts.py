@@ -19,7 +19,8 @@ from discreet.gate.moments import Want, release_counted
 from discreet.gate.session import Session
 from discreet.models.linear import SHARES, with_bounds
 from discreet.privacy import gdp
-from discreet.privacy.events.gaussian import BINS, Block, is_span
+from discreet.domain.cells import BINS, is_span
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sensitivity import sensitivity
 from discreet.released.solve.outcome import EDGES

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.core.arrays import Bools, Floats, Ints, Objects
-from discreet.data.reading import Batch, Unread, as_progress
-from discreet.data.sums import Total, integers, joined
+from discreet.data.parcels import packed, unpacked
+from discreet.data.reading import Batch, Pass, Unread
+from discreet.data.sources.base import Source
+from discreet.data.sums import PartialSums, Total, integers
 from discreet.domain import LATTICE_BITS, Domain
+from discreet.domain.cells import BINS, CELLS, Span, is_span
 from discreet.domain.encoding import ONE, Encoder
-from discreet.errors import ParameterError
-from discreet.privacy.events.gaussian import BINS, CELLS, Span, is_span
+from discreet.errors import FileFormatError, ParameterError
 
 
 class Histogram:
@@ -49,11 +52,38 @@ class Histogram:
         """How many rows have the outcome; **confidential**."""
         return int(self._counts.sum())
 
+    def __add__(self, other: Histogram) -> Histogram:
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        if (other.domain, other.column) != (self.domain, self.column):
+            raise ParameterError("These histograms have different domains or outcomes and cannot be added.")
+        return Histogram(self.domain, self.column, self._counts + other._counts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        same = (self.domain, self.column) == (other.domain, other.column)
+        return same and np.array_equal(self._counts, other._counts)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_bytes(self) -> bytes:
+        """The exact counts as **confidential** bytes, with a version and a digest: to be added up elsewhere."""
+        return packed("a histogram", {"domain": self.domain.to_dict(), "column": self.column}, [self._counts])
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Histogram:
+        """What `to_bytes` wrote."""
+        facts, arrays = unpacked("a histogram", content)
+        if [array.shape for array in arrays] != [(CELLS,)]:
+            raise FileFormatError("These bytes are damaged: their parts do not fit together.")
+        return cls(Domain.from_dict(facts["domain"]), facts["column"], arrays[0])
+
     def __repr__(self) -> str:
         return f"Histogram(outcome {self.column!r}, confidential)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A Histogram is confidential and is not pickled.")
+        raise TypeError("A Histogram is confidential and is not pickled. Use to_bytes(), which marks it as such.")
 
 
 def cell_of(z: Floats) -> NDArray[np.intp]:
@@ -72,10 +102,10 @@ def bin_of(z: Floats, span: Span | None = None) -> NDArray[np.intp]:
 class Tally:
     """The encoded outcomes of all rows that have one, those that are dropped for another value too."""
 
-    def __init__(self, table: Unread, column: str) -> None:
-        self._place = table.domain.positions[column][0]
-        self._alone = table.reader.only(column) if table.domain.missing == "drop" else None
-        self._encoder = Encoder(table.domain.select([column])) if self._alone else None
+    def __init__(self, reader: Source, domain: Domain, column: str) -> None:
+        self._place = domain.positions[column][0]
+        self._alone = reader.only(column) if domain.missing == "drop" else None
+        self._encoder = Encoder(domain.select([column])) if self._alone else None
 
     def outcomes(self, batch: Batch) -> Floats:
         """Of one batch."""
@@ -136,20 +166,36 @@ class _MarginLayout:
 
 def light(table: Unread, columns: Sequence[str] = ()) -> tuple[tuple[Histogram, ...], Margins]:
     """The counts of some outcomes and the margins of a table, from one reading that needs no matrix product."""
-    tallies, domain = [Tally(table, column) for column in columns], table.domain
+    domain, found = table.domain, table.sums(LightPass(table.domain, tuple(columns)))
+    histograms = [Histogram(domain, column, own) for column, own in zip(columns, found.counts, strict=True)]
+    return tuple(histograms), Margins(domain, found.high, found.low)
 
-    def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints]]:
-        total, counts = Total(_MarginLayout(len(domain.entries))), [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
+
+@dataclass(frozen=True)
+class LightPass(Pass):
+    """Counts of some outcomes, and sums of coordinates and of their squares."""
+
+    kind: ClassVar[str] = "light"
+
+    domain: Domain
+    columns: tuple[str, ...]
+
+    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
+        """The sums over some batches."""
+        total = Total(_MarginLayout(len(self.domain.entries)))
+        tallies = [Tally(reader, self.domain, column) for column in self.columns]
+        counts = [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
         for batch in batches:
             total.add(batch.A)
             for own, tally in zip(counts, tallies, strict=True):
                 own += tally.cells(batch)
-        return total, counts
+        return PartialSums.of(total, *counts)
 
-    with as_progress(table.progress) as report:
-        found = table.read(work, report=report)
-        report(1.0)
-    limbs = joined([total for total, _ in found])
-    counts = [np.sum(own, axis=0) for own in zip(*(counts for _, counts in found), strict=True)]
-    histograms = [Histogram(domain, column, own) for column, own in zip(columns, counts, strict=True)]
-    return tuple(histograms), Margins(domain, *limbs)
+    def facts(self) -> dict[str, Any]:
+        """The outcomes."""
+        return {"columns": list(self.columns)}
+
+    @classmethod
+    def from_facts(cls, domain: Domain, facts: dict[str, Any]) -> Self:
+        """Rebuild from `facts`."""
+        return cls(domain, tuple(facts["columns"]))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,14 +16,15 @@ from discreet.core import checks
 from discreet.core.arrays import Bools, Floats, Ints, Objects
 from discreet.core.files import atomic_write, reading, refuse_special, texts
 from discreet.data.counts import Histogram, Tally
-from discreet.data.reading import EXACT_ROWS, Batch, Progress, Unread, as_progress
-from discreet.data.sums import LIMB, Total, carry, integers, joined
+from discreet.data.parcels import NOTE, packed, unpacked
+from discreet.data.reading import Batch, Pass, Progress, Unread
+from discreet.data.sources.base import Source
+from discreet.data.sums import EXACT_ROWS, LIMB, PartialSums, Total, carry, integers
 from discreet.domain import LATTICE_BITS, Domain
+from discreet.domain.cells import CELLS
 from discreet.domain.domain import VERSIONS
-from discreet.errors import FileFormatError, ParameterError
-from discreet.privacy.events.gaussian import CELLS
+from discreet.errors import DataError, FileFormatError, ParameterError
 
-_NOTE = "CONFIDENTIAL: exact statistics of private data. Not a release; do not publish or share."
 _WITH_OUTCOMES = 3
 """The version of files of moments that keep only some products."""
 
@@ -151,10 +152,10 @@ class Moments:
     def save(self, path: str | Path) -> None:
         """Save the exact moments to a **confidential** file that only its owner may read."""
         version = max(_WITH_OUTCOMES if self.targets else 1, self.domain.format_version)
-        header = {"kind": "moments", "format_version": version, "note": _NOTE, "domain": self.domain.to_dict()}
+        header = {"kind": "moments", "format_version": version, "note": NOTE, "domain": self.domain.to_dict()}
         header |= {"targets": list(self.targets)} if self.targets else {}
         with atomic_write(path, confidential=True) as file:
-            file.write((_NOTE + "\n").encode())
+            file.write((NOTE + "\n").encode())
             np.savez_compressed(file, header=np.array(json.dumps(header)), high=self._high, low=self._low)
 
     @classmethod
@@ -163,7 +164,7 @@ class Moments:
         name, versions = Path(path).name, sorted({*VERSIONS, _WITH_OUTCOMES})
         refuse_special(path)
         with Path(path).open("rb") as file, reading(path):
-            if file.readline(1000) != (_NOTE + "\n").encode():
+            if file.readline(1000) != (NOTE + "\n").encode():
                 raise FileFormatError(f"{name} is not a moments file of discreet.")
             with np.load(file, allow_pickle=False) as parts:
                 header = json.loads(str(parts["header"]))
@@ -181,6 +182,27 @@ class Moments:
                 raise FileFormatError(f"{name} is damaged: its parts do not fit together.")
         return cls(domain, high, low, targets)
 
+    def to_bytes(self) -> bytes:
+        """The exact moments as **confidential** bytes, with a version and a digest: to be added up elsewhere."""
+        return packed("moments", _facts(self.domain, self.targets), [self._high, self._low])
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Moments:
+        """What `to_bytes` wrote.
+
+        Examples
+        --------
+        >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 1))
+        >>> moments = Moments.from_source((np.ones((3, 1)), np.zeros(3)), domain)
+        >>> Moments.from_bytes(moments.to_bytes()) == moments
+        True
+        """
+        facts, arrays = unpacked("moments", content)
+        domain, targets = Domain.from_dict(facts["domain"]), tuple(facts["targets"])
+        if [array.shape for array in arrays] != [layout(domain, targets).shape] * 2:
+            raise FileFormatError("These bytes are damaged: their parts do not fit together.")
+        return cls(domain, arrays[0], arrays[1], targets)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Moments):
             return NotImplemented
@@ -195,7 +217,11 @@ class Moments:
         return f"Moments({len(self.domain.columns)} columns, {outcomes}confidential)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("Moments are confidential and are not pickled. Use save(), which marks the file as such.")
+        raise TypeError("Moments are confidential and are not pickled. Use save() or to_bytes(), which mark them.")
+
+
+def _facts(domain: Domain, targets: Sequence[str]) -> dict[str, Any]:
+    return {"domain": domain.to_dict(), "targets": list(targets)}
 
 
 def outcome_names(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
@@ -232,22 +258,46 @@ def counted(table: Unread, column: str) -> tuple[Histogram, Moments]:
 def _summed(
     table: Unread, targets: tuple[str, ...], sampler: Sampler | None, column: str | None = None
 ) -> tuple[Moments, Ints]:
-    """Read all rows once, in several threads, each with sums of its own."""
-    what, tally = layout(table.domain, targets), None if column is None else Tally(table, column)
+    """Read all rows once."""
+    found = table.sums(MomentsPass(table.domain, targets, column, sampler))
+    return Moments(table.domain, found.high, found.low, targets), found.counts[0]
 
-    def work(batches: Iterator[Batch]) -> tuple[Total, Ints]:
-        total, counts = Total(what), np.zeros(CELLS, dtype=np.int64)
+
+@dataclass(frozen=True)
+class MomentsPass(Pass):
+    """Sums of products of encoded rows, and counts of one outcome if it is named."""
+
+    kind: ClassVar[str] = "moments"
+
+    domain: Domain
+    targets: tuple[str, ...] = ()
+    column: str | None = None
+    sampler: Sampler | None = field(default=None, compare=False)
+
+    def size(self, *, columnar: bool) -> int:
+        """The most rows that a batch has."""
+        return layout(self.domain, self.targets).batch(columnar=columnar)
+
+    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
+        """The sums over some batches."""
+        total, counts = Total(layout(self.domain, self.targets)), np.zeros(CELLS, dtype=np.int64)
+        tally = None if self.column is None else Tally(reader, self.domain, self.column)
         for batch in batches:
-            total.add(batch.A, None if sampler is None else sampler.take(batch.rows)[: len(batch.A)])
+            total.add(batch.A, None if self.sampler is None else self.sampler.take(batch.rows)[: len(batch.A)])
             if tally is not None:
                 counts += tally.cells(batch)
-        return total, counts
+        return PartialSums.of(total, counts)
 
-    with as_progress(table.progress) as report:
-        found = table.read(work, what.batch(columnar=table.reader.columnar), report)
-        report(1.0)
-    limbs = joined([total for total, _ in found])
-    return Moments(table.domain, *limbs, targets), np.sum([counts for _, counts in found], axis=0)
+    def facts(self) -> dict[str, Any]:
+        """Outcomes and column; a sampler is not sent anywhere, for it draws."""
+        if self.sampler is not None:
+            raise DataError("A sample of the rows is drawn where the budget is, so the rows must be there, too.")
+        return {"targets": list(self.targets), "column": self.column}
+
+    @classmethod
+    def from_facts(cls, domain: Domain, facts: dict[str, Any]) -> Self:
+        """Rebuild from `facts`."""
+        return cls(domain, tuple(facts["targets"]), facts["column"])
 
 
 class Sampler(Protocol):

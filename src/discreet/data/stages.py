@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
 from discreet.core.arrays import Bools, Floats, Ints, Objects
 from discreet.data.counts import Histogram, Margins, light
-from discreet.data.reading import EXACT_ROWS, Batch, Unread, as_progress
-from discreet.data.sums import Total, carry, integers, joined
+from discreet.data.reading import Batch, Pass, Unread
+from discreet.data.sources.base import Source
+from discreet.data.sums import EXACT_ROWS, PartialSums, Total, carry, integers
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.coordinates import Chart, Coordinates, scores
 from discreet.errors import ParameterError
-from discreet.privacy.events.gaussian import Block
+
+if TYPE_CHECKING:
+    from discreet.privacy.events.gaussian import Block
 
 _NARROW = 64
 """Columns up to which longer batches are faster; of a length that is no power of two, which caches handle badly."""
@@ -228,45 +231,72 @@ def _size(domain: Domain) -> int:
 
 
 def staged(table: Unread, coordinates: Coordinates) -> StageSums:
-    """Read all rows once, in several threads, and sum them up exactly in the coordinates of a stage."""
-    domain, layout, size = table.domain, _StageLayout(coordinates), _size(table.domain)
-    coordinates.check(domain)
+    """Read all rows once, and sum them up exactly in the coordinates of a stage."""
+    coordinates.check(table.domain)
+    found = table.sums(StagePass(table.domain, coordinates))
+    *counts, lengths, rows = found.counts
+    return StageSums(table.domain, coordinates, found.high, found.low, counts, lengths, int(rows[0]))
 
-    def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints], Ints, int]:
-        chart, total, rows = Chart(coordinates, domain, size), Total(layout), 0
-        counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in coordinates.widths]
-        lengths = chart.lengths(np.empty(0))
+
+def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int]) -> MeatSums:
+    """Read all rows once, and sum up the scores of each outcome at its chosen half width."""
+    own = at_widths(coordinates, chosen)
+    own.check(table.domain)
+    found = table.sums(MeatPass(table.domain, own))
+    return MeatSums(table.domain, own, found.high, found.low)
+
+
+@dataclass(frozen=True)
+class _InCoordinates(Pass):
+    """A pass over rows that are turned into the coordinates of a stage."""
+
+    domain: Domain
+    coordinates: Coordinates
+
+    def size(self, *, columnar: bool) -> int:
+        """The most rows that a batch has."""
+        return _size(self.domain)
+
+    def facts(self) -> dict[str, Any]:
+        """The coordinates."""
+        return {"coordinates": self.coordinates.to_dict()}
+
+    @classmethod
+    def from_facts(cls, domain: Domain, facts: dict[str, Any]) -> Self:
+        """Rebuild from `facts`."""
+        return cls(domain, Coordinates.from_dict(facts["coordinates"]))
+
+
+class StagePass(_InCoordinates):
+    """Sums of a stage: U'U, U'E and squares of e; counts of residuals, of lengths and of rows."""
+
+    kind: ClassVar[str] = "stage"
+
+    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
+        """The sums over some batches."""
+        chart, total = Chart(self.coordinates, self.domain, _size(self.domain)), Total(_StageLayout(self.coordinates))
+        counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in self.coordinates.widths]
+        lengths, rows = chart.lengths(np.empty(0)), np.zeros(1, dtype=np.int64)
         for batch in batches:
             turned = chart.turn(batch.A)
             total.add(turned.both.T)
             counts = [held + own for held, own in zip(counts, chart.counts(turned.V), strict=True)]
             lengths = lengths + chart.lengths(turned.lengths)
             rows += len(batch.A)
-        return total, counts, lengths, rows
-
-    with as_progress(table.progress) as report:
-        found = table.read(work, size, report)
-        report(1.0)
-    totals, counts, lengths, rows = zip(*found, strict=True)
-    summed = [np.sum(own, axis=0) for own in zip(*counts, strict=True)]
-    return StageSums(domain, coordinates, *joined(totals), summed, np.sum(lengths, axis=0), sum(rows))
+        return PartialSums.of(total, *counts, lengths, rows)
 
 
-def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int]) -> MeatSums:
-    """Read all rows once, in several threads, and sum up the scores of each outcome at its chosen half width."""
-    domain, own, size = table.domain, at_widths(coordinates, chosen), _size(table.domain)
-    own.check(domain)
+class MeatPass(_InCoordinates):
+    """Sums S'S of the scores of each outcome, at one half width."""
 
-    def work(batches: Iterator[Batch]) -> Total:
-        chart, total = Chart(own, domain, size), Total(_MeatLayout(own))
+    kind: ClassVar[str] = "meat"
+
+    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
+        """The sums over some batches."""
+        chart, total = Chart(self.coordinates, self.domain, _size(self.domain)), Total(_MeatLayout(self.coordinates))
         for batch in batches:
             total.add(chart.turn(batch.A).both.T)
-        return total
-
-    with as_progress(table.progress) as report:
-        found = table.read(work, size, report)
-        report(1.0)
-    return MeatSums(domain, own, *joined(found))
+        return PartialSums.of(total)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,7 +22,7 @@ from discreet.data.sources.arrays import ArraySource, as_cells, as_matrix
 from discreet.data.sources.arrow import StreamSource, TableSource
 from discreet.data.sources.base import Source, check_lengths, comes_from
 from discreet.data.sources.duckdb import RelationSource, is_relation
-from discreet.data.sources.frames import FrameSource
+from discreet.data.sources.frames import FrameSource, named_columns
 from discreet.data.sources.paths import open_files
 from discreet.data.sources.polars import LazySource, is_lazy, is_polars
 from discreet.domain import Domain
@@ -174,8 +174,7 @@ def as_features(X: Any) -> Table:
 def _in_memory(X: Any) -> Table:
     """Named columns, or a matrix of numbers."""
     if _is_frame(X):
-        names = [str(name) for name in X.columns]
-        columns = {name: X[label] for name, label in zip(names, X.columns, strict=True)}
+        columns, names = named_columns(X)
         return Table(FrameSource, ((columns, names), ()), names, rows=len(X))
     if _is_arrow(X):
         X = _arrow(X)

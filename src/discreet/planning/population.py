@@ -28,11 +28,11 @@ from discreet.data.moments import Moments
 from discreet.data.stages import MeatSums, Readings, StageSums, at_widths
 from discreet.data.sums import LIMB
 from discreet.domain import Domain
+from discreet.domain.cells import CELLS
 from discreet.domain.columns import Numeric
 from discreet.domain.coordinates import Chart, Coordinates, scores
 from discreet.domain.encoding import ONE, Encoder
 from discreet.planning.facts import Facts, Number
-from discreet.privacy.events.gaussian import CELLS
 from discreet.results.private_moments import PrivateMoments
 
 LEAST_DIRECTION = 1e-9
