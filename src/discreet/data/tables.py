@@ -18,6 +18,8 @@ import pyarrow as pa
 from sklearn.exceptions import DataConversionWarning
 
 from discreet.core.arrays import Floats
+from discreet.data.engines.base import Engine, EngineSource
+from discreet.data.engines.dask import DaskEngine, is_dask
 from discreet.data.sources.arrays import ArraySource, as_cells, as_matrix
 from discreet.data.sources.arrow import StreamSource, TableSource
 from discreet.data.sources.base import Source, check_lengths, comes_from
@@ -131,6 +133,8 @@ def as_table(source: Any) -> Table:
         return Table(open_files, ([source],), [])
     if isinstance(source, list) and source and all(isinstance(item, (str, Path)) for item in source):
         return Table(open_files, (source,), [])
+    if isinstance(source, Engine) or is_dask(source):
+        return Table(EngineSource, (source if isinstance(source, Engine) else DaskEngine(source),), [])
     if isinstance(source, tuple) and len(source) == 2:
         X = _in_memory(source[0])
         y = _outcomes(source[1]) if X.named else Outcomes([source[1]], [None])
