@@ -246,21 +246,15 @@ def layout(domain: Domain, targets: tuple[str, ...] = ()) -> Layout:
 
 def summed(table: Unread, targets: Sequence[str] | None = None, sampler: Sampler | None = None) -> Moments:
     """The moments of a table; a sampler restricts products within the features to sampled rows."""
-    return _summed(table, () if targets is None else outcome_names(table.domain, targets), sampler)[0]
+    outcomes = () if targets is None else outcome_names(table.domain, targets)
+    found = table.sums(MomentsPass(table.domain, outcomes, sampler=sampler))
+    return Moments(table.domain, found.high, found.low, outcomes)
 
 
 def counted(table: Unread, column: str) -> tuple[Histogram, Moments]:
     """The counts of an outcome, which are over all rows that have one, and the moments of a table, from one reading."""
-    moments, counts = _summed(table, (), None, column)
-    return Histogram(table.domain, column, counts), moments
-
-
-def _summed(
-    table: Unread, targets: tuple[str, ...], sampler: Sampler | None, column: str | None = None
-) -> tuple[Moments, Ints]:
-    """Read all rows once."""
-    found = table.sums(MomentsPass(table.domain, targets, column, sampler))
-    return Moments(table.domain, found.high, found.low, targets), found.counts[0]
+    found = table.sums(MomentsPass(table.domain, column=column))
+    return Histogram(table.domain, column, found.counts[0]), Moments(table.domain, found.high, found.low)
 
 
 @dataclass(frozen=True)
@@ -280,13 +274,14 @@ class MomentsPass(Pass):
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """The sums over some batches."""
-        total, counts = Total(layout(self.domain, self.targets)), np.zeros(CELLS, dtype=np.int64)
-        tally = None if self.column is None else Tally(reader, self.domain, self.column)
+        total, columns = Total(layout(self.domain, self.targets)), () if self.column is None else (self.column,)
+        tallies = [Tally(reader, self.domain, column) for column in columns]
+        counts = [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
         for batch in batches:
             total.add(batch.A, None if self.sampler is None else self.sampler.take(batch.rows)[: len(batch.A)])
-            if tally is not None:
-                counts += tally.cells(batch)
-        return PartialSums.of(total, counts)
+            for own, tally in zip(counts, tallies, strict=True):
+                own += tally.cells(batch)
+        return PartialSums.of(total, *counts)
 
     def facts(self) -> dict[str, Any]:
         """Outcomes and column; a sampler is not sent anywhere, for it draws."""

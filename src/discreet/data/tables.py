@@ -20,6 +20,7 @@ from sklearn.exceptions import DataConversionWarning
 from discreet.core.arrays import Floats
 from discreet.data.engines.base import Engine, EngineSource
 from discreet.data.engines.dask import DaskEngine, is_dask
+from discreet.data.engines.spark import SparkEngine, is_spark
 from discreet.data.sources.arrays import ArraySource, as_cells, as_matrix
 from discreet.data.sources.arrow import StreamSource, TableSource
 from discreet.data.sources.base import Source, check_lengths, comes_from
@@ -133,8 +134,8 @@ def as_table(source: Any) -> Table:
         return Table(open_files, ([source],), [])
     if isinstance(source, list) and source and all(isinstance(item, (str, Path)) for item in source):
         return Table(open_files, (source,), [])
-    if isinstance(source, Engine) or is_dask(source):
-        return Table(EngineSource, (source if isinstance(source, Engine) else DaskEngine(source),), [])
+    if (engine := as_engine(source)) is not None:
+        return Table(EngineSource, (engine,), [])
     if isinstance(source, tuple) and len(source) == 2:
         X = _in_memory(source[0])
         y = _outcomes(source[1]) if X.named else Outcomes([source[1]], [None])
@@ -153,6 +154,13 @@ def as_table(source: Any) -> Table:
         f"Cannot read rows from {type(source).__name__}. Give a Parquet, CSV or Excel path, a list of paths, a "
         "pandas or polars frame, an Arrow table or stream, a DuckDB relation, an array, or a pair (X, y)."
     )
+
+
+def as_engine(source: Any) -> Engine | None:
+    """The engine that keeps the rows, where they are kept by one."""
+    if isinstance(source, Engine):
+        return source
+    return SparkEngine(source) if is_spark(source) else DaskEngine(source) if is_dask(source) else None
 
 
 def written(path: str | Path, **file: Any) -> Table:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from operator import add
@@ -66,6 +67,12 @@ def answer(task: bytes, batches: Iterable[pa.RecordBatch]) -> bytes:
 def answer_for_frame(task: bytes, frame: Any) -> bytes:
     """The answer for a pandas frame."""
     return _answered(task, lambda domain: FrameSource(named_columns(frame), (), domain), [])
+
+
+def answer_size(task: bytes) -> int:
+    """The most bytes that the sums of an answer have, before they are packed."""
+    what = _pass(task)
+    return 8 * sum(math.prod(shape) for shape in _summed(what, _PartSource(iter(()), what.domain)).shapes)
 
 
 def merged(answers: Iterable[bytes]) -> bytes:
