@@ -236,6 +236,9 @@ def in_threads(source: Source, parts: Shared, work: Callable[[], T], jobs: int) 
         try:
             futures = [pool.submit(work) for _ in range(jobs)]
             return [future.result() for future in futures]
+        except BaseException:
+            source.cancel()
+            raise
         finally:
             parts.stop()
 

@@ -20,6 +20,7 @@ from sklearn.exceptions import DataConversionWarning
 from discreet.core.arrays import Floats
 from discreet.data.engines.base import Engine, EngineSource
 from discreet.data.engines.dask import DaskEngine, is_dask
+from discreet.data.engines.pushdown import PushdownSource
 from discreet.data.engines.spark import SparkEngine, is_spark
 from discreet.data.sources.arrays import ArraySource, as_cells, as_matrix
 from discreet.data.sources.arrow import StreamSource, TableSource
@@ -28,6 +29,7 @@ from discreet.data.sources.duckdb import RelationSource, is_relation
 from discreet.data.sources.frames import FrameSource, named_columns
 from discreet.data.sources.paths import open_files
 from discreet.data.sources.polars import LazySource, is_lazy, is_polars
+from discreet.data.sources.postgres import Postgres, PostgresSource, is_address
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.domain.formula import formula as read_formula
@@ -130,10 +132,14 @@ def as_table(source: Any) -> Table:
     """Rows from anywhere: a path, several, a frame, an Arrow table or stream, a query, an array, or a pair (X, y)."""
     if isinstance(source, Table):
         return source
+    if is_address(source):
+        raise ParameterError("Name a table or a query beside the address of a database: Postgres(address, 'visits').")
     if isinstance(source, (str, Path)):
         return Table(open_files, ([source],), [])
     if isinstance(source, list) and source and all(isinstance(item, (str, Path)) for item in source):
         return Table(open_files, (source,), [])
+    if isinstance(source, Postgres):
+        return Table(PushdownSource if source.pushdown else PostgresSource, (source.open(),), [])
     if (engine := as_engine(source)) is not None:
         return Table(EngineSource, (engine,), [])
     if isinstance(source, tuple) and len(source) == 2:

@@ -118,9 +118,12 @@ def _running(session: Any, report: Callable[[float], None]) -> Iterator[None]:
     context, tag, over = session.sparkContext, f"discreet-{uuid.uuid4()}", threading.Event()
 
     def watch() -> None:
+        shown = 0.0
         while not over.wait(_EVERY):
             with contextlib.suppress(Exception):  # the job may end, or Spark may, while it is looked at
-                report(_fraction(context, tag))
+                if (fraction := _fraction(context, tag)) > shown:  # jobs may be added on the way
+                    shown = fraction
+                    report(fraction)
 
     watcher = threading.Thread(target=watch, daemon=True)
     context.addJobTag(tag)
@@ -143,7 +146,7 @@ def _fraction(context: Any, tag: str) -> float:
     stages = [i for job in jobs for i in tracker.getJobInfo(job).stageIds]
     infos = [info for i in stages if (info := tracker.getStageInfo(i)) is not None]
     done, all_of_them = (sum(getattr(info, name) for info in infos) for name in ("numCompletedTasks", "numTasks"))
-    return float(done) / max(1, all_of_them)
+    return float(done / max(1, all_of_them))
 
 
 @contextlib.contextmanager
@@ -158,4 +161,4 @@ def _import() -> ModuleType:
         import pyspark.sql
     except ImportError:
         raise missing_package("pyspark", "spark") from None
-    return pyspark.sql
+    return pyspark.sql  # type: ignore[no-any-return]

@@ -68,6 +68,10 @@ class Source(ABC):
         """Which rows of a batch `fill` writes; None for all of them."""
         return None
 
+    def cancel(self) -> None:
+        """Stop what is under way elsewhere, so that threads that wait for it go on."""
+        return
+
     def close(self) -> None:
         """Let go of what reading holds open, after all rows or after a failure."""
         return
