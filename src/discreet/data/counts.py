@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Self
+from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.core.arrays import Bools, Floats, Ints, Objects
+from discreet.core.arrays import Floats, Ints, Objects
 from discreet.data.parcels import packed, unpacked
-from discreet.data.reading import Batch, Pass, Unread
-from discreet.data.sources.base import Source
-from discreet.data.sums import PartialSums, Total, integers
+from discreet.data.passes.light import LightPass, cell_of
+from discreet.data.reading import Unread
+from discreet.data.sums import integers
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.cells import BINS, CELLS, Span, is_span
-from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import FileFormatError, ParameterError
 
 
@@ -86,39 +84,12 @@ class Histogram:
         raise TypeError("A Histogram is confidential and is not pickled. Use to_bytes(), which marks it as such.")
 
 
-def cell_of(z: Floats) -> NDArray[np.intp]:
-    """The cell of [-1, 1] that holds each z; the last one is closed at both ends."""
-    return np.minimum(((z + 1) * (CELLS / 2)).astype(np.intp), CELLS - 1)
-
-
 def bin_of(z: Floats, span: Span | None = None) -> NDArray[np.intp]:
     """The part of a span that holds each z, and -1 for those outside it."""
     low, high = (-1.0, 1.0) if span is None else span
     start, stop = (int((end + 1) * (CELLS / 2)) for end in (low, high))
     cells = cell_of(z)
     return np.where((start <= cells) & (cells < stop), (cells - start) * BINS // (stop - start), -1)
-
-
-class Tally:
-    """The encoded outcomes of all rows that have one, those that are dropped for another value too."""
-
-    def __init__(self, reader: Source, domain: Domain, column: str) -> None:
-        self._place = domain.positions[column][0]
-        self._alone = reader.only(column) if domain.missing == "drop" else None
-        self._encoder = Encoder(domain.select([column])) if self._alone else None
-
-    def outcomes(self, batch: Batch) -> Floats:
-        """Of one batch."""
-        if self._alone is None or self._encoder is None:
-            return batch.A[:, self._place]
-        y = self._encoder.empty(batch.rows, columnar=self._alone.columnar)
-        y = y[: self._alone.fill(batch.raw, y, self._encoder)]
-        self._encoder.finish(y)
-        return y[:, 1]
-
-    def cells(self, batch: Batch) -> Ints:
-        """How many of them lie in each cell."""
-        return np.bincount(cell_of(self.outcomes(batch) / ONE), minlength=CELLS)
 
 
 class Margins:
@@ -152,50 +123,8 @@ class Margins:
         raise TypeError("Margins are confidential and are not pickled.")
 
 
-class _MarginLayout:
-    """Sums of coordinates, as products with the constant, and of their squares."""
-
-    def __init__(self, size: int) -> None:
-        self.shape = 2, size
-
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
-        """Add those of a batch to a total."""
-        total[0] += np.matmul(A[:, 0], A, out=work[0])
-        total[1] += np.einsum("ij,ij->j", A, A, out=work[1])
-
-
 def light(table: Unread, columns: Sequence[str] = ()) -> tuple[tuple[Histogram, ...], Margins]:
     """The counts of some outcomes and the margins of a table, from one reading that needs no matrix product."""
     domain, found = table.domain, table.sums(LightPass(table.domain, tuple(columns)))
     histograms = [Histogram(domain, column, own) for column, own in zip(columns, found.counts, strict=True)]
     return tuple(histograms), Margins(domain, found.high, found.low)
-
-
-@dataclass(frozen=True)
-class LightPass(Pass):
-    """Counts of some outcomes, and sums of coordinates and of their squares."""
-
-    kind: ClassVar[str] = "light"
-
-    domain: Domain
-    columns: tuple[str, ...]
-
-    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
-        """The sums over some batches."""
-        total = Total(_MarginLayout(len(self.domain.entries)))
-        tallies = [Tally(reader, self.domain, column) for column in self.columns]
-        counts = [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
-        for batch in batches:
-            total.add(batch.A)
-            for own, tally in zip(counts, tallies, strict=True):
-                own += tally.cells(batch)
-        return PartialSums.of(total, *counts)
-
-    def facts(self) -> dict[str, Any]:
-        """The outcomes."""
-        return {"columns": list(self.columns)}
-
-    @classmethod
-    def from_facts(cls, domain: Domain, facts: dict[str, Any]) -> Self:
-        """Rebuild from `facts`."""
-        return cls(domain, tuple(facts["columns"]))

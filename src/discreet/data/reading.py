@@ -8,72 +8,26 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from discreet.core import checks
-from discreet.core.arrays import Floats
 from discreet.core.problems import Problems
+from discreet.core.threads import one_thread
+from discreet.data.passes.base import Batch, Pass, encoded, usual_size
 from discreet.data.sources.arrow import StreamSource, TableSource
 from discreet.data.sources.base import Remote, Source
-from discreet.data.sums import EXACT_ROWS, PartialSums, joined
+from discreet.data.sums import PartialSums, joined
+from discreet.data.tables import as_table
 from discreet.domain import Domain
-from discreet.domain.encoding import Encoder
-from discreet.errors import DataError, ParameterError
+from discreet.errors import ParameterError
 
 MOST_THREADS = 1024
-_BATCH = 1 << 18
 T = TypeVar("T")
 Progress = Callable[[float], None]
-
-
-class Batch(NamedTuple):
-    """Encoded rows, good until the next batch is drawn; `rows` counts those that were dropped, too.
-
-    `raw` is the same batch as the reader has it.
-    """
-
-    A: Floats
-    rows: int
-    raw: Any
-
-
-class Pass(ABC):
-    """What one reading of a table sums up: a function from rows to integers, for public facts alone.
-
-    It has fields that are ready for JSON, or have a `to_dict`, so that it can be sent to wherever the rows are.
-
-    Attributes
-    ----------
-    kind : str
-        What workers know it by.
-    domain : Domain
-        How rows are encoded.
-    """
-
-    kind: ClassVar[str]
-    domain: Domain
-
-    def size(self, *, columnar: bool) -> int:
-        """The most rows that a batch has."""
-        return usual_size(self.domain)
-
-    @abstractmethod
-    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
-        """The sums over some batches of a reader."""
-
-    @abstractmethod
-    def facts(self) -> dict[str, Any]:
-        """What it is besides its domain, ready for JSON."""
-
-    @classmethod
-    @abstractmethod
-    def from_facts(cls, domain: Domain, facts: dict[str, Any]) -> Pass:
-        """Rebuild from `facts`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,8 +63,6 @@ class Unread:
     @classmethod
     def of(cls, source: Any, domain: Domain, n_jobs: int | None = None, progress: bool | Progress = False) -> Unread:
         """Rows from anywhere; the source is checked against the domain before it is scanned."""
-        from discreet.data.tables import as_table  # imports much that workers do without
-
         return cls(as_table(source).open(domain), domain, n_jobs, progress)
 
     def sums(self, what: Pass) -> PartialSums:
@@ -181,32 +133,6 @@ class Unread:
         raise TypeError("Rows are confidential and are not pickled.")
 
 
-def usual_size(domain: Domain) -> int:
-    """How many rows a batch has, unless there is a reason for another number."""
-    return min(EXACT_ROWS, max(1024, _BATCH // len(domain.entries)))
-
-
-def encoded(
-    reader: Source,
-    domain: Domain,
-    size: int,
-    batches: Iterable[Any],
-    problems: Problems,
-    done: Callable[[int], None] = lambda rows: None,
-) -> Iterator[Batch]:
-    """Batches of a reader, encoded; what is wrong with any of them is kept, and no more are given out then."""
-    encoder = Encoder(domain)
-    buffer = encoder.empty(size, columnar=reader.columnar)
-    for batch in batches:
-        A, rows = buffer[:0], reader.size(batch)
-        with problems.met(DataError):  # what is wrong with other rows is told, too
-            A = buffer[: reader.fill(batch, buffer, encoder)]
-        encoder.finish(A)
-        if not problems:
-            yield Batch(A, rows, batch)
-        done(rows)
-
-
 def _half(progress: bool | Progress, start: float) -> bool | Progress:
     """One of two readings takes half of the progress that a caller is told; a bar is shown for each."""
     return (lambda fraction: progress(start + fraction / 2)) if callable(progress) else progress
@@ -230,8 +156,6 @@ def threads(n_jobs: int | None) -> int:
 
 def in_threads(source: Source, parts: Shared, work: Callable[[], T], jobs: int) -> list[T]:
     """Do the work in so many threads, each drawing from the parts of a source; a failure stops all of them."""
-    from discreet.core.threads import one_thread  # needs a package that workers do without
-
     with contextlib.closing(source), one_thread(), ThreadPoolExecutor(jobs) as pool:
         try:
             futures = [pool.submit(work) for _ in range(jobs)]

@@ -6,27 +6,24 @@ candidate would take longer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from discreet.core.arrays import Bools, Floats, Ints, Objects
+from discreet.core.arrays import Ints, Objects
 from discreet.data.counts import Histogram, Margins, light
-from discreet.data.reading import Batch, Pass, Unread
-from discreet.data.sources.base import Source
-from discreet.data.sums import EXACT_ROWS, PartialSums, Total, carry, integers
+from discreet.data.passes.stages import MeatPass, StagePass
+from discreet.data.reading import Unread
+from discreet.data.sums import carry, integers
 from discreet.domain import LATTICE_BITS, Domain
-from discreet.domain.coordinates import Chart, Coordinates, scores
+from discreet.domain.coordinates import Coordinates
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     from discreet.privacy.events.gaussian import Block
-
-_NARROW = 64
-"""Columns up to which longer batches are faster; of a length that is no power of two, which caches handle badly."""
 
 
 class _Sums:
@@ -191,45 +188,6 @@ def at_widths(coordinates: Coordinates, chosen: Sequence[int]) -> Coordinates:
     return replace(coordinates, widths=tuple((widths[i],) for widths, i in own), lengths=())
 
 
-class _StageLayout:
-    """E'U, the squares of e, and U'U, from lines (e, u)."""
-
-    def __init__(self, coordinates: Coordinates) -> None:
-        self._l, q = sum(map(len, coordinates.widths)), len(coordinates.axes)
-        self.shape = self._l + q, q + 1
-
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
-        """Add the products of a batch to a total."""
-        l, E, U = self._l, A.T[: self._l], A.T[self._l :]  # noqa: E741
-        total[l:, :-1] += np.matmul(U, U.T, out=work[l:, :-1])
-        if l:
-            total[:l, :-1] += np.matmul(E, U.T, out=work[:l, :-1])
-            total[:l, -1] += np.einsum("ij,ij->i", E, E)
-
-
-class _MeatLayout:
-    """S'S of each outcome, from lines (e, u)."""
-
-    def __init__(self, coordinates: Coordinates) -> None:
-        self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
-        self.shape = self._m * self._q, self._q
-        self._scores = np.empty(0)
-
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
-        """Add the products of a batch to a total."""
-        if len(A) * self._q > len(self._scores):
-            self._scores = np.empty(len(A) * self._q)
-        held = self._scores[: self._q * len(A)].reshape(self._q, len(A))
-        for j in range(self._m):
-            at = slice(j * self._q, (j + 1) * self._q)
-            S = scores(A.T[self._m :], A.T[j], out=held)
-            total[at] += np.matmul(S, S.T, out=work[at])
-
-
-def _size(domain: Domain) -> int:
-    return EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3) // 8 * 8 - 8
-
-
 def staged(table: Unread, coordinates: Coordinates) -> StageSums:
     """Read all rows once, and sum them up exactly in the coordinates of a stage."""
     coordinates.check(table.domain)
@@ -244,59 +202,6 @@ def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int]) -> Meat
     own.check(table.domain)
     found = table.sums(MeatPass(table.domain, own))
     return MeatSums(table.domain, own, found.high, found.low)
-
-
-@dataclass(frozen=True)
-class _InCoordinates(Pass):
-    """A pass over rows that are turned into the coordinates of a stage."""
-
-    domain: Domain
-    coordinates: Coordinates
-
-    def size(self, *, columnar: bool) -> int:
-        """The most rows that a batch has."""
-        return _size(self.domain)
-
-    def facts(self) -> dict[str, Any]:
-        """The coordinates."""
-        return {"coordinates": self.coordinates.to_dict()}
-
-    @classmethod
-    def from_facts(cls, domain: Domain, facts: dict[str, Any]) -> Self:
-        """Rebuild from `facts`."""
-        return cls(domain, Coordinates.from_dict(facts["coordinates"]))
-
-
-class StagePass(_InCoordinates):
-    """Sums of a stage: U'U, U'E and squares of e; counts of residuals, of lengths and of rows."""
-
-    kind: ClassVar[str] = "stage"
-
-    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
-        """The sums over some batches."""
-        chart, total = Chart(self.coordinates, self.domain, _size(self.domain)), Total(_StageLayout(self.coordinates))
-        counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in self.coordinates.widths]
-        lengths, rows = chart.lengths(np.empty(0)), np.zeros(1, dtype=np.int64)
-        for batch in batches:
-            turned = chart.turn(batch.A)
-            total.add(turned.both.T)
-            counts = [held + own for held, own in zip(counts, chart.counts(turned.V), strict=True)]
-            lengths = lengths + chart.lengths(turned.lengths)
-            rows += len(batch.A)
-        return PartialSums.of(total, *counts, lengths, rows)
-
-
-class MeatPass(_InCoordinates):
-    """Sums S'S of the scores of each outcome, at one half width."""
-
-    kind: ClassVar[str] = "meat"
-
-    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
-        """The sums over some batches."""
-        chart, total = Chart(self.coordinates, self.domain, _size(self.domain)), Total(_MeatLayout(self.coordinates))
-        for batch in batches:
-            total.add(chart.turn(batch.A).both.T)
-        return PartialSums.of(total)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

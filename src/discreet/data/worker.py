@@ -19,14 +19,14 @@ import pyarrow as pa
 
 from discreet import __version__, errors
 from discreet.core.problems import Problems
-from discreet.data.counts import LightPass
-from discreet.data.moments import MomentsPass
 from discreet.data.parcels import packed, unpacked
-from discreet.data.reading import Pass, encoded
+from discreet.data.passes.base import Pass, encoded
+from discreet.data.passes.light import LightPass
+from discreet.data.passes.moments import MomentsPass
+from discreet.data.passes.stages import MeatPass, StagePass
 from discreet.data.sources.arrow import BatchSource
 from discreet.data.sources.base import Source
 from discreet.data.sources.frames import FrameSource, named_columns
-from discreet.data.stages import MeatPass, StagePass
 from discreet.data.sums import PartialSums
 from discreet.domain import Domain
 from discreet.errors import DataError, DiscreetError, ParameterError

@@ -23,8 +23,9 @@ from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import random_correlation
 
 from discreet.core.arrays import Floats, Ints
-from discreet.data.counts import Histogram, Margins, cell_of
+from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments
+from discreet.data.passes.light import cell_of
 from discreet.data.stages import MeatSums, Readings, StageSums, at_widths
 from discreet.data.sums import LIMB
 from discreet.domain import Domain

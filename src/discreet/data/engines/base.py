@@ -10,7 +10,7 @@ from typing import NoReturn
 import pyarrow as pa
 
 from discreet.data import worker
-from discreet.data.reading import Pass
+from discreet.data.passes.base import Pass
 from discreet.data.sources.arrow import check_schema
 from discreet.data.sources.base import Remote, broken
 from discreet.data.sums import PartialSums

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from discreet.data import worker
 from discreet.data.engines.base import Engine, unquoted
-from discreet.data.sources.base import comes_from, spans
+from discreet.data.sources.base import comes_from, missing_package, spans
 from discreet.data.sources.frames import FrameSource, named_columns
 from discreet.domain import Domain
 
@@ -61,6 +62,16 @@ class DaskEngine(Engine):
         client = _client()
         with unquoted("Dask collection"):
             return _counted(found, len(parts), report) if client is None else _gathered(client, found, report)
+
+
+def with_dask(path: str | Path) -> Any:
+    """The frame of the Parquet files under a path."""
+    try:
+        import dask.dataframe
+    except ImportError:
+        raise missing_package("dask") from None
+    with unquoted("Dask collection", " Are there Parquet files under this path?"):
+        return dask.dataframe.read_parquet(str(path))
 
 
 def answer_for_part(task: bytes, part: Any) -> bytes:

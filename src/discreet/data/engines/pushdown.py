@@ -22,12 +22,12 @@ import pyarrow as pa
 
 from discreet.core.arrays import Floats, Ints
 from discreet.core.problems import Problems
-from discreet.data.counts import LightPass
-from discreet.data.moments import MomentsPass, layout
-from discreet.data.reading import Pass
+from discreet.data.passes.base import Pass
+from discreet.data.passes.light import LightPass
+from discreet.data.passes.moments import MomentsPass, layout
+from discreet.data.passes.stages import MeatPass, StagePass
 from discreet.data.sources.base import Remote
 from discreet.data.sources.postgres import Transaction, quoted
-from discreet.data.stages import MeatPass, StagePass
 from discreet.data.sums import LIMB, PartialSums
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.cells import CELLS

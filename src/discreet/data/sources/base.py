@@ -17,7 +17,7 @@ from discreet.domain.encoding import Encoder
 from discreet.errors import DataError
 
 if TYPE_CHECKING:
-    from discreet.data.reading import Pass
+    from discreet.data.passes.base import Pass
     from discreet.data.sums import PartialSums
 
 
