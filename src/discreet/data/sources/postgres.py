@@ -10,6 +10,7 @@ import json
 import re
 import weakref
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
@@ -149,10 +150,19 @@ class Transaction:
         return cursor, cursor.fetch_record_batch()
 
     def fetch(self, query: str) -> list[tuple[Any, ...]]:
-        """All rows of a short result."""
-        with self.told(), contextlib.closing(self._connection.cursor()) as cursor:
-            cursor.execute(query)
-            return list(cursor.fetchall())
+        """All rows of a short result; in a thread of its own, so that Ctrl-C arrives here and cancels the query."""
+
+        def fetch() -> list[tuple[Any, ...]]:
+            with self.told(), contextlib.closing(self._connection.cursor()) as cursor:
+                cursor.execute(query)
+                return list(cursor.fetchall())
+
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                return pool.submit(fetch).result()
+            except KeyboardInterrupt:
+                self.cancel()
+                raise
 
     def estimate(self) -> int:
         """How many rows the planner expects: for the progress that is shown, and nothing else."""
