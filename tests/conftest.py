@@ -15,6 +15,10 @@ settings.register_profile("explore", print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
+def pytest_addoption(parser):
+    parser.addoption("--spark", action="store_true", help="start a small Spark cluster, too")
+
+
 @dataclass(frozen=True)
 class Ran:
     """What came of a command."""

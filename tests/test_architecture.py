@@ -286,6 +286,11 @@ OPTIONAL = {
     "dp_accounting": ["privacy.events.iterates"],
     "openpyxl": ["data.sources.excel", "results.export"],  # reads private rows, writes public results
     "psycopg": ["ledger.storage.postgres"],
+    "pyspark": ["data.engines.spark"],
+    "dask": ["data.engines.dask"],
+    "distributed": ["data.engines.dask"],
+    "adbc_driver_postgresql": ["data.sources.postgres"],
+    "fsspec": ["data.sources.stored"],
 }
 
 
@@ -296,7 +301,7 @@ def test_packages_of_users_are_imported_by_the_files_that_are_for_them(package):
 
 def test_packages_of_users_are_imported_only_when_used():
     """Scikit-learn may import pandas."""
-    heavy = "{'polars', 'duckdb', 'opendp', 'dp_accounting', 'psycopg', 'openpyxl'}"
+    heavy = "{'polars', 'duckdb', 'opendp', 'dp_accounting', 'psycopg', 'openpyxl', 'pyspark', 'dask', 'fsspec'}"
     code = f"import sys, discreet.cli; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -12,12 +12,12 @@ import pytest
 from small_table import DOMAIN, people
 
 from discreet import AdaSSP, Domain, DPLinearRegression, Moments, PrivateMoments
+from discreet.domain.cells import BINS
 from discreet.errors import DataError, DiscreetWarning, FileFormatError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 from discreet.models.linear import SHARES
 from discreet.privacy import gdp
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.gaussian import BINS
 from discreet.released.solve.noise_aware import noise_aware
 
 RELATIONS = ["add-remove", "replace-one"]

@@ -9,10 +9,11 @@ import pytest
 from small_table import DOMAIN, people
 
 from discreet import Domain, Moments
-from discreet.data.counts import Margins, _MarginLayout, light
+from discreet.data.counts import Margins, light
 from discreet.data.moments import counted
-from discreet.data.reading import EXACT_ROWS, Unread
-from discreet.data.sums import CARRY_EVERY, Total
+from discreet.data.passes.light import MarginLayout
+from discreet.data.reading import Unread
+from discreet.data.sums import CARRY_EVERY, EXACT_ROWS, Total
 from discreet.errors import ParameterError
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
 from discreet.gate.session import Session, promised
@@ -54,7 +55,7 @@ def test_margins_of_arrays(options):
 
 
 def test_long_sums_are_exact():
-    total, batches = Total(_MarginLayout(2)), 2 * CARRY_EVERY + 100
+    total, batches = Total(MarginLayout(2)), 2 * CARRY_EVERY + 100
     A = np.full((EXACT_ROWS, 2), [float(1 << 20), -float(1 << 20)])
     for _ in range(batches):
         total.add(A)

@@ -23,7 +23,7 @@ from tables import encode, full_text
 
 from discreet import Domain, Moments
 from discreet.data import reading
-from discreet.data.moments import Layout
+from discreet.data.passes.moments import Layout
 from discreet.data.sums import CARRY_EVERY, Total
 from discreet.domain.encoding import ONE
 from discreet.errors import DataError, FileFormatError, ParameterError

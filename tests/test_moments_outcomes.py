@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from discreet import Domain, Moments
-from discreet.data.moments import EXACT_ROWS, Layout
-from discreet.data.sums import CARRY_EVERY, Total
+from discreet.data.passes.moments import Layout
+from discreet.data.sums import CARRY_EVERY, EXACT_ROWS, Total
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
 
 DOMAIN = Domain({"u": (0, 1), "a": (-3, 7), "c": ["r", "s", "t"], "v": (0, 2), "sex": ["F", "M"], "b": (0.1, 0.4)})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from discreet.privacy.events.gaussian import BINS
+from discreet.domain.cells import BINS
 from discreet.released.solve.outcome import EDGES, clipped_share, narrow, shares, trusted, unclip
 
 RNG = np.random.default_rng(0)

@@ -10,6 +10,7 @@ from discreet.core import moved
 if TYPE_CHECKING:
     from discreet import per_instance
     from discreet.data.moments import Moments
+    from discreet.data.sources.postgres import Postgres
     from discreet.domain import Domain, FileFormat
     from discreet.domain.formula import formula
     from discreet.errors import BudgetError, DiscreetError, DiscreetWarning, LedgerError
@@ -71,6 +72,7 @@ __all__ = [
     "ObjectivePerturbation",
     "OutputPerturbation",
     "Plan",
+    "Postgres",
     "PrivateMoments",
     "Results",
     "ReuseCov",
@@ -86,6 +88,7 @@ __all__ = [
 
 _HOMES = {
     "discreet.data.moments": ("Moments",),
+    "discreet.data.sources.postgres": ("Postgres",),
     "discreet.domain": ("Domain", "FileFormat"),
     "discreet.domain.formula": ("formula",),
     "discreet.errors": (

@@ -13,13 +13,14 @@ from discreet import Domain, DPLinearRegression
 from discreet.data.counts import bin_of
 from discreet.data.moments import counted
 from discreet.data.reading import Unread
+from discreet.domain.cells import BINS, is_span
 from discreet.domain.encoding import ONE
 from discreet.errors import ParameterError
 from discreet.gate.moments import Want, release_counted
 from discreet.gate.session import Session
 from discreet.models.linear import SHARES, with_bounds
 from discreet.privacy import gdp
-from discreet.privacy.events.gaussian import BINS, Block, is_span
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sensitivity import sensitivity
 from discreet.released.solve.outcome import EDGES

@@ -9,7 +9,6 @@ import typer
 from discreet.cli import console
 from discreet.cli.arguments import (
     AccountOption,
-    Data,
     Delta,
     Epsilon,
     Features,
@@ -38,6 +37,7 @@ from discreet.cli.arguments import (
     split,
 )
 from discreet.cli.files import reads_files
+from discreet.cli.rows import EngineOption, PushdownOption, RowsArgument, TableOption, given_rows
 from discreet.core.checks import neighbors as relation
 from discreet.core.citations import PAPERS
 from discreet.domain import Domain
@@ -52,7 +52,7 @@ EPILOG = "Example: discreet fit people.csv --schema people.toml --target income 
 
 @reads_files
 def fit(
-    data: Data,
+    data: RowsArgument,
     schema: SchemaOption,
     epsilon: Epsilon,
     file: dict[str, Any],
@@ -70,6 +70,9 @@ def fit(
     force: Force = False,
     json: Json = False,
     n_jobs: Jobs = None,
+    engine: EngineOption = None,
+    table: TableOption = None,
+    pushdown: PushdownOption = False,
     ledger: LedgerOption = None,
     account: AccountOption = None,
     purpose: Purpose = "",
@@ -87,10 +90,12 @@ def fit(
     options |= {"domain": domain, "fit_intercept": domain.intercept, "neighbors": relation(neighbors)}
     model: Any = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, **options)
     one = outcomes[0] if len(outcomes) == 1 else None
-    path = free(out or default_place(data, one or "outcomes", "release.json"), force, inputs=[data, schema])
-    page = free_report(report, force, path, [data, schema])
+    given = given_rows(data, engine, table, pushdown)
+    place, inputs = default_place(given.name, one or "outcomes", "release.json"), [*given.files, schema]
+    path = free(out or place, force, inputs=inputs)
+    page = free_report(report, force, path, inputs)
     with counted(ledger, account, purpose, request, formula) as charged:
-        model.fit_source(data, one or outcomes, asked.features or None, progress=console.progress(quiet=json))
+        model.fit_source(given.source, one or outcomes, asked.features or None, progress=console.progress(quiet=json))
     model.release_.save(path, overwrite=force)
     if page is not None:
         with console.saved_before(path):

@@ -9,7 +9,6 @@ import typer
 from discreet.cli import console
 from discreet.cli.arguments import (
     AccountOption,
-    Data,
     Delta,
     Epsilon,
     Features,
@@ -29,6 +28,7 @@ from discreet.cli.arguments import (
     split,
 )
 from discreet.cli.files import reads_files
+from discreet.cli.rows import EngineOption, PushdownOption, RowsArgument, TableOption, given_rows
 from discreet.core.checks import neighbors as relation
 from discreet.domain import Domain
 from discreet.errors import ParameterError
@@ -40,7 +40,7 @@ EPILOG = "Example: discreet release people.parquet --schema people.toml --epsilo
 
 @reads_files
 def release(
-    data: Data,
+    data: RowsArgument,
     schema: SchemaOption,
     epsilon: Epsilon,
     file: dict[str, Any],
@@ -60,6 +60,9 @@ def release(
     force: Force = False,
     json: Json = False,
     n_jobs: Jobs = None,
+    engine: EngineOption = None,
+    table: TableOption = None,
+    pushdown: PushdownOption = False,
     ledger: LedgerOption = None,
     account: AccountOption = None,
     purpose: Purpose = "",
@@ -75,13 +78,14 @@ def release(
         "features": split(features) or None,
         "models": formula or None,
     }
-    path = free(out or default_place(data, "release.json"), force, inputs=[data, schema])
+    given = given_rows(data, engine, table, pushdown)
+    path = free(out or default_place(given.name, "release.json"), force, inputs=[*given.files, schema])
     progress = console.progress(quiet=json)
     promise: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rows": rows, "neighbors": relation(neighbors)}
     reading: dict[str, Any] = {"domain": domain, "n_jobs": n_jobs, "progress": progress}
     way: dict[str, Any] = {"stages": int(stages) if stages.isdecimal() else stages, "covariance": covariance}
     with counted(ledger, account, purpose, request, "; ".join(formula or ()) or None) as charged:
-        released = release_table(data, **asked, **way, **promise, **reading)
+        released = release_table(given.source, **asked, **way, **promise, **reading)
     released.save(path, overwrite=force)
     if json:
         console.print_json({"release": str(path), "certificate": released.certificate.to_dict()})

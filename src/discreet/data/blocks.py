@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from discreet.core.arrays import Floats, Ints, Objects
-from discreet.data.reading import EXACT_ROWS, Batch, Progress, Unread, threads
+from discreet.data.passes.base import Batch
+from discreet.data.reading import Progress, Unread, threads
+from discreet.data.sums import EXACT_ROWS
 from discreet.errors import DataError
 
 Choose = Callable[[int], Ints]

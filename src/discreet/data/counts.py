@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.core.arrays import Bools, Floats, Ints, Objects
-from discreet.data.reading import Batch, Unread, as_progress
-from discreet.data.sums import Total, integers, joined
+from discreet.core.arrays import Floats, Ints, Objects
+from discreet.data.parcels import packed, unpacked
+from discreet.data.passes.light import LightPass, cell_of
+from discreet.data.reading import Unread
+from discreet.data.sums import integers
 from discreet.domain import LATTICE_BITS, Domain
-from discreet.domain.encoding import ONE, Encoder
-from discreet.errors import ParameterError
-from discreet.privacy.events.gaussian import BINS, CELLS, Span, is_span
+from discreet.domain.cells import BINS, CELLS, Span, is_span
+from discreet.errors import FileFormatError, ParameterError
 
 
 class Histogram:
@@ -49,16 +50,38 @@ class Histogram:
         """How many rows have the outcome; **confidential**."""
         return int(self._counts.sum())
 
+    def __add__(self, other: Histogram) -> Histogram:
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        if (other.domain, other.column) != (self.domain, self.column):
+            raise ParameterError("These histograms have different domains or outcomes and cannot be added.")
+        return Histogram(self.domain, self.column, self._counts + other._counts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        same = (self.domain, self.column) == (other.domain, other.column)
+        return same and np.array_equal(self._counts, other._counts)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_bytes(self) -> bytes:
+        """The exact counts as **confidential** bytes, with a version and a digest: to be added up elsewhere."""
+        return packed("a histogram", {"domain": self.domain.to_dict(), "column": self.column}, [self._counts])
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Histogram:
+        """What `to_bytes` wrote."""
+        facts, arrays = unpacked("a histogram", content)
+        if [array.shape for array in arrays] != [(CELLS,)]:
+            raise FileFormatError("These bytes are damaged: their parts do not fit together.")
+        return cls(Domain.from_dict(facts["domain"]), facts["column"], arrays[0])
+
     def __repr__(self) -> str:
         return f"Histogram(outcome {self.column!r}, confidential)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A Histogram is confidential and is not pickled.")
-
-
-def cell_of(z: Floats) -> NDArray[np.intp]:
-    """The cell of [-1, 1] that holds each z; the last one is closed at both ends."""
-    return np.minimum(((z + 1) * (CELLS / 2)).astype(np.intp), CELLS - 1)
+        raise TypeError("A Histogram is confidential and is not pickled. Use to_bytes(), which marks it as such.")
 
 
 def bin_of(z: Floats, span: Span | None = None) -> NDArray[np.intp]:
@@ -67,28 +90,6 @@ def bin_of(z: Floats, span: Span | None = None) -> NDArray[np.intp]:
     start, stop = (int((end + 1) * (CELLS / 2)) for end in (low, high))
     cells = cell_of(z)
     return np.where((start <= cells) & (cells < stop), (cells - start) * BINS // (stop - start), -1)
-
-
-class Tally:
-    """The encoded outcomes of all rows that have one, those that are dropped for another value too."""
-
-    def __init__(self, table: Unread, column: str) -> None:
-        self._place = table.domain.positions[column][0]
-        self._alone = table.reader.only(column) if table.domain.missing == "drop" else None
-        self._encoder = Encoder(table.domain.select([column])) if self._alone else None
-
-    def outcomes(self, batch: Batch) -> Floats:
-        """Of one batch."""
-        if self._alone is None or self._encoder is None:
-            return batch.A[:, self._place]
-        y = self._encoder.empty(batch.rows, columnar=self._alone.columnar)
-        y = y[: self._alone.fill(batch.raw, y, self._encoder)]
-        self._encoder.finish(y)
-        return y[:, 1]
-
-    def cells(self, batch: Batch) -> Ints:
-        """How many of them lie in each cell."""
-        return np.bincount(cell_of(self.outcomes(batch) / ONE), minlength=CELLS)
 
 
 class Margins:
@@ -122,34 +123,8 @@ class Margins:
         raise TypeError("Margins are confidential and are not pickled.")
 
 
-class _MarginLayout:
-    """Sums of coordinates, as products with the constant, and of their squares."""
-
-    def __init__(self, size: int) -> None:
-        self.shape = 2, size
-
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
-        """Add those of a batch to a total."""
-        total[0] += np.matmul(A[:, 0], A, out=work[0])
-        total[1] += np.einsum("ij,ij->j", A, A, out=work[1])
-
-
 def light(table: Unread, columns: Sequence[str] = ()) -> tuple[tuple[Histogram, ...], Margins]:
     """The counts of some outcomes and the margins of a table, from one reading that needs no matrix product."""
-    tallies, domain = [Tally(table, column) for column in columns], table.domain
-
-    def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints]]:
-        total, counts = Total(_MarginLayout(len(domain.entries))), [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
-        for batch in batches:
-            total.add(batch.A)
-            for own, tally in zip(counts, tallies, strict=True):
-                own += tally.cells(batch)
-        return total, counts
-
-    with as_progress(table.progress) as report:
-        found = table.read(work, report=report)
-        report(1.0)
-    limbs = joined([total for total, _ in found])
-    counts = [np.sum(own, axis=0) for own in zip(*(counts for _, counts in found), strict=True)]
-    histograms = [Histogram(domain, column, own) for column, own in zip(columns, counts, strict=True)]
-    return tuple(histograms), Margins(domain, *limbs)
+    domain, found = table.domain, table.sums(LightPass(table.domain, tuple(columns)))
+    histograms = [Histogram(domain, column, own) for column, own in zip(columns, found.counts, strict=True)]
+    return tuple(histograms), Margins(domain, found.high, found.low)

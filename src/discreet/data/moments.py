@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.core import checks
-from discreet.core.arrays import Bools, Floats, Ints, Objects
+from discreet.core.arrays import Floats, Ints, Objects
 from discreet.core.files import atomic_write, reading, refuse_special, texts
-from discreet.data.counts import Histogram, Tally
-from discreet.data.reading import EXACT_ROWS, Batch, Progress, Unread, as_progress
-from discreet.data.sums import LIMB, Total, carry, integers, joined
+from discreet.data.counts import Histogram
+from discreet.data.parcels import NOTE, packed, unpacked
+from discreet.data.passes.moments import MomentsPass, Sampler, layout
+from discreet.data.reading import Progress, Unread
+from discreet.data.sums import LIMB, Total, carry, integers
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.domain import VERSIONS
 from discreet.errors import FileFormatError, ParameterError
-from discreet.privacy.events.gaussian import CELLS
 
-_NOTE = "CONFIDENTIAL: exact statistics of private data. Not a release; do not publish or share."
 _WITH_OUTCOMES = 3
 """The version of files of moments that keep only some products."""
 
@@ -151,10 +149,10 @@ class Moments:
     def save(self, path: str | Path) -> None:
         """Save the exact moments to a **confidential** file that only its owner may read."""
         version = max(_WITH_OUTCOMES if self.targets else 1, self.domain.format_version)
-        header = {"kind": "moments", "format_version": version, "note": _NOTE, "domain": self.domain.to_dict()}
+        header = {"kind": "moments", "format_version": version, "note": NOTE, "domain": self.domain.to_dict()}
         header |= {"targets": list(self.targets)} if self.targets else {}
         with atomic_write(path, confidential=True) as file:
-            file.write((_NOTE + "\n").encode())
+            file.write((NOTE + "\n").encode())
             np.savez_compressed(file, header=np.array(json.dumps(header)), high=self._high, low=self._low)
 
     @classmethod
@@ -163,7 +161,7 @@ class Moments:
         name, versions = Path(path).name, sorted({*VERSIONS, _WITH_OUTCOMES})
         refuse_special(path)
         with Path(path).open("rb") as file, reading(path):
-            if file.readline(1000) != (_NOTE + "\n").encode():
+            if file.readline(1000) != (NOTE + "\n").encode():
                 raise FileFormatError(f"{name} is not a moments file of discreet.")
             with np.load(file, allow_pickle=False) as parts:
                 header = json.loads(str(parts["header"]))
@@ -181,6 +179,27 @@ class Moments:
                 raise FileFormatError(f"{name} is damaged: its parts do not fit together.")
         return cls(domain, high, low, targets)
 
+    def to_bytes(self) -> bytes:
+        """The exact moments as **confidential** bytes, with a version and a digest: to be added up elsewhere."""
+        return packed("moments", _facts(self.domain, self.targets), [self._high, self._low])
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Moments:
+        """What `to_bytes` wrote.
+
+        Examples
+        --------
+        >>> domain = Domain.from_bounds(["x"], ["y"], bounds_X=(0, 1), bounds_y=(0, 1))
+        >>> moments = Moments.from_source((np.ones((3, 1)), np.zeros(3)), domain)
+        >>> Moments.from_bytes(moments.to_bytes()) == moments
+        True
+        """
+        facts, arrays = unpacked("moments", content)
+        domain, targets = Domain.from_dict(facts["domain"]), tuple(facts["targets"])
+        if [array.shape for array in arrays] != [layout(domain, targets).shape] * 2:
+            raise FileFormatError("These bytes are damaged: their parts do not fit together.")
+        return cls(domain, arrays[0], arrays[1], targets)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Moments):
             return NotImplemented
@@ -195,7 +214,11 @@ class Moments:
         return f"Moments({len(self.domain.columns)} columns, {outcomes}confidential)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("Moments are confidential and are not pickled. Use save(), which marks the file as such.")
+        raise TypeError("Moments are confidential and are not pickled. Use save() or to_bytes(), which mark them.")
+
+
+def _facts(domain: Domain, targets: Sequence[str]) -> dict[str, Any]:
+    return {"domain": domain.to_dict(), "targets": list(targets)}
 
 
 def outcome_names(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
@@ -208,113 +231,14 @@ def outcome_names(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
     return outcomes
 
 
-def layout(domain: Domain, targets: tuple[str, ...] = ()) -> Layout:
-    """Which products are summed up: all of them, or those that models of some outcomes need."""
-    if not targets:
-        return Layout(len(domain.entries))
-    outcomes = domain.indices(targets)
-    taken = {domain.entries[i].column for i in outcomes}
-    features = [i for i, entry in enumerate(domain.entries) if entry.column not in taken]
-    return Layout(len(domain.entries), features, outcomes)
-
-
 def summed(table: Unread, targets: Sequence[str] | None = None, sampler: Sampler | None = None) -> Moments:
     """The moments of a table; a sampler restricts products within the features to sampled rows."""
-    return _summed(table, () if targets is None else outcome_names(table.domain, targets), sampler)[0]
+    outcomes = () if targets is None else outcome_names(table.domain, targets)
+    found = table.sums(MomentsPass(table.domain, outcomes, sampler=sampler))
+    return Moments(table.domain, found.high, found.low, outcomes)
 
 
 def counted(table: Unread, column: str) -> tuple[Histogram, Moments]:
     """The counts of an outcome, which are over all rows that have one, and the moments of a table, from one reading."""
-    moments, counts = _summed(table, (), None, column)
-    return Histogram(table.domain, column, counts), moments
-
-
-def _summed(
-    table: Unread, targets: tuple[str, ...], sampler: Sampler | None, column: str | None = None
-) -> tuple[Moments, Ints]:
-    """Read all rows once, in several threads, each with sums of its own."""
-    what, tally = layout(table.domain, targets), None if column is None else Tally(table, column)
-
-    def work(batches: Iterator[Batch]) -> tuple[Total, Ints]:
-        total, counts = Total(what), np.zeros(CELLS, dtype=np.int64)
-        for batch in batches:
-            total.add(batch.A, None if sampler is None else sampler.take(batch.rows)[: len(batch.A)])
-            if tally is not None:
-                counts += tally.cells(batch)
-        return total, counts
-
-    with as_progress(table.progress) as report:
-        found = table.read(work, what.batch(columnar=table.reader.columnar), report)
-        report(1.0)
-    limbs = joined([total for total, _ in found])
-    return Moments(table.domain, *limbs, targets), np.sum([counts for _, counts in found], axis=0)
-
-
-class Sampler(Protocol):
-    """Decides which rows are in a sample, whatever the order in which batches come."""
-
-    def take(self, rows: int) -> Bools:
-        """Whether each of the next rows is in the sample."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Which products of a row's coordinates are summed up.
-
-    Parameters
-    ----------
-    size : int
-        Coordinates of a row.
-    features, outcomes : sequence of int
-        Places of F and of Y. All products within F, all of F with Y, and the squares of Y are kept, as an array of
-        f + 1 rows and f + l columns whose last row holds the squares. Without outcomes, all products are kept.
-    """
-
-    size: int
-    features: Sequence[int] = ()
-    outcomes: Sequence[int] = ()
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of the array of sums."""
-        if not self.outcomes:
-            return self.size, self.size
-        return len(self.features) + 1, len(self.features) + len(self.outcomes)
-
-    def batch(self, *, columnar: bool) -> int:
-        """How many rows a batch has: few enough for a processor's cache, unless each column of it costs a call."""
-        least = 256 if self.outcomes and not columnar else 1024 if not self.outcomes else 2048
-        return min(EXACT_ROWS, max(least, (1 << 18) // self.size))
-
-    @cached_property
-    def _features(self) -> slice | list[int]:
-        return _span(self.features)
-
-    @cached_property
-    def _outcomes(self) -> slice | list[int]:
-        return _span(self.outcomes)
-
-    @cached_property
-    def _both(self) -> slice | list[int]:
-        return _span([*self.features, *self.outcomes])
-
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
-        """Add the products of a batch to a total; `work` is an array of the same shape."""
-        if not self.outcomes:
-            total += np.matmul(A.T, A, out=work)
-            return
-        F, f = A[:, self._features], len(self.features)
-        if sampled is None:
-            total[:f] += np.matmul(F.T, A[:, self._both], out=work[:f])
-        else:
-            S = F[sampled]
-            total[:f, :f] += S.T @ S
-            total[:f, f:] += F.T @ A[:, self._outcomes]
-        Y = A[:, self._outcomes]
-        total[f, f:] += np.einsum("ij,ij->j", Y, Y)
-
-
-def _span(places: Sequence[int]) -> slice | list[int]:
-    """Places as a slice where they follow one another, so that no copy is made."""
-    first = places[0] if places else 0
-    return slice(first, first + len(places)) if list(places) == list(range(first, first + len(places))) else [*places]
+    found = table.sums(MomentsPass(table.domain, column=column))
+    return Histogram(table.domain, column, found.counts[0]), Moments(table.domain, found.high, found.low)

@@ -11,37 +11,23 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 from discreet.core import checks
-from discreet.core.arrays import Floats
 from discreet.core.problems import Problems
 from discreet.core.threads import one_thread
+from discreet.data.passes.base import Batch, Pass, encoded, usual_size
 from discreet.data.sources.arrow import StreamSource, TableSource
-from discreet.data.sources.base import Source
+from discreet.data.sources.base import Remote, Source
+from discreet.data.sums import PartialSums, joined
 from discreet.data.tables import as_table
-from discreet.domain import LATTICE_BITS, Domain
-from discreet.domain.encoding import Encoder
-from discreet.errors import DataError, ParameterError
+from discreet.domain import Domain
+from discreet.errors import ParameterError
 
 MOST_THREADS = 1024
-EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
-"""Sums over at most 8,192 rows are integers below 2^53, exact in float64."""
-
-_BATCH = 1 << 18
 T = TypeVar("T")
 Progress = Callable[[float], None]
-
-
-class Batch(NamedTuple):
-    """Encoded rows, good until the next batch is drawn; `rows` counts those that were dropped, too.
-
-    `raw` is the same batch as the reader has it.
-    """
-
-    A: Floats
-    rows: int
-    raw: Any
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,6 +65,17 @@ class Unread:
         """Rows from anywhere; the source is checked against the domain before it is scanned."""
         return cls(as_table(source).open(domain), domain, n_jobs, progress)
 
+    def sums(self, what: Pass) -> PartialSums:
+        """Read all rows once, and sum up what a pass asks for: here in several threads, or wherever the rows are."""
+        reader = self.reader
+        with as_progress(self.progress) as report:
+            if isinstance(reader, Remote):
+                found = reader.sums(what, report)
+            else:
+                found = joined(self.read(partial(what.sums, reader), what.size(columnar=reader.columnar), report))
+            report(1.0)
+        return found
+
     def read(
         self,
         work: Callable[[Iterator[Batch]], T],
@@ -99,24 +96,12 @@ class Unread:
         n_jobs : int, optional
             Threads, where they are to be other than the table's.
         """
-        reader, encoder = self.reader, Encoder(self.domain)
-        size = size or min(EXACT_ROWS, max(1024, _BATCH // len(self.domain.entries)))
+        reader, size = self.reader, size or usual_size(self.domain)
         parts, done, problems = Shared(reader.parts(size)), Done(reader.total, report), Problems()
-
-        def batches() -> Iterator[Batch]:
-            buffer = encoder.empty(size, columnar=reader.columnar)
-            for _, batch in parts:
-                A, rows = buffer[:0], reader.size(batch)
-                with problems.met(DataError):  # what is wrong with other rows is told, too
-                    A = buffer[: reader.fill(batch, buffer, encoder)]
-                encoder.finish(A)
-                if not problems:
-                    yield Batch(A, rows, batch)
-                done.add(rows)
 
         def run() -> T:
             with parts:
-                return work(batches())
+                return work(encoded(reader, self.domain, size, (batch for _, batch in parts), problems, done.add))
 
         found = in_threads(reader, parts, run, threads(self.n_jobs if n_jobs is None else n_jobs))
         problems.tell()
@@ -175,6 +160,9 @@ def in_threads(source: Source, parts: Shared, work: Callable[[], T], jobs: int) 
         try:
             futures = [pool.submit(work) for _ in range(jobs)]
             return [future.result() for future in futures]
+        except BaseException:
+            source.cancel()
+            raise
         finally:
             parts.stop()
 

@@ -6,25 +6,24 @@ once the half widths are chosen: products for each candidate would take longer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from discreet.core.arrays import Bools, Floats, Ints, Objects
+from discreet.core.arrays import Ints, Objects
 from discreet.data.counts import Histogram, Margins, light
-from discreet.data.reading import EXACT_ROWS, Batch, Unread, as_progress
-from discreet.data.sums import Total, carry, integers, joined
+from discreet.data.passes.stages import MeatPass, StagePass
+from discreet.data.reading import Unread
+from discreet.data.sums import carry, integers
 from discreet.domain import LATTICE_BITS, Domain
-from discreet.domain.coordinates import Chart, Coordinates, scores
-from discreet.domain.encoding import ONE
+from discreet.domain.coordinates import Coordinates
 from discreet.errors import ParameterError
-from discreet.privacy.events.gaussian import Block
 
-_NARROW = 64
-"""Columns up to which longer batches are faster; of a length that is no power of two, which caches handle badly."""
+if TYPE_CHECKING:
+    from discreet.privacy.events.gaussian import Block
 
 
 class _Sums:
@@ -194,91 +193,23 @@ def at_widths(coordinates: Coordinates, chosen: Sequence[int]) -> Coordinates:
     return replace(coordinates, widths=tuple((widths[i],) for widths, i in own), lengths=())
 
 
-class _StageLayout:
-    """E'U, the squares of e, and U'U, from lines (e, u)."""
-
-    def __init__(self, coordinates: Coordinates) -> None:
-        self._l, q = sum(map(len, coordinates.widths)), len(coordinates.axes)
-        self.shape = self._l + q, q + 1
-
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
-        """Add the products of a batch to a total."""
-        l, E, U = self._l, A.T[: self._l], A.T[self._l :]  # noqa: E741
-        total[l:, :-1] += np.matmul(U, U.T, out=work[l:, :-1])
-        if l:
-            total[:l, :-1] += np.matmul(E, U.T, out=work[:l, :-1])
-            total[:l, -1] += np.einsum("ij,ij->i", E, E)
-
-
-class _MeatLayout:
-    """S'S of each outcome, and inner U'U of a single one, from lines (e, u)."""
-
-    def __init__(self, coordinates: Coordinates) -> None:
-        self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
-        self.shape = (self._m + (self._m == 1)) * self._q, self._q
-        self._scores = np.empty(0)
-
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
-        """Add the products of a batch to a total."""
-        if len(A) * self._q > len(self._scores):
-            self._scores = np.empty(len(A) * self._q)
-        held = self._scores[: self._q * len(A)].reshape(self._q, len(A))
-        for j in range(self._m):
-            at = slice(j * self._q, (j + 1) * self._q)
-            S = scores(A.T[self._m :], A.T[j], out=held)
-            total[at] += np.matmul(S, S.T, out=work[at])
-        if self._m == 1:
-            inner = np.multiply(A.T[1:], np.abs(A.T[0]) < ONE, out=held)
-            total[self._q :] += np.matmul(inner, inner.T, out=work[self._q :])
-
-
-def _size(domain: Domain) -> int:
-    return EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3) // 8 * 8 - 8
-
-
 def staged(table: Unread, coordinates: Coordinates) -> StageSums:
-    """Read all rows once, in several threads, and sum them up exactly in the coordinates of a stage."""
-    domain, layout, size = table.domain, _StageLayout(coordinates), _size(table.domain)
-    coordinates.check(domain)
-
-    def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints], Ints, int]:
-        chart, total, rows = Chart(coordinates, domain, size), Total(layout), 0
-        counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in coordinates.widths]
-        lengths = chart.lengths(np.empty(0))
-        for batch in batches:
-            turned = chart.turn(batch.A)
-            total.add(turned.both.T)
-            counts = [held + own for held, own in zip(counts, chart.counts(turned.V), strict=True)]
-            lengths = lengths + chart.lengths(turned.lengths)
-            rows += len(batch.A)
-        return total, counts, lengths, rows
-
-    with as_progress(table.progress) as report:
-        found = table.read(work, size, report)
-        report(1.0)
-    totals, counts, lengths, rows = zip(*found, strict=True)
-    summed = [np.sum(own, axis=0) for own in zip(*counts, strict=True)]
-    return StageSums(domain, coordinates, *joined(totals), summed, np.sum(lengths, axis=0), sum(rows))
+    """Read all rows once, and sum them up exactly in the coordinates of a stage."""
+    coordinates.check(table.domain)
+    found = table.sums(StagePass(table.domain, coordinates))
+    *counts, lengths, rows = found.counts
+    return StageSums(table.domain, coordinates, found.high, found.low, counts, lengths, int(rows[0]))
 
 
 def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int]) -> MeatSums:
-    """Read all rows once, in several threads, and sum up the scores of each outcome at its chosen half width.
+    """Read all rows once, and sum up the scores of each outcome at its chosen half width.
 
     A single outcome has the products of its inner rows, too.
     """
-    domain, own, size = table.domain, at_widths(coordinates, chosen), _size(table.domain)
-    own.check(domain)
-
-    def work(batches: Iterator[Batch]) -> Total:
-        chart, total = Chart(own, domain, size), Total(_MeatLayout(own))
-        for batch in batches:
-            total.add(chart.turn(batch.A).both.T)
-        return total
-
-    with as_progress(table.progress) as report:
-        found = table.read(work, size, report)
-        report(1.0)
-    return MeatSums(domain, own, *joined(found))
+    own = at_widths(coordinates, chosen)
+    own.check(table.domain)
+    found = table.sums(MeatPass(table.domain, own))
+    return MeatSums(table.domain, own, found.high, found.low)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from functools import reduce
+from operator import add
+from typing import NoReturn, Protocol
 
 import numpy as np
 
 from discreet.core.arrays import Bools, Floats, Ints, Objects
-from discreet.data.reading import EXACT_ROWS
+from discreet.data.parcels import packed, unpacked
+from discreet.domain import LATTICE_BITS
+from discreet.errors import FileFormatError
+
+EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
+"""Sums over at most 8,192 rows are integers below 2^53, exact in float64."""
 
 CARRY_EVERY = 1 << (63 - 53 - 1)
 LIMB = 32
@@ -71,10 +78,64 @@ def carry(high: Ints, low: Ints) -> tuple[Ints, Ints]:
     return high + (low >> LIMB), low & ((1 << LIMB) - 1)
 
 
-def joined(totals: Sequence[Total]) -> tuple[Ints, Ints]:
-    """High and low limbs of several sums together."""
-    highs, lows = zip(*(total.limbs() for total in totals), strict=True)
-    return carry(np.sum(highs, axis=0), np.sum(lows, axis=0))
+class PartialSums:
+    """What one pass finds in some of the rows: limbs of sums of products, and counts; **confidential**.
+
+    Those of disjoint rows add up with ``+`` to those of all of them, in whatever order.
+
+    Parameters
+    ----------
+    high, low : array
+        Limbs of the sums of products.
+    counts : sequence of array
+        Other sums of whole numbers.
+
+    Examples
+    --------
+    >>> part = PartialSums(np.zeros((2, 2), dtype=np.int64), np.ones((2, 2), dtype=np.int64), [np.arange(3)])
+    >>> PartialSums.from_bytes((part + part).to_bytes()).counts
+    (array([0, 2, 4]),)
+    """
+
+    def __init__(self, high: Ints, low: Ints, counts: Sequence[Ints] = ()) -> None:
+        self.high, self.low, self.counts = high, low, tuple(counts)
+
+    @classmethod
+    def of(cls, total: Total, *counts: Ints) -> PartialSums:
+        """Of a running sum."""
+        return cls(*total.limbs(), counts)
+
+    def __add__(self, other: PartialSums) -> PartialSums:
+        if self.shapes != other.shapes:
+            raise FileFormatError("Sums of different passes cannot be added.")
+        counts = [own + others for own, others in zip(self.counts, other.counts, strict=True)]
+        return PartialSums(*carry(self.high + other.high, self.low + other.low), counts)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Of all arrays."""
+        return tuple(array.shape for array in (self.high, self.low, *self.counts))
+
+    def to_bytes(self) -> bytes:
+        """**Confidential** bytes."""
+        return packed("sums", {}, [self.high, self.low, *self.counts])
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> PartialSums:
+        """What `to_bytes` wrote."""
+        high, low, *counts = unpacked("sums", content)[1]
+        return cls(high, low, counts)
+
+    def __repr__(self) -> str:
+        return "PartialSums(confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("PartialSums are confidential and are not pickled. Use to_bytes(), which marks them as such.")
+
+
+def joined(parts: Sequence[PartialSums]) -> PartialSums:
+    """The sums of all parts together."""
+    return reduce(add, parts)
 
 
 def integers(high: Ints, low: Ints) -> Objects:

@@ -18,13 +18,18 @@ import pyarrow as pa
 from sklearn.exceptions import DataConversionWarning
 
 from discreet.core.arrays import Floats
+from discreet.data.engines.base import Engine, EngineSource
+from discreet.data.engines.dask import DaskEngine, is_dask
+from discreet.data.engines.pushdown import PushdownSource
+from discreet.data.engines.spark import SparkEngine, is_spark
 from discreet.data.sources.arrays import ArraySource, as_cells, as_matrix
 from discreet.data.sources.arrow import StreamSource, TableSource
 from discreet.data.sources.base import Source, check_lengths, comes_from
 from discreet.data.sources.duckdb import RelationSource, is_relation
-from discreet.data.sources.frames import FrameSource
+from discreet.data.sources.frames import FrameSource, named_columns
 from discreet.data.sources.paths import open_files
 from discreet.data.sources.polars import LazySource, is_lazy, is_polars
+from discreet.data.sources.postgres import Postgres, PostgresSource, is_address
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.domain.formula import formula as read_formula
@@ -127,10 +132,16 @@ def as_table(source: Any) -> Table:
     """Rows from anywhere: a path, several, a frame, an Arrow table or stream, a query, an array, or a pair (X, y)."""
     if isinstance(source, Table):
         return source
+    if is_address(source):
+        raise ParameterError("Name a table or a query beside the address of a database: Postgres(address, 'visits').")
     if isinstance(source, (str, Path)):
         return Table(open_files, ([source],), [])
     if isinstance(source, list) and source and all(isinstance(item, (str, Path)) for item in source):
         return Table(open_files, (source,), [])
+    if isinstance(source, Postgres):
+        return Table(PushdownSource if source.pushdown else PostgresSource, (source.open(),), [])
+    if (engine := as_engine(source)) is not None:
+        return Table(EngineSource, (engine,), [])
     if isinstance(source, tuple) and len(source) == 2:
         X = _in_memory(source[0])
         y = _outcomes(source[1]) if X.named else Outcomes([source[1]], [None])
@@ -149,6 +160,13 @@ def as_table(source: Any) -> Table:
         f"Cannot read rows from {type(source).__name__}. Give a Parquet, CSV or Excel path, a list of paths, a "
         "pandas or polars frame, an Arrow table or stream, a DuckDB relation, an array, or a pair (X, y)."
     )
+
+
+def as_engine(source: Any) -> Engine | None:
+    """The engine that keeps the rows, where they are kept by one."""
+    if isinstance(source, Engine):
+        return source
+    return SparkEngine(source) if is_spark(source) else DaskEngine(source) if is_dask(source) else None
 
 
 def written(path: str | Path, **file: Any) -> Table:
@@ -174,8 +192,7 @@ def as_features(X: Any) -> Table:
 def _in_memory(X: Any) -> Table:
     """Named columns, or a matrix of numbers."""
     if _is_frame(X):
-        names = [str(name) for name in X.columns]
-        columns = {name: X[label] for name, label in zip(names, X.columns, strict=True)}
+        columns, names = named_columns(X)
         return Table(FrameSource, ((columns, names), ()), names, rows=len(X))
     if _is_arrow(X):
         X = _arrow(X)

@@ -72,6 +72,10 @@ class Encoder:
             low[numbers], high[numbers] = np.clip(ends, -_MAX, _MAX).T
         return np.rint(low), np.rint(high)
 
+    def affine(self, place: int) -> tuple[float, float, float, float]:
+        """How one number is mapped: (x - c) s, clipped to low and high; c, s, low and high."""
+        return tuple(float(own[place]) for own in (self.centre, self._scale, self._low, self._high))  # type: ignore[return-value]
+
     def empty(self, rows: int, *, columnar: bool = False) -> Floats:
         """A batch with the constant in place and zeros elsewhere."""
         A = np.zeros((rows, len(self.centre)), order="F" if columnar else "C")
@@ -97,7 +101,7 @@ class Encoder:
         levels[np.arange(len(A)), cells] = ONE if self._is_counted(name) else self._product(column, values)
 
     def _product(self, column: Column, values: Mapping[str, NDArray[Any]]) -> Floats:
-        return number(column, values, _refuse_non_finite, clip=self._clip)
+        return number(column, values, refuse_non_finite, clip=self._clip)
 
     def centred(self, A: Floats) -> None:
         """Turn a batch of numbers x into x - c."""
@@ -135,7 +139,7 @@ class Encoder:
 
     def _refuse_non_finite(self, A: Floats) -> None:
         for i, entry in enumerate(self.domain.entries):
-            _refuse_non_finite(entry.column, A[:, i])
+            refuse_non_finite(entry.column, A[:, i])
 
 
 def _by_row(operation: Callable[..., Floats], A: Floats, *vectors: Floats) -> None:
@@ -151,7 +155,7 @@ def _by_row(operation: Callable[..., Floats], A: Floats, *vectors: Floats) -> No
     operation(A[whole:], *vectors, out=A[whole:])
 
 
-def _refuse_non_finite(name: str, values: NDArray[Any]) -> None:
+def refuse_non_finite(name: str, values: NDArray[Any]) -> None:
     """Refuse numbers that are missing or infinite, naming the column only."""
     if not np.isfinite(values).all():
         kind = "missing values (NaN)" if np.isnan(values).any() else "infinite values"

@@ -18,13 +18,14 @@ from discreet.core.rounding import down
 from discreet.data.counts import Histogram, Margins
 from discreet.data.stages import Readings, StageSums
 from discreet.domain import CONSTANT, Domain, Numeric
+from discreet.domain.cells import Span
 from discreet.errors import ParameterError
 from discreet.gate.coordinates import Choice, Meat, release_stage, stage_blocks
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
 from discreet.gate.session import Session, check_rows
 from discreet.privacy import sensitivity
-from discreet.privacy.events.gaussian import Block, GaussianEvent, Span, Statistic
+from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
 from discreet.privacy.events.kinds import Event
 from discreet.released.coordinates import Axes, standardised
 from discreet.released.course import NARROW, Course, as_declared, mean_alone, number_of_stages

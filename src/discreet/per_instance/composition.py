@@ -23,6 +23,7 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.data.counts import bin_of
 from discreet.domain import Domain
+from discreet.domain.cells import BINS
 from discreet.errors import ParameterError
 from discreet.per_instance import curves
 from discreet.per_instance.measurement import certificate_of
@@ -31,7 +32,7 @@ from discreet.per_instance.mechanisms.stages import StageRows
 from discreet.per_instance.result import Losses
 from discreet.per_instance.stream import Rows, each_row
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import BINS, Block, GaussianEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
 
 
 def compose(*losses: Losses) -> Losses:

@@ -23,16 +23,17 @@ from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import random_correlation
 
 from discreet.core.arrays import Floats, Ints
-from discreet.data.counts import Histogram, Margins, cell_of
+from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments
+from discreet.data.passes.light import cell_of
 from discreet.data.stages import MeatSums, Readings, StageSums, at_widths
 from discreet.data.sums import LIMB
 from discreet.domain import Domain
+from discreet.domain.cells import CELLS
 from discreet.domain.columns import Numeric
 from discreet.domain.coordinates import Chart, Coordinates, scores
 from discreet.domain.encoding import ONE, Encoder
 from discreet.planning.facts import Facts, Number
-from discreet.privacy.events.gaussian import CELLS
 from discreet.results.private_moments import PrivateMoments
 
 LEAST_DIRECTION = 1e-9

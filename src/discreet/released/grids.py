@@ -11,10 +11,11 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.domain import LATTICE_BITS
+from discreet.domain.cells import BINS
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import FileFormatError, NotReleasedError
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import BINS, SYMMETRIC, Block
+from discreet.privacy.events.gaussian import SYMMETRIC, Block
 
 
 @dataclass(frozen=True)

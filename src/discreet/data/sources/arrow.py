@@ -19,20 +19,26 @@ from discreet.domain.values import as_arrow, check_type, plain, read_column
 from discreet.errors import DataError
 
 
+def check_schema(schema: pa.Schema, domain: Domain) -> None:
+    """Refuse a table in which declared columns are absent, stand twice, or hold something else; all is told."""
+    problems = Problems()
+    with problems.met():
+        check_names(schema.names, domain)
+    for name, column in domain.inputs.items():
+        if schema.names.count(name) == 1:
+            with problems.met():
+                check_type(name, column, schema.field(name).type)
+    problems.tell()
+
+
 class ArrowSource(Source):
     """Record batches that hold the declared columns."""
 
     columnar = True
 
     def __init__(self, schema: pa.Schema, domain: Domain) -> None:
-        self.domain, problems = domain, Problems()
-        with problems.met():
-            check_names(schema.names, domain)
-        for name, column in domain.inputs.items():
-            if schema.names.count(name) == 1:
-                with problems.met():
-                    check_type(name, column, schema.field(name).type)
-        problems.tell()
+        self.domain = domain
+        check_schema(schema, domain)
 
     def size(self, batch: pa.RecordBatch) -> int:
         """Number of rows of a batch."""

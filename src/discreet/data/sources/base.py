@@ -6,8 +6,8 @@ import contextlib
 import copy
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from discreet.core.arrays import Bools, Floats
 from discreet.core.checks import meant
@@ -15,6 +15,10 @@ from discreet.core.problems import Problems
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.errors import DataError
+
+if TYPE_CHECKING:
+    from discreet.data.passes.base import Pass
+    from discreet.data.sums import PartialSums
 
 
 class Source(ABC):
@@ -64,9 +68,47 @@ class Source(ABC):
         """Which rows of a batch `fill` writes; None for all of them."""
         return None
 
+    def cancel(self) -> None:
+        """Stop what is under way elsewhere, so that threads that wait for it go on."""
+        return
+
     def close(self) -> None:
         """Let go of what reading holds open, after all rows or after a failure."""
         return
+
+
+class Remote(Source):
+    """Rows that stay where they are: all that comes back are sums.
+
+    What needs the rows themselves is refused, with the reason.
+    """
+
+    columnar = True
+    ordered = False
+
+    @abstractmethod
+    def sums(self, what: Pass, report: Callable[[float], None]) -> PartialSums:
+        """The `PartialSums` of a `Pass` over all rows; calls `report` with the fraction done."""
+
+    @property
+    @abstractmethod
+    def home(self) -> str:
+        """Where the rows are, and how they would be brought here."""
+
+    def parts(self, rows: int) -> Iterator[Iterable[Any]]:
+        """Refused."""
+        raise DataError(
+            "This method needs the rows themselves: it goes through them in an order, or draws something for each. "
+            f"They are {self.home}. Methods that need exact sums only, such as DPLinearRegression, leave them there."
+        )
+
+    def size(self, batch: Any) -> int:
+        """Of no batch."""
+        raise AssertionError("no batch comes here")
+
+    def fill(self, batch: Any, A: Floats, encoder: Encoder) -> int:
+        """Of no batch."""
+        raise AssertionError("no batch comes here")
 
 
 def check_names(names: list[str], domain: Domain) -> None:

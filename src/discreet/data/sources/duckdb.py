@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -9,11 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.data.sources.arrow import BatchSource
-from discreet.data.sources.base import broken, check_names, comes_from, hiding, missing_package
+from discreet.data.sources.base import broken, check_names, comes_from, missing_package
 from discreet.domain import Domain
 from discreet.errors import DataError
 
 _ROWS = 1 << 16
+_BUSY = (
+    "The connection of this DuckDB relation has another result that was not read to its end. Remedy: fetch all of that "
+    "result, or make the relation from a connection of its own, connection.cursor()."
+)
 
 
 def is_relation(value: Any) -> bool:
@@ -35,7 +40,7 @@ class RelationSource(BatchSource):
             if folded.count(name.lower()) > 1:
                 raise DataError(f"Column {name!r} stands twice in the data: DuckDB does not tell capitals apart.")
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in domain.inputs)
-        with hiding(self._errors, broken("DuckDB relation")):
+        with self._told():
             self._relation = relation.project(quoted)
             self._reader = _open(self._relation.limit(0))
             schema = self._reader.schema
@@ -44,10 +49,19 @@ class RelationSource(BatchSource):
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The declared columns, a chunk at a time."""
-        with hiding(self._errors, broken("DuckDB relation")):
+        with self._told():
             self._reader = _open(self._relation.project("*"))
             yield from self._reader
             self.close()
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Put our own error in place of DuckDB's, which may quote data."""
+        try:
+            yield
+        except self._errors as error:
+            busy = "ResourceInUse" in type(error).__name__
+            raise DataError(_BUSY) if busy else broken("DuckDB relation") from None
 
     def close(self) -> None:
         """Close the result, for a connection has one at a time."""

@@ -14,6 +14,12 @@ from discreet.domain import Domain
 from discreet.domain.values import as_arrow, check_type, is_categories
 
 
+def named_columns(frame: Any) -> tuple[dict[str, Any], list[str]]:
+    """The columns of a pandas frame by their names, and these names in order."""
+    names = [str(name) for name in frame.columns]
+    return {name: frame[label] for name, label in zip(names, frame.columns, strict=True)}, names
+
+
 class FrameSource(ArrowSource):
     """Named columns, each a pandas Series, an array or a list, turned to Arrow a slice at a time."""
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.data.sources.arrow import ArrowSource
+from discreet.data.sources.stored import StoredFile
 from discreet.domain import Domain
 from discreet.errors import FileFormatError
 
@@ -19,8 +20,8 @@ _BUFFER = 1 << 20
 class ParquetSource(ArrowSource):
     """Row groups of Parquet files; every file must have the declared columns."""
 
-    def __init__(self, files: Sequence[Path], domain: Domain) -> None:
-        self._groups: list[tuple[Path, int]] = []
+    def __init__(self, files: Sequence[Path | StoredFile], domain: Domain) -> None:
+        self._groups: list[tuple[Path | StoredFile, int]] = []
         self.total = 0
         for path in files:
             metadata = open_parquet(path)
@@ -32,7 +33,7 @@ class ParquetSource(ArrowSource):
         """One part a row group."""
         return (self._read(path, group, rows) for path, group in self._groups)
 
-    def _read(self, path: Path, group: int, rows: int) -> Iterator[pa.RecordBatch]:
+    def _read(self, path: Path | StoredFile, group: int, rows: int) -> Iterator[pa.RecordBatch]:
         with open_parquet(path, buffer_size=_BUFFER, pre_buffer=False) as file:
             columns = list(self.domain.inputs)
             try:
@@ -41,9 +42,9 @@ class ParquetSource(ArrowSource):
                 raise FileFormatError(f"{path.name} is damaged: one of its row groups cannot be read.") from None
 
 
-def open_parquet(path: Path, **options: Any) -> pq.ParquetFile:
+def open_parquet(path: Path | StoredFile, **options: Any) -> pq.ParquetFile:
     """Open a Parquet file, with an error that names it."""
     try:
-        return pq.ParquetFile(path, **options)
+        return pq.ParquetFile(path.open() if isinstance(path, StoredFile) else path, **options)
     except (pa.ArrowException, OSError):
         raise FileFormatError(f"{path.name} is not a complete Parquet file.") from None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
+from typing import IO, TypeVar
 
 from discreet.core.files import refuse_special
 from discreet.data.sources.base import Source
@@ -13,6 +15,7 @@ from discreet.data.sources.csv import CsvSource, header, unpacked
 from discreet.data.sources.excel import ExcelSource
 from discreet.data.sources.excel import header as excel_header
 from discreet.data.sources.parquet import ParquetSource, open_parquet
+from discreet.data.sources.stored import StoredFile, is_stored, stored_files
 from discreet.domain import Domain, FileFormat
 from discreet.domain.values import kind
 from discreet.errors import DataError
@@ -27,10 +30,13 @@ _KINDS: dict[str, Callable[[Sequence[Path], Domain], Source]] = {
 }
 _LISTED = "Parquet files end in .parquet, CSV files in .csv, .csv.gz or .tsv, Excel files in .xlsx."
 _ONE_ROW = "one row must be one person."
+F = TypeVar("F", Path, StoredFile)
 
 
 def open_files(paths: Sequence[str | Path], domain: Domain) -> Source:
     """The rows of files and folders, all of one kind."""
+    if any(map(is_stored, paths)):
+        return _open_stored([str(path) for path in paths], domain)
     files = [file for path in paths for file in data_files(path)]
     kinds = {_kind(file) for file in files}
     if len(kinds) > 1:
@@ -38,6 +44,15 @@ def open_files(paths: Sequence[str | Path], domain: Domain) -> Source:
     reader = kinds.pop()
     _refuse_copies(files, lambda file: _has_rows(reader([file], domain)))
     return reader(files, domain)
+
+
+def _open_stored(addresses: Sequence[str], domain: Domain) -> Source:
+    """The rows of files in object storage."""
+    if not all(map(is_stored, addresses)):
+        raise DataError("Some of these files are in object storage, others are not. Name files of one place only.")
+    files = [file for address in addresses for file in stored_files(address)]
+    _refuse_copies(files, lambda file: _has_rows(ParquetSource([file], domain)))
+    return ParquetSource(files, domain)
 
 
 def data_files(path: str | Path) -> list[Path]:
@@ -86,14 +101,14 @@ def _kind(file: Path) -> Callable[[Sequence[Path], Domain], Source]:
     return _KINDS[ending]
 
 
-def _refuse_copies(files: Sequence[Path], has_rows: Callable[[Path], bool]) -> None:
+def _refuse_copies(files: Sequence[F], has_rows: Callable[[F], bool]) -> None:
     """Refuse a file that is named twice, by a link too, and files with the same bytes, once they are unpacked."""
     for first, second, *_ in _alike([files], _identity):
         also = "" if first.name == second.name else f", as {second.name} too"
         raise DataError(f"{first.name} is named twice{also}, so its rows would count twice: {_ONE_ROW}")
-    groups = [files]
-    sizes = (_size,) if not any(map(_is_packed, files)) else ()  # of packed files, sizes tell nothing
-    for same in (*sizes, _beginning, _bytes):
+    groups: list[Sequence[F]] = [files]
+    tests: list[Callable[[Path | StoredFile], Hashable]] = [_size, _beginning, _bytes]
+    for same in tests[any(map(_is_packed, files)) :]:  # of packed files, sizes tell nothing
         groups = _alike(groups, same)
     for first, second, *_ in groups:
         if has_rows(first):
@@ -103,38 +118,44 @@ def _refuse_copies(files: Sequence[Path], has_rows: Callable[[Path], bool]) -> N
             )
 
 
-def _alike(groups: Sequence[Sequence[Path]], same: Callable[[Path], Hashable]) -> list[Sequence[Path]]:
+def _alike(groups: Sequence[Sequence[F]], same: Callable[[F], Hashable]) -> list[Sequence[F]]:
     """Groups of several files that have something in common, inside the groups that are given."""
-    found: list[Sequence[Path]] = []
+    found: list[Sequence[F]] = []
     for group in groups:
-        parts: dict[Hashable, list[Path]] = {}
+        parts: dict[Hashable, list[F]] = {}
         for file in group:
             parts.setdefault(same(file), []).append(file)
         found += [part for part in parts.values() if len(part) > 1]
     return found
 
 
-def _identity(file: Path) -> Hashable:
+def _identity(file: Path | StoredFile) -> Hashable:
+    if isinstance(file, StoredFile):
+        return file.path
     facts = file.stat()
     return (facts.st_dev, facts.st_ino) if facts.st_ino else file.resolve()  # some file systems number no files
 
 
-def _size(file: Path) -> int:
-    return file.stat().st_size
+def _size(file: Path | StoredFile) -> int:
+    return file.size if isinstance(file, StoredFile) else file.stat().st_size
 
 
-def _is_packed(file: Path) -> bool:
+def _is_packed(file: Path | StoredFile) -> bool:
     return file.name.lower().endswith(".gz")
 
 
-def _beginning(file: Path) -> bytes:
-    with unpacked(file) as content:
+def _content(file: Path | StoredFile) -> contextlib.AbstractContextManager[IO[bytes]]:
+    return contextlib.closing(file.open()) if isinstance(file, StoredFile) else unpacked(file)
+
+
+def _beginning(file: Path | StoredFile) -> bytes:
+    with _content(file) as content:
         return hashlib.sha256(content.read(1 << 16)).digest()
 
 
-def _bytes(file: Path) -> bytes:
+def _bytes(file: Path | StoredFile) -> bytes:
     found = hashlib.sha256()
-    with unpacked(file) as content:
+    with _content(file) as content:
         while piece := content.read(1 << 20):
             found.update(piece)
     return found.digest()

@@ -8,20 +8,12 @@ from typing import Any, Literal, get_args
 
 from discreet.core.files import number, numbers, texts
 from discreet.domain import LATTICE_BITS
+from discreet.domain.cells import Span, is_span
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 
 Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal", "lengths", "inner", "meat"]
 Layout = Literal["weighted", "uniform"]
-
-BINS = 16
-"""Into how many equal parts the range of an outcome is divided for `counts`."""
-
-CELLS = 1 << 12
-"""Into how many equal cells that range is divided at most: ends of spans, and of their parts, are ends of cells."""
-
-Span = tuple[float, float]
-"""A part of the mapped range [-1, 1] of an outcome."""
 
 _NAMES: dict[Statistic, str] = {
     "gram": "X'X",
@@ -118,20 +110,6 @@ class Block:
         if not known or not needed or twice or not (span is None or (statistic == "counts" and is_span(*span))):
             raise FileFormatError("A block of the release is of an unknown kind.")
         return cls(statistic, rows, columns, sd, layout, None if span is None else tuple(span))
-
-
-def is_span(low: float, high: float) -> bool:
-    """Whether counts of equal parts of [low, high) are sums of counts of cells.
-
-    Examples
-    --------
-    >>> is_span(-0.25, 0.5), is_span(-0.3, 0.5), is_span(0.0, 2 / 512)
-    (True, False, False)
-    """
-    if not -1 <= low < high <= 1:
-        return False
-    start, stop = low * (CELLS / 2), high * (CELLS / 2)
-    return start.is_integer() and stop.is_integer() and (stop - start) % BINS == 0
 
 
 def grid_exponent(sd: float) -> int:

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from discreet.core.arrays import Floats
-from discreet.privacy.events.gaussian import BINS, CELLS, Span
+from discreet.domain.cells import BINS, CELLS, Span
 from discreet.released.solve.outcome import shares, trusted
 
 _SPREADS = np.geomspace(0.004, 1.0, 24)

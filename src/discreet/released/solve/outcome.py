@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.privacy.events.gaussian import BINS
+from discreet.domain.cells import BINS
 
 MOST_CLIPPED = 0.3
 _CLIPPED_PER_NOISE = 3.0

@@ -1,0 +1,99 @@
+"""What an engine is: it runs one function on each part of a table, wherever that is, and hands over what comes back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NoReturn
+
+import pyarrow as pa
+
+from discreet.data import worker
+from discreet.data.passes.base import Pass
+from discreet.data.sources.arrow import check_schema
+from discreet.data.sources.base import Remote, broken
+from discreet.data.sums import PartialSums
+from discreet.domain import Domain
+from discreet.errors import DiscreetError
+
+
+class Engine(ABC):
+    """A table that lies in parts somewhere else; **confidential**.
+
+    A fit asks for a few passes over the rows: where the outcome lies, sums of columns, then sums in the coordinates of
+    each stage, which depend on what was released before. Each pass is a task, bytes that hold public facts only. The
+    engine runs ``discreet.data.worker.answer(task, batches)`` once for each part of the table, and hands the answers
+    over in any order. An answer is as large as the sums, whatever the number of rows. Sums of integers do not depend on
+    how rows are divided, so the bits are those of one machine. Noise and budgets stay where the fit is, so that a part
+    that is read twice, because a worker was lost, draws nothing twice.
+
+    An engine must hand over exactly one answer for each part, and may try a part again if reading it fails. Answers,
+    like rows, are confidential: encrypt the wire.
+
+    Attributes
+    ----------
+    home : str
+        Where the rows are, and how they would be brought here; for errors.
+    """
+
+    home = "where an engine keeps them. Remedy: bring them here as a table or a file, if they fit"
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+
+    @abstractmethod
+    def answers(self, task: bytes, columns: Sequence[str], report: Callable[[float], None]) -> Iterable[bytes]:
+        """The answer for each part of the table.
+
+        Parameters
+        ----------
+        task : bytes
+            What to pass on to `worker.answer`.
+        columns : sequence of str
+            The columns that are needed; others may be there or not.
+        report : callable
+            To be called with the fraction done, between 0 and 1.
+        """
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a table whose columns are not those declared."""
+        check_schema(self.schema, domain)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Rows are confidential and are not pickled.")
+
+
+class EngineSource(Remote):
+    """The rows of an engine."""
+
+    def __init__(self, engine: Engine, domain: Domain) -> None:
+        engine.check(domain)
+        self._engine, self.domain = engine, domain
+
+    @property
+    def home(self) -> str:
+        """Where the rows are."""
+        return self._engine.home
+
+    def sums(self, what: Pass, report: Callable[[float], None]) -> PartialSums:
+        """The sums of a pass."""
+        return worker.sums(what, self._engine.answers(worker.task(what), list(what.domain.inputs), report))
+
+
+@contextmanager
+def unquoted(what: str, hint: str = "") -> Iterator[None]:
+    """Put our own error in place of those of an engine, which may quote data."""
+    try:
+        yield
+    except DiscreetError:
+        raise
+    except Exception as error:
+        if "No module named 'discreet'" in str(error):
+            hint = " discreet is not installed on its workers: see docs/engines.md."
+        raise type(failure := broken(what))(f"{failure}{hint}") from None

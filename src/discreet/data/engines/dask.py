@@ -1,0 +1,123 @@
+"""Dask: frames, and lists of delayed parts; dask is imported only when one is given."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.data import worker
+from discreet.data.engines.base import Engine, unquoted
+from discreet.data.sources.base import comes_from, missing_package, spans
+from discreet.data.sources.frames import FrameSource, named_columns
+from discreet.domain import Domain
+
+_GROUP = 32
+"""Answers that are added up by one worker, where there are more than so many."""
+
+_RETRIES = 3
+
+
+def is_dask(value: Any) -> bool:
+    """Whether a value is a Dask frame, or a list of delayed parts."""
+    if isinstance(value, list):
+        return bool(value) and all(_is_delayed(part) for part in value)
+    return comes_from(value, "dask", "dask_expr") and type(value).__name__ == "DataFrame"
+
+
+def _is_delayed(value: Any) -> bool:
+    return comes_from(value, "dask") and "Delayed" in [own.__name__ for own in type(value).__mro__]
+
+
+class DaskEngine(Engine):
+    """A Dask frame, or delayed parts: pandas frames or Arrow tables each."""
+
+    home = "in a Dask collection. Remedy: source.compute(), if they fit into memory"
+
+    def __init__(self, collection: Any) -> None:
+        self._collection = collection
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the frame, as far as Dask knows it."""
+        return pa.Schema.from_pandas(self._collection._meta)
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a frame whose columns are not those declared; of delayed parts, workers find out."""
+        if not isinstance(self._collection, list):
+            FrameSource(named_columns(self._collection._meta), (), domain)
+
+    def answers(self, task: bytes, columns: Sequence[str], report: Callable[[float], None]) -> Iterable[bytes]:
+        """The answers, added up in groups where there are many."""
+        from dask import delayed
+
+        given, own, both = self._collection, delayed(answer_for_part, pure=False), delayed(worker.merged, pure=False)
+        parts = given if isinstance(given, list) else given[list(columns)].to_delayed()
+        found = [own(task, part) for part in parts]
+        while len(found) > _GROUP:
+            found = [both(found[start:stop]) for start, stop in spans(len(found), _GROUP)]
+        client = _client()
+        with unquoted("Dask collection"):
+            return _counted(found, len(parts), report) if client is None else _gathered(client, found, report)
+
+
+def with_dask(path: str | Path) -> Any:
+    """The frame of the Parquet files under a path."""
+    try:
+        import dask.dataframe
+    except ImportError:
+        raise missing_package("dask") from None
+    with unquoted("Dask collection", " Are there Parquet files under this path?"):
+        return dask.dataframe.read_parquet(str(path))
+
+
+def answer_for_part(task: bytes, part: Any) -> bytes:
+    """The answer of one worker: for an Arrow table, or a pandas frame."""
+    if isinstance(part, pa.RecordBatch):
+        return worker.answer(task, [part])
+    return worker.answer(task, part.to_batches()) if isinstance(part, pa.Table) else worker.answer_for_frame(task, part)
+
+
+def _client() -> Any:
+    """The cluster that Dask would use, if there is one."""
+    try:
+        from distributed import get_client
+    except ImportError:
+        return None
+    try:
+        return get_client()
+    except ValueError:
+        return None
+
+
+def _gathered(client: Any, found: list[Any], report: Callable[[float], None]) -> list[bytes]:
+    """Answers from a cluster; whatever is still under way is cancelled if this is left early."""
+    from distributed import as_completed
+
+    futures = client.compute(found, retries=_RETRIES)
+    try:
+        answers = []
+        for future in as_completed(futures):
+            answers.append(future.result())
+            report(len(answers) / len(futures))
+        return answers
+    finally:
+        client.cancel(futures)
+
+
+def _counted(found: list[Any], parts: int, report: Callable[[float], None]) -> list[bytes]:
+    """Answers from threads or processes of this machine."""
+    import dask
+    from dask.callbacks import Callback
+
+    done = itertools.count(1)
+
+    def tell(key: Any, *_: object) -> None:
+        if str(key).startswith(answer_for_part.__name__):
+            report(min(next(done) / parts, 1.0))
+
+    with Callback(posttask=tell):
+        return list(dask.compute(*found))

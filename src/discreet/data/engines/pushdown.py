@@ -1,0 +1,418 @@
+"""Passes as SQL: PostgreSQL encodes, turns and sums up the rows, and only sums leave the database.
+
+The arithmetic is that of `domain.encoding` and `domain.coordinates`, operation by operation, in float8, which is IEEE
+754 on both sides; `round` of float8 rounds ties to even, as `numpy.rint` does. Sums are those of bigint, which are
+exact. Numbers are written as text that is read back to the same bits. Each step is a subquery of its own, which
+``OFFSET 0`` keeps the planner from taking apart: otherwise every step would be computed again for each use.
+
+PostgreSQL refuses products that overflow or vanish, where numpy goes on with infinity or zero. So values far outside of
+the bounds are brought near first, which changes nothing after clipping, and tiny ones count as zero, which changes
+nothing after rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.core.arrays import Floats, Ints
+from discreet.core.problems import Problems
+from discreet.data.passes.base import Pass
+from discreet.data.passes.light import LightPass
+from discreet.data.passes.moments import MomentsPass, layout
+from discreet.data.passes.stages import MeatPass, StagePass
+from discreet.data.sources.base import Remote
+from discreet.data.sources.postgres import Transaction, quoted
+from discreet.data.sums import LIMB, PartialSums
+from discreet.domain import LATTICE_BITS, Domain
+from discreet.domain.cells import CELLS
+from discreet.domain.columns import Categorical, Column, Numeric
+from discreet.domain.coordinates import Coordinates
+from discreet.domain.encoding import ONE, Encoder, refuse_non_finite
+from discreet.domain.values import read_column
+from discreet.errors import DataError, ParameterError
+
+_AT_ONCE = 1600
+"""Sums that one statement asks for."""
+
+_FAR = 1e100
+"""Numbers of a `data_norm` that are larger in size are refused: their squares may overflow."""
+
+_TINY = 1e-150
+"""Numbers of a `data_norm` that are smaller in size, in lattice units, count as zero: their squares would vanish."""
+
+Sums = dict[tuple[int, int], str]
+"""Where sums of products stand in an array, and the SQL of what is summed up."""
+
+
+class PushdownSource(Remote):
+    """Rows that a database sums up."""
+
+    home = "in a database that sums them up itself. Remedy: leave out pushdown, so that they are read here"
+
+    def __init__(self, transaction: Transaction, domain: Domain) -> None:
+        derived = [name for name, column in domain.columns.items() if column.factors]
+        if derived:
+            raise ParameterError(
+                f"With pushdown the database sums up, and it does not make derived columns such as {derived[0]!r}. "
+                "Remedy: make them columns of the query and declare their bounds, or leave out pushdown."
+            )
+        transaction.check(domain)
+        self.domain, self._transaction, self._checked = domain, transaction, False
+
+    def sums(self, what: Pass, report: Callable[[float], None]) -> PartialSums:
+        """The sums of a pass."""
+        if not self._checked:
+            _refuse_bad(self._transaction, self.domain)
+            self._checked = True
+        run = _Run(self._transaction, what.domain, report)
+        if isinstance(what, MomentsPass):
+            return run.moments(what)
+        if isinstance(what, LightPass):
+            return run.light(what)
+        if isinstance(what, StagePass):
+            return run.stage(what.coordinates)
+        if isinstance(what, MeatPass):
+            return run.meat(what.coordinates)
+        raise ParameterError("This method needs sums that the database is not asked for. Remedy: leave out pushdown.")
+
+
+class _Run:
+    """The statements of one pass."""
+
+    def __init__(self, transaction: Transaction, domain: Domain, report: Callable[[float], None]) -> None:
+        self._transaction, self._domain, self._report = transaction, domain, report
+        self._done, self._all = 0, 1
+
+    def moments(self, what: MomentsPass) -> PartialSums:
+        what.facts()  # refuses a sample
+        products, d = layout(self._domain, what.targets), len(self._domain.entries)
+        rows = _encoded(self._transaction, self._domain)
+        if not products.outcomes:
+            places = {(i, j): f"z{i} * z{j}" for i, j in combinations_with_replacement(range(d), 2)}
+        else:
+            F, f = list(products.features), len(products.features)
+            both = [*F, *products.outcomes]
+            places = {(a, b): f"z{i} * z{j}" for a, i in enumerate(F) for b, j in enumerate(both) if b >= min(a, f)}
+            places |= {(f, f + b): f"z{j} * z{j}" for b, j in enumerate(products.outcomes)}
+        columns = () if what.column is None else (what.column,)
+        self._all = self._statements(places) + len(columns)
+        limbs = _symmetric(*self._limbs(rows, places, products.shape), min(products.shape) - bool(products.outcomes))
+        return PartialSums(*limbs, [self._cells(column) for column in columns])
+
+    def light(self, what: LightPass) -> PartialSums:
+        d = len(self._domain.entries)
+        sums = {(0, j): f"z{j} * {int(ONE)}" for j in range(d)} | {(1, j): f"z{j} * z{j}" for j in range(d)}
+        self._all = self._statements(sums) + len(what.columns)
+        limbs = self._limbs(_encoded(self._transaction, self._domain), sums, (2, d))
+        return PartialSums(*limbs, [self._cells(column) for column in what.columns])
+
+    def stage(self, coordinates: Coordinates) -> PartialSums:
+        q, places = len(coordinates.axes), _places(coordinates)
+        l = len(places)  # noqa: E741
+        sums = {(l + a, b): f"u{a} * u{b}" for a, b in combinations_with_replacement(range(q), 2)}
+        sums |= {(i, b): f"e{i} * u{b}" for i in range(l) for b in range(q)}
+        sums |= {(i, q): f"e{i} * e{i}" for i in range(l)}
+        within = [f"abs(v{j}) <= {_float(b * ONE)}" for j, b in places]
+        within += [f"length <= {_float(edge * ONE)}" for edge in coordinates.lengths]
+        rows = _turned(_encoded(self._transaction, self._domain), coordinates, self._domain)
+        self._all = self._statements(sums) + 1
+        high, low = self._limbs(rows, sums, (l + q, q + 1))
+        for limb in (high, low):
+            limb[l:, :q] = _mirrored(limb[l:, :q])
+        count, *below = self._ask(rows, ["1", *(f"({test})::int" for test in within)])
+        parts, start = [], 0
+        for own in coordinates.widths:
+            parts.append(np.diff([0, *below[start : start + len(own)], count]))
+            start += len(own)
+        edges = below[start:]
+        lengths = np.diff([0, *edges, count]) if edges else np.zeros(0, dtype=np.int64)
+        return PartialSums(high, low, [*parts, lengths, np.array([count])])
+
+    def meat(self, coordinates: Coordinates) -> PartialSums:
+        q, m = len(coordinates.axes), len(coordinates.outcomes)
+        rows = _turned(_encoded(self._transaction, self._domain), coordinates, self._domain)
+        scores = [
+            f"round(u{a}::float8 * (e{j}::float8 / {_float(ONE)}))::bigint AS s{j}_{a}"
+            for j in range(m)
+            for a in range(q)
+        ]
+        rows = _step(rows, scores)
+        pairs = list(combinations_with_replacement(range(q), 2))
+        sums = {(j * q + a, b): f"s{j}_{a} * s{j}_{b}" for j in range(m) for a, b in pairs}
+        if m == 1:
+            sums |= {(q + a, b): f"(abs(e0) < {int(ONE)})::int * u{a} * u{b}" for a, b in pairs}
+        self._all, parts = self._statements(sums), m + (m == 1)
+        high, low = self._limbs(rows, sums, (parts * q, q))
+        for limb in (high, low):
+            for j in range(parts):
+                limb[j * q : (j + 1) * q] = _mirrored(limb[j * q : (j + 1) * q])
+        return PartialSums(high, low)
+
+    # ------------------------------------------------------------ statements
+
+    @staticmethod
+    def _statements(sums: Sums) -> int:
+        return -(-len(sums) // _AT_ONCE)
+
+    def _limbs(self, rows: str, sums: Sums, shape: tuple[int, int]) -> tuple[Ints, Ints]:
+        high, low = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        places = list(sums)
+        for start in range(0, len(places), _AT_ONCE):
+            some = places[start : start + _AT_ONCE]
+            for place, value in zip(some, self._ask(rows, [sums[place] for place in some]), strict=True):
+                high[place], low[place] = value >> LIMB, value & ((1 << LIMB) - 1)
+        return high, low
+
+    def _ask(self, rows: str, terms: Sequence[str]) -> list[int]:
+        """Sums of whole numbers over all rows."""
+        sums = ", ".join(f"coalesce(sum({term}), 0)" for term in terms)
+        ((found,),) = self._fetch(f"SELECT ARRAY[{sums}]::text FROM {rows}")
+        return [int(value) for value in found.strip("{}").split(",")]
+
+    def _cells(self, column: str) -> Ints:
+        """The counts of an outcome, over all rows that have one."""
+        own = self._domain.select([column])
+        place, shift = own.positions[column][0], LATTICE_BITS + 1 - (CELLS.bit_length() - 1)
+        cell = f"least((z{place} + {int(ONE)}) >> {shift}, {CELLS - 1})::int"
+        query = f"SELECT {cell} AS cell, count(*) FROM {_encoded(self._transaction, own)} GROUP BY 1"
+        counts = np.zeros(CELLS, dtype=np.int64)
+        for place, count in self._fetch(query):
+            counts[place] = count
+        return counts
+
+    def _fetch(self, query: str) -> list[tuple[Any, ...]]:
+        found = self._transaction.fetch(query)
+        self._done += 1
+        self._report(self._done / self._all)
+        return found
+
+
+# ---------------------------------------------------------------- rows on the lattice
+
+
+def _encoded(transaction: Transaction, domain: Domain) -> str:
+    """Rows as lattice integers z0, z1, ..., an SQL expression for each coordinate of the domain."""
+    encoder = Encoder(domain)
+    numbers = {name: column for name, column in domain.columns.items() if isinstance(column, Numeric)}
+    raw = [f"{_number(transaction, name, column)} AS x{_place(domain, name)}" for name, column in numbers.items()]
+    levels = [
+        f"({_is_level(transaction, name, column, level)})::int::bigint * {int(ONE)} AS z{place}"
+        for name, column in domain.columns.items()
+        if isinstance(column, Categorical)
+        for place, level in zip(domain.positions[name], column.levels, strict=True)
+    ]
+    rows = f"{transaction.rows()}{_where(transaction, domain)}"
+    rows = _step(rows, [f"{int(ONE)}::bigint AS z0", *raw, *levels], keep=False)
+    places, ball = [_place(domain, name) for name in numbers], sorted(_place(domain, n) for n in domain.norm_columns)
+    rows = _step(rows, [f"{_scaled(encoder, i, ball=i in ball)} AS y{i}" for i in places])
+    plain = [i for i in places if i not in ball]
+    if ball:
+        rows = _step(rows, [f"{' + '.join(f'y{i} * y{i}' for i in ball)} AS squares"])
+        rows = _step(rows, [f"{_float(ONE)} / greatest(sqrt(squares), {_float(ONE)}) AS short"])
+        rows = _step(rows, [f"round(y{i} * short)::bigint AS q{i}" for i in ball])
+        inside = f"{' + '.join(f'q{i} * q{i}' for i in ball)} <= {domain.ball_lattice}"
+        rows = _step(rows, [f"CASE WHEN {inside} THEN q{i} ELSE 0 END AS z{i}" for i in ball])
+    return _step(rows, [f"round(y{i})::bigint AS z{i}" for i in plain])
+
+
+def _place(domain: Domain, name: str) -> int:
+    return domain.positions[name][0]
+
+
+def _scaled(encoder: Encoder, place: int, *, ball: bool) -> str:
+    """(x - c) s, clipped."""
+    c, s, low, high = encoder.affine(place)
+    x, near = f"x{place}", _near(c, s, low, high)
+    if near is not None:
+        x = f"least(greatest({x}, {_float(near[0])}), {_float(near[1])})"
+    difference = f"({x} - {_float(c)})"
+    product = f"{difference} * {_float(s)}"
+    if ball or s < 1:
+        least = (_TINY if ball else 0.25) / s
+        product = f"CASE WHEN abs({difference}) < {_float(least)} THEN 0::float8 ELSE {product} END"
+    return f"least(greatest({product}, {_float(low)}), {_float(high)})"
+
+
+def _near(c: float, s: float, low: float, high: float) -> tuple[float, float] | None:
+    """Numbers beyond both bounds, to which others may be brought without a change; None where there are no bounds."""
+    if max(-low, high) > 2 * ONE:
+        return None
+    least, most = c - 4 * (ONE / s), c + 4 * (ONE / s)
+    if not (math.isfinite(least) and math.isfinite(most) and (least - c) * s <= low and (most - c) * s >= high):
+        raise ParameterError("With pushdown, bounds must leave room for numbers beyond them. Leave out pushdown.")
+    return least, most
+
+
+def _number(transaction: Transaction, name: str, column: Numeric) -> str:
+    """A number in float8; of dates, days since 1970."""
+    kind, value = transaction.kind(name), quoted(name)
+    if not column.date:
+        return f"{value}::int::float8" if kind == "bool" else f"{value}::float8"
+    if kind == "date":
+        return f"({value} - DATE '1970-01-01')::float8"
+    return f"(extract(epoch FROM {value}) * 1000000)::bigint::float8 / {_float(86_400_000_000.0)}"
+
+
+def _is_level(transaction: Transaction, name: str, column: Categorical, level: str | int | bool) -> str:
+    if isinstance(level, str):
+        return f"{quoted(name)}::text = {_text(level)}"
+    value = f"{quoted(name)}::int" if transaction.kind(name) == "bool" else quoted(name)
+    return f"{value} = {int(level)}"
+
+
+def _where(transaction: Transaction, domain: Domain) -> str:
+    """Which rows are left, where those that lack a value are dropped."""
+    if domain.missing != "drop":
+        return ""
+    lacking = (_lacks(transaction, name) for name in domain.inputs)
+    return f" WHERE NOT ({' OR '.join(lacking)})"
+
+
+def _lacks(transaction: Transaction, name: str) -> str:
+    return f"({quoted(name)} IS NULL" + (f" OR {_is_nan(name)})" if _can_be_nan(transaction, name) else ")")
+
+
+def _can_be_nan(transaction: Transaction, name: str) -> bool:
+    return transaction.kind(name) in ("float4", "float8", "numeric")
+
+
+def _is_nan(name: str) -> str:
+    return f"{quoted(name)} = 'NaN'"
+
+
+# ---------------------------------------------------------------- rows in the coordinates of a stage
+
+
+def _turned(rows: str, coordinates: Coordinates, domain: Domain) -> str:
+    """Rows as u and e, with v and their lengths; see `domain.coordinates`."""
+    x, y = domain.indices(coordinates.design), domain.indices(coordinates.outcomes)
+    P, theta, q = coordinates.P.floats.T, coordinates.theta.floats.T, len(coordinates.axes)
+    turned = [f"{_product(p, x)} AS w{a}" for a, p in enumerate(P)]
+    turned += [
+        f"z{place}::float8 + {_product(-t, x)} AS r{j}" for j, (t, place) in enumerate(zip(theta, y, strict=True))
+    ]
+    rows = _step(rows, turned)
+    rows = _step(rows, [f"greatest(sqrt({_tree(q)}), {_float(coordinates.radius * ONE)}) AS length"])
+    short = [f"round(w{a} * ({_float(ONE)} / length))::bigint AS o{a}" for a in range(q)]
+    short += [f"r{j} * ({_float(coordinates.radius * ONE)} / length) AS v{j}" for j in range(len(y))]
+    rows = _step(rows, short)
+    inside = f"{' + '.join(f'o{a} * o{a}' for a in range(q))} <= {coordinates.norm_squared_lattice}"
+    clipped = [f"CASE WHEN inside THEN o{a} ELSE 0 END AS u{a}" for a in range(q)]
+    clipped += [f"{_clipped(j, b)} AS e{i}" for i, (j, b) in enumerate(_places(coordinates))]
+    return _step(_step(rows, [f"{inside} AS inside"]), clipped)
+
+
+def _places(coordinates: Coordinates) -> list[tuple[int, float]]:
+    """The outcome and the half width of each e."""
+    return [(j, b) for j, own in enumerate(coordinates.widths) for b in own]
+
+
+def _clipped(j: int, b: float) -> str:
+    inverse = float(1 / np.float64(b))
+    return f"round(least(greatest(v{j} * {_float(inverse)}, {_float(-ONE)}), {_float(ONE)}))::bigint"
+
+
+def _product(weights: Floats, places: Sequence[int]) -> str:
+    """An exact product of weights with coordinates, in whatever order."""
+    terms = [f"{_float(w)} * z{place}" for w, place in zip(weights.tolist(), places, strict=True) if w]
+    return f"({' + '.join(terms) or _float(0.0)})"
+
+
+def _tree(q: int) -> str:
+    """The sum of squares in the order of `domain.coordinates`."""
+    terms = [f"w{a} * w{a}" for a in range(q)]
+    while (k := len(terms)) > 1:
+        half = k // 2
+        terms = [f"({terms[i]} + {terms[k - half + i]})" for i in range(half)] + terms[half : k - half]
+    return terms[0]
+
+
+# ---------------------------------------------------------------- what is wrong with rows
+
+
+def _refuse_bad(transaction: Transaction, domain: Domain) -> None:
+    """Refuse rows with missing or infinite numbers, or with levels that are not declared, in the usual words."""
+    flaws = [flaw for name, column in domain.inputs.items() for flaw in _flaws(transaction, name, column, domain)]
+    tests = ", ".join(f"coalesce(bool_or({test}), false)" for test, _ in flaws)
+    rows = f"{transaction.rows()}{_where(transaction, domain)}"
+    ((found,),) = transaction.fetch(f"SELECT ARRAY[{tests}]::text FROM {rows}")
+    problems = Problems()
+    for is_there, (_, tell) in zip(found.strip("{}").split(","), flaws, strict=True):
+        if is_there == "t":
+            with problems.met():
+                tell()
+    problems.tell()
+
+
+def _flaws(
+    transaction: Transaction, name: str, column: Column, domain: Domain
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Tests of one column, and what tells that they hold: a made-up entry of the same kind, read as any other."""
+
+    def reading(entry: object, kind: pa.DataType) -> Callable[[], None]:
+        def tell() -> None:
+            refuse_non_finite(name, read_column(pa.array([entry], kind), name, column))
+
+        return tell
+
+    value = quoted(name)
+    if isinstance(column, Categorical):
+        lacks, other = pa.string() if isinstance(column.levels[0], str) else pa.float64(), _undeclared(column)
+        known = " OR ".join(_is_level(transaction, name, column, level) for level in column.levels)
+        yield _lacks(transaction, name), reading(None, lacks)
+        yield f"NOT {_lacks(transaction, name)} AND NOT ({known})", reading(other, lacks)
+        return
+    yield f"{value} IS NULL", reading(None, pa.float64())
+    if _can_be_nan(transaction, name):
+        yield _is_nan(name), reading(math.nan, pa.float64())
+        yield f"abs({value}::float8) = 'Infinity'", reading(math.inf, pa.float64())
+    if column.date:
+        yield f"NOT isfinite({value})", lambda: _refuse_far(name, "dates without end")
+    if name in domain.norm_columns:
+        far = f"abs({value}::float8) BETWEEN {_float(_FAR)} AND {_float(np.finfo(float).max)}"
+        yield far, lambda: _refuse_far(name, "numbers beyond 1e100, which the database does not shorten")
+
+
+def _refuse_far(name: str, what: str) -> None:
+    raise DataError(f"Column {name!r} holds {what}. Remedy: mend them before the release, or leave out pushdown.")
+
+
+def _undeclared(column: Categorical) -> str | float:
+    """An entry that is no level."""
+    return "".join(map(str, column.levels)) + "?" if isinstance(column.levels[0], str) else 0.5
+
+
+# ---------------------------------------------------------------- SQL
+
+
+def _step(rows: str, columns: Sequence[str], *, keep: bool = True) -> str:
+    """Rows with more columns, which are computed once."""
+    kept = ["*", *columns] if keep else columns
+    return f"(SELECT {', '.join(kept)} FROM {rows} OFFSET 0) AS t" if columns else rows
+
+
+def _float(value: float) -> str:
+    """A number that is read back to the same bits."""
+    return f"'{float(value)!r}'::float8"
+
+
+def _text(value: str) -> str:
+    return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _mirrored(upper: Ints) -> Ints:
+    """A symmetric matrix from its upper triangle."""
+    return np.triu(upper) + np.triu(upper, k=1).T
+
+
+def _symmetric(high: Ints, low: Ints, size: int) -> tuple[Ints, Ints]:
+    """Limbs whose first square block is symmetric, from its upper triangle."""
+    for limb in (high, low):
+        limb[:size, :size] = _mirrored(limb[:size, :size])
+    return high, low

@@ -1,0 +1,87 @@
+"""Counts of outcomes, and the first and second sums of all columns: a pass that needs no matrix product."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.arrays import Bools, Floats, Ints
+from discreet.data.passes.base import Batch, Pass
+from discreet.data.sources.base import Source
+from discreet.data.sums import PartialSums, Total
+from discreet.domain import Domain
+from discreet.domain.cells import CELLS
+from discreet.domain.encoding import ONE, Encoder
+
+
+def cell_of(z: Floats) -> NDArray[np.intp]:
+    """The cell of [-1, 1] that holds each z; the last one is closed at both ends."""
+    return np.minimum(((z + 1) * (CELLS / 2)).astype(np.intp), CELLS - 1)
+
+
+class Tally:
+    """The encoded outcomes of all rows that have one, those that are dropped for another value too."""
+
+    def __init__(self, reader: Source, domain: Domain, column: str) -> None:
+        self._place = domain.positions[column][0]
+        self._alone = reader.only(column) if domain.missing == "drop" else None
+        self._encoder = Encoder(domain.select([column])) if self._alone else None
+
+    def outcomes(self, batch: Batch) -> Floats:
+        """Of one batch."""
+        if self._alone is None or self._encoder is None:
+            return batch.A[:, self._place]
+        y = self._encoder.empty(batch.rows, columnar=self._alone.columnar)
+        y = y[: self._alone.fill(batch.raw, y, self._encoder)]
+        self._encoder.finish(y)
+        return y[:, 1]
+
+    def cells(self, batch: Batch) -> Ints:
+        """How many of them lie in each cell."""
+        return np.bincount(cell_of(self.outcomes(batch) / ONE), minlength=CELLS)
+
+
+@dataclass(frozen=True)
+class LightPass(Pass):
+    """Counts of some outcomes, and sums of coordinates and of their squares."""
+
+    kind: ClassVar[str] = "light"
+
+    domain: Domain
+    columns: tuple[str, ...]
+
+    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
+        """The sums over some batches."""
+        total = Total(MarginLayout(len(self.domain.entries)))
+        tallies = [Tally(reader, self.domain, column) for column in self.columns]
+        counts = [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
+        for batch in batches:
+            total.add(batch.A)
+            for own, tally in zip(counts, tallies, strict=True):
+                own += tally.cells(batch)
+        return PartialSums.of(total, *counts)
+
+    def facts(self) -> dict[str, Any]:
+        """The outcomes."""
+        return {"columns": list(self.columns)}
+
+    @classmethod
+    def from_facts(cls, domain: Domain, facts: dict[str, Any]) -> Self:
+        """Rebuild from `facts`."""
+        return cls(domain, tuple(facts["columns"]))
+
+
+class MarginLayout:
+    """Sums of coordinates, as products with the constant, and of their squares."""
+
+    def __init__(self, size: int) -> None:
+        self.shape = 2, size
+
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+        """Add those of a batch to a total."""
+        total[0] += np.matmul(A[:, 0], A, out=work[0])
+        total[1] += np.einsum("ij,ij->j", A, A, out=work[1])

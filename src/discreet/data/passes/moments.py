@@ -1,0 +1,137 @@
+"""Sums of products of encoded rows: all of them, or those that models of some outcomes need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from discreet.core.arrays import Bools, Floats
+from discreet.data.passes.base import Batch, Pass
+from discreet.data.passes.light import Tally
+from discreet.data.sources.base import Source
+from discreet.data.sums import EXACT_ROWS, PartialSums, Total
+from discreet.domain import Domain
+from discreet.domain.cells import CELLS
+from discreet.errors import DataError
+
+
+def layout(domain: Domain, targets: tuple[str, ...] = ()) -> Layout:
+    """Which products are summed up: all of them, or those that models of some outcomes need."""
+    if not targets:
+        return Layout(len(domain.entries))
+    outcomes = domain.indices(targets)
+    taken = {domain.entries[i].column for i in outcomes}
+    features = [i for i, entry in enumerate(domain.entries) if entry.column not in taken]
+    return Layout(len(domain.entries), features, outcomes)
+
+
+@dataclass(frozen=True)
+class MomentsPass(Pass):
+    """Sums of products of encoded rows, and counts of one outcome if it is named."""
+
+    kind: ClassVar[str] = "moments"
+
+    domain: Domain
+    targets: tuple[str, ...] = ()
+    column: str | None = None
+    sampler: Sampler | None = field(default=None, compare=False)
+
+    def size(self, *, columnar: bool) -> int:
+        """The most rows that a batch has."""
+        return layout(self.domain, self.targets).batch(columnar=columnar)
+
+    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
+        """The sums over some batches."""
+        total, columns = Total(layout(self.domain, self.targets)), () if self.column is None else (self.column,)
+        tallies = [Tally(reader, self.domain, column) for column in columns]
+        counts = [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
+        for batch in batches:
+            total.add(batch.A, None if self.sampler is None else self.sampler.take(batch.rows)[: len(batch.A)])
+            for own, tally in zip(counts, tallies, strict=True):
+                own += tally.cells(batch)
+        return PartialSums.of(total, *counts)
+
+    def facts(self) -> dict[str, Any]:
+        """Outcomes and column; a sampler is not sent anywhere, for it draws."""
+        if self.sampler is not None:
+            raise DataError("A sample of the rows is drawn where the budget is, so the rows must be there, too.")
+        return {"targets": list(self.targets), "column": self.column}
+
+    @classmethod
+    def from_facts(cls, domain: Domain, facts: dict[str, Any]) -> Self:
+        """Rebuild from `facts`."""
+        return cls(domain, tuple(facts["targets"]), facts["column"])
+
+
+class Sampler(Protocol):
+    """Decides which rows are in a sample, whatever the order in which batches come."""
+
+    def take(self, rows: int) -> Bools:
+        """Whether each of the next rows is in the sample."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which products of a row's coordinates are summed up.
+
+    Parameters
+    ----------
+    size : int
+        Coordinates of a row.
+    features, outcomes : sequence of int
+        Places of F and of Y. All products within F, all of F with Y, and the squares of Y are kept, as an array of
+        f + 1 rows and f + l columns whose last row holds the squares. Without outcomes, all products are kept.
+    """
+
+    size: int
+    features: Sequence[int] = ()
+    outcomes: Sequence[int] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the array of sums."""
+        if not self.outcomes:
+            return self.size, self.size
+        return len(self.features) + 1, len(self.features) + len(self.outcomes)
+
+    def batch(self, *, columnar: bool) -> int:
+        """How many rows a batch has: few enough for a processor's cache, unless each column of it costs a call."""
+        least = 256 if self.outcomes and not columnar else 1024 if not self.outcomes else 2048
+        return min(EXACT_ROWS, max(least, (1 << 18) // self.size))
+
+    @cached_property
+    def _features(self) -> slice | list[int]:
+        return _span(self.features)
+
+    @cached_property
+    def _outcomes(self) -> slice | list[int]:
+        return _span(self.outcomes)
+
+    @cached_property
+    def _both(self) -> slice | list[int]:
+        return _span([*self.features, *self.outcomes])
+
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+        """Add the products of a batch to a total; `work` is an array of the same shape."""
+        if not self.outcomes:
+            total += np.matmul(A.T, A, out=work)
+            return
+        F, f = A[:, self._features], len(self.features)
+        if sampled is None:
+            total[:f] += np.matmul(F.T, A[:, self._both], out=work[:f])
+        else:
+            S = F[sampled]
+            total[:f, :f] += S.T @ S
+            total[:f, f:] += F.T @ A[:, self._outcomes]
+        Y = A[:, self._outcomes]
+        total[f, f:] += np.einsum("ij,ij->j", Y, Y)
+
+
+def _span(places: Sequence[int]) -> slice | list[int]:
+    """Places as a slice where they follow one another, so that no copy is made."""
+    first = places[0] if places else 0
+    return slice(first, first + len(places)) if list(places) == list(range(first, first + len(places))) else [*places]

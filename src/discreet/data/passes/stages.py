@@ -1,0 +1,115 @@
+"""Sums over rows in the coordinates of a stage, and of the scores of its residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from discreet.core.arrays import Bools, Floats
+from discreet.data.passes.base import Batch, Pass
+from discreet.data.sources.base import Source
+from discreet.data.sums import EXACT_ROWS, PartialSums, Total
+from discreet.domain import Domain
+from discreet.domain.coordinates import Chart, Coordinates, scores
+from discreet.domain.encoding import ONE
+
+_NARROW = 64
+"""Columns up to which longer batches are faster; of a length that is no power of two, which caches handle badly."""
+
+
+def _size(domain: Domain) -> int:
+    return EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3) // 8 * 8 - 8
+
+
+@dataclass(frozen=True)
+class _InCoordinates(Pass):
+    """A pass over rows that are turned into the coordinates of a stage."""
+
+    domain: Domain
+    coordinates: Coordinates
+
+    def size(self, *, columnar: bool) -> int:
+        """The most rows that a batch has."""
+        return _size(self.domain)
+
+    def facts(self) -> dict[str, Any]:
+        """The coordinates."""
+        return {"coordinates": self.coordinates.to_dict()}
+
+    @classmethod
+    def from_facts(cls, domain: Domain, facts: dict[str, Any]) -> Self:
+        """Rebuild from `facts`."""
+        return cls(domain, Coordinates.from_dict(facts["coordinates"]))
+
+
+class StagePass(_InCoordinates):
+    """Sums of a stage: U'U, U'E and squares of e; counts of residuals, of lengths and of rows."""
+
+    kind: ClassVar[str] = "stage"
+
+    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
+        """The sums over some batches."""
+        chart, total = Chart(self.coordinates, self.domain, _size(self.domain)), Total(_StageLayout(self.coordinates))
+        counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in self.coordinates.widths]
+        lengths, rows = chart.lengths(np.empty(0)), np.zeros(1, dtype=np.int64)
+        for batch in batches:
+            turned = chart.turn(batch.A)
+            total.add(turned.both.T)
+            counts = [held + own for held, own in zip(counts, chart.counts(turned.V), strict=True)]
+            lengths = lengths + chart.lengths(turned.lengths)
+            rows += len(batch.A)
+        return PartialSums.of(total, *counts, lengths, rows)
+
+
+class MeatPass(_InCoordinates):
+    """Sums S'S of the scores of each outcome, at one half width; and U'U of the inner rows of a single one."""
+
+    kind: ClassVar[str] = "meat"
+
+    def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
+        """The sums over some batches."""
+        chart, total = Chart(self.coordinates, self.domain, _size(self.domain)), Total(_MeatLayout(self.coordinates))
+        for batch in batches:
+            total.add(chart.turn(batch.A).both.T)
+        return PartialSums.of(total)
+
+
+class _StageLayout:
+    """E'U, the squares of e, and U'U, from lines (e, u)."""
+
+    def __init__(self, coordinates: Coordinates) -> None:
+        self._l, q = sum(map(len, coordinates.widths)), len(coordinates.axes)
+        self.shape = self._l + q, q + 1
+
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+        """Add the products of a batch to a total."""
+        l, E, U = self._l, A.T[: self._l], A.T[self._l :]  # noqa: E741
+        total[l:, :-1] += np.matmul(U, U.T, out=work[l:, :-1])
+        if l:
+            total[:l, :-1] += np.matmul(E, U.T, out=work[:l, :-1])
+            total[:l, -1] += np.einsum("ij,ij->i", E, E)
+
+
+class _MeatLayout:
+    """S'S of each outcome, and inner U'U of a single one, from lines (e, u)."""
+
+    def __init__(self, coordinates: Coordinates) -> None:
+        self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
+        self.shape = (self._m + (self._m == 1)) * self._q, self._q
+        self._scores = np.empty(0)
+
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+        """Add the products of a batch to a total."""
+        if len(A) * self._q > len(self._scores):
+            self._scores = np.empty(len(A) * self._q)
+        held = self._scores[: self._q * len(A)].reshape(self._q, len(A))
+        for j in range(self._m):
+            at = slice(j * self._q, (j + 1) * self._q)
+            S = scores(A.T[self._m :], A.T[j], out=held)
+            total[at] += np.matmul(S, S.T, out=work[at])
+        if self._m == 1:
+            inner = np.multiply(A.T[1:], np.abs(A.T[0]) < ONE, out=held)
+            total[self._q :] += np.matmul(inner, inner.T, out=work[self._q :])

@@ -1,0 +1,101 @@
+"""Files in object storage, named by addresses such as ``s3://bucket/people``, through pyarrow's file systems.
+
+Schemes that pyarrow does not know are left to fsspec. Addresses may hold keys, so that errors name files only.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs
+
+from discreet.data.sources.base import missing_package
+from discreet.errors import DataError, FileFormatError
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_FAILURES = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
+
+
+@dataclass(frozen=True, repr=False)
+class StoredFile:
+    """A file in object storage.
+
+    Parameters
+    ----------
+    system : pyarrow.fs.FileSystem
+        What opens it.
+    path : str
+        Its path there.
+    size : int
+        Bytes.
+    """
+
+    system: pa.fs.FileSystem
+    path: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return PurePosixPath(self.path).name
+
+    def open(self) -> pa.NativeFile:
+        """A file that can be read at any place."""
+        try:
+            return self.system.open_input_file(self.path)
+        except _FAILURES:
+            raise FileFormatError(f"{self.name} cannot be opened in its storage.") from None
+
+    def __repr__(self) -> str:
+        return f"StoredFile({self.name!r})"
+
+
+def is_stored(path: Any) -> bool:
+    """Whether a path is an address of object storage, or of files elsewhere.
+
+    Examples
+    --------
+    >>> is_stored("s3://bucket/people.parquet"), is_stored("people.parquet"), is_stored("C:/people.parquet")
+    (True, False, False)
+    """
+    return isinstance(path, str) and bool(_ADDRESS.match(path))
+
+
+def stored_files(address: str) -> list[StoredFile]:
+    """The Parquet files that an address names: itself, or those in a folder and below, in order of name."""
+    name = PurePosixPath(re.sub(r"[?#].*", "", address)).name
+    try:
+        system, path = _system(address)
+        found = system.get_file_info(path)
+        below = system.get_file_info(pa.fs.FileSelector(path, recursive=True)) if _is_folder(found) else [found]
+    except _FAILURES:
+        raise DataError(f"The storage of {name} cannot be reached, or refuses these credentials.") from None
+    files = [StoredFile(system, info.path, info.size or 0) for info in below if info.type == pa.fs.FileType.File]
+    files = [file for file in files if not file.name.startswith(("_", "."))]
+    if not files:
+        raise DataError(f"There is no file {name}, or nothing in it.")
+    other = next((file for file in files if not file.name.lower().endswith(".parquet")), None)
+    if other is not None:
+        raise DataError(f"{other.name} is no .parquet file, and only those are read from storage.")
+    return sorted(files, key=lambda file: file.path)
+
+
+def _is_folder(info: Any) -> bool:
+    return bool(info.type == pa.fs.FileType.Directory)
+
+
+def _system(address: str) -> tuple[pa.fs.FileSystem, str]:
+    try:
+        return pa.fs.FileSystem.from_uri(address)  # type: ignore[no-any-return]
+    except pa.ArrowInvalid:
+        pass
+    try:
+        import fsspec
+    except ImportError:
+        raise missing_package("fsspec", "dask") from None
+    system, path = fsspec.core.url_to_fs(address)
+    return pa.fs.PyFileSystem(pa.fs.FSSpecHandler(system)), path
