@@ -4,12 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench reproduce wheel clean
+.PHONY: demo test test-more check bench reproduce wheel clean
 demo: $(READY)
 	$(BIN)/python -m discreet demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
+
+test-more: $(READY)
+	$(BIN)/python -m pytest -n 2 -m more
 
 check: $(READY)
 	$(BIN)/ruff check .

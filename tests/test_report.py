@@ -323,6 +323,7 @@ def browse(folder, text, *arguments):
 
 @needs_browser
 @pytest.mark.parametrize("name", SEEN)
+@pytest.mark.more
 def test_a_browser_shows_the_coefficients(name, tmp_path):
     results, released = case(name)
     dom = Page(browse(tmp_path, report(results, released), "--dump-dom"))
@@ -333,6 +334,7 @@ def test_a_browser_shows_the_coefficients(name, tmp_path):
 
 @needs_browser
 @pytest.mark.parametrize(("name", "width"), [("verified", 1000), ("verified", 500), ("long names", 500)])
+@pytest.mark.more
 def test_the_page_fits_every_screen_and_is_not_blank(name, width, tmp_path):
     height = 10_000
     browse(tmp_path, report(*case(name)), "--screenshot=s.png", f"--window-size={width},{height}")
@@ -350,6 +352,7 @@ def test_the_page_fits_every_screen_and_is_not_blank(name, width, tmp_path):
 
 @needs_browser
 @pytest.mark.parametrize(("name", "least", "most"), [("verified", 3, 7), ("claimed", 3, 7), ("forty", 5, 9)])
+@pytest.mark.more
 def test_printed_it_has_a_sensible_number_of_pages(name, least, most, tmp_path):
     browse(tmp_path, report(*case(name)), "--print-to-pdf=p.pdf")
     content = (tmp_path / "p.pdf").read_bytes()
@@ -361,6 +364,7 @@ def test_printed_it_has_a_sensible_number_of_pages(name, least, most, tmp_path):
 
 @needs_browser
 @pytest.mark.parametrize("width", [400, 700, 1000, 1400])
+@pytest.mark.more
 def test_no_table_is_cut_off(width, tmp_path):
     """In a frame of that width no part of the page is wider than its place, so nothing must be scrolled sideways."""
     results, released = case("verified")

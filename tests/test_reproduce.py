@@ -22,6 +22,7 @@ ALL = reproduce.catalogue()
 
 
 @pytest.mark.parametrize("name", ALL)
+@pytest.mark.more
 def test_every_experiment_runs_small(name, tmp_path):
     r = ALL[name]
     if r.needs_data and FOLDER is None:
@@ -57,6 +58,7 @@ STORED = [name for name in ALL if reproduce.stored(name, reproduce.RESULTS) is n
 
 
 @pytest.mark.parametrize("key", dict.fromkeys(map(reproduce.paper, STORED)))
+@pytest.mark.more
 def test_pages_follow_from_the_stored_rows(key):
     folder = reproduce.ROOT / "docs" / "results"
     again = pages.page(key, reproduce.RESULTS, folder)
@@ -201,6 +203,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.more
 def test_a_kill_in_the_middle_loses_no_finished_cell(tmp_path):
     script, log = tmp_path / "slow.py", tmp_path / "out" / "log" / "000-slow.jsonl"
     script.write_text(SLOW)
@@ -308,6 +311,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.more
 def test_an_installed_command_finds_the_experiments_without_a_trace_in_the_path(start, tmp_path):
     """As a script outside the repository that is run in its folder; workers that start afresh find them as well."""
     import discreet

@@ -73,6 +73,7 @@ def test_the_stored_tables_agree_with_the_papers(name):
 
 
 @pytest.mark.parametrize("data", ["yacht", "servo"])
+@pytest.mark.more
 def test_the_stored_tables_can_be_repeated(data):
     methods = (
         "trivial",

@@ -16,6 +16,7 @@ def tried(trial, place, rounds):
     return json.loads(ran.stdout)
 
 
+@pytest.mark.more
 def test_of_all_who_race_for_the_last_release_one_wins(place):
     found = tried("race", place, 2)
     assert (found["least released in a round"], found["most released in a round"]) == (1, 1)
@@ -23,6 +24,7 @@ def test_of_all_who_race_for_the_last_release_one_wins(place):
     assert found["flaws"] == []
 
 
+@pytest.mark.more
 def test_who_dies_at_any_step_has_spent_and_leaves_all_whole(place):
     found = tried("kill", place, 3)
     assert found["wrong"] == []

@@ -218,6 +218,7 @@ def errors(name, epsilons, count=3):
 
 
 @pytest.mark.skipif(FOLDER is None, reason="DISCREET_DATA does not name a folder with the studies' data")
+@pytest.mark.more
 def test_verified_ada_ops_is_as_accurate_as_the_printed_one():
     found = [errors(name, (0.1, 1.0)) for name in SMALL + LARGE]
     for epsilon in (0.1, 1.0):
