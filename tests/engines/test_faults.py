@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 
 import numpy as np
@@ -106,15 +107,17 @@ def test_dask_workers_release_nothing(cluster):
 KIND = "age double, sex string, score double, grade bigint, member boolean, born date, income double"
 
 
-def mapped(spark, work):
+def mapped(spark, work, kind=KIND):
     """A frame of three parts, the rows of which pass through a function of batches and the number of the part."""
-    from pyspark import TaskContext
+    from pyspark import TaskContext, cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # which executors do not have
 
     def function(batches):
         yield from work(batches, TaskContext.get())
 
     frame = spark.createDataFrame(TABLE.select(list(PEOPLE.columns))).repartition(3)
-    return frame.mapInArrow(function, KIND)
+    return frame.mapInArrow(function, kind)
 
 
 def test_spark_a_task_that_fails_once(spark, tmp_path):
@@ -189,11 +192,12 @@ def test_spark_control_c_cancels(spark, tmp_path, interrupted):
 
 
 def test_spark_workers_release_nothing(spark):
-    def work(batches):
-        list(batches)
-        yield pa.RecordBatch.from_pydict({"told": [releases()]})
+    def work(batches, task):
+        rows = sum(batch.num_rows for batch in batches)
+        told = releases() if rows else "worker process"
+        yield pa.RecordBatch.from_pydict({"told": [told]})
 
-    told = {row[0] for row in spark.range(2).mapInArrow(work, "told string").collect()}
+    told = {row[0] for row in mapped(spark, work, "told string").collect()}
     assert all("worker process" in text for text in told)
 
 

@@ -156,7 +156,8 @@ def _opened(answers: Iterable[bytes]) -> tuple[str, PartialSums | None, list[lis
             raise ParameterError("The engine gave answers for different tasks. Nothing was released.")
         problems += [problem for problem in facts["problems"] if problem not in problems]
         if arrays:
-            part = PartialSums(*arrays[:2], arrays[2:])
+            high, low, *counts = arrays
+            part = PartialSums(high, low, counts)
             found = part if found is None else found + part
     return digests.pop(), found, problems
 
