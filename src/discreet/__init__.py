@@ -131,6 +131,7 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 _FOLDERS = (
     "cli",
+    "client",
     "core",
     "data",
     "domain",
@@ -144,6 +145,7 @@ _FOLDERS = (
     "privacy",
     "released",
     "results",
+    "service",
 )
 
 moved.lead()
