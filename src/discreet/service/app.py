@@ -102,7 +102,8 @@ def _handle(app: FastAPI) -> None:
 
     def plain(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return _told(request, error.status_code, str(error.detail))
+        words = "There is no such page." if error.status_code == 404 else str(error.detail)
+        return _told(request, error.status_code, words)
 
     def internal(request: Request, error: Exception) -> Response:
         return _told(request, 500, NEUTRAL)

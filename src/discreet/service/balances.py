@@ -6,6 +6,7 @@ everybody but custodians sees what it was when the clock ticked last.
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,9 @@ from discreet.privacy import gdp, pots
 from discreet.privacy.pots import Balance, Cost
 from discreet.service.requests import PAID, Request, is_gaussian
 from discreet.service.settings import TableSettings
+
+WORDS = dict(zip(POTS, ("Gaussian", "Other"), strict=True))
+"""What pots are called on pages."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class Balances:
 
     def tick(self) -> None:
         """Look at the ledger."""
+        self._ticked = dt.datetime.now(dt.UTC)
         last = self.ledger.read(lambda t: t.last())
         if last is not None and last.number != self._head:
             self._stories = {story.name: story for story in stories(self.ledger.entries())}
@@ -93,8 +98,7 @@ class Balances:
         story = self.story(account)
         balance = story.balance
         shares = dict(zip(POTS, balance.shares, strict=True))
-        pots_ = [pot for pot in POTS if shares[pot] is not None]
-        words = left(story)
+        there, words = [pot for pot in POTS if shares[pot] is not None], left(story)
         return {
             "account": account,
             "promise": promised(story),
@@ -102,13 +106,13 @@ class Balances:
             "epsilon": balance.limits.epsilon,
             "delta": balance.limits.delta,
             "releases": story.releases,
-            "pots": [{"name": pot, "share": shares[pot], "left": told} for pot, told in zip(pots_, words, strict=True)],
+            "pots": [{"name": WORDS[p], "share": shares[p], "left": w} for p, w in zip(there, words, strict=True)],
         }
 
     def steps(self, account: str, width: float = 600.0, height: float = 120.0) -> dict[str, Any]:
         """What was spent over time, as the corners of a line for each pot."""
         story = self.story(account)
-        first, last = story.points[0][0], story.points[-1][0]
+        first, last = story.points[0][0], max(story.points[-1][0], self._ticked)
         span = (last - first).total_seconds() or 1.0
         lines = []
         for place, pot in enumerate(POTS):
@@ -121,5 +125,5 @@ class Balances:
                 corners += [f"{x:.1f},{height * (1 - before):.1f}", f"{x:.1f},{height * (1 - (share or 0.0)):.1f}"]
                 before = share or 0.0
             corners.append(f"{width:.1f},{height * (1 - before):.1f}")
-            lines.append({"pot": pot, "corners": " ".join(corners)})
+            lines.append({"pot": WORDS[pot], "corners": " ".join(corners)})
         return {"lines": lines, "from": first.strftime("%Y-%m-%d"), "to": last.strftime("%Y-%m-%d")}

@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, insert, select, update
 
 from discreet.core.files import canonical
 from discreet.data.moments import Moments
@@ -87,8 +87,9 @@ class Catalogue:
         with self._store.writing() as connection:
             if _state(connection, name) != state:
                 note(connection, by, f"{'opened' if state == 'open' else 'closed'} a table", table=name)
-            connection.execute(delete(tables).where(tables.c.name == name))
-            connection.execute(insert(tables).values(name=name, state=state, fingerprint=mark, problem=problem))
+            values = {"state": state, "fingerprint": mark, "problem": problem}
+            if not connection.execute(update(tables).where(tables.c.name == name).values(**values)).rowcount:
+                connection.execute(insert(tables).values(name=name, **values))
 
     def _fingerprint(self, name: str) -> str:
         """What changes when the file or the schema does."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from discreet.errors import DiscreetError
 from discreet.service.log import note
@@ -122,6 +123,16 @@ class Jobs:
         self, person: Person, asked: Asked, made: Asked, reference: str, price: dict[str, Any] | None, state: str
     ) -> tuple[Job, bool]:
         """A job that answers a request, and whether it is new; asked for again under its reference, it is the same."""
+        try:
+            return self._submit(person, asked, made, reference, price, state)
+        except IntegrityError:  # somebody was quicker with the same reference
+            known = self.known(person, asked, reference)
+            assert known is not None
+            return known, False
+
+    def _submit(
+        self, person: Person, asked: Asked, made: Asked, reference: str, price: dict[str, Any] | None, state: str
+    ) -> tuple[Job, bool]:
         with self._store.writing() as connection:
             if (known := _known(connection, person, asked, reference)) is not None:
                 return known, False

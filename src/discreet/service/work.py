@@ -152,8 +152,10 @@ class Work:
     def _paid(self, job: Job, asked: Fit | Release, table: Table) -> dict[str, str]:
         neighbors = self._ledger.account(table.settings.account).terms().neighbors
         _public(lambda: table.rehearsed(asked, neighbors))
-        if not self._catalogue.is_checked(job.table) and self._catalogue.check(job.table, "service") is not None:
-            raise TroubleError("The table has changed, and does not fit its schema any more.")
+        if not self._catalogue.is_checked(job.table):
+            problem = self._catalogue.check(job.table, "service")
+            if problem is not None:
+                raise TroubleError(*problem.split("\n"))
         account = self._ledger.account(
             table.settings.account, purpose=asked.purpose, who=job.person, request=request_name(job)
         )
@@ -191,10 +193,9 @@ class Table:
 
     def plan(self, asked: Plan) -> dict[str, str]:
         """How good a model would be."""
-        options: dict[str, Any] = {"rows": self.settings.rows, "delta": self.settings.failure, "methods": [asked.method]}
-        found = make_plan(
-            self.domain, asked.formula, epsilon=_around(asked.epsilon), r_squared=asked.r_squared, draws=6, **options
-        )
+        public: dict[str, Any] = {"rows": self.settings.rows, "delta": self.settings.failure}
+        guessed: dict[str, Any] = {"epsilon": _around(asked.epsilon), "r_squared": asked.r_squared}
+        found = make_plan(self.domain, asked.formula, methods=[asked.method], draws=6, **public, **guessed)
         told = [_table(found.summary()), _table(found.coefficients())]
         return {"plan.json": found.to_json(), "tables.json": json.dumps(told)}
 
