@@ -56,6 +56,14 @@ account = "town/people"
 rows = 2000
 delta = 1e-7
 approval = true
+
+[tables.small]
+data = "people.csv"
+schema = "people.toml"
+account = "town/small"
+rows = 2000
+delta = 1e-7
+about = "A table with little left"
 """
 _NUMBERS = itertools.count()
 
@@ -81,6 +89,7 @@ def set_up(folder, *, step=0.05, workers=1, more="", epsilon=3.0, ledger=None):
     made = Ledger.create(ledger or folder / "people.ledger")
     made.open("town", epsilon=epsilon, delta=1e-6, others=(0.5, 4e-7))
     made.open("town/people")
+    made.open("town/small", epsilon=0.2, delta=5e-7)
     return config
 
 

@@ -12,7 +12,7 @@ def client(running):
 
 
 def test_the_way_of_an_analyst(client):
-    (people, _) = client.tables()
+    people, *_ = client.tables()
     assert people["name"] == "people"
     assert list(client.domain("people").columns) == ["age", "sex", "region", "income"]
     made_up = client.synthetic("people", rows=50)
