@@ -177,12 +177,17 @@ class Running:
     def __init__(self, config):
         self.config, self.folder = config, Path(config).parent
         self.process = self.address = None
+        self.said = ""
+
+    def command(self):
+        return [sys.executable, "-m", "discreet", "serve", str(self.config)]
 
     def start(self):
         own = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "discreet", "serve", str(self.config)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=own, text=True)
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "env": own, "text": True}
+        self.process = subprocess.Popen(self.command(), **options)
         for line in self.process.stdout:
+            self.said += line
             if found := re.search(r"http://\S+", line):
                 self.address = found[0]
             if "Ctrl-C" in line:

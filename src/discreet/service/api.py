@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.planning.synthetic import synthetic
 from discreet.service import views
+from discreet.service.balances import Balances
 from discreet.service.core import NotFoundError, Service
 from discreet.service.doors import Analyst, Custodian, Open
 from discreet.service.log import newest
@@ -34,13 +35,13 @@ def me(person: Analyst) -> dict[str, str]:
 @api.get("/tables", tags=["analysts"])
 def tables(person: Analyst, service: Open) -> list[dict[str, Any]]:
     """All tables, with what is left of their budgets."""
-    return [views.table(service, name, full=False) for name in service.settings.tables]
+    return views.tables(service)
 
 
 @api.get("/tables/{table}", tags=["analysts"])
 def table(table: str, person: Analyst, service: Open) -> dict[str, Any]:
     """A table with its schema."""
-    return views.table(service, _known(service, table), full=True)
+    return views.table(service, table) | {"schema": service.catalogue.domain(table).to_dict()}
 
 
 @api.get("/tables/{table}/synthetic", tags=["analysts"], response_class=Response)
@@ -78,7 +79,7 @@ def submit(asked: AnyRequest, person: Analyst, service: Open, reference: Referen
 @api.get("/jobs", tags=["analysts"])
 def jobs(person: Analyst, service: Open) -> list[dict[str, Any]]:
     """Your requests, the newest first."""
-    return [views.job(service, job, person) for job in service.jobs.of_person(person.name)]
+    return [views.listed(job, person) for job in service.jobs.of_person(person.name)]
 
 
 @api.get("/jobs/{job}", tags=["analysts"])
@@ -126,14 +127,9 @@ class NewKey(BaseModel):
 @api.get("/custody/accounts", tags=["custodians"])
 def accounts(person: Custodian, service: Open) -> list[dict[str, Any]]:
     """What is left of each account by now, and which tables are closed."""
-    service.balances.tick()
-    states = service.catalogue.states()
+    states, now = service.catalogue.states(), Balances(service.ledger)
     return [
-        {
-            "table": name,
-            **service.balances.told(table.account),
-            **{key: states[name][key] for key in ("state", "problem")},
-        }
+        {"table": name, "state": states[name]["state"], "problem": states[name]["problem"]} | now.told(table.account)
         for name, table in service.settings.tables.items()
     ]
 
@@ -141,7 +137,7 @@ def accounts(person: Custodian, service: Open) -> list[dict[str, Any]]:
 @api.get("/custody/waiting", tags=["custodians"])
 def waiting(person: Custodian, service: Open) -> list[dict[str, Any]]:
     """Requests that wait for a decision, with their price."""
-    return [views.job(service, job, person) for job in service.jobs.waiting()]
+    return [views.listed(job, person) for job in service.jobs.waiting()]
 
 
 @api.post("/custody/jobs/{job}", tags=["custodians"])

@@ -74,7 +74,7 @@ def build(service: Service, config: str | None = None) -> FastAPI:
 def _hosts(service: Service) -> list[str]:
     """The names that the service answers to, so that no other site can have a browser reach it under its own."""
     public = urlsplit(service.settings.service.public or "").hostname
-    return [*(host for host in LOCAL if host != "::1"), "[::1]", *([public] if public else [])]
+    return [*LOCAL, *([public] if public else [])]
 
 
 def _handle(app: FastAPI) -> None:

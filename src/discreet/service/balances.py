@@ -7,6 +7,7 @@ everybody but custodians sees what it was when the clock ticked last.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,11 +53,12 @@ class Balances:
         self.ledger = ledger
         self._head = -1
         self._stories: dict[str, Story] = {}
+        self._known: dict[tuple[str, str], dict[str, Any]] = {}
         self.tick()
 
     def tick(self) -> None:
         """Look at the ledger."""
-        self._ticked = dt.datetime.now(dt.UTC)
+        self._ticked, self._known = dt.datetime.now(dt.UTC), {}
         last = self.ledger.read(lambda t: t.last())
         if last is not None and last.number != self._head:
             self._stories = {story.name: story for story in stories(self.ledger.entries())}
@@ -95,6 +97,20 @@ class Balances:
 
     def told(self, account: str) -> dict[str, Any]:
         """An account for pages and replies."""
+        return self._once("told", account, self._told)
+
+    def steps(self, account: str) -> dict[str, Any]:
+        """What was spent over time, as the corners of a line for each pot."""
+        return self._once("steps", account, self._steps)
+
+    def _once(self, what: str, account: str, work: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+        """What is the same until the next tick."""
+        known = self._known
+        if (what, account) not in known:
+            known[what, account] = work(account)
+        return known[what, account]
+
+    def _told(self, account: str) -> dict[str, Any]:
         story = self.story(account)
         balance = story.balance
         shares = dict(zip(POTS, balance.shares, strict=True))
@@ -109,8 +125,7 @@ class Balances:
             "pots": [{"name": WORDS[p], "share": shares[p], "left": w} for p, w in zip(there, words, strict=True)],
         }
 
-    def steps(self, account: str, width: float = 600.0, height: float = 120.0) -> dict[str, Any]:
-        """What was spent over time, as the corners of a line for each pot."""
+    def _steps(self, account: str, width: float = 600.0, height: float = 120.0) -> dict[str, Any]:
         story = self.story(account)
         first, last = story.points[0][0], max(story.points[-1][0], self._ticked)
         span = (last - first).total_seconds() or 1.0

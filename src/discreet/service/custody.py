@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from discreet.ledger.picture import html
 from discreet.service import views
+from discreet.service.balances import Balances
 from discreet.service.core import NotFoundError
 from discreet.service.doors import CustodyReader, CustodySender, Open
 from discreet.service.limits import REPORT_CSP
@@ -25,16 +26,12 @@ _DRAWING = threading.Lock()
 
 
 @custody.get("")
-def overview(request: Request, person: CustodyReader, service: Open) -> Response:
+def overview(person: CustodyReader, service: Open) -> Response:
     """Accounts, requests that wait, and what went wrong."""
-    service.balances.tick()
-    states = service.catalogue.states()
-    tables = [views.table(service, name, full=False) | {"is": states[name]} for name in service.settings.tables]
+    states, now = service.catalogue.states(), Balances(service.ledger)
+    tables = [table | {"is": states[table["name"]]} for table in views.tables(service, now)]
     waiting, troubled = (
-        [
-            views.job(service, job, person) | {"words": words(job), "purpose": job.facts.get("purpose", "")}
-            for job in found
-        ]
+        [views.listed(job, person) | {"words": words(job), "purpose": job.facts.get("purpose", "")} for job in found]
         for found in (service.jobs.waiting(), service.jobs.troubled())
     )
     return render("custody.html", person, tables=tables, waiting=waiting, troubled=troubled)
@@ -65,15 +62,15 @@ def ledger(person: CustodyReader, service: Open) -> Response:
 
 
 @custody.get("/keys")
-def keys(request: Request, person: CustodyReader, service: Open) -> Response:
+def keys(person: CustodyReader, service: Open) -> Response:
     """All keys."""
-    return _keys(request, person, service, None)
+    return _keys(person, service, None)
 
 
 @custody.post("/keys")
-def new_key(request: Request, person: CustodySender, service: Open, name: Short, role: Short) -> Response:
+def new_key(person: CustodySender, service: Open, name: Short, role: Short) -> Response:
     """Make a key, and show it once."""
-    return _keys(request, person, service, service.people.new_key(name, role, person.name))  # type: ignore[arg-type]
+    return _keys(person, service, service.people.new_key(name, role, person.name))  # type: ignore[arg-type]
 
 
 @custody.post("/keys/{key}/revoke")
@@ -91,12 +88,12 @@ def revoke_person(person: CustodySender, service: Open, name: Short) -> Response
 
 
 @custody.get("/log")
-def log(request: Request, person: CustodyReader, service: Open) -> Response:
+def log(person: CustodyReader, service: Open) -> Response:
     """Who did what."""
     events = [event | {"when": views.moment(event["at"])} for event in newest(service.store)]
     return render("log.html", person, events=events)
 
 
-def _keys(request: Request, person: CustodyReader, service: Open, made: str | None) -> Response:
+def _keys(person: CustodyReader, service: Open, made: str | None) -> Response:
     told = [key | {"since": views.moment(key["since"])} for key in service.people.all_keys()]
     return render("keys.html", person, keys=told, made=made)

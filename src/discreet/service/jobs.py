@@ -223,8 +223,11 @@ class Jobs:
 
     def claim(self, worker: str) -> Job | None:
         """The next job, which belongs to a worker from here on."""
+        line = select(jobs.c.id).where(jobs.c.state == "queued").order_by(jobs.c.number).limit(1)
+        with self._store.reading() as connection:  # an empty queue keeps nobody from writing
+            if connection.execute(line).scalar() is None:
+                return None
         with self._store.writing() as connection:
-            line = select(jobs.c.id).where(jobs.c.state == "queued").order_by(jobs.c.number).limit(1)
             id_ = connection.execute(line.with_for_update(skip_locked=True)).scalar()
             if id_ is None:
                 return None

@@ -40,6 +40,7 @@ from discreet.service.requests import OFFERED, SOLVES, Fit, Model, Plan, Release
 
 PURPOSE = Form(max_length=300)
 Text = Annotated[str, Form(max_length=2000)]
+Names = Annotated[list[str] | None, Form(max_length=1000)]
 
 pages = APIRouter()
 
@@ -121,16 +122,15 @@ def sign_out(request: Request, person: Sender, service: Open) -> Response:
 
 
 @pages.get("/")
-def home(request: Request, person: Reader, service: Open) -> Response:
+def home(person: Reader, service: Open) -> Response:
     """All tables, with what is left of their budgets."""
-    tables = [views.table(service, name, full=False) for name in service.settings.tables]
-    return render("tables.html", person, tables=tables)
+    return render("tables.html", person, tables=views.tables(service))
 
 
 @pages.get("/tables/{table}")
-def table(table: str, request: Request, person: Reader, service: Open) -> Response:
+def table(table: str, person: Reader, service: Open) -> Response:
     """A table: its columns, its budget, and what was released of it."""
-    found, domain = _table(service, table), service.catalogue.domain(table)
+    found, domain = views.table(service, table), service.catalogue.domain(table)
     columns = [(name, *_described(column)) for name, column in domain.inputs.items()]
     released = [job for job in service.jobs.releases(table) if found["shared"] or job.person == person.name]
     return render("table.html", person, table=found, columns=columns, missing=domain.missing,
@@ -142,14 +142,14 @@ def table(table: str, request: Request, person: Reader, service: Open) -> Respon
 @pages.get("/tables/{table}/schema.toml")
 def schema(table: str, person: Reader, service: Open) -> Response:
     """The schema as a file."""
-    _table(service, table)
+    views.table(service, table)
     return _download(filled_schema(service.catalogue.domain(table).to_dict()), "text/plain", f"{table}.toml")
 
 
 @pages.get("/tables/{table}/synthetic.csv")
 def made_up(table: str, person: Reader, service: Open) -> Response:
     """A made-up table as a file."""
-    _table(service, table)
+    views.table(service, table)
     return _download(made_up_csv(service, table, 1000, 0), "text/csv", f"{table}.synthetic.csv")
 
 
@@ -158,42 +158,33 @@ def made_up(table: str, person: Reader, service: Open) -> Response:
 
 @pages.get("/tables/{table}/model")
 def builder(
-    table: str, request: Request, person: Reader, service: Open, formula: str = "", epsilon: str = "", method: str = ""
+    table: str, person: Reader, service: Open, formula: str = "", epsilon: str = "", method: str = ""
 ) -> Response:
     """A form for a model."""
     given = {"formula": formula[:2000], "epsilon": epsilon[:20], "method": method[:50]}
-    return _builder(request, person, service, table, {name: text for name, text in given.items() if text})
+    return _builder(person, service, table, {name: text for name, text in given.items() if text})
 
 
 @pages.post("/tables/{table}/model")
-async def build(table: str, request: Request, person: Sender, service: Open) -> Response:
+def build(
+    table: str, person: Sender, service: Open, formula: Text = "", outcome: Text = "", features: Names = None,
+    method: Text = "", epsilon: Text = "", r_squared: Text = "", reference: Text = "",
+) -> Response:  # fmt: skip
     """Check a model; on to its price and plan where it can be meant."""
-    form = await request.form()
-    chosen = {
-        name: str(form.get(name, "")) for name in ("formula", "outcome", "method", "epsilon", "purpose", "r_squared")
-    }
-    features = [str(name) for name in form.getlist("features")]
-    given = chosen | {"features": features}
+    given = {"formula": formula, "outcome": outcome, "method": method, "epsilon": epsilon, "r_squared": r_squared}
+    given |= {"features": (chosen := features or [])}
+    views.table(service, table)
     try:
-        asked = Plan(
-            table=_table(service, table)["name"], formula=formula_of(chosen["formula"], chosen["outcome"], features),
-            method=chosen["method"], epsilon=number(chosen["epsilon"]), r_squared=number(chosen["r_squared"] or "0.5"),
-        )  # fmt: skip
-        job, _ = service.submit(person, asked, str(form.get("reference", ""))[:100] or None)
-    except ValidationError as error:
-        lines = [f"{one['loc'][-1]}: {one['msg']}" for one in error.errors()]
-        return _builder(request, person, service, table, given, lines)
-    except NotFoundError:
-        raise
+        numbers = {"epsilon": number(epsilon), "r_squared": number(r_squared or "0.5")}
+        asked = _checked(Plan, table=table, formula=formula_of(formula, outcome, chosen), method=method, **numbers)
+        job, _ = service.submit(person, asked, reference[:100] or None)
     except DiscreetError as error:
-        return _builder(request, person, service, table, given, str(error).split("\n"))
+        return _builder(person, service, table, given, str(error).split("\n"))
     return RedirectResponse(f"/jobs/{job.id}", 303)
 
 
-def _builder(
-    request: Request, person: Person, service: Service, table: str, given: dict[str, Any], problem: Any = ()
-) -> Response:
-    found, domain = _table(service, table), service.catalogue.domain(table)
+def _builder(person: Person, service: Service, table: str, given: dict[str, Any], problem: Any = ()) -> Response:
+    found, domain = views.table(service, table), service.catalogue.domain(table)
     blank = {"formula": "", "outcome": "", "features": [], "method": OFFERED[0], "epsilon": "0.5", "r_squared": "0.5"}
     return render("builder.html", person, 422 if problem else 200, table=found, columns=list(domain.inputs),
         given=blank | given, problem=list(problem), methods=OFFERED, reference=secrets.token_urlsafe(24),
@@ -231,14 +222,14 @@ def number(text: str) -> float:
 
 
 @pages.get("/jobs")
-def jobs(request: Request, person: Reader, service: Open) -> Response:
+def jobs(person: Reader, service: Open) -> Response:
     """Somebody's requests."""
-    found = [views.job(service, job, person) | {"words": words(job)} for job in service.jobs.of_person(person.name)]
+    found = [views.listed(job, person) | {"words": words(job)} for job in service.jobs.of_person(person.name)]
     return render("jobs.html", person, jobs=found)
 
 
 @pages.get("/jobs/{job}")
-def job(job: str, request: Request, person: Reader, service: Open) -> Response:
+def job(job: str, person: Reader, service: Open) -> Response:
     """A request; once there is a report, that."""
     found = service.job(job, person)
     told = views.job(service, found, person)
@@ -291,20 +282,21 @@ def ask(
 
 
 @pages.post("/tables/{table}/release")
-async def release(table: str, request: Request, person: Sender, service: Open) -> Response:
+def release(
+    table: str, person: Sender, service: Open, formulas: Annotated[str, Form(max_length=20_000)] = "",
+    epsilon: Text = "", purpose: Annotated[str, PURPOSE] = "", reference: Text = "",
+) -> Response:  # fmt: skip
     """Ask for what several models need, at once."""
-    form = await request.form()
-    lines = [line.strip() for line in str(form.get("formulas", "")).splitlines() if line.strip()]
-    facts = {"epsilon": number(str(form.get("epsilon", ""))), "purpose": str(form.get("purpose", ""))}
-    asked = _checked(Release, table=_table(service, table)["name"], formulas=lines, **facts)
-    made, _ = service.submit(person, asked, str(form.get("reference", ""))[:100] or None)
+    lines = [line.strip() for line in formulas.splitlines() if line.strip()]
+    asked = _checked(Release, table=table, formulas=lines, epsilon=number(epsilon), purpose=purpose)
+    made, _ = service.submit(person, asked, reference[:100] or None)
     return RedirectResponse(f"/jobs/{made.id}", 303)
 
 
 @pages.get("/tables/{table}/release")
-def release_form(table: str, request: Request, person: Reader, service: Open) -> Response:
+def release_form(table: str, person: Reader, service: Open) -> Response:
     """A form for a release of several models."""
-    return render("release.html", person, table=_table(service, table), reference=secrets.token_urlsafe(24))
+    return render("release.html", person, table=views.table(service, table), reference=secrets.token_urlsafe(24))
 
 
 @pages.post("/tables/{table}/free")
@@ -356,12 +348,6 @@ def _checked(kind: Any, **facts: Any) -> Any:
         return kind(**facts)
     except ValidationError as error:
         raise DiscreetError(*(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())) from None
-
-
-def _table(service: Service, name: str) -> dict[str, Any]:
-    if name not in service.catalogue:
-        raise NotFoundError("There is no such table.")
-    return views.table(service, name, full=False) | {"shared": service.catalogue[name].shared}
 
 
 def _described(column: Any) -> tuple[str, str]:

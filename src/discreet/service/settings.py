@@ -18,7 +18,7 @@ from discreet.errors import FileFormatError, ParameterError
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 """What tables are called: it stands in addresses."""
 
-LOCAL = ("127.0.0.1", "::1", "localhost")
+LOCAL = ("127.0.0.1", "localhost")
 
 
 class _Closed(BaseModel):

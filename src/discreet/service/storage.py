@@ -150,11 +150,13 @@ class Store:
 def _engine(place: str) -> Engine:
     if "://" in place:
         address = "postgresql+psycopg://" + place.split("://", 1)[1]
-        return create_engine(address, pool_size=20, max_overflow=40, pool_pre_ping=True)
+        return create_engine(address, pool_size=20, max_overflow=40, pool_pre_ping=True, hide_parameters=True)
     if not Path(place).exists():
         os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o600))
     options = {"timeout": WAIT, "check_same_thread": False, "isolation_level": None}
-    engine = create_engine(f"sqlite:///{place}", pool_size=20, max_overflow=40, connect_args=options)
+    engine = create_engine(
+        f"sqlite:///{place}", pool_size=20, max_overflow=40, hide_parameters=True, connect_args=options
+    )
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine

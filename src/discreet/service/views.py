@@ -6,8 +6,8 @@ import datetime as dt
 from dataclasses import asdict
 from typing import Any
 
-from discreet.service.balances import Price
-from discreet.service.core import Quote, Service
+from discreet.service.balances import Balances, Price
+from discreet.service.core import NotFoundError, Quote, Service
 from discreet.service.jobs import Job
 from discreet.service.people import Person
 
@@ -21,20 +21,32 @@ DOWNLOADS = {
 """The files of a job that people may fetch, with what they are."""
 
 
-def table(service: Service, name: str, *, full: bool) -> dict[str, Any]:
-    """A table; with its schema where it is looked at alone."""
+def tables(service: Service, balances: Balances | None = None) -> list[dict[str, Any]]:
+    """All tables, with their balances at the last tick unless others are given."""
+    states, known = service.catalogue.states(), balances or service.balances
+    return [_table(service, name, states[name]["state"], known) for name in service.settings.tables]
+
+
+def table(service: Service, name: str) -> dict[str, Any]:
+    """One table."""
+    if name not in service.catalogue:
+        raise NotFoundError("There is no such table.")
+    return _table(service, name, service.catalogue.states()[name]["state"], service.balances)
+
+
+def _table(service: Service, name: str, state: str, balances: Balances) -> dict[str, Any]:
     settings = service.catalogue[name]
-    facts: dict[str, Any] = {
+    return {
         "name": name,
         "about": settings.about,
-        "open": service.catalogue.is_open(name),
+        "open": state == "open",
         "rows": settings.rows,
         "delta": settings.failure,
         "most_epsilon": settings.most_epsilon,
         "approval": settings.approval,
-        "budget": service.balances.told(settings.account),
+        "shared": settings.shared,
+        "budget": balances.told(settings.account),
     }
-    return facts | ({"schema": service.catalogue.domain(name).to_dict()} if full else {})
 
 
 def quote(found: Quote) -> dict[str, Any]:
@@ -46,8 +58,13 @@ def quote(found: Quote) -> dict[str, Any]:
 
 
 def job(service: Service, found: Job, person: Person) -> dict[str, Any]:
-    """A job, as somebody may see it: its end at a step, and what went wrong with data for custodians only."""
+    """A job with the names of its files."""
     files = service.jobs.file_names(found.id) if found.is_over else []
+    return listed(found, person) | {"files": [name for name in DOWNLOADS if name in files]}
+
+
+def listed(found: Job, person: Person) -> dict[str, Any]:
+    """A job, as somebody may see it: its end at a step, and what went wrong with data for custodians only."""
     facts: dict[str, Any] = {
         "id": found.id,
         "kind": found.kind,
@@ -58,7 +75,6 @@ def job(service: Service, found: Job, person: Person) -> dict[str, Any]:
         "over": found.is_over,
         "created": moment(found.created),
         "answer": found.answer if found.is_over else None,
-        "files": [name for name in DOWNLOADS if name in files],
     }
     if person.is_custodian:
         facts |= {"person": found.person, "problem": found.problem, "decided_by": found.decided_by}
