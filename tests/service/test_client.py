@@ -21,7 +21,7 @@ def test_the_way_of_an_analyst(client):
     plan = client.plan("people", "income ~ age", epsilon=0.4)
     assert plan["method"] == "DPLinearRegression"
     assert "SIMULATION" in client.try_out("people", "income ~ age", epsilon=0.4).report.upper()
-    job = client.fit("people", "income ~ age", epsilon=0.4, purpose="a test of the client")
+    job = client.fit("people", "income ~ age", epsilon=0.4, purpose="a test of the client", reuse=False)
     assert (job.state, job.free) == ("done", False)
     results = job.results
     assert results.target == "income"

@@ -46,13 +46,13 @@ def test_from_the_schema_to_a_certified_model(place):
     assert not audit.chain_flaws(place.service.ledger.entries())
 
 
-def test_what_costs_nothing_is_not_charged(place):
+def test_what_costs_nothing_is_not_charged(town):
     for kind in ("plan", "try"):
-        job = place.done(kind=kind)
+        job = town.done(kind=kind)
         assert (job["state"], job["price"]) == ("done", None)
-    plan = json.loads(place("ada", "GET", f"/jobs/{place.done(kind='plan')['id']}/files/plan.json").text)
+    plan = json.loads(town("ada", "GET", f"/jobs/{town.done(kind='plan')['id']}/files/plan.json").text)
     assert {found["epsilon"] for found in plan["expected"]} == {0.25, 0.5, 1.0}
-    assert paid(place) == 0
+    assert paid(town) == 0
 
 
 def test_a_model_that_a_release_serves_is_free(place):
@@ -70,39 +70,39 @@ def test_a_model_that_a_release_serves_is_free(place):
     assert paid(place) == 3
 
 
-def test_a_release_for_several_models(place):
+def test_a_release_for_several_models(town):
     asked = {"kind": "release", "table": "people", "formulas": ["income ~ age", "income ~ sex"], "epsilon": 0.5}
-    job = place("ada", "POST", "/jobs", json=asked).json()
-    place.work()
-    listed = place("bob", "GET", "/tables/people/releases").json()
+    job = town("ada", "POST", "/jobs", json=asked).json()
+    town.work()
+    listed = town("bob", "GET", "/tables/people/releases").json()
     assert [one["release"] for one in listed] == [job["id"]]
     both = {"kind": "model", "table": "people", "release": job["id"], "formula": "income ~ age + sex"}
-    made = place("bob", "POST", "/jobs", json=both).json()
-    place.work()
-    assert place("bob", "GET", f"/jobs/{made['id']}").json()["state"] == "done"
+    made = town("bob", "POST", "/jobs", json=both).json()
+    town.work()
+    assert town("bob", "GET", f"/jobs/{made['id']}").json()["state"] == "done"
     none = both | {"formula": "income ~ region"}
-    made = place("bob", "POST", "/jobs", json=none).json()
-    place.work()
-    told = place("bob", "GET", f"/jobs/{made['id']}").json()
+    made = town("bob", "POST", "/jobs", json=none).json()
+    town.work()
+    told = town("bob", "GET", f"/jobs/{made['id']}").json()
     assert told["state"] == "refused"
     assert "region" in told["answer"]
 
 
-def test_methods_that_are_not_gaussian_draw_on_their_own_pot(place):
-    job = place.done(formula="sex ~ age", method="DPLogisticRegression", epsilon=0.3)
+def test_methods_that_are_not_gaussian_draw_on_their_own_pot(town):
+    job = town.done(formula="sex ~ age", method="DPLogisticRegression", epsilon=0.3)
     assert job["state"] == "done"
     assert job["files"] == ["results.json", "certificate.json", "report.html"]
-    refused = place.ask(formula="sex ~ income", method="DPLogisticRegression", epsilon=0.3)
+    refused = town.ask(formula="sex ~ income", method="DPLogisticRegression", epsilon=0.3)
     assert refused.status_code == 409
     assert "would still fit" in refused.json()["detail"]
 
 
-def test_a_request_over_budget_is_refused_and_costs_nothing(place):
-    assert place.done(epsilon=2.0)["state"] == "done"
-    refused = place.ask(formula="income ~ region", epsilon=2.0)
+def test_a_request_over_budget_is_refused_and_costs_nothing(town):
+    assert town.done(epsilon=2.0)["state"] == "done"
+    refused = town.ask(formula="income ~ region", epsilon=2.0)
     assert refused.status_code == 409
     assert "would exceed the account 'town'" in refused.json()["detail"]
-    assert paid(place) == 1
+    assert paid(town) == 1
 
 
 def test_a_race_for_the_rest_of_a_budget_is_decided_by_the_ledger(place):
@@ -115,14 +115,14 @@ def test_a_race_for_the_rest_of_a_budget_is_decided_by_the_ledger(place):
     assert paid(place) == 1
 
 
-def test_the_same_reference_is_the_same_job(place):
-    one = place.ask(reference="nightly").json()
-    assert place.ask(reference="nightly").json()["id"] == one["id"]
-    place.work()
-    assert place.ask(reference="nightly").json()["id"] == one["id"]  # though a release would serve it now
-    assert paid(place) == 1
-    assert place.ask(reference="nightly", epsilon=0.7).status_code == 422
-    assert place.ask("bob", reference="nightly", reuse=False).json()["id"] != one["id"]
+def test_the_same_reference_is_the_same_job(town):
+    one = town.ask(reference="nightly").json()
+    assert town.ask(reference="nightly").json()["id"] == one["id"]
+    town.work()
+    assert town.ask(reference="nightly").json()["id"] == one["id"]  # though a release would serve it now
+    assert paid(town) == 1
+    assert town.ask(reference="nightly", epsilon=0.7).status_code == 422
+    assert town.ask("bob", reference="nightly", reuse=False).json()["id"] != one["id"]
 
 
 def test_the_same_reference_from_many_threads_at_once(place):

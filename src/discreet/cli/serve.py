@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ import typer
 
 from discreet.cli import console
 from discreet.cli.demo import SCHEMA, people
-from discreet.errors import ParameterError
+from discreet.errors import DiscreetWarning, ParameterError
 from discreet.ledger.charging import LEDGER
 
 EPILOG = "Example: discreet serve --demo"
@@ -32,6 +33,7 @@ def serve(
 ) -> None:
     """Serve private models of tables to analysts who may not see the data."""
     os.environ.pop(LEDGER, None)  # the configuration says who is charged
+    warnings.simplefilter("ignore", DiscreetWarning)  # of other people's formulas
     if demo == (config is not None):
         raise ParameterError("Name a configuration, or give --demo.")
     if config is None:

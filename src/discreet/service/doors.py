@@ -32,6 +32,11 @@ def service_of(request: Request) -> Service:
     return service
 
 
+async def opened(request: Request) -> Service:
+    """The same, for those who depend on it; it waits for nothing, so it needs no thread."""
+    return service_of(request)
+
+
 def by_key(request: Request) -> Person:
     """Whose key a program sent, in the header ``Authorization: Bearer KEY``."""
     kind, _, key = request.headers.get("authorization", "").partition(" ")
@@ -67,17 +72,17 @@ async def by_form(request: Request, person: Annotated[Person, Depends(by_session
     return person
 
 
-def custodian_by_key(person: Annotated[Person, Depends(by_key)]) -> Person:
+async def custodian_by_key(person: Annotated[Person, Depends(by_key)]) -> Person:
     """A custodian's program."""
     return _custodian(person)
 
 
-def custodian_by_session(person: Annotated[Person, Depends(by_session)]) -> Person:
+async def custodian_by_session(person: Annotated[Person, Depends(by_session)]) -> Person:
     """A custodian's browser."""
     return _custodian(person)
 
 
-def custodian_by_form(person: Annotated[Person, Depends(by_form)]) -> Person:
+async def custodian_by_form(person: Annotated[Person, Depends(by_form)]) -> Person:
     """A custodian's form."""
     return _custodian(person)
 
@@ -131,4 +136,4 @@ Reader = Annotated[Person, Depends(by_session)]
 Sender = Annotated[Person, Depends(by_form)]
 CustodyReader = Annotated[Person, Depends(custodian_by_session)]
 CustodySender = Annotated[Person, Depends(custodian_by_form)]
-Open = Annotated[Service, Depends(service_of)]
+Open = Annotated[Service, Depends(opened)]

@@ -37,14 +37,14 @@ _LOCK = 0x64697372
 metadata = MetaData()
 
 people = Table(
-    "people", metadata,
+    "discreet_people", metadata,
     Column("name", String, primary_key=True),
     Column("role", String, nullable=False),
     Column("since", Float, nullable=False),
     Column("revoked", Float),
 )  # fmt: skip
 keys = Table(
-    "keys", metadata,
+    "discreet_keys", metadata,
     Column("id", String, primary_key=True),
     Column("person", String, nullable=False, index=True),
     Column("hash", String, nullable=False),
@@ -52,7 +52,7 @@ keys = Table(
     Column("revoked", Float),
 )  # fmt: skip
 sessions = Table(
-    "sessions", metadata,
+    "discreet_sessions", metadata,
     Column("hash", String, primary_key=True),
     Column("person", String, nullable=False, index=True),
     Column("key", String),
@@ -60,14 +60,14 @@ sessions = Table(
     Column("until", Float, nullable=False),
 )  # fmt: skip
 tables = Table(
-    "tables", metadata,
+    "discreet_tables", metadata,
     Column("name", String, primary_key=True),
     Column("state", String, nullable=False),
     Column("fingerprint", String),
     Column("problem", Text),
 )  # fmt: skip
 jobs = Table(
-    "jobs", metadata,
+    "discreet_jobs", metadata,
     Column("number", Integer, primary_key=True, autoincrement=True),
     Column("id", String, nullable=False, unique=True),
     Column("person", String, nullable=False),
@@ -89,18 +89,18 @@ jobs = Table(
     Column("answer", Text),
     Column("problem", Text),
     UniqueConstraint("person", "reference"),
-    Index("jobs_state", "state", "number"),
-    Index("jobs_person", "person", "number"),
-    Index("jobs_table", "table", "kind", "state"),
+    Index("discreet_jobs_state", "state", "number"),
+    Index("discreet_jobs_person", "person", "number"),
+    Index("discreet_jobs_table", "table", "kind", "state"),
 )  # fmt: skip
 files = Table(
-    "files", metadata,
+    "discreet_files", metadata,
     Column("job", String, primary_key=True),
     Column("name", String, primary_key=True),
     Column("content", Text, nullable=False),
 )  # fmt: skip
 events = Table(
-    "events", metadata,
+    "discreet_events", metadata,
     Column("number", Integer, primary_key=True, autoincrement=True),
     Column("at", Float, nullable=False),
     Column("who", String, nullable=False),
@@ -108,7 +108,7 @@ events = Table(
     Column("about", Text, nullable=False),
 )  # fmt: skip
 facts = Table(
-    "facts", metadata,
+    "discreet_facts", metadata,
     Column("name", String, primary_key=True),
     Column("value", Text, nullable=False),
 )  # fmt: skip

@@ -195,7 +195,9 @@ class Table:
         """How good a model would be."""
         public: dict[str, Any] = {"rows": self.settings.rows, "delta": self.settings.failure}
         guessed: dict[str, Any] = {"epsilon": _around(asked.epsilon), "r_squared": asked.r_squared}
-        found = make_plan(self.domain, asked.formula, methods=[asked.method], draws=6, **public, **guessed)
+        found = make_plan(
+            self.domain, asked.formula, methods=[asked.method], draws=6, tighter=False, **public, **guessed
+        )  # other bounds are not the analyst's to choose
         told = [_table(found.summary()), _table(found.coefficients())]
         return {"plan.json": found.to_json(), "tables.json": json.dumps(told)}
 
