@@ -47,6 +47,7 @@ account = "town/people"
 rows = 2000
 delta = 1e-7
 most_epsilon = 3.0
+most_coefficients = 20
 about = "Everybody"
 
 [tables.asked]

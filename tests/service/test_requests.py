@@ -170,6 +170,7 @@ def test_a_request_that_did_not_begin_can_be_cancelled(town):
         ({"formula": "~ age"}, "name the outcome"),
         ({"epsilon": 4.0}, "at most 3"),
         ({"epsilon": 0.0}, "epsilon"),
+        ({"formula": "income ~ (age + sex + region)**3 + poly(age, 9) + bs(age, df=9)"}, "at most 20 coefficients"),
         ({"method": "NAPP"}, "method"),
         ({"table": "no-such"}, "no such table"),
         ({"kind": "steal"}, "kind"),

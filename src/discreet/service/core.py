@@ -8,6 +8,7 @@ from typing import Any
 
 from discreet.domain.formula import formula
 from discreet.domain.formula import released as released_formula
+from discreet.domain.models import of_models
 from discreet.errors import DiscreetError, ParameterError
 from discreet.ledger import Ledger
 from discreet.results.private_moments import PrivateMoments
@@ -83,9 +84,12 @@ class Service:
         table, domain = self.catalogue[asked.table], self.catalogue.domain(asked.table)
         if getattr(asked, "epsilon", 0.0) > table.most_epsilon:
             raise ParameterError(f"epsilon may be at most {table.most_epsilon:g} for this table.")
-        for text in getattr(asked, "formulas", None) or [getattr(asked, "formula", None)]:
-            if text is not None and formula(text, domain).target is None:
+        formulas = getattr(asked, "formulas", None) or [asked.formula]
+        for text in formulas:
+            if formula(text, domain).target is None:
                 raise ParameterError(f"{text}: name the outcome left of '~'.")
+        if len(of_models(domain, formulas)[0].entries) > table.most_coefficients:
+            raise ParameterError(f"A model of this table may have at most {table.most_coefficients} coefficients.")
 
     def quote(self, asked: Any, person: Person) -> Quote:
         """What a request costs, whether the account holds it, and what serves it for free."""

@@ -171,7 +171,13 @@ def build(
     method: Text = "", epsilon: Text = "", r_squared: Text = "", reference: Text = "",
 ) -> Response:  # fmt: skip
     """Check a model; on to its price and plan where it can be meant."""
-    given = {"formula": formula, "outcome": outcome, "method": method, "epsilon": epsilon, "r_squared": r_squared}
+    given: dict[str, Any] = {
+        "formula": formula,
+        "outcome": outcome,
+        "method": method,
+        "epsilon": epsilon,
+        "r_squared": r_squared,
+    }
     given |= {"features": (chosen := features or [])}
     views.table(service, table)
     try:

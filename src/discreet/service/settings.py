@@ -36,6 +36,7 @@ class TableSettings(_Closed):
     rows: Annotated[int, Field(gt=1, le=2**53)]
     delta: Annotated[float, Field(gt=0, lt=1)] | None = None
     most_epsilon: Annotated[float, Field(gt=0)] = 10.0
+    most_coefficients: Annotated[int, Field(ge=1)] = 200
     approval: bool = False
     shared: bool = True
     about: str = ""
