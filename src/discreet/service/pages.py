@@ -171,14 +171,9 @@ def build(
     method: Text = "", epsilon: Text = "", r_squared: Text = "", reference: Text = "",
 ) -> Response:  # fmt: skip
     """Check a model; on to its price and plan where it can be meant."""
-    given: dict[str, Any] = {
-        "formula": formula,
-        "outcome": outcome,
-        "method": method,
-        "epsilon": epsilon,
-        "r_squared": r_squared,
-    }
-    given |= {"features": (chosen := features or [])}
+    chosen = features or []
+    given = {"formula": formula, "outcome": outcome, "features": chosen, "method": method}
+    given |= {"epsilon": epsilon, "r_squared": r_squared}
     views.table(service, table)
     try:
         numbers = {"epsilon": number(epsilon), "r_squared": number(r_squared or "0.5")}
