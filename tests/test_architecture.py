@@ -30,7 +30,9 @@ LEVELS = {
     "papers": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models"),
     "per_instance": (*COMMON, *PUBLIC, *PRIVATE),
     "planning": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers"),
-    "cli": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers", "per_instance", "planning"),
+    "client": (*COMMON, *PUBLIC),
+    "service": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers", "planning"),
+    "cli": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers", "per_instance", "planning", "service"),
 }
 DRAWING = {"gate.entropy", "gate.noise", "gate.ball"}
 """Where random words come from, and what is made of them."""
@@ -291,6 +293,8 @@ OPTIONAL = {
     "distributed": ["data.engines.dask"],
     "adbc_driver_postgresql": ["data.sources.postgres"],
     "fsspec": ["data.sources.stored"],
+    "httpx2": ["client.client"],
+    "authlib": ["service.oidc"],
 }
 
 
@@ -301,7 +305,10 @@ def test_packages_of_users_are_imported_by_the_files_that_are_for_them(package):
 
 def test_packages_of_users_are_imported_only_when_used():
     """Scikit-learn may import pandas."""
-    heavy = "{'polars', 'duckdb', 'opendp', 'dp_accounting', 'psycopg', 'openpyxl', 'pyspark', 'dask', 'fsspec'}"
+    heavy = (
+        "{'polars', 'duckdb', 'opendp', 'dp_accounting', 'psycopg', 'openpyxl', 'pyspark', 'dask', 'fsspec', 'fastapi', "
+        "'sqlalchemy', 'httpx2'}"
+    )
     code = f"import sys, discreet.cli; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -519,3 +519,12 @@ def test_dates_are_read_and_told_as_dates():
     assert "day: mean 2023-01-01" in " ".join(str(plan(domain, "day", **given)).split())
     with pytest.raises(ParameterError, match=r"must be a date such as 2020-12-31, got '2023-31-31'"):
         plan(domain, "y", about={"day": {"mean": "2023-31-31"}}, **given)
+
+
+def test_a_plan_in_which_single_coefficients_have_no_standard_error_is_saved():
+    domain = Domain({"age": (18, 90), "region": ["north", "south", "west"], "income": (0, 100_000)})
+    promise = {"rows": 2000, "delta": 1e-7, "epsilon": [0.25, 0.5]}
+    found = plan(domain, "income ~ region + age", **promise, draws=6, methods=["DPLinearRegression"], tighter=False)
+    assert any(np.isnan(value) for one in found.expected for value in np.atleast_1d(one.std_err))
+    saved = json.loads(found.to_json())
+    assert any(None in one["std_err"] for one in saved["expected"])

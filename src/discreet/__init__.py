@@ -134,6 +134,7 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 _FOLDERS = (
     "cli",
+    "client",
     "core",
     "data",
     "domain",
@@ -147,6 +148,7 @@ _FOLDERS = (
     "privacy",
     "released",
     "results",
+    "service",
 )
 
 moved.lead()

@@ -29,6 +29,7 @@ COMMANDS = {
     "pdp": "CONFIDENTIAL: tell how much a release revealed about each person in the table.",
     "reproduce": "Make the papers' tables and figures again. A run that was stopped goes on where it was.",
     "schema": "Write and check schemas: the public facts about a table.",
+    "serve": "Serve private models of tables to analysts who may not see the data.",
 }
 """What each command does, in the words of its own help."""
 

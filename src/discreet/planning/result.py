@@ -218,7 +218,9 @@ def best_of(expected: Sequence[Expected]) -> str:
 
 def _plain(values: Any, size: int) -> list[float | None]:
     """Numbers for a table or for JSON; None where they are not available."""
-    return [None] * size if isinstance(values, Unavailable) else [float(value) for value in values]
+    if isinstance(values, Unavailable):
+        return [None] * size
+    return [None if math.isnan(value) else float(value) for value in values]
 
 
 def _or_none(value: float | Unavailable) -> float | None:

@@ -1,0 +1,71 @@
+"""A table of people who do not exist, made from public facts alone: bounds and levels."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.core import checks
+from discreet.domain import Domain
+from discreet.domain.columns import Categorical, Column, Numeric, from_days
+from discreet.errors import ParameterError
+from discreet.planning.facts import facts
+from discreet.planning.population import population
+
+DIGITS = 4
+"""Digits that numbers have within their bounds."""
+
+
+def synthetic(domain: Domain, rows: int, seed: int = 0) -> pa.Table:
+    """Make up a table that fits a domain: no data are touched, so it tells nothing but what the domain says.
+
+    Numbers lie around the middle of their bounds, levels are as frequent as each other, and columns are correlated by
+    chance.
+
+    Parameters
+    ----------
+    domain : Domain
+        Public bounds and levels of the columns.
+    rows : int
+        How many rows.
+    seed : int
+        Where they come from: the same seed makes the same table.
+
+    Examples
+    --------
+    >>> table = synthetic(Domain({"age": (18, 90), "sex": ["F", "M"]}), 1000)
+    >>> table.num_rows, table.column_names, sorted(set(table["sex"].to_pylist()))
+    (1000, ['age', 'sex'], ['F', 'M'])
+    """
+    if (count := checks.rows(rows)) is None:
+        raise ParameterError("rows is required: how many rows to make up.")
+    outcome = "y"
+    while outcome in domain.inputs:
+        outcome += "'"
+    ball = [name for name in domain.norm_columns if name in domain.inputs]
+    columns = {**domain.inputs, outcome: (0, 1)}
+    known = facts(
+        Domain(columns, data_norm=domain.data_norm if ball else None, norm_columns=ball or None), outcome, None,
+        rows=count, r_squared=0.5, mean_square=None, correlation=None, about=None,
+    )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    people = population(known, rng)
+    chosen = rng.integers(len(people.y), size=count)
+    return pa.table({name: _values(column, people.values[name][chosen]) for name, column in domain.inputs.items()})
+
+
+def _values(column: Column, drawn: NDArray[Any]) -> Any:
+    """Levels, dates or numbers with few digits."""
+    if isinstance(column, Categorical):
+        return pa.array([column.levels[code] for code in drawn.tolist()])
+    assert isinstance(column, Numeric)
+    if column.date:
+        days = np.clip(np.rint(drawn), np.ceil(column.low), np.floor(column.high))
+        return pa.array([dt.date.fromisoformat(str(from_days(day))) for day in days.tolist()])
+    width = column.high - column.low
+    places = DIGITS - int(np.ceil(np.log10(width))) if np.isfinite(width) else DIGITS
+    return pa.array(np.clip(np.round(drawn, places), column.low, column.high))

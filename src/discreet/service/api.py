@@ -1,0 +1,201 @@
+"""The interface for programs, under /v1: JSON, keys in a header, and closed requests."""
+
+from __future__ import annotations
+
+import io
+from typing import Annotated, Any, Literal
+
+import pyarrow.csv
+from fastapi import APIRouter, Header, Query
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from discreet.planning.synthetic import synthetic
+from discreet.service import views
+from discreet.service.balances import Balances
+from discreet.service.core import NotFoundError, Service
+from discreet.service.doors import Analyst, Custodian, Open
+from discreet.service.log import newest
+from discreet.service.requests import AnyRequest
+
+MOST_ROWS = 10_000
+"""Rows of a made-up table."""
+
+Reference = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=100)]
+
+api = APIRouter(prefix="/v1")
+
+
+@api.get("/me", tags=["analysts"])
+def me(person: Analyst) -> dict[str, str]:
+    """Whose key this is."""
+    return {"name": person.name, "role": person.role}
+
+
+@api.get("/tables", tags=["analysts"])
+def tables(person: Analyst, service: Open) -> list[dict[str, Any]]:
+    """All tables, with what is left of their budgets."""
+    return views.tables(service)
+
+
+@api.get("/tables/{table}", tags=["analysts"])
+def table(table: str, person: Analyst, service: Open) -> dict[str, Any]:
+    """A table with its schema."""
+    return views.table(service, table) | {"schema": service.catalogue.domain(table).to_dict()}
+
+
+@api.get("/tables/{table}/synthetic", tags=["analysts"], response_class=Response)
+def made_up(
+    table: str,
+    person: Analyst,
+    service: Open,
+    rows: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1000,
+    seed: Annotated[int, Query(ge=0, le=2**31)] = 0,
+) -> Response:
+    """A table of people who do not exist, as CSV: from the schema alone."""
+    return Response(made_up_csv(service, _known(service, table), rows, seed), media_type="text/csv")
+
+
+@api.get("/tables/{table}/releases", tags=["analysts"])
+def releases(table: str, person: Analyst, service: Open) -> list[dict[str, Any]]:
+    """Releases of a table that models can be fitted to for free."""
+    found = service.jobs.releases(_known(service, table))
+    seen = [job for job in found if service.catalogue[table].shared or job.person == person.name]
+    return [{"release": job.id, "epsilon": job.facts["epsilon"], "asked": views.formulas(job)} for job in seen]
+
+
+@api.post("/quote", tags=["analysts"])
+def quote(asked: AnyRequest, person: Analyst, service: Open) -> dict[str, Any]:
+    """What a request would cost, whether the budget holds it, and which releases serve it for free."""
+    return views.quote(service.quote(asked, person))
+
+
+@api.post("/jobs", tags=["analysts"], status_code=202)
+def submit(asked: AnyRequest, person: Analyst, service: Open, reference: Reference = None) -> dict[str, Any]:
+    """Ask for something. With the same Idempotency-Key a second attempt is the same job."""
+    return views.job(service, service.submit(person, asked, reference)[0], person)
+
+
+@api.get("/jobs", tags=["analysts"])
+def jobs(person: Analyst, service: Open) -> list[dict[str, Any]]:
+    """Your requests, the newest first."""
+    return [views.listed(job, person) for job in service.jobs.of_person(person.name)]
+
+
+@api.get("/jobs/{job}", tags=["analysts"])
+def job(job: str, person: Analyst, service: Open) -> dict[str, Any]:
+    """One of your requests."""
+    return views.job(service, service.job(job, person), person)
+
+
+@api.delete("/jobs/{job}", tags=["analysts"])
+def cancel(job: str, person: Analyst, service: Open) -> dict[str, Any]:
+    """Give up a request that did not begin yet."""
+    service.jobs.cancel(service.job(job, person).id, person.name)
+    return views.job(service, service.job(job, person), person)
+
+
+@api.get("/jobs/{job}/files/{name}", tags=["analysts"], response_class=Response)
+def file(job: str, name: str, person: Analyst, service: Open) -> Response:
+    """A file of a request: release.json, results.json, certificate.json, plan.json or report.html."""
+    if name not in views.DOWNLOADS:
+        raise NotFoundError("There is no such file.")
+    return Response(service.file(service.job(job, person), name), media_type=views.DOWNLOADS[name])
+
+
+# ---------------------------------------------------------------- custodians
+
+
+class Decision(BaseModel):
+    """What a custodian decides of a request."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    approve: bool
+    why: Annotated[str, Field(max_length=300)] = ""
+
+
+class NewKey(BaseModel):
+    """For whom a key is made."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    person: Annotated[str, Field(min_length=1, max_length=100)]
+    role: Literal["analyst", "custodian"] = "analyst"
+
+
+@api.get("/custody/accounts", tags=["custodians"])
+def accounts(person: Custodian, service: Open) -> list[dict[str, Any]]:
+    """What is left of each account by now, and which tables are closed."""
+    states, now = service.catalogue.states(), Balances(service.ledger)
+    return [
+        {"table": name, "state": states[name]["state"], "problem": states[name]["problem"]} | now.told(table.account)
+        for name, table in service.settings.tables.items()
+    ]
+
+
+@api.get("/custody/waiting", tags=["custodians"])
+def waiting(person: Custodian, service: Open) -> list[dict[str, Any]]:
+    """Requests that wait for a decision, with their price."""
+    return [views.listed(job, person) for job in service.jobs.waiting()]
+
+
+@api.post("/custody/jobs/{job}", tags=["custodians"])
+def decide(job: str, decision: Decision, person: Custodian, service: Open) -> dict[str, Any]:
+    """Approve a request, or refuse it."""
+    found = service.job(job, person)
+    service.jobs.decide(found.id, person.name, approve=decision.approve, why=decision.why)
+    return views.job(service, service.job(job, person), person)
+
+
+@api.post("/custody/tables/{table}/check", tags=["custodians"], status_code=202)
+def check(table: str, person: Custodian, service: Open) -> dict[str, Any]:
+    """Read a table again, and open it where it fits its schema."""
+    return views.job(service, service.recheck(person, _known(service, table)), person)
+
+
+@api.get("/custody/keys", tags=["custodians"])
+def keys(person: Custodian, service: Open) -> list[dict[str, Any]]:
+    """All keys, without what opens."""
+    return service.people.all_keys()
+
+
+@api.post("/custody/keys", tags=["custodians"], status_code=201)
+def new_key(asked: NewKey, person: Custodian, service: Open) -> dict[str, str]:
+    """Make a key: it is told here and never again."""
+    return {"key": service.people.new_key(asked.person, asked.role, person.name)}
+
+
+@api.delete("/custody/keys/{key}", tags=["custodians"])
+def revoke(key: str, person: Custodian, service: Open) -> dict[str, bool]:
+    """Make a key worth nothing, and end what it opened."""
+    if not service.people.revoke_key(key, person.name):
+        raise NotFoundError("There is no such key.")
+    return {"revoked": True}
+
+
+@api.delete("/custody/people/{name}", tags=["custodians"])
+def revoke_person(name: str, person: Custodian, service: Open) -> dict[str, bool]:
+    """End all keys and sessions of somebody."""
+    if not service.people.revoke_person(name, person.name):
+        raise NotFoundError("There is no such person.")
+    return {"revoked": True}
+
+
+@api.get("/custody/log", tags=["custodians"])
+def log(person: Custodian, service: Open) -> list[dict[str, Any]]:
+    """Who did what, the newest first."""
+    return newest(service.store)
+
+
+def made_up_csv(service: Service, name: str, rows: int, seed: int) -> bytes:
+    """Made-up rows as CSV."""
+    out = io.BytesIO()
+    pyarrow.csv.write_csv(synthetic(service.catalogue.domain(name), rows, seed), out)
+    return out.getvalue()
+
+
+def _known(service: Service, table: str) -> str:
+    if table not in service.catalogue:
+        raise NotFoundError("There is no such table.")
+    return table

@@ -1,0 +1,144 @@
+"""What is left of the accounts, as analysts see it: as of the last tick of a clock.
+
+A ledger is charged while a job runs. Were its balance shown at once, it would tell how long the rows took to read. So
+everybody but custodians sees what it was when the clock ticked last.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.core.checks import Neighbors
+from discreet.ledger import Ledger
+from discreet.ledger.entries import population
+from discreet.ledger.picture import POTS, Story, left, priced, promised, stories
+from discreet.privacy import gdp, pots
+from discreet.privacy.pots import Balance, Cost
+from discreet.service.requests import PAID, Request, is_gaussian
+from discreet.service.settings import TableSettings
+
+WORDS = dict(zip(POTS, ("Gaussian", "Other"), strict=True))
+"""What pots are called on pages."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a request costs at most."""
+
+    epsilon: float
+    delta: float
+    mu: float | None
+    people: int
+    """Rows that one person may have: the price to a person is that of so many."""
+
+    @property
+    def cost(self) -> Cost:
+        """As ledgers count it."""
+        return Cost(self.epsilon, self.delta, self.mu)
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        each = f", for each of up to {self.people} rows of a person" if self.people > 1 else ""
+        return priced(self.cost) + each
+
+
+class Balances:
+    """The accounts of a ledger at the last tick."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self._head = -1
+        self._stories: dict[str, Story] = {}
+        self._known: dict[tuple[str, str], dict[str, Any]] = {}
+        self.tick()
+
+    def tick(self) -> None:
+        """Look at the ledger."""
+        self._ticked, self._known = dt.datetime.now(dt.UTC), {}
+        last = self.ledger.read(lambda t: t.last())
+        if last is not None and last.number != self._head:
+            self._stories = {story.name: story for story in stories(self.ledger.entries())}
+            self._head = last.number
+
+    def story(self, account: str) -> Story:
+        """What became of an account."""
+        return self._stories[account]
+
+    def neighbors(self, account: str) -> Neighbors:
+        """The relation that its releases are about."""
+        return self.story(account).terms.neighbors
+
+    def price(self, asked: Request, table: TableSettings) -> Price | None:
+        """What a request costs; None where it is free."""
+        if asked.kind not in PAID and not hasattr(asked, "epsilon"):
+            return None
+        epsilon, delta = asked.epsilon, table.failure  # type: ignore[union-attr]
+        mu = gdp.mu(epsilon=epsilon, delta=delta) if is_gaussian(asked) else None
+        return Price(epsilon, delta, mu, self.story(table.account).terms.rows_per_person)
+
+    def refuse(self, account: str, price: Price) -> None:
+        """Refuse what an account, or its population, does not hold any more."""
+        each = price.cost.to_people(price.people)
+        for part in dict.fromkeys((population(account), account)):
+            story = self.story(part)
+            pots.refuse_public(story.terms.public_outcomes, each, f"the account {part!r}")
+            if story.terms.limits is not None:
+                story.balance.after(each, f"the account {part!r}")
+
+    def share(self, account: str, price: Price) -> float | None:
+        """The part of its pot that a request takes, of the whole of it."""
+        limits = self.story(account).limits
+        gaussian, others = Balance(limits, limits.due(price.cost.to_people(price.people))).shares
+        return others if price.mu is None or gaussian is None else gaussian
+
+    def told(self, account: str) -> dict[str, Any]:
+        """An account for pages and replies."""
+        return self._once("told", account, self._told)
+
+    def steps(self, account: str) -> dict[str, Any]:
+        """What was spent over time, as the corners of a line for each pot."""
+        return self._once("steps", account, self._steps)
+
+    def _once(self, what: str, account: str, work: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+        """What is the same until the next tick."""
+        known = self._known
+        if (what, account) not in known:
+            known[what, account] = work(account)
+        return known[what, account]
+
+    def _told(self, account: str) -> dict[str, Any]:
+        story = self.story(account)
+        balance = story.balance
+        shares = dict(zip(POTS, balance.shares, strict=True))
+        there, words = [pot for pot in POTS if shares[pot] is not None], left(story)
+        return {
+            "account": account,
+            "promise": promised(story),
+            "epsilon_spent": balance.epsilon_spent,
+            "epsilon": balance.limits.epsilon,
+            "delta": balance.limits.delta,
+            "releases": story.releases,
+            "pots": [{"name": WORDS[p], "share": shares[p], "left": w} for p, w in zip(there, words, strict=True)],
+        }
+
+    def _steps(self, account: str, width: float = 600.0, height: float = 120.0) -> dict[str, Any]:
+        story = self.story(account)
+        first, last = story.points[0][0], max(story.points[-1][0], self._ticked)
+        span = (last - first).total_seconds() or 1.0
+        lines = []
+        for place, pot in enumerate(POTS):
+            shares = [(when, balance.shares[place]) for when, balance in story.points]
+            if shares[0][1] is None:
+                continue
+            corners, before = [], 0.0
+            for when, share in shares:
+                x = width * (when - first).total_seconds() / span
+                corners += [f"{x:.1f},{height * (1 - before):.1f}", f"{x:.1f},{height * (1 - (share or 0.0)):.1f}"]
+                before = share or 0.0
+            corners.append(f"{width:.1f},{height * (1 - before):.1f}")
+            lines.append({"pot": WORDS[pot], "corners": " ".join(corners)})
+        return {"lines": lines, "from": first.strftime("%Y-%m-%d"), "to": last.strftime("%Y-%m-%d")}

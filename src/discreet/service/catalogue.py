@@ -1,0 +1,118 @@
+"""The tables, and whether they are open.
+
+Whether the rows fit the schema is found out by the custodian, over all columns, before analysts see a table, and again
+whenever its file has changed. A table that does not fit is closed to everybody, whatever they ask for. So no request,
+by the columns that it names, can find out where the odd row is.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from discreet.core.files import canonical
+from discreet.data.moments import Moments
+from discreet.domain import Domain
+from discreet.errors import DiscreetError, DiscreetWarning
+from discreet.service.log import note
+from discreet.service.people import digest
+from discreet.service.settings import Settings, TableSettings
+from discreet.service.storage import Store, tables
+
+EMPTY = "The table has no row."
+INTERNAL = "An internal error of kind {}. Its details are hidden, for they may quote data."
+
+
+class Catalogue:
+    """The tables of a service.
+
+    Parameters
+    ----------
+    settings : Settings
+        What the custodian set up.
+    store : Store
+        Where it is kept which tables are open.
+    """
+
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self.settings, self._store = settings, store
+
+    def __getitem__(self, name: str) -> TableSettings:
+        return self.settings.tables[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.settings.tables
+
+    def domain(self, name: str) -> Domain:
+        """The public facts about a table."""
+        return self.settings.domains[name]
+
+    def data(self, name: str) -> Path:
+        """Where its rows are."""
+        return self.settings.path(self[name].data)
+
+    def states(self) -> dict[str, dict[str, Any]]:
+        """Which tables are open, and why others are not: for custodians."""
+        with self._store.reading() as connection:
+            rows = connection.execute(select(tables)).mappings().all()
+        known = {row["name"]: dict(row) for row in rows}
+        unknown = {"state": "closed", "problem": "It was not checked yet."}
+        return {name: known.get(name, unknown) for name in self.settings.tables}
+
+    def is_open(self, name: str) -> bool:
+        """Whether requests are taken."""
+        return self.states().get(name, {}).get("state") == "open"
+
+    def is_checked(self, name: str) -> bool:
+        """Whether the rows are those that were found to fit."""
+        with self._store.reading() as connection:
+            found = connection.execute(select(tables).where(tables.c.name == name)).first()
+        return found is not None and found.state == "open" and found.fingerprint == self._fingerprint(name)
+
+    def check(self, name: str, by: str) -> str | None:
+        """Read all columns of a table; open it where they fit the schema, or close it and tell why."""
+        mark, problem = self._fingerprint(name), problem_of(self.data(name), self.domain(name))
+        self._set(name, problem, mark, by)
+        return problem
+
+    def close(self, name: str, problem: str, by: str) -> None:
+        """Take no more requests until the table was checked again."""
+        self._set(name, problem, None, by)
+
+    def _set(self, name: str, problem: str | None, mark: str | None, by: str) -> None:
+        state = "open" if problem is None else "closed"
+        with self._store.writing() as connection:
+            if _state(connection, name) != state:
+                note(connection, by, f"{'opened' if state == 'open' else 'closed'} a table", table=name)
+            values = {"state": state, "fingerprint": mark, "problem": problem}
+            if not connection.execute(update(tables).where(tables.c.name == name).values(**values)).rowcount:
+                connection.execute(insert(tables).values(name=name, **values))
+
+    def _fingerprint(self, name: str) -> str:
+        """What changes when the file or the schema does."""
+        path = self.data(name)
+        parts = sorted(path.rglob("*")) if path.is_dir() else [path]
+        stats = [(str(part), part.stat().st_size, part.stat().st_mtime_ns) for part in parts if part.exists()]
+        return digest(repr(stats) + canonical(self.domain(name).to_dict()).decode())
+
+
+def problem_of(data: Path, domain: Domain) -> str | None:
+    """Why the rows of a file do not fit a domain; no value is quoted."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DiscreetWarning)
+            empty = Moments.from_source(data, domain, n_jobs=1).count == 0
+    except DiscreetError as error:
+        return str(error)
+    except OSError as error:
+        return f"{error.strerror or 'The file cannot be read'}: {data.name}"
+    except Exception as error:
+        return INTERNAL.format(type(error).__name__)
+    return EMPTY if empty else None
+
+
+def _state(connection: Connection, name: str) -> str | None:
+    return connection.execute(select(tables.c.state).where(tables.c.name == name)).scalar()

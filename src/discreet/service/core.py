@@ -1,0 +1,183 @@
+"""A service as a whole: what its pages, its interface and its workers share."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from discreet.domain.formula import formula
+from discreet.domain.formula import released as released_formula
+from discreet.domain.models import of_models
+from discreet.errors import DiscreetError, ParameterError
+from discreet.ledger import Ledger
+from discreet.results.private_moments import PrivateMoments
+from discreet.service.balances import Balances, Price
+from discreet.service.catalogue import Catalogue
+from discreet.service.jobs import ConflictError, Job, Jobs
+from discreet.service.people import People, Person
+from discreet.service.requests import PAID, SOLVES, Check, Fit, Model
+from discreet.service.settings import Settings
+from discreet.service.storage import Store
+from discreet.service.work import Work, load_release
+
+
+class NotFoundError(DiscreetError):
+    """Something that is not there, or that is somebody else's."""
+
+
+class OverBudgetError(DiscreetError):
+    """A request that an account does not hold any more."""
+
+
+CLOSED = "This table takes no requests at the moment. The custodian knows why."
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What a request would cost, and which releases serve it for free."""
+
+    price: Price | None
+    why_not: str | None
+    serves: list[dict[str, Any]]
+    share: float | None
+    """Of the pot that pays."""
+
+
+class Service:
+    """All of it.
+
+    Parameters
+    ----------
+    settings : Settings
+        What the custodian set up.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.store = Store(settings.place(settings.service.database))
+        self.ledger = Ledger(settings.place(settings.service.ledger))
+        self.catalogue = Catalogue(settings, self.store)
+        self.people = People(self.store)
+        self.jobs = Jobs(self.store, settings.service.unfinished_jobs)
+        self.balances = Balances(self.ledger)
+        self.work = Work(self.catalogue, self.jobs, self.ledger)
+        self._releases: dict[str, PrivateMoments] = {}
+        self._check_accounts()
+
+    @classmethod
+    def open(cls, config: str) -> Service:
+        """A service from its configuration."""
+        return cls(Settings.from_file(config))
+
+    def _check_accounts(self) -> None:
+        for name, table in self.settings.tables.items():
+            self.ledger.account(table.account)
+            _ = self.catalogue.domain(name)
+
+    # ---------------------------------------------------------------- requests
+
+    def check(self, asked: Any) -> None:
+        """Refuse a request that cannot be meant, from public facts alone."""
+        if asked.table not in self.catalogue:
+            raise NotFoundError("There is no such table.")
+        table, domain = self.catalogue[asked.table], self.catalogue.domain(asked.table)
+        if getattr(asked, "epsilon", 0.0) > table.most_epsilon:
+            raise ParameterError(f"epsilon may be at most {table.most_epsilon:g} for this table.")
+        formulas = getattr(asked, "formulas", None) or [asked.formula]
+        for text in formulas:
+            if formula(text, domain).target is None:
+                raise ParameterError(f"{text}: name the outcome left of '~'.")
+        if len(of_models(domain, formulas)[0].entries) > table.most_coefficients:
+            raise ParameterError(f"A model of this table may have at most {table.most_coefficients} coefficients.")
+
+    def quote(self, asked: Any, person: Person) -> Quote:
+        """What a request costs, whether the account holds it, and what serves it for free."""
+        self.check(asked)
+        table = self.catalogue[asked.table]
+        price, why_not, share = self.balances.price(asked, table), None, None
+        if price is not None:
+            share = self.balances.share(table.account, price)
+            try:
+                self.balances.refuse(table.account, price)
+            except DiscreetError as error:
+                why_not = str(error)
+        return Quote(price, why_not, self.serves(asked, person), share)
+
+    def serves(self, asked: Any, person: Person) -> list[dict[str, Any]]:
+        """Releases that a model can be fitted to without paying, the most accurate first."""
+        if getattr(asked, "method", None) not in SOLVES:
+            return []
+        found = []
+        for job in self.jobs.releases(asked.table):
+            if not self.catalogue[asked.table].shared and job.person != person.name:
+                continue
+            released = self._released(job.id)
+            if _holds(released, asked.formula):
+                found.append(
+                    {"release": job.id, "epsilon": job.facts["epsilon"], "columns": [*released.domain.columns]}
+                )
+        return sorted(found, key=lambda one: -one["epsilon"])
+
+    def submit(self, person: Person, asked: Any, reference: str | None = None) -> tuple[Job, bool]:
+        """Take a request: free ones are queued, paid ones too unless the custodian decides first."""
+        reference = reference or secrets.token_urlsafe(24)
+        if (known := self.jobs.known(person, asked, reference)) is not None:
+            return known, False
+        quote, table, made = self.quote(asked, person), self.catalogue[asked.table], asked
+        if isinstance(asked, Fit) and asked.reuse:
+            as_good = [one for one in quote.serves if one["epsilon"] >= asked.epsilon]
+            if as_good:
+                facts: dict[str, Any] = {"table": asked.table, "formula": asked.formula, "model": SOLVES[asked.method]}
+                made = Model(release=as_good[0]["release"], **facts)
+        if isinstance(made, Model):
+            self.release_of(made.release, person, made.table)
+        if made.kind not in PAID or quote.price is None:
+            return self.jobs.submit(person, asked, made, reference, None, "queued")
+        if not self.catalogue.is_open(asked.table):
+            raise ConflictError(CLOSED)
+        if quote.why_not is not None:
+            raise OverBudgetError(quote.why_not)
+        state = "waiting" if table.approval else "queued"
+        return self.jobs.submit(person, asked, made, reference, asdict(quote.price), state)
+
+    def _released(self, id_: str) -> PrivateMoments:
+        if id_ not in self._releases:
+            self._releases[id_] = load_release(self.jobs.file(id_, "release.json") or "")
+        return self._releases[id_]
+
+    def recheck(self, person: Person, name: str) -> Job:
+        """Have a table read again; custodians ask for it."""
+        asked = Check(table=name)
+        return self.jobs.submit(person, asked, asked, secrets.token_urlsafe(24), None, "queued")[0]
+
+    def job(self, id_: str, person: Person) -> Job:
+        """A job that somebody may see."""
+        found = self.jobs.get(id_, person)
+        if found is None:
+            raise NotFoundError("There is no such request.")
+        return found
+
+    def release_of(self, id_: str, person: Person, table: str) -> Job:
+        """A release of a table that somebody may fit models to: their own, or any where the table shares them."""
+        mine = self.jobs.get(id_, None if self.catalogue[table].shared else person)
+        if mine is None or mine.table != table or mine.state != "done" or not mine.is_shown:
+            raise NotFoundError("There is no such release.")
+        return mine
+
+    def file(self, job: Job, name: str) -> str:
+        """A file of a job that is over."""
+        found = self.jobs.file(job.id, name) if job.is_over else None
+        if found is None:
+            raise NotFoundError("There is no such file.")
+        return found
+
+
+def _holds(released: PrivateMoments, text: str) -> bool:
+    """Whether a release holds what the model of a formula needs."""
+    try:
+        asked = released_formula(text, released.domain)
+        released.equations(asked.target or "", asked.features)
+    except DiscreetError:
+        return False
+    return True

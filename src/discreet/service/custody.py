@@ -1,0 +1,99 @@
+"""The pages of custodians: accounts and their history, requests to decide, keys, and the log."""
+
+from __future__ import annotations
+
+import threading
+from typing import Annotated
+
+from fastapi import APIRouter, Form
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from discreet.ledger.picture import html
+from discreet.service import views
+from discreet.service.balances import Balances
+from discreet.service.core import NotFoundError
+from discreet.service.doors import CustodyReader, CustodySender, Open
+from discreet.service.limits import REPORT_CSP
+from discreet.service.log import newest
+from discreet.service.pages import render, words
+
+custody = APIRouter(prefix="/custody")
+
+Short = Annotated[str, Form(max_length=300)]
+
+_DRAWING = threading.Lock()
+"""Pictures are drawn one at a time."""
+
+
+@custody.get("")
+def overview(person: CustodyReader, service: Open) -> Response:
+    """Accounts, requests that wait, and what went wrong."""
+    states, now = service.catalogue.states(), Balances(service.ledger)
+    tables = [table | {"is": states[table["name"]]} for table in views.tables(service, now)]
+    waiting, troubled = (
+        [views.listed(job, person) | {"words": words(job), "purpose": job.facts.get("purpose", "")} for job in found]
+        for found in (service.jobs.waiting(), service.jobs.troubled())
+    )
+    return render("custody.html", person, tables=tables, waiting=waiting, troubled=troubled)
+
+
+@custody.post("/jobs/{job}")
+def decide(job: str, person: CustodySender, service: Open, decision: Short, why: Short = "") -> Response:
+    """Approve a request, or refuse it."""
+    found = service.job(job, person)
+    service.jobs.decide(found.id, person.name, approve=decision == "approve", why=why or "no reason was given.")
+    return RedirectResponse("/custody", 303)
+
+
+@custody.post("/tables/{table}/check")
+def check(table: str, person: CustodySender, service: Open) -> Response:
+    """Read a table again."""
+    if table not in service.catalogue:
+        raise NotFoundError("There is no such table.")
+    return RedirectResponse(f"/jobs/{service.recheck(person, table).id}", 303)
+
+
+@custody.get("/ledger")
+def ledger(person: CustodyReader, service: Open) -> Response:
+    """The whole ledger: what was spent over time, and every release."""
+    with _DRAWING:
+        text = html(service.ledger.name, service.ledger.entries())
+    return HTMLResponse(text, headers={"content-security-policy": REPORT_CSP})
+
+
+@custody.get("/keys")
+def keys(person: CustodyReader, service: Open) -> Response:
+    """All keys."""
+    return _keys(person, service, None)
+
+
+@custody.post("/keys")
+def new_key(person: CustodySender, service: Open, name: Short, role: Short) -> Response:
+    """Make a key, and show it once."""
+    return _keys(person, service, service.people.new_key(name, role, person.name))  # type: ignore[arg-type]
+
+
+@custody.post("/keys/{key}/revoke")
+def revoke(key: str, person: CustodySender, service: Open) -> Response:
+    """Make a key worth nothing."""
+    service.people.revoke_key(key, person.name)
+    return RedirectResponse("/custody/keys", 303)
+
+
+@custody.post("/people/revoke")
+def revoke_person(person: CustodySender, service: Open, name: Short) -> Response:
+    """End all keys and sessions of somebody."""
+    service.people.revoke_person(name, person.name)
+    return RedirectResponse("/custody/keys", 303)
+
+
+@custody.get("/log")
+def log(person: CustodyReader, service: Open) -> Response:
+    """Who did what."""
+    events = [event | {"when": views.moment(event["at"])} for event in newest(service.store)]
+    return render("log.html", person, events=events)
+
+
+def _keys(person: CustodyReader, service: Open, made: str | None) -> Response:
+    told = [key | {"since": views.moment(key["since"])} for key in service.people.all_keys()]
+    return render("keys.html", person, keys=told, made=made)

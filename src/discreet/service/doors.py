@@ -1,0 +1,139 @@
+"""Who asks: by a key for programs, by a session for browsers. Neither is taken for the other."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+from starlette.responses import Response
+
+from discreet.service.core import Service
+from discreet.service.limits import Rates
+from discreet.service.people import HOURS, Person
+
+
+class SignInError(Exception):
+    """Nobody is signed in."""
+
+
+class NotAllowedError(Exception):
+    """Somebody who may not do this, or a form that is not ours."""
+
+
+class TooOftenError(Exception):
+    """More requests than are answered in a minute."""
+
+
+def service_of(request: Request) -> Service:
+    """The service that answers."""
+    service: Service = request.app.state.service
+    return service
+
+
+async def opened(request: Request) -> Service:
+    """The same, for those who depend on it; it waits for nothing, so it needs no thread."""
+    return service_of(request)
+
+
+def by_key(request: Request) -> Person:
+    """Whose key a program sent, in the header ``Authorization: Bearer KEY``."""
+    kind, _, key = request.headers.get("authorization", "").partition(" ")
+    found = service_of(request).people.of_key(key.strip()) if kind.lower() == "bearer" else None
+    if found is None:
+        count(request.app.state.attempts, computer(request))
+        raise NotAllowedError("key")
+    count(request.app.state.rates, found[0].name)
+    return found[0]
+
+
+def by_session(request: Request) -> Person:
+    """Who is signed in with this browser."""
+    person = peek(request)
+    if person is None:
+        raise SignInError
+    count(request.app.state.rates, person.name)
+    return person
+
+
+def peek(request: Request) -> Person | None:
+    """Who is signed in, if anybody is."""
+    token = request.cookies.get(cookie_name(request))
+    return service_of(request).people.of_session(token) if token else None
+
+
+async def by_form(request: Request, person: Annotated[Person, Depends(by_session)]) -> Person:
+    """Who sent a form of ours."""
+    form = await request.form()
+    refuse_foreign(request)
+    if not hmac.compare_digest(str(form.get("form", "")).encode(), person.form.encode()):
+        raise NotAllowedError("form")
+    return person
+
+
+async def custodian_by_key(person: Annotated[Person, Depends(by_key)]) -> Person:
+    """A custodian's program."""
+    return _custodian(person)
+
+
+async def custodian_by_session(person: Annotated[Person, Depends(by_session)]) -> Person:
+    """A custodian's browser."""
+    return _custodian(person)
+
+
+async def custodian_by_form(person: Annotated[Person, Depends(by_form)]) -> Person:
+    """A custodian's form."""
+    return _custodian(person)
+
+
+def _custodian(person: Person) -> Person:
+    if not person.is_custodian:
+        raise NotAllowedError("role")
+    return person
+
+
+def refuse_foreign(request: Request) -> None:
+    """Refuse a form that another site made the browser send."""
+    origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
+    own = urlsplit(own_address(request)).netloc
+    if (origin is not None and urlsplit(origin).netloc != own) or site not in ("same-origin", "none"):
+        raise NotAllowedError("origin")
+
+
+def own_address(request: Request) -> str:
+    """Where people reach the service."""
+    public = service_of(request).settings.service.public
+    return (public or f"{request.url.scheme}://{request.headers.get('host', '')}").rstrip("/")
+
+
+def cookie_name(request: Request) -> str:
+    """What the cookie is called; its first letters make browsers insist on TLS where there is TLS."""
+    return "__Host-discreet" if service_of(request).settings.public_is_https else "discreet"
+
+
+def set_session(request: Request, response: Response, token: str) -> None:
+    """Let a browser keep a session, where no script can read it."""
+    secure = service_of(request).settings.public_is_https
+    options: dict[str, Any] = {"httponly": True, "secure": secure, "samesite": "lax", "path": "/"}
+    response.set_cookie(cookie_name(request), token, max_age=HOURS * 3600, **options)
+
+
+def computer(request: Request) -> str:
+    """The computer that asks."""
+    return request.client.host if request.client else "unknown"
+
+
+def count(rates: Rates, who: str) -> None:
+    """Refuse what comes too often."""
+    if not rates.allow(who):
+        raise TooOftenError
+
+
+Analyst = Annotated[Person, Depends(by_key)]
+Custodian = Annotated[Person, Depends(custodian_by_key)]
+Reader = Annotated[Person, Depends(by_session)]
+Sender = Annotated[Person, Depends(by_form)]
+CustodyReader = Annotated[Person, Depends(custodian_by_session)]
+CustodySender = Annotated[Person, Depends(custodian_by_form)]
+Open = Annotated[Service, Depends(opened)]

@@ -1,0 +1,291 @@
+"""Requests that became jobs: waiting for the custodian, queued, running, and what came of them.
+
+waiting    the custodian decides
+queued     next in line
+running    a worker is at it; its lease runs out unless the worker says that it lives
+done       with files: the release, the model, the report
+refused    by the custodian, by the budget, or because it cannot be done at all; nothing was spent
+failed     not answered; the custodian was told why, and nobody else
+lost       paid for, and its result is gone with the worker that died
+cancelled  by whoever asked for it, before it ran
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from discreet.errors import DiscreetError
+from discreet.service.log import note
+from discreet.service.people import Person
+from discreet.service.requests import Asked, read
+from discreet.service.storage import Store, files, jobs
+
+LEASE = 15.0
+"""Seconds after its last sign of life at which a worker is taken for dead."""
+
+OVER = ("done", "refused", "failed", "lost", "cancelled")
+UNFINISHED = ("waiting", "queued", "running")
+
+LOST = (
+    "The computer that worked on this died after the noise was drawn. The release is lost, and its budget is spent: "
+    "nobody can know who saw it."
+)
+NEUTRAL = "This request was not answered. The custodian has been told why."
+"""All that analysts hear of errors about data."""
+
+
+class ConflictError(DiscreetError):
+    """A request that comes at the wrong time."""
+
+
+class ReferenceUsedError(DiscreetError):
+    """A request under the reference of another one."""
+
+
+class BusyError(DiscreetError):
+    """More requests than somebody may have unfinished."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job, as it is stored."""
+
+    number: int
+    id: str
+    person: str
+    table: str
+    kind: str
+    body: str
+    original: str
+    price: dict[str, Any] | None
+    reference: str
+    state: str
+    created: float
+    started: float | None
+    finished: float | None
+    shown: float | None
+    worker: str | None
+    lease: float | None
+    tries: int
+    decided_by: str | None
+    answer: str | None
+    problem: str | None
+
+    @property
+    def asked(self) -> Any:
+        """The request."""
+        return read(self.body)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The request as a mapping."""
+        facts: dict[str, Any] = json.loads(self.body)
+        return facts
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether its end may be seen: times are padded."""
+        return self.state not in OVER or self.shown is None or self.shown <= time.time()
+
+    @property
+    def seen(self) -> str:
+        """The state that analysts see."""
+        return self.state if self.is_shown else "running"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen, as analysts see it."""
+        return self.seen in OVER
+
+
+def _job(row: Mapping[Any, Any]) -> Job:
+    price = row["price"]
+    return Job(**{**row, "price": None if price is None else json.loads(price)})
+
+
+class Jobs:
+    """The jobs of a service."""
+
+    def __init__(self, store: Store, most_unfinished: int) -> None:
+        self._store, self._most = store, most_unfinished
+
+    # ---------------------------------------------------------------- for people
+
+    def submit(
+        self, person: Person, asked: Asked, made: Asked, reference: str, price: dict[str, Any] | None, state: str
+    ) -> tuple[Job, bool]:
+        """A job that answers a request, and whether it is new; asked for again under its reference, it is the same."""
+        try:
+            return self._submit(person, asked, made, reference, price, state)
+        except IntegrityError:  # somebody was quicker with the same reference
+            known = self.known(person, asked, reference)
+            assert known is not None
+            return known, False
+
+    def _submit(
+        self, person: Person, asked: Asked, made: Asked, reference: str, price: dict[str, Any] | None, state: str
+    ) -> tuple[Job, bool]:
+        with self._store.writing() as connection:
+            if (known := _known(connection, person, asked, reference)) is not None:
+                return known, False
+            mine = (jobs.c.person == person.name, jobs.c.state.in_(UNFINISHED))
+            if (connection.execute(select(func.count()).where(*mine)).scalar() or 0) >= self._most:
+                raise BusyError(f"You have {self._most} requests that are not finished. Wait for them, or cancel some.")
+            facts = {
+                "id": secrets.token_hex(16), "person": person.name, "table": made.table, "kind": made.kind,
+                "body": made.text(), "original": asked.text(), "reference": reference, "state": state,
+                "price": None if price is None else json.dumps(price), "created": time.time(), "tries": 0,
+            }  # fmt: skip
+            connection.execute(insert(jobs).values(**facts))
+            if price is not None:
+                note(connection, person.name, f"asked for a {made.kind}", job=facts["id"], table=made.table)
+            job = _first(connection, jobs.c.id == facts["id"])
+        assert job is not None
+        return job, True
+
+    def known(self, person: Person, asked: Asked, reference: str) -> Job | None:
+        """The job that a reference stands for, if there is one."""
+        with self._store.reading() as connection:
+            return _known(connection, person, asked, reference)
+
+    def get(self, id_: str, person: Person | None = None) -> Job | None:
+        """A job; None where there is none, or where it is somebody else's and the person is no custodian."""
+        with self._store.reading() as connection:
+            found = _first(connection, jobs.c.id == id_)
+        if found is not None and person is not None and not person.is_custodian and found.person != person.name:
+            return None
+        return found
+
+    def listed(self, *where: Any, most: int = 100) -> list[Job]:
+        """Jobs, the newest first."""
+        with self._store.reading() as connection:
+            found = connection.execute(select(jobs).where(*where).order_by(jobs.c.number.desc()).limit(most))
+            return [_job(row) for row in found.mappings()]
+
+    def of_person(self, name: str) -> list[Job]:
+        """Somebody's jobs, the newest first."""
+        return self.listed(jobs.c.person == name)
+
+    def waiting(self) -> list[Job]:
+        """Those that the custodian decides."""
+        return self.listed(jobs.c.state == "waiting")
+
+    def troubled(self) -> list[Job]:
+        """Those that a custodian should know of, the newest first."""
+        return self.listed(jobs.c.problem.is_not(None), most=20)
+
+    def releases(self, table: str) -> list[Job]:
+        """Those that hold a release of a table which models can be fitted to, the newest first."""
+        holds = select(files.c.job).where(files.c.name == "release.json")
+        where = jobs.c.table == table, jobs.c.state == "done", jobs.c.kind.in_(("fit", "release"))
+        return [job for job in self.listed(*where, jobs.c.id.in_(holds)) if job.is_shown]
+
+    def file(self, id_: str, name: str) -> str | None:
+        """A file of a job."""
+        with self._store.reading() as connection:
+            where = files.c.job == id_, files.c.name == name
+            return connection.execute(select(files.c.content).where(*where)).scalar()
+
+    def file_names(self, id_: str) -> list[str]:
+        """What a job holds."""
+        with self._store.reading() as connection:
+            return list(connection.execute(select(files.c.name).where(files.c.job == id_)).scalars())
+
+    def decide(self, id_: str, custodian: str, *, approve: bool, why: str = "") -> None:
+        """Approve a request, or refuse it."""
+        state = {"state": "queued"} if approve else {"state": "refused", "answer": f"The custodian refused: {why}"}
+        done = {} if approve else {"finished": time.time()}
+        with self._store.writing() as connection:
+            where = jobs.c.id == id_, jobs.c.state == "waiting"
+            changed = connection.execute(update(jobs).where(*where).values(**state, **done, decided_by=custodian))
+            if not changed.rowcount:
+                raise ConflictError("This request does not wait for a decision any more.")
+            note(connection, custodian, "approved a request" if approve else "refused a request", job=id_)
+
+    def cancel(self, id_: str, person: str) -> None:
+        """Give up a request that did not begin yet."""
+        with self._store.writing() as connection:
+            where = jobs.c.id == id_, jobs.c.state.in_(("waiting", "queued"))
+            changed = connection.execute(update(jobs).where(*where).values(state="cancelled", finished=time.time()))
+            if not changed.rowcount:
+                raise ConflictError("This request has begun, or is over: it cannot be cancelled any more.")
+            note(connection, person, "cancelled a request", job=id_)
+
+    # ---------------------------------------------------------------- for workers
+
+    def claim(self, worker: str) -> Job | None:
+        """The next job, which belongs to a worker from here on."""
+        line = select(jobs.c.id).where(jobs.c.state == "queued").order_by(jobs.c.number).limit(1)
+        with self._store.reading() as connection:  # an empty queue keeps nobody from writing
+            if connection.execute(line).scalar() is None:
+                return None
+        with self._store.writing() as connection:
+            id_ = connection.execute(line.with_for_update(skip_locked=True)).scalar()
+            if id_ is None:
+                return None
+            now = time.time()
+            mine = {"state": "running", "worker": worker, "started": now, "lease": now + LEASE}
+            connection.execute(update(jobs).where(jobs.c.id == id_).values(**mine, tries=jobs.c.tries + 1))
+            return _first(connection, jobs.c.id == id_)
+
+    def live(self, worker: str) -> None:
+        """Say that a worker lives."""
+        with self._store.writing() as connection:
+            mine = jobs.c.worker == worker, jobs.c.state == "running"
+            connection.execute(update(jobs).where(*mine).values(lease=time.time() + LEASE))
+
+    def finish(
+        self,
+        job: Job,
+        state: str,
+        *,
+        results: Mapping[str, str] | None = None,
+        answer: str | None = None,
+        problem: str | None = None,
+        shown: float | None = None,
+    ) -> bool:
+        """Write down what came of a job, unless it was taken away meanwhile."""
+        values = {"state": state, "answer": answer, "problem": problem, "finished": time.time(), "shown": shown}
+        with self._store.writing() as connection:
+            mine = jobs.c.id == job.id, jobs.c.state == "running", jobs.c.worker == job.worker
+            if not connection.execute(update(jobs).where(*mine).values(**values)).rowcount:
+                return False
+            for name, content in (results or {}).items():
+                connection.execute(insert(files).values(job=job.id, name=name, content=content))
+            if state != "done" or job.price is not None:
+                note(connection, "service", f"{job.kind}: {state}", job=job.id, table=job.table)
+        return True
+
+    def orphans(self, dead: str | None = None) -> list[Job]:
+        """Running jobs whose worker died: one that is known to be dead, or any whose lease ran out."""
+        gone = jobs.c.lease < time.time()
+        if dead is not None:
+            gone = gone | (jobs.c.worker == dead)
+        return self.listed(jobs.c.state == "running", gone)
+
+    def again(self, job: Job) -> None:
+        """Put a job back into the queue, of which nothing was paid for yet."""
+        with self._store.writing() as connection:
+            mine = jobs.c.id == job.id, jobs.c.state == "running", jobs.c.worker == job.worker
+            if connection.execute(update(jobs).where(*mine).values(state="queued", worker=None, lease=None)).rowcount:
+                note(connection, "service", "queued a job again", job=job.id)
+
+
+def _known(connection: Connection, person: Person, asked: Asked, reference: str) -> Job | None:
+    found = _first(connection, jobs.c.person == person.name, jobs.c.reference == reference)
+    if found is not None and found.original != asked.text():
+        raise ReferenceUsedError("This reference was used for another request. Choose a new one.")
+    return found
+
+
+def _first(connection: Connection, *where: Any) -> Job | None:
+    found = connection.execute(select(jobs).where(*where)).mappings().first()
+    return None if found is None else _job(found)

@@ -1,0 +1,74 @@
+"""Signing in with a provider of identities (OpenID Connect): authorisation code, PKCE, state and nonce.
+
+Authlib does the protocol. The provider says who somebody is; the settings say what they may do here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from fastapi import FastAPI, Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.middleware.sessions import SessionMiddleware
+
+from discreet.errors import ParameterError
+from discreet.service.core import Service
+from discreet.service.doors import own_address, service_of, set_session
+from discreet.service.people import Role, server_secret
+from discreet.service.settings import Oidc, secret
+
+MINUTES = 10
+"""How long a sign-in may be under way."""
+
+
+def role_of(settings: Oidc, claims: dict[str, Any]) -> tuple[str, Role]:
+    """Who somebody is here, and what they may do; refuse whom nobody listed."""
+    name = str(claims.get(settings.claim) or "")
+    if settings.claim == "email" and claims.get("email_verified") is False:
+        raise ParameterError("The provider has not verified this address, so it is not taken.")
+    for role, listed in (("custodian", settings.custodians), ("analyst", settings.analysts)):
+        domains = [one[1:] for one in listed if one.startswith("*@")]
+        if name and (name in listed or any(name.endswith(domain) for domain in domains)):
+            return name, cast(Role, role)
+    raise ParameterError("You are known to the provider, and not to this service. Ask its custodian.")
+
+
+def add(app: FastAPI, service: Service) -> None:
+    """Add the two steps of a sign-in, where a provider is set up."""
+    settings = service.settings.oidc
+    if settings is None:
+        return
+    from authlib.integrations.starlette_client import OAuth  # only where there is a provider
+
+    clients: Any = OAuth()
+    clients.register(
+        "provider", client_id=settings.client_id, client_secret=secret(settings.client_secret),
+        server_metadata_url=f"{settings.issuer.rstrip('/')}/.well-known/openid-configuration",
+        client_kwargs={"scope": "openid email profile", "code_challenge_method": "S256"},
+    )  # fmt: skip
+    https = service.settings.public_is_https
+    app.add_middleware(
+        SessionMiddleware, secret_key=server_secret(service.store), session_cookie="discreet-sign-in",
+        max_age=MINUTES * 60, same_site="lax", https_only=https,
+    )  # fmt: skip
+
+    async def start(request: Request) -> Response:
+        address = f"{own_address(request)}/oidc/callback"
+        found: Response = await clients.provider.authorize_redirect(request, address)
+        return found
+
+    async def callback(request: Request) -> Response:
+        try:
+            token = await clients.provider.authorize_access_token(request)
+        except Exception:  # a code, a state, a nonce or a signature that is not right
+            raise ParameterError("The provider did not confirm the sign-in. Try it again.") from None
+        own = service_of(request)
+        name, role = role_of(settings, dict(token.get("userinfo") or {}))
+        own.people.known(name, role)
+        request.session.clear()
+        response = RedirectResponse("/", 303)
+        set_session(request, response, own.people.sign_in(name, None, "provider"))
+        return response
+
+    app.add_api_route("/oidc/start", start, methods=["GET"], include_in_schema=False)
+    app.add_api_route("/oidc/callback", callback, methods=["GET"], include_in_schema=False)

@@ -1,0 +1,179 @@
+"""Who may use the service: people, their keys, and the sessions of their browsers.
+
+A key is 256 random bits, so one SHA-256 of it is enough: nobody can try them all. Keys and sessions are stored as such
+digests only, and compared in constant time. Revoking a key ends the sessions that it opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from discreet.errors import ParameterError
+from discreet.service.log import note
+from discreet.service.storage import Store, facts, keys, people, sessions
+
+Role = Literal["analyst", "custodian"]
+ROLES = ("analyst", "custodian")
+
+HOURS = 12
+"""How long a browser stays signed in."""
+
+LONGEST = 100
+"""Characters of a name."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who is signed in."""
+
+    name: str
+    role: Role
+    form: str = ""
+    """What their forms must send back: empty for keys, which no other page can make a browser send."""
+
+    @property
+    def is_custodian(self) -> bool:
+        """Whether they look after the tables."""
+        return self.role == "custodian"
+
+
+def digest(text: str) -> str:
+    """SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class People:
+    """The people of a service."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    # ---------------------------------------------------------------- keys
+
+    def new_key(self, name: str, role: Role, by: str) -> str:
+        """A key for somebody, who need not be known before; it is told here and never again."""
+        name = _checked(name, role)
+        id_, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
+        with self._store.writing() as connection:
+            self._add(connection, name, role)
+            connection.execute(
+                insert(keys).values(id=id_, person=name, hash=digest(secret), since=time.time(), revoked=None)
+            )
+            note(connection, by, "made a key", person=name, role=role, key=id_)
+        return f"dk_{id_}_{secret}"
+
+    def _add(self, connection: Connection, name: str, role: Role) -> None:
+        found = connection.execute(select(people.c.role).where(people.c.name == name)).scalar()
+        if found is None:
+            connection.execute(insert(people).values(name=name, role=role, since=time.time(), revoked=None))
+        elif found != role:
+            raise ParameterError(f"{name} is known as {found} already. Give the other role another name.")
+        else:
+            connection.execute(update(people).where(people.c.name == name).values(revoked=None))
+
+    def of_key(self, key: str) -> tuple[Person, str] | None:
+        """Whose key it is, and its id; None where it is nobody's, or was revoked."""
+        mark, _, rest = key.partition("_")
+        id_, _, secret = rest.partition("_")
+        joined = keys.join(people, keys.c.person == people.c.name)
+        wanted = select(keys.c.hash, people.c.name, people.c.role).select_from(joined)
+        wanted = wanted.where(keys.c.id == id_, keys.c.revoked.is_(None), people.c.revoked.is_(None))
+        with self._store.reading() as connection:
+            found = connection.execute(wanted).first()
+        same = hmac.compare_digest(digest(secret), found.hash if found else digest("no such key"))
+        return (Person(found.name, found.role), id_) if found and same and mark == "dk" else None
+
+    def revoke_key(self, id_: str, by: str) -> bool:
+        """Make a key worth nothing; whether there was one."""
+        with self._store.writing() as connection:
+            gone = connection.execute(
+                update(keys).where(keys.c.id == id_, keys.c.revoked.is_(None)).values(revoked=time.time())
+            ).rowcount
+            connection.execute(delete(sessions).where(sessions.c.key == id_))
+            if gone:
+                note(connection, by, "revoked a key", key=id_)
+        return bool(gone)
+
+    def all_keys(self) -> list[dict[str, Any]]:
+        """All keys without what opens, the newest first."""
+        joined = keys.join(people, keys.c.person == people.c.name)
+        columns = keys.c.id, keys.c.person, people.c.role, keys.c.since, keys.c.revoked
+        with self._store.reading() as connection:
+            found = connection.execute(select(*columns).select_from(joined).order_by(keys.c.since.desc()))
+            return [dict(row) for row in found.mappings()]
+
+    # ---------------------------------------------------------------- sessions of browsers
+
+    def sign_in(self, name: str, key: str | None, how: str) -> str:
+        """Begin a session; what the browser's cookie holds."""
+        token, form = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        values = {"hash": digest(token), "person": name, "key": key, "form": form, "until": time.time() + HOURS * 3600}
+        with self._store.writing() as connection:
+            connection.execute(delete(sessions).where(sessions.c.until < time.time()))
+            connection.execute(insert(sessions).values(**values))
+            note(connection, name, "signed in", how=how)
+        return token
+
+    def known(self, name: str, role: Role) -> None:
+        """Note somebody whom a provider of identities vouches for; refuse who was revoked here."""
+        name = _checked(name, role)
+        with self._store.writing() as connection:
+            found = connection.execute(select(people).where(people.c.name == name)).first()
+            if found is None:
+                self._add(connection, name, role)
+            elif found.revoked is not None:
+                raise ParameterError("This person may not use the service any more.")
+            elif found.role != role:
+                connection.execute(update(people).where(people.c.name == name).values(role=role))
+                note(connection, name, "has another role", role=role)
+
+    def of_session(self, token: str) -> Person | None:
+        """Whose session it is; None where it is nobody's, or has ended."""
+        joined = sessions.join(people, sessions.c.person == people.c.name)
+        wanted = select(people.c.name, people.c.role, sessions.c.form).select_from(joined)
+        wanted = wanted.where(sessions.c.hash == digest(token), sessions.c.until > time.time())
+        with self._store.reading() as connection:
+            found = connection.execute(wanted.where(people.c.revoked.is_(None))).first()
+        return None if found is None else Person(found.name, found.role, found.form)
+
+    def sign_out(self, token: str) -> None:
+        """End a session."""
+        with self._store.writing() as connection:
+            connection.execute(delete(sessions).where(sessions.c.hash == digest(token)))
+
+    def revoke_person(self, name: str, by: str) -> bool:
+        """End all keys and sessions of somebody, who cannot sign in any more; whether there is such a person."""
+        with self._store.writing() as connection:
+            now, alive = time.time(), people.c.revoked.is_(None)
+            gone = connection.execute(update(people).where(people.c.name == name, alive).values(revoked=now)).rowcount
+            connection.execute(update(keys).where(keys.c.person == name, keys.c.revoked.is_(None)).values(revoked=now))
+            connection.execute(delete(sessions).where(sessions.c.person == name))
+            if gone:
+                note(connection, by, "revoked a person", person=name)
+        return bool(gone)
+
+
+def server_secret(store: Store) -> str:
+    """A secret of this service, made once: what signs the cookie of a sign-in under way."""
+    with store.writing() as connection:
+        found = connection.execute(select(facts.c.value).where(facts.c.name == "secret")).scalar()
+        if found is None:
+            found = secrets.token_urlsafe(32)
+            connection.execute(insert(facts).values(name="secret", value=found))
+    return str(found)
+
+
+def _checked(name: str, role: str) -> str:
+    name = name.strip()
+    if not 0 < len(name) <= LONGEST or not name.isprintable():
+        raise ParameterError(f"A name has 1 to {LONGEST} characters that can be seen.")
+    if role not in ROLES:
+        raise ParameterError(f"A role is one of {', '.join(ROLES)}.")
+    return name

@@ -1,0 +1,119 @@
+"""What analysts may ask for. All else that a request says is refused: bounds, levels and seeds are not theirs."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from discreet.papers.registry import DEFAULT, METHODS, find
+from discreet.service.settings import Name
+
+Formula = Annotated[str, Field(min_length=1, max_length=2000)]
+Epsilon = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
+Purpose = Annotated[str, Field(max_length=300)]
+Id = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+
+OFFERED = tuple(method.name for method in METHODS if method.source.startswith("ours"))
+"""The methods that may be asked for: those that we vouch for ourselves."""
+
+SOLVES = {
+    "DPLinearRegression": "noise-aware",
+    "DPRidge": "ridge",
+    "DPLasso": "lasso",
+    "DPElasticNet": "elastic-net",
+}
+"""What solves a release as each method does."""
+
+
+class Asked(BaseModel):
+    """A request, with nothing in it that is not listed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    table: Name
+    kind: str
+
+    def text(self) -> str:
+        """One spelling of it."""
+        return json.dumps(self.model_dump(), sort_keys=True)
+
+
+class _Model(Asked):
+    formula: Formula
+    method: Literal[OFFERED] = DEFAULT  # type: ignore[valid-type]
+    epsilon: Epsilon
+
+
+class Fit(_Model):
+    """A private model of the table. Where `reuse` is true and a release serves it as well, that one answers, free."""
+
+    kind: Literal["fit"] = "fit"
+    purpose: Purpose = ""
+    reuse: bool = True
+
+
+class Release(Asked):
+    """What the models of some formulas need, released once."""
+
+    kind: Literal["release"] = "release"
+    formulas: Annotated[list[Formula], Field(min_length=1, max_length=20)]
+    epsilon: Epsilon
+    purpose: Purpose = ""
+
+
+class Model(Asked):
+    """A model of a release that there is: free."""
+
+    kind: Literal["model"] = "model"
+    release: Id
+    formula: Formula
+    model: Literal["noise-aware", "ridge", "lasso", "elastic-net", "ols"] = "noise-aware"
+
+
+class Plan(_Model):
+    """How good a model would be, from public facts and guesses: free."""
+
+    kind: Literal["plan"] = "plan"
+    r_squared: Annotated[float, Field(ge=0, lt=1)] = 0.5
+
+
+class Try(_Model):
+    """The same model of a table of made-up people: free, and it says nothing of the real ones."""
+
+    kind: Literal["try"] = "try"
+
+
+class Check(Asked):
+    """Whether the table still fits its schema; custodians ask for it."""
+
+    kind: Literal["check"] = "check"
+
+
+Request = Fit | Release | Model | Plan | Try
+AnyRequest = Annotated[Request, Field(discriminator="kind")]
+
+PAID = ("fit", "release")
+"""What costs budget."""
+
+_READER: TypeAdapter[Any] = TypeAdapter(Annotated[Request | Check, Field(discriminator="kind")])
+
+
+def read(body: str) -> Any:
+    """A request from its text."""
+    return _READER.validate_json(body)
+
+
+def is_gaussian(asked: Request | Check) -> bool:
+    """Whether a request is paid for from the pot of Gaussian releases."""
+    from discreet.models.linear import MomentsEstimator
+
+    return isinstance(asked, Release) or (
+        isinstance(asked, _Model) and issubclass(find(asked.method).estimator, MomentsEstimator)
+    )
+
+
+def estimator_of(asked: _Model) -> Any:
+    """The estimator that a request names."""
+    return find(asked.method).estimator

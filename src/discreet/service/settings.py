@@ -1,0 +1,160 @@
+"""What the custodian sets up: tables with their schemas and accounts, where things are kept, and who may sign in."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from discreet.core.files import refuse_special
+from discreet.domain import Domain
+from discreet.errors import FileFormatError, ParameterError
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+"""What tables are called: it stands in addresses."""
+
+LOCAL = ("127.0.0.1", "localhost")
+
+
+class _Closed(BaseModel):
+    """Entries that are known, and no others."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class TableSettings(_Closed):
+    """A table that models may be asked of."""
+
+    data: str
+    schema_file: Annotated[str, Field(alias="schema")]
+    account: str
+    rows: Annotated[int, Field(gt=1, le=2**53)]
+    delta: Annotated[float, Field(gt=0, lt=1)] | None = None
+    most_epsilon: Annotated[float, Field(gt=0)] = 10.0
+    most_coefficients: Annotated[int, Field(ge=1)] = 200
+    approval: bool = False
+    shared: bool = True
+    about: str = ""
+
+    @property
+    def failure(self) -> float:
+        """The delta of every release: 1/rows^2 unless another one is set."""
+        return self.delta or 1 / self.rows**2
+
+
+class Oidc(_Closed):
+    """A provider of identities; who signs in there and is listed here may use the service."""
+
+    issuer: str
+    client_id: str
+    client_secret: str
+    name: str = "your organisation"
+    claim: str = "email"
+    analysts: tuple[str, ...] = ()
+    custodians: tuple[str, ...] = ()
+
+
+class ServiceSettings(_Closed):
+    """Where the service listens, what it keeps and how busy it may be."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8350
+    public: str | None = None
+    database: str = "service.db"
+    ledger: str = "people.ledger"
+    workers: Annotated[int, Field(ge=0, le=64)] = 2
+    step: Annotated[float, Field(gt=0, le=3600)] = 5.0
+    requests_a_minute: Annotated[int, Field(ge=10)] = 300
+    unfinished_jobs: Annotated[int, Field(ge=1)] = 20
+
+
+class Settings(_Closed):
+    """A whole configuration.
+
+    Parameters
+    ----------
+    service, tables, oidc
+        The parts of the file.
+    folder : Path
+        What paths in it are relative to.
+    """
+
+    service: ServiceSettings = ServiceSettings()
+    tables: dict[Name, TableSettings] = {}
+    oidc: Oidc | None = None
+    folder: Path = Path()
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Settings:
+        """Read a TOML file; all that is wrong with it is told at once."""
+        path = Path(path)
+        refuse_special(path)
+        try:
+            facts = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise FileFormatError(f"{path.name} is not valid TOML: {error}.") from None
+        if "folder" in facts:
+            raise ParameterError(f"{path.name}: unknown entry 'folder'.")
+        try:
+            found = cls.of(facts | {"folder": path.absolute().parent})
+        except ValidationError as error:
+            lines = [f"- {'.'.join(map(str, one['loc']))}: {one['msg']}." for one in error.errors()]
+            raise ParameterError(f"{path.name} cannot be used:", *lines) from None
+        found.check()
+        return found
+
+    @classmethod
+    def of(cls, facts: dict[str, Any]) -> Settings:
+        """Validate what TOML says, where lists stand for tuples."""
+        return cls.model_validate(_tuples(facts))
+
+    def check(self) -> None:
+        """Refuse what would not be safe."""
+        if self.service.host not in LOCAL and not self.public_is_https:
+            raise ParameterError(
+                f"host = {self.service.host!r} is reached from other computers, and keys would travel in the clear. "
+                "Keep host = '127.0.0.1' and put a reverse proxy with TLS in front (docs/service.md); or, where the "
+                "proxy is on another computer, set public = 'https://...', the address that people use."
+            )
+        if self.oidc is not None and self.service.public is None:
+            raise ParameterError("[oidc] needs public = 'https://...' in [service]: the provider sends people there.")
+
+    @property
+    def public_is_https(self) -> bool:
+        """Whether people reach the service by TLS, so that cookies may say so."""
+        return urlsplit(self.service.public or "").scheme == "https"
+
+    def path(self, name: str) -> Path:
+        """A file that the settings name."""
+        return self.folder / name
+
+    def place(self, name: str) -> str:
+        """A database: the address of one, perhaps from the environment by ``$NAME``, or a file."""
+        found = secret(name)
+        return found if "://" in found else str(self.path(found))
+
+    @cached_property
+    def domains(self) -> dict[str, Domain]:
+        """The public facts of each table."""
+        return {name: Domain.from_file(self.path(table.schema_file)) for name, table in self.tables.items()}
+
+
+def secret(text: str) -> str:
+    """A value, or that of a variable of the environment: ``$NAME``."""
+    if not text.startswith("$"):
+        return text
+    found = os.environ.get(text[1:])
+    if not found:
+        raise ParameterError(f"The settings name {text}, and the environment has no such variable.")
+    return found
+
+
+def _tuples(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _tuples(inner) for key, inner in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

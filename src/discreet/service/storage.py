@@ -1,0 +1,172 @@
+"""What the service keeps besides the ledger: people, keys, sessions, jobs and what came of them, and a log.
+
+In a SQLite file or a PostgreSQL database. One transaction writes at a time in SQLite; in PostgreSQL rows are locked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    create_engine,
+    event,
+    text,
+)
+
+WAIT = 60
+"""Seconds to wait for others that write."""
+
+_LOCK = 0x64697372
+"""The number of the lock under which tables are made in PostgreSQL."""
+
+metadata = MetaData()
+
+people = Table(
+    "discreet_people", metadata,
+    Column("name", String, primary_key=True),
+    Column("role", String, nullable=False),
+    Column("since", Float, nullable=False),
+    Column("revoked", Float),
+)  # fmt: skip
+keys = Table(
+    "discreet_keys", metadata,
+    Column("id", String, primary_key=True),
+    Column("person", String, nullable=False, index=True),
+    Column("hash", String, nullable=False),
+    Column("since", Float, nullable=False),
+    Column("revoked", Float),
+)  # fmt: skip
+sessions = Table(
+    "discreet_sessions", metadata,
+    Column("hash", String, primary_key=True),
+    Column("person", String, nullable=False, index=True),
+    Column("key", String),
+    Column("form", String, nullable=False),
+    Column("until", Float, nullable=False),
+)  # fmt: skip
+tables = Table(
+    "discreet_tables", metadata,
+    Column("name", String, primary_key=True),
+    Column("state", String, nullable=False),
+    Column("fingerprint", String),
+    Column("problem", Text),
+)  # fmt: skip
+jobs = Table(
+    "discreet_jobs", metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("id", String, nullable=False, unique=True),
+    Column("person", String, nullable=False),
+    Column("table", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("original", Text, nullable=False),
+    Column("price", Text),
+    Column("reference", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("started", Float),
+    Column("finished", Float),
+    Column("shown", Float),
+    Column("worker", String),
+    Column("lease", Float),
+    Column("tries", Integer, nullable=False, default=0),
+    Column("decided_by", String),
+    Column("answer", Text),
+    Column("problem", Text),
+    UniqueConstraint("person", "reference"),
+    Index("discreet_jobs_state", "state", "number"),
+    Index("discreet_jobs_person", "person", "number"),
+    Index("discreet_jobs_table", "table", "kind", "state"),
+)  # fmt: skip
+files = Table(
+    "discreet_files", metadata,
+    Column("job", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("content", Text, nullable=False),
+)  # fmt: skip
+events = Table(
+    "discreet_events", metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("at", Float, nullable=False),
+    Column("who", String, nullable=False),
+    Column("what", String, nullable=False),
+    Column("about", Text, nullable=False),
+)  # fmt: skip
+facts = Table(
+    "discreet_facts", metadata,
+    Column("name", String, primary_key=True),
+    Column("value", Text, nullable=False),
+)  # fmt: skip
+
+
+class Store:
+    """A database of the service.
+
+    Parameters
+    ----------
+    place : str
+        A file, or the address of a PostgreSQL database.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.engine = _engine(place)
+        with self.engine.begin() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+            metadata.create_all(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction: all of it is on disk when it has ended, or none of it."""
+        with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that only looks."""
+        with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def _engine(place: str) -> Engine:
+    if "://" in place:
+        address = "postgresql+psycopg://" + place.split("://", 1)[1]
+        return create_engine(address, pool_size=20, max_overflow=40, pool_pre_ping=True, hide_parameters=True)
+    if not Path(place).exists():
+        os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o600))
+    options = {"timeout": WAIT, "check_same_thread": False, "isolation_level": None}
+    engine = create_engine(
+        f"sqlite:///{place}", pool_size=20, max_overflow=40, hide_parameters=True, connect_args=options
+    )
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _prepare(connection: Any, _: Any) -> None:
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    """SQLite takes the lock at the beginning: a transaction that reads first could not write any more."""
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")

@@ -1,0 +1,92 @@
+"""Keeps workers at work: starts them, starts others where they die, and settles what they left behind."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+import threading
+import time
+
+from discreet.service.core import Service
+from discreet.service.jobs import LEASE
+
+LOOK = 0.25
+"""Seconds between two looks at the workers."""
+
+PATIENCE = 5.0
+"""Seconds before another worker is started in place of one that died at once."""
+
+
+class Supervisor:
+    """The workers of a service.
+
+    Parameters
+    ----------
+    service : Service
+        What they work for.
+    config : str
+        Its configuration, which each of them reads for itself.
+    """
+
+    def __init__(self, service: Service, config: str) -> None:
+        self._service, self._config = service, config
+        self._workers: dict[str, tuple[subprocess.Popen[bytes], float]] = {}
+        self._stopped, self._thread = threading.Event(), threading.Thread(target=self._watch, daemon=True)
+
+    def start(self) -> None:
+        """Start the workers, and look after them from here on."""
+        for _ in range(self._service.settings.service.workers):
+            self._hire()
+        self._thread.start()
+
+    def stop(self, wait: float = 10.0) -> None:
+        """Let workers finish what they are at; who takes longer ends later, by itself."""
+        self._stopped.set()
+        self._thread.join()
+        for process, _ in self._workers.values():
+            process.terminate()
+        until = time.monotonic() + wait
+        for process, _ in self._workers.values():
+            try:
+                process.wait(max(until - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                continue
+
+    def _hire(self) -> None:
+        name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        command = [sys.executable, "-m", "discreet.service.worker", self._config, name, str(os.getpid())]
+        own = {**os.environ, "OMP_NUM_THREADS": "1"}
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=own)
+        self._workers[name] = process, time.monotonic()
+
+    def _watch(self) -> None:
+        beats = {"settle": 0.0, "tick": 0.0}
+        step = self._service.settings.service.step
+        while not self._stopped.wait(LOOK):
+            now = time.time()
+            try:
+                self._bury()
+                if now >= beats["settle"]:
+                    self._settle()
+                    beats["settle"] = now + LEASE / 3
+                if now >= beats["tick"]:
+                    self._service.balances.tick()
+                    beats["tick"] = (now // step + 1) * step
+            except Exception:
+                self._stopped.wait(1.0)  # the database may come back
+
+    def _bury(self) -> None:
+        for name, (process, since) in list(self._workers.items()):
+            if process.poll() is None:
+                continue
+            self._settle(name)
+            if time.monotonic() - since < PATIENCE:
+                continue  # it will be looked at again, and replaced then
+            del self._workers[name]
+            self._hire()
+
+    def _settle(self, dead: str | None = None) -> None:
+        for job in self._service.jobs.orphans(dead):
+            self._service.work.settle(job)

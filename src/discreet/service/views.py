@@ -1,0 +1,92 @@
+"""What is told of tables, jobs and quotes, to whom: the same for pages and for programs."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import asdict
+from typing import Any
+
+from discreet.service.balances import Balances, Price
+from discreet.service.core import NotFoundError, Quote, Service
+from discreet.service.jobs import Job
+from discreet.service.people import Person
+
+DOWNLOADS = {
+    "release.json": "application/json",
+    "results.json": "application/json",
+    "certificate.json": "application/json",
+    "plan.json": "application/json",
+    "report.html": "text/html; charset=utf-8",
+}
+"""The files of a job that people may fetch, with what they are."""
+
+
+def tables(service: Service, balances: Balances | None = None) -> list[dict[str, Any]]:
+    """All tables, with their balances at the last tick unless others are given."""
+    states, known = service.catalogue.states(), balances or service.balances
+    return [_table(service, name, states[name]["state"], known) for name in service.settings.tables]
+
+
+def table(service: Service, name: str) -> dict[str, Any]:
+    """One table."""
+    if name not in service.catalogue:
+        raise NotFoundError("There is no such table.")
+    return _table(service, name, service.catalogue.states()[name]["state"], service.balances)
+
+
+def _table(service: Service, name: str, state: str, balances: Balances) -> dict[str, Any]:
+    settings = service.catalogue[name]
+    return {
+        "name": name,
+        "about": settings.about,
+        "open": state == "open",
+        "rows": settings.rows,
+        "delta": settings.failure,
+        "most_epsilon": settings.most_epsilon,
+        "approval": settings.approval,
+        "shared": settings.shared,
+        "budget": balances.told(settings.account),
+    }
+
+
+def quote(found: Quote) -> dict[str, Any]:
+    """What a request would cost."""
+    price = None if found.price is None else asdict(found.price) | {"words": found.price.words}
+    return {"price": price, "fits": found.why_not is None, "why_not": found.why_not, "share": found.share} | {
+        "serves": found.serves
+    }
+
+
+def job(service: Service, found: Job, person: Person) -> dict[str, Any]:
+    """A job with the names of its files."""
+    files = service.jobs.file_names(found.id) if found.is_over else []
+    return listed(found, person) | {"files": [name for name in DOWNLOADS if name in files]}
+
+
+def listed(found: Job, person: Person) -> dict[str, Any]:
+    """A job, as somebody may see it: its end at a step, and what went wrong with data for custodians only."""
+    facts: dict[str, Any] = {
+        "id": found.id,
+        "kind": found.kind,
+        "table": found.table,
+        "asked": found.facts,
+        "price": None if found.price is None else Price(**found.price).words,
+        "state": found.seen,
+        "over": found.is_over,
+        "created": moment(found.created),
+        "answer": found.answer if found.is_over else None,
+    }
+    if person.is_custodian:
+        facts |= {"person": found.person, "problem": found.problem, "decided_by": found.decided_by}
+    return facts
+
+
+def moment(when: float | None) -> str | None:
+    """A time, to the minute."""
+    return None if when is None else dt.datetime.fromtimestamp(when, dt.UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def formulas(found: Job) -> list[str]:
+    """The models that a release was made for."""
+    facts = found.facts
+    return list(facts["formulas"]) if "formulas" in facts else [facts["formula"]]

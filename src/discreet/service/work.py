@@ -1,0 +1,304 @@
+"""What a worker does for each kind of request.
+
+A paid one goes three steps. First the same code runs on made-up people: whatever is wrong with the request itself comes
+out there, in full words, for no row was touched. Then the table must be the one that was found to fit its schema. Only
+then the rows are read, under the account of the table; what goes wrong there is the custodian's to know.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from discreet.core.checks import Neighbors
+from discreet.core.threads import one_thread
+from discreet.domain import Domain
+from discreet.errors import BudgetError, DiscreetError, DiscreetWarning, LedgerError
+from discreet.gate.release import release as release_table
+from discreet.ledger import Ledger
+from discreet.ledger.blocks import asked as asked_for
+from discreet.planning import plan as make_plan
+from discreet.planning.synthetic import synthetic
+from discreet.results.private_moments import PrivateMoments
+from discreet.results.report import report
+from discreet.service.catalogue import INTERNAL, Catalogue
+from discreet.service.jobs import LOST, NEUTRAL, Job, Jobs
+from discreet.service.requests import PAID, Check, Fit, Model, Plan, Release, Try, estimator_of
+from discreet.service.settings import TableSettings
+
+MADE_UP_ROWS = 1000
+"""Rows of made-up people that a request is tried on."""
+
+TRIES = 3
+"""How often a job is begun whose worker died before anything was paid for."""
+
+
+class RefusedError(DiscreetError):
+    """A request that cannot be done, for reasons that are public."""
+
+
+class TroubleError(DiscreetError):
+    """What went wrong with the data, in words for the custodian."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a job."""
+
+    state: str
+    files: dict[str, str] = field(default_factory=dict)
+    answer: str | None = None
+    problem: str | None = None
+
+
+def request_name(job: Job) -> str:
+    """What a ledger calls the release of a job, so that none is paid for twice."""
+    return f"service job {job.id}"
+
+
+def shown_at(started: float, now: float, step: float) -> float:
+    """When the end of a job may be seen: at the first of 1, 2, 4, 8, ... steps after its beginning.
+
+    Examples
+    --------
+    >>> shown_at(0.0, 1.2, 5.0), shown_at(0.0, 11.0, 5.0)
+    (5.0, 20.0)
+    """
+    taken = max((now - started) / step, 1.0)
+    return started + step * 2.0 ** math.ceil(math.log2(taken))
+
+
+class Work:
+    """Does jobs.
+
+    Parameters
+    ----------
+    catalogue, jobs, ledger
+        The tables, the queue, and who is charged.
+    """
+
+    def __init__(self, catalogue: Catalogue, jobs: Jobs, ledger: Ledger) -> None:
+        self._catalogue, self._jobs, self._ledger = catalogue, jobs, ledger
+
+    def do(self, job: Job) -> float:
+        """Do a job and write down what came of it; how many seconds to rest, so that the next begins at a step."""
+        done, shown = self._done(job), None
+        if job.kind in PAID:
+            shown = shown_at(job.started or time.time(), time.time(), self._catalogue.settings.service.step)
+        self._jobs.finish(job, done.state, results=done.files, answer=done.answer, problem=done.problem, shown=shown)
+        return 0.0 if shown is None else max(shown - time.time(), 0.0)
+
+    def settle(self, job: Job) -> None:
+        """Decide what becomes of a job whose worker died: it is lost where it was paid for, else begun again."""
+        if is_paid(self._ledger, job):
+            self._jobs.finish(job, "lost", answer=LOST, problem="Its worker died after the release was paid for.")
+        elif job.tries >= TRIES:
+            self._jobs.finish(job, "failed", answer=NEUTRAL, problem=f"Its worker died {TRIES} times before the noise.")
+        else:
+            self._jobs.again(job)
+
+    def _done(self, job: Job) -> Done:
+        try:
+            with warnings.catch_warnings(), one_thread():
+                warnings.simplefilter("ignore", DiscreetWarning)
+                return Done("done", self._files(job))
+        except RefusedError as error:
+            return Done("refused", answer=str(error))
+        except Exception as error:
+            return self._trouble(job, error)
+
+    def _trouble(self, job: Job, error: Exception) -> Done:
+        """What custodians hear of an error, and what everybody else does; the table is closed until it was checked."""
+        known = isinstance(error, DiscreetError)
+        problem = str(error) if known else INTERNAL.format(type(error).__name__)
+        if job.kind not in PAID:
+            return Done("failed", answer=NEUTRAL, problem=problem)
+        if not isinstance(error, LedgerError):
+            self._catalogue.close(job.table, problem, "service")
+        spent = is_paid(self._ledger, job)
+        return Done("failed", answer=f"{NEUTRAL} What it cost is spent." if spent else NEUTRAL, problem=problem)
+
+    def _files(self, job: Job) -> dict[str, str]:
+        asked = job.asked
+        table = Table(self._catalogue, job.table)
+        if isinstance(asked, Check):
+            problem = self._catalogue.check(job.table, job.person)
+            return {"check.json": json.dumps({"problem": problem})}
+        if isinstance(asked, Model):
+            return self._model(asked)
+        if isinstance(asked, Plan):
+            return dict(_public(lambda: table.plan(asked)))
+        if isinstance(asked, Try):
+            return dict(_public(lambda: table.tried(asked)))
+        return self._paid(job, asked, table)
+
+    def _model(self, asked: Model) -> dict[str, str]:
+        """A model of a release that there is."""
+        content = self._jobs.file(asked.release, "release.json")
+        if content is None:
+            raise RefusedError("There is no such release.")
+        released = load_release(content)
+        fitted = _public(lambda: released.fit(asked.formula, model=asked.model))
+        return model_files(fitted, released)
+
+    def _paid(self, job: Job, asked: Fit | Release, table: Table) -> dict[str, str]:
+        neighbors = self._ledger.account(table.settings.account).terms().neighbors
+        _public(lambda: table.rehearsed(asked, neighbors))
+        if not self._catalogue.is_checked(job.table):
+            problem = self._catalogue.check(job.table, "service")
+            if problem is not None:
+                raise TroubleError(*problem.split("\n"))
+        account = self._ledger.account(
+            table.settings.account, purpose=asked.purpose, who=job.person, request=request_name(job)
+        )
+        try:
+            with account, asked_for("; ".join(formulas(asked))):
+                return table.released(asked, neighbors)
+        except LedgerError:
+            raise
+        except BudgetError as error:
+            if is_paid(self._ledger, job):  # by a worker that was taken for dead
+                raise LedgerError(LOST) from None
+            raise RefusedError(*error.args) from None
+
+
+class Table:
+    """A table under work: its public facts, and its rows for those who pay."""
+
+    def __init__(self, catalogue: Catalogue, name: str) -> None:
+        self._catalogue, self.name = catalogue, name
+
+    @property
+    def settings(self) -> TableSettings:
+        """What the custodian set up."""
+        return self._catalogue[self.name]
+
+    @property
+    def domain(self) -> Domain:
+        """Its public facts."""
+        return self._catalogue.domain(self.name)
+
+    @cached_property
+    def made_up(self) -> Any:
+        """People who do not exist."""
+        return synthetic(self.domain, MADE_UP_ROWS)
+
+    def plan(self, asked: Plan) -> dict[str, str]:
+        """How good a model would be."""
+        public: dict[str, Any] = {"rows": self.settings.rows, "delta": self.settings.failure}
+        guessed: dict[str, Any] = {"epsilon": _around(asked.epsilon), "r_squared": asked.r_squared}
+        found = make_plan(
+            self.domain, asked.formula, methods=[asked.method], draws=6, tighter=False, **public, **guessed
+        )  # other bounds are not the analyst's to choose
+        told = [_table(found.summary()), _table(found.coefficients())]
+        return {"plan.json": found.to_json(), "tables.json": json.dumps(told)}
+
+    def tried(self, asked: Try) -> dict[str, str]:
+        """A model of made-up people."""
+        model = self._estimator(asked, "add-remove", 0).fit_formula(asked.formula, self.made_up)
+        released = model.release_ if isinstance(model.release_, PrivateMoments) else None
+        return {"report.html": report(model.results_, released), "results.json": _dumped(model.results_.to_dict())}
+
+    def rehearsed(self, asked: Fit | Release, neighbors: Neighbors) -> None:
+        """Run a paid request on made-up people, and throw away what comes out."""
+        if isinstance(asked, Fit):
+            self._estimator(asked, neighbors, 0).fit_formula(asked.formula, self.made_up)
+        else:
+            self._release(asked, neighbors, self.made_up, random_state=0)
+
+    def released(self, asked: Fit | Release, neighbors: Neighbors) -> dict[str, str]:
+        """Read the rows, release, and write it down."""
+        data = self._catalogue.data(self.name)
+        if isinstance(asked, Release):
+            released = self._release(asked, neighbors, data)
+            return {"release.json": saved(released), "certificate.json": _dumped(released.certificate.to_dict())}
+        model = self._estimator(asked, neighbors).fit_formula(asked.formula, data)
+        if isinstance(model.release_, PrivateMoments):
+            return {"release.json": saved(model.release_)} | model_files(model.results_, model.release_)
+        return model_files(model.results_, None)
+
+    def _estimator(self, asked: Fit | Try, neighbors: Neighbors, random_state: int | None = None) -> Any:
+        promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": self.settings.failure}
+        promise |= {"rows": self.settings.rows, "neighbors": neighbors, "fit_intercept": self.domain.intercept}
+        return estimator_of(asked)(**promise, domain=self.domain, n_jobs=1, random_state=random_state)
+
+    def _release(
+        self, asked: Release, neighbors: Neighbors, source: Any, random_state: int | None = None
+    ) -> PrivateMoments:
+        promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": self.settings.failure}
+        promise |= {"rows": self.settings.rows, "neighbors": neighbors, "random_state": random_state}
+        return release_table(source, domain=self.domain, models=asked.formulas, n_jobs=1, **promise)
+
+
+def is_paid(ledger: Ledger, job: Job) -> bool:
+    """Whether the release of a job was paid for, and not given back."""
+
+    def read(t: Any) -> bool:
+        entry = t.find("request", request_name(job))
+        end = None if entry is None else t.find("settles", entry.number)
+        return entry is not None and (end is None or end.facts["kind"] != "cancel")
+
+    return ledger.read(read)
+
+
+def formulas(asked: Fit | Release) -> list[str]:
+    """The models that a request is about."""
+    return [asked.formula] if isinstance(asked, Fit) else list(asked.formulas)
+
+
+def load_release(content: str) -> PrivateMoments:
+    """A release from its document."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "release.json"
+        path.write_text(content, encoding="utf-8")
+        return PrivateMoments.load(path)
+
+
+def saved(what: Any) -> str:
+    """The document of a release or a model."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "saved.json"
+        what.save(path)
+        return path.read_text(encoding="utf-8")
+
+
+def model_files(fitted: Any, released: PrivateMoments | None) -> dict[str, str]:
+    """A model, its report and its certificate."""
+    return {
+        "results.json": saved(fitted),
+        "report.html": report(fitted, released),
+        "certificate.json": _dumped(fitted.certificate.to_dict()),
+    }
+
+
+def _public(work: Callable[[], Any]) -> Any:
+    """Do what touches no row: what is wrong with it may be told in full."""
+    try:
+        return work()
+    except LedgerError:
+        raise
+    except DiscreetError as error:
+        raise RefusedError(*error.args) from None
+
+
+def _around(epsilon: float) -> list[float]:
+    """The epsilon that was asked for, half and twice of it."""
+    return [epsilon / 2, epsilon, 2 * epsilon]
+
+
+def _table(read: Any) -> dict[str, Any]:
+    return {"title": read.title, "columns": list(read.columns), "rows": [list(row) for row in read.rows]} | {
+        "notes": list(read.notes)
+    }
+
+
+def _dumped(facts: Any) -> str:
+    return json.dumps(facts, indent=1, allow_nan=False)

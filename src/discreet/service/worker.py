@@ -1,0 +1,57 @@
+"""A worker: a process that takes one job after another. It is started by the service, and ends with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+
+from discreet.errors import DiscreetError
+from discreet.service.core import Service
+from discreet.service.jobs import LEASE
+
+PAUSE = 0.1
+"""Seconds between two looks at an empty queue."""
+
+NICE = 5
+"""How much a worker gives way to the pages."""
+
+
+def work(config: str, name: str, parent: int) -> None:
+    """Do jobs until the service ends; one that is under way is finished."""
+    service = Service.open(config)
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_live, args=(service, name), daemon=True).start()
+    while not stopped.is_set() and os.getppid() == parent:
+        job = service.jobs.claim(name)
+        if job is None:
+            stopped.wait(PAUSE)
+        else:
+            stopped.wait(service.work.do(job))
+
+
+def _live(service: Service, name: str) -> None:
+    while True:
+        time.sleep(LEASE / 5)
+        try:
+            service.jobs.live(name)
+        except Exception:
+            continue  # the database may come back before the lease is over
+
+
+def main() -> None:
+    """Run as ``python -m discreet.service.worker CONFIG NAME PARENT``."""
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+    try:
+        work(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    except DiscreetError as error:
+        sys.exit("\n".join(error.args))
+
+
+if __name__ == "__main__":
+    main()
