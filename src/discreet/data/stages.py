@@ -18,7 +18,8 @@ from discreet.data.counts import Histogram, Margins, light
 from discreet.data.reading import EXACT_ROWS, Batch, Unread, as_progress
 from discreet.data.sums import Total, carry, integers, joined
 from discreet.domain import LATTICE_BITS, Domain
-from discreet.domain.coordinates import Chart, Coordinates, scores
+from discreet.domain.coordinates import Coordinates, scores
+from discreet.domain.linked import Linked, chart_of
 from discreet.errors import ParameterError
 from discreet.privacy.events.gaussian import Block
 
@@ -123,6 +124,8 @@ class StageSums(_Sums):
         if block.statistic == "lengths":
             return [self._lengths.astype(object) * (1 << 2 * LATTICE_BITS)]
         places = [own.outcomes.index(name) for name in block.columns]
+        if block.statistic == "information":
+            return self._symmetric(starts[-1] + places[0] * q)
         if block.statistic == "counts":
             return [self._counts[place].astype(object) * (1 << 2 * LATTICE_BITS) for place in places]
         rows = np.array([starts[place] + range(len(own.widths[place]))[chosen[place]] for place in places])
@@ -204,6 +207,25 @@ class _StageLayout:
             total[:l, -1] += np.einsum("ij,ij->i", E, E)
 
 
+class _LinkedLayout(_StageLayout):
+    """E'U, the squares of e, and A'A of a = k u for each outcome, from lines (e, u, k)."""
+
+    def __init__(self, coordinates: Coordinates) -> None:
+        super().__init__(coordinates)
+        self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
+        self.shape = self._l + self._m * self._q, self._q + 1
+
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+        """Add the products of a batch to a total."""
+        l, q = self._l, self._q  # noqa: E741
+        E, U, K = A.T[:l], A.T[l : l + q], A.T[l + q :]
+        total[:l, :-1] += np.matmul(E, U.T, out=work[:l, :-1])
+        total[:l, -1] += np.einsum("ij,ij->i", E, E)
+        for j, k in enumerate(K):
+            at, a = slice(l + j * q, l + (j + 1) * q), scores(U, k)
+            total[at, :-1] += np.matmul(a, a.T, out=work[at, :-1])
+
+
 class _MeatLayout:
     """S'S of each outcome, from lines (e, u)."""
 
@@ -219,7 +241,7 @@ class _MeatLayout:
         held = self._scores[: self._q * len(A)].reshape(self._q, len(A))
         for j in range(self._m):
             at = slice(j * self._q, (j + 1) * self._q)
-            S = scores(A.T[self._m :], A.T[j], out=held)
+            S = scores(A.T[self._m : self._m + self._q], A.T[j], out=held)
             total[at] += np.matmul(S, S.T, out=work[at])
 
 
@@ -229,11 +251,12 @@ def _size(domain: Domain) -> int:
 
 def staged(table: Unread, coordinates: Coordinates) -> StageSums:
     """Read all rows once, in several threads, and sum them up exactly in the coordinates of a stage."""
-    domain, layout, size = table.domain, _StageLayout(coordinates), _size(table.domain)
+    domain, size = table.domain, _size(table.domain)
+    layout = (_LinkedLayout if isinstance(coordinates, Linked) else _StageLayout)(coordinates)
     coordinates.check(domain)
 
     def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints], Ints, int]:
-        chart, total, rows = Chart(coordinates, domain, size), Total(layout), 0
+        chart, total, rows = chart_of(coordinates, domain, size), Total(layout), 0
         counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in coordinates.widths]
         lengths = chart.lengths(np.empty(0))
         for batch in batches:
@@ -258,7 +281,7 @@ def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int]) -> Meat
     own.check(domain)
 
     def work(batches: Iterator[Batch]) -> Total:
-        chart, total = Chart(own, domain, size), Total(_MeatLayout(own))
+        chart, total = chart_of(own, domain, size), Total(_MeatLayout(own))
         for batch in batches:
             total.add(chart.turn(batch.A).both.T)
         return total

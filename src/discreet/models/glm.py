@@ -9,16 +9,18 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.domain import Domain, Numeric
+from discreet.domain.linked import Mean
 from discreet.errors import ParameterError
 from discreet.models.outcome import Label, Outcome
 from discreet.models.perturbed import PerturbedClassifier, PerturbedRegressor
+from discreet.models.scouted import ScoutedModel, level_of
 from discreet.privacy.losses import Logistic, Loss, Poisson, SmoothHinge
 from discreet.released.links import probabilities, rate
 from discreet.results.glm_results import Link
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DPLogisticRegression(PerturbedClassifier):
+class DPLogisticRegression(ScoutedModel, PerturbedClassifier):
     """Logistic regression by objective perturbation, with a proven guarantee.
 
     theta minimises sum_i log(1 + e^(x_i'theta)) - y_i x_i'theta + penalty + b'theta, b being noise. With three
@@ -28,6 +30,7 @@ class DPLogisticRegression(PerturbedClassifier):
     ----------
     {common}
     {penalties}
+    {stages}
     {classes}
 
     Examples
@@ -45,6 +48,10 @@ class DPLogisticRegression(PerturbedClassifier):
     def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
         return Logistic()
 
+    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Mean, str] | None:
+        name = level_of(domain, outcome)
+        return None if name is None else ("logit", name)
+
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class; of more than two, each against the others, made to add up to 1."""
         return probabilities(self._predictor(X))
@@ -56,7 +63,7 @@ class DPLogisticRegression(PerturbedClassifier):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DPLinearSVC(PerturbedClassifier):
+class DPLinearSVC(ScoutedModel, PerturbedClassifier):
     """Linear support-vector machine by objective perturbation, with a proven guarantee.
 
     The hinge max(0, 1 - t eta), t = -1 or 1, has its corner rounded: w log(1 + e^((1 - t eta)/w)), at most w log 2
@@ -66,6 +73,7 @@ class DPLinearSVC(PerturbedClassifier):
     ----------
     {common}
     {penalties}
+    {stages}
     {classes}
     width : float
         w. The smaller, the nearer to the hinge, and the larger the penalty that privacy needs: in proportion to 1/w.

@@ -311,7 +311,8 @@ class PerturbedModel(PrivateEstimator):
 
     def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
         super()._set(release, fitted, asked)
-        self.modulus_ = fitted.certificate.events[-1].modulus
+        objectives = [event for event in fitted.certificate.events if isinstance(event, ObjectiveEvent)]
+        self.modulus_ = objectives[-1].modulus
 
     def _predictor(self, X: Any) -> Floats:
         """The linear predictors of the rows of X, which is not clipped to the bounds."""

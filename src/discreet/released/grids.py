@@ -109,6 +109,10 @@ class ReleasedStage:
         """U'U."""
         return self._find("gram")[1]
 
+    def information(self, outcome: str) -> Floats:
+        """A'A of an outcome: its Fisher information over the largest slope of the link."""
+        return self._find("information", outcome)[1]
+
     @property
     def cross(self) -> Floats:
         """U'E, a column for each outcome of its block."""

@@ -14,20 +14,20 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.errors import FileFormatError
 from discreet.privacy.certificate import Certificate
+from discreet.released.grids import GridValues
+from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, regressors, unit_per
 from discreet.results.fitted import Fitted
+from discreet.results.glm_inference import WITHOUT_ERRORS
+from discreet.results.inference import Inference, loaded_inference
 
 Link = Literal["logit", "log", "identity", "sign"]
 
-FORMAT_VERSIONS = (3, 4)
+FORMAT_VERSIONS = (3, 4, 5)
 """Of files of kind "model"; their certificates hold events that versions 1 and 2 do not know; 4 has functions of
-columns."""
+columns, 5 models in private coordinates, with what was released besides."""
 
 
-_WITHOUT_CURVATURE = Unavailable(
-    "not released",
-    "The coefficients themselves are released, with no statistic that tells how far the data and the noise move them.",
-)
 _KINDS = {
     "logit": "logistic regression",
     "log": "Poisson regression",
@@ -58,6 +58,10 @@ class GLMResults(Fitted):
         The classes of the outcome, in order; more than two have one linear predictor each.
     weights : array, optional
         Of the adaptive method: how much more than others each regressor was penalised, a row for each predictor.
+    inference : Inference or Unavailable
+        How sure the release is of the coefficients, or why that is not known.
+    values : tuple of tuples of GridValues
+        The noisy values of the Gaussian events of the certificate, where the model was fitted in private coordinates.
     """
 
     target: str
@@ -69,6 +73,13 @@ class GLMResults(Fitted):
     link: Link
     classes: tuple[Any, ...] | None = None
     weights: Floats | None = None
+    inference: Inference | Unavailable = WITHOUT_ERRORS
+    values: tuple[tuple[GridValues, ...], ...] = ()
+
+    @property
+    def released(self) -> ReleasedMoments:
+        """The noisy values behind the model, with their certificate."""
+        return ReleasedMoments(self.certificate, self.values)
 
     @property
     def coefficients(self) -> dict[str, float]:
@@ -109,14 +120,9 @@ class GLMResults(Fitted):
         )
 
     @property
-    def inference(self) -> Unavailable:  # type: ignore[override]
-        """Why there are no standard errors."""
-        return _WITHOUT_CURVATURE
-
-    @property
     def rows(self) -> float | None:  # type: ignore[override]
-        """The declared number of rows."""
-        return self.certificate.rows
+        """The number of rows: declared, or a released noisy one."""
+        return self.released.rows() if self.values else self.certificate.rows
 
     @property
     def release(self) -> str:  # type: ignore[override]
@@ -173,12 +179,17 @@ class GLMResults(Fitted):
         write_document(path, self._document(), overwrite=overwrite)
 
     def _document(self) -> dict[str, Any]:
-        version = max(FORMAT_VERSIONS[0], self.certificate.domain.format_version)
+        version = (
+            FORMAT_VERSIONS[-1] if self.values else max(FORMAT_VERSIONS[0], self.certificate.domain.format_version)
+        )
         body = {"kind": "model", "format_version": version, "certificate": self.certificate.to_dict()}
         body |= {"target": self.target, "model": self.model, "names": list(self.names), "link": self.link}
         body |= {"coef": self.coef.tolist(), "intercept": self.intercept.tolist()}
         body["classes"] = None if self.classes is None else list(self.classes)
         body["weights"] = None if self.weights is None else self.weights.tolist()
+        if self.values:
+            body["values"] = [[part.to_dict() for part in parts] for parts in self.values]
+            body["inference"] = self.inference.to_dict()
         return body
 
     @classmethod
@@ -195,7 +206,13 @@ class GLMResults(Fitted):
         classes = None if body["classes"] is None else tuple(body["classes"])
         if link not in get_args(Link) or not _are_classes(classes, count, link):
             raise FileFormatError("it is damaged: its link or its classes are not those of a model.")
-        return cls(target, names, coef, intercept, text(body["model"]), certificate, link, classes, weights)
+        values = tuple(tuple(map(GridValues.from_dict, parts)) for parts in body.get("values", ()))
+        told = loaded_inference(body["inference"], len(names) + 1) if values else WITHOUT_ERRORS
+        facts = (certificate, link, classes, weights, told, values)
+        fitted = cls(target, names, coef, intercept, text(body["model"]), *facts)
+        if values:
+            fitted.released.check_values()
+        return fitted
 
 
 def _are_classes(classes: tuple[Any, ...] | None, count: int, link: str) -> bool:

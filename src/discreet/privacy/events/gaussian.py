@@ -11,7 +11,9 @@ from discreet.domain import LATTICE_BITS
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 
-Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal", "lengths", "meat"]
+Statistic = Literal[
+    "gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal", "lengths", "meat", "information"
+]
 Layout = Literal["weighted", "uniform"]
 
 BINS = 16
@@ -32,9 +34,9 @@ _NAMES: dict[Statistic, str] = {
     "sums": "sums of x",
     "diagonal": "diagonal of X'X",
 }
-"""Statistics of mapped columns; lengths and meat are those of a stage alone."""
+"""Statistics of mapped columns; lengths, meat and information are those of a stage alone."""
 
-SYMMETRIC: tuple[Statistic, ...] = ("gram", "meat")
+SYMMETRIC: tuple[Statistic, ...] = ("gram", "meat", "information")
 """Statistics that are symmetric matrices, released as their diagonal and their upper triangle."""
 
 _WITHOUT_ROWS, _WITHOUT_COLUMNS = ("squares", "counts"), ("gram", "eigenvalue", "sums", "diagonal")

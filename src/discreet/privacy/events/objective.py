@@ -24,6 +24,7 @@ from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors, is_real
 from discreet.core.files import number, text, texts
 from discreet.core.rounding import up
+from discreet.domain.coordinates import Coordinates
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import accounting
 from discreet.privacy.laws import Law, Point, Tail, together
@@ -70,6 +71,9 @@ class ObjectiveEvent:
     target : str, optional
         The outcome's coordinate, named where the penalty is lambda |theta|^2/2 alone and theta is not constrained: then
         what a row lost under squared loss has a closed form. The promise does not depend on it.
+    coordinates : Coordinates, optional
+        Where rows are turned: theta is that of u, whose norm is at most B, and the loss of a row is w^2 f(u'theta/w)
+        with its weight w <= 1 (``docs/mathematics.md``, 13.1).
     """
 
     loss: Loss
@@ -83,6 +87,7 @@ class ObjectiveEvent:
     noise: Noise = "gaussian"
     declared: tuple[float, float] | None = None
     target: str | None = None
+    coordinates: Coordinates | None = None
 
     name = "perturbed minimiser"
     exact = False
@@ -152,7 +157,7 @@ class ObjectiveEvent:
             "declared": None if self.declared is None else list(self.declared),
             "target": self.target,
             "exact": False,
-        }
+        } | ({} if self.coordinates is None else {"coordinates": self.coordinates.to_dict()})
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> ObjectiveEvent:
@@ -177,6 +182,7 @@ class ObjectiveEvent:
             facts["noise"],
             None if declared is None else (declared[0], declared[1]),
             None if facts.get("target") is None else text(facts["target"]),
+            None if facts.get("coordinates") is None else Coordinates.from_dict(facts["coordinates"]),
         )
 
 
