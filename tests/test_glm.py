@@ -62,8 +62,8 @@ COUNTS = np.minimum(RNG.poisson(np.exp(ONES @ THETA / 3)), 12)
 NUMBERS = np.rint(1024 * (ONES @ THETA / 8 + RNG.normal(0, 0.05, N))) / 1024
 CLASSIFIERS = [DPLogisticRegression, DPLinearSVC]
 GIVEN = {
-    DPLogisticRegression: (BINARY, {"classes": [0, 1]}),
-    DPLinearSVC: (BINARY, {"classes": [0, 1]}),
+    DPLogisticRegression: (BINARY, {"classes": [0, 1], "stages": 1}),
+    DPLinearSVC: (BINARY, {"classes": [0, 1], "stages": 1}),
     DPPoissonRegression: (COUNTS, {"bounds_y": (0, 12)}),
     ObjectivePerturbation: (NUMBERS, {"bounds_y": (-1, 1)}),
 }

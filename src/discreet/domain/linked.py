@@ -46,7 +46,7 @@ class Linked(Coordinates):
     link : {"logit", "log"}
         What the outcomes are: 0 or 1, or counts.
     most : float
-        Y: larger outcomes, and larger rates, count as Y; 1 for probabilities.
+        Y: larger rates count as Y; 1 for probabilities.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class LinkedChart(Chart):
         self._k = np.empty_like(V)
         for v, k, (place, centre, half) in zip(V, self._k, self._outcomes, strict=True):
             eta = v / -ONE
-            y = np.clip(centre + half * (A[:, place] / ONE), 0.0, self._model.most)
+            y = centre + half * (A[:, place] / ONE)
             np.rint(np.minimum(self._model.root(eta), 1.0) * ONE, out=k)
             v[:] = (y - self._model.mean(eta)) * w * ONE
 

@@ -33,12 +33,16 @@ _ENOUGH = 64
 
 @dataclass(frozen=True)
 class Task:
-    """One objective to minimise: what the outcome of a row is, the penalty, the noise, and a bound on |theta|."""
+    """One objective to minimise: what the outcome of a row is, the penalty, the noise, and a bound on |theta|.
+
+    A quadratic penalty may draw theta to another point than 0, the centre.
+    """
 
     label: Callable[[Floats], Floats]
     penalty: Penalty
     event: ObjectiveEvent
     radius: float | None = None
+    centre: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,9 @@ def minimiser(rows: Rows, task: Task, most: float, entropy: Entropy) -> Floats:
     event, penalty = task.event, task.penalty
     d = len(rows.design)
     b, error = _noise(event, d, entropy)
+    if task.centre is not None:
+        drawn = penalty.quadratic * task.centre
+        b, error = b - drawn, error + 2.0**-48 * float(np.linalg.norm(drawn))
     error += _edge(task, most) + 2.0**-48 * (float(np.linalg.norm(b)) + event.tolerance)
     if not error <= event.tolerance / 8:
         raise DiscreetError("Rounding errors may exceed their bound, whatever the rows are. Nothing was released.")

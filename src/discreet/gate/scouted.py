@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import down, up
-from discreet.data.counts import Margins
+from discreet.data.counts import Histogram, Margins
 from discreet.data.reading import Unread
 from discreet.data.stages import Readings
 from discreet.data.turned import TurnedRows
@@ -25,17 +25,31 @@ from discreet.domain.coordinates import Coordinates
 from discreet.domain.linked import Linked, Mean
 from discreet.errors import DataError
 from discreet.gate.coordinates import stage_blocks
+from discreet.gate.moments import Want
 from discreet.gate.objective import TOO_MANY, Task, check_moduli, minimiser
 from discreet.gate.session import Session, check_rows
 from discreet.gate.stages import Covariance
-from discreet.gate.steps import ROWS, Steps, columns, number_of_rows
+from discreet.gate.steps import ROWS, Steps, columns, counted, number_of_rows
 from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import GaussianEvent, Statistic
-from discreet.privacy.events.objective import Calibration, most_rows
+from discreet.privacy.events.objective import Calibration, ObjectiveEvent, most_rows
+from discreet.privacy.losses import Poisson
+from discreet.released.course import quiet_place
 from discreet.released.grids import GridValues
-from discreet.released.scouting import Scouting, number_of_stages, penalties
+from discreet.released.scouting import (
+    Scale,
+    Scouting,
+    centre_of,
+    clipped_share,
+    count_scale,
+    is_wide,
+    number_of_stages,
+    penalties,
+    residual_widths,
+)
 from discreet.released.solve.newton import Penalty
+from discreet.released.solve.sizes import count_law, count_span
 
 Label = Callable[[Floats], Floats]
 
@@ -43,15 +57,26 @@ Stages = int | Literal["auto"]
 
 MOST_STAGES = 3
 
-COLUMNS, PRODUCTS = 0.03, 0.1
-"""The shares of mu^2 that tell where the columns lie, and their products; without products columns have both."""
+COLUMNS, PRODUCTS, ALONE = 0.03, 0.1, 0.05
+"""The shares of mu^2 that tell where the columns lie, and their products; and that of the columns where products are
+not scouted."""
 
-ERRORS = 0.12
-"""The share of mu^2 that standard errors get."""
+COUNTS, _FEW, _MOST_COUNTS = 0.08, 16.0, 0.25
+"""The share of mu^2 that tells where a count lies, half of it for each of two levels; 16/(n mu) where that is more, at
+the cost of the last release, but at most a quarter."""
+
+ERRORS: dict[Mean, float] = {"logit": 0.12, "log": 0.4}
+"""The share of mu^2 of the last release, at the model: of counts it tells a better model, too."""
 
 _LENGTHS: Mapping[Statistic, float] = {"lengths": 0.1, "gram": 0.9}
-_SURE: dict[bool, Mapping[Statistic, float]] = {True: {"information": 0.6, "meat": 0.4}, False: {"information": 1.0}}
-"""How the mu^2 of standard errors is split, robust ones or classical ones."""
+_SPLITS: dict[Mean, Mapping[Statistic, float]] = {
+    "logit": {"information": 0.6, "meat": 0.4},
+    "log": {"counts": 0.06, "information": 0.14, "cross": 0.65, "meat": 0.15},
+}
+"""How the mu^2 of the last release is split; classical standard errors have no meat."""
+
+_CURVATURE = 0.05
+"""The share of epsilon that curvature may cost where counts are modelled."""
 
 _ROOM = 1e-7
 """The objective leaves room for this share more of mu than Gaussian releases are meant to cost: rounding errors."""
@@ -122,67 +147,133 @@ def release_scouted(
     family : Family
         What is fitted.
     stages : {2, 3, "auto"}
-        Whether products of columns are scouted before the model; "auto" decides by the released number of rows.
+        Whether products of columns are scouted before the model; "auto" decides by the number of rows.
     covariance : {"auto", "robust", "classical"}
-        Whether standard errors hold where the model does not describe the variances.
+        Whether standard errors hold where the model does not describe the variances. "auto" has none of classes where
+        the table is wide.
     session : Session
         It is charged with all of it.
     """
-    readings, calibration, count = Readings.of(table), family.calibration, len(family.labels)
-    _, margins = readings.light([])
+    readings, count = Readings.of(table), len(family.labels)
+    histograms, margins = readings.light([family.column] if family.link == "log" else [])
     check_rows(margins.count)
     most = most_rows(session.rows)
     if margins.count > most:
         raise DataError(TOO_MANY)
-    mu = down(session.mu * math.sqrt(_gaussian(session, family)))
-    modulus = calibration.least_modulus(count)
-    noise = calibration.calibrate(modulus, count, [GaussianEvent(up(mu, _ROOM), ())])
+    shares = _shares(family, stages, covariance, session)
+    mu = down(session.mu * math.sqrt(math.fsum(shares.values())))
+    noise = _noise(family.calibration, count, mu)
     entropy = session.charge(table.domain, epsilon=session.promise.epsilon)
     steps = Steps(table.domain, session, mu, entropy)
-    coordinates, n = _scouted(steps, readings, margins, calibration.design, stages, last=family.link is None)
-    event = replace(noise, coordinates=coordinates)
-    rows = TurnedRows(table, coordinates, family.column)
-    penalty = Penalty(penalties(event, n), np.zeros(len(event.design)))
-    tasks = [Task(label, penalty, event) for label in family.labels]
+    scouted = _scouted(steps, readings, (histograms, margins), family, shares)
+    event = _event(noise, family.calibration, scouted)
+    rows = TurnedRows(table, scouted.coordinates, family.column)
+    penalty = Penalty(penalties(event, scouted.rows, scouted.rate), np.zeros(len(event.design)))
+    centre = centre_of(scouted.coordinates, scouted.rate)
+    tasks = [Task(label, penalty, event, centre=centre) for label in family.labels]
     check_moduli(tasks)
     gammas = [minimiser(rows, task, most, entropy) for task in tasks]
-    thetas = [coordinates.P.floats @ gamma / coordinates.radius for gamma in gammas]
+    thetas = [scouted.coordinates.P.floats @ gamma / scouted.coordinates.radius for gamma in gammas]
     events = [*steps.events, *(task.event for task in tasks)]
-    if family.link is not None:
-        _sure(steps, readings, family, coordinates, thetas, robust=covariance != "classical")
+    if shares["errors"] > 0:
+        _at_model(steps, readings, family, scouted, thetas, robust=covariance != "classical")
         events.append(steps.events[-1])
     certificate = session.commit(session.certify(table.domain, *events))
     return Minimisers(certificate, tuple(steps.values), thetas)
 
 
-def _gaussian(session: Session, family: Family) -> float:
-    """The share of mu^2 of all Gaussian releases."""
-    rows = ROWS if session.rows is None else 0.0
-    return rows + COLUMNS + PRODUCTS + (0.0 if family.link is None else ERRORS)
+class _Scouted(NamedTuple):
+    """What scouts found: coordinates, the number of rows, and of counts their size."""
+
+    coordinates: Coordinates
+    rows: float
+    scale: Scale | None
+
+    @property
+    def rate(self) -> float | None:
+        """The mean of a count."""
+        return None if self.scale is None else self.scale.mean
+
+
+def _shares(family: Family, stages: Stages, covariance: Covariance, session: Session) -> dict[str, float]:
+    """The shares of mu^2 of all Gaussian releases, from public facts alone: products of None are decided later."""
+    q, n = len(family.calibration.design), session.rows
+    wide = is_wide(q)
+    undecided = stages == "auto" and n is None and not wide
+    three = stages == 3 or (stages == "auto" and n is not None and number_of_stages(n * session.mu, q) == 3)
+    sure = family.link is not None and (family.link == "log" or covariance != "auto" or not wide)
+    return {
+        "rows": ROWS if n is None else 0.0,
+        "counts": COUNTS if family.link == "log" else 0.0,
+        "columns": COLUMNS if undecided or three else ALONE,
+        "products": PRODUCTS if undecided or three else 0.0,
+        "errors": ERRORS[family.link] if family.link is not None and sure else 0.0,
+    }
+
+
+def _noise(calibration: Calibration, count: int, mu: float) -> ObjectiveEvent:
+    """The noise of the objectives beside Gaussian releases of this mu; of counts, for those of at most 1."""
+    others = [GaussianEvent(up(mu, _ROOM), ())]
+    if not isinstance(calibration.loss, Poisson):
+        return calibration.calibrate(calibration.least_modulus(count), count, others)
+    modulus = calibration.norm**2 / math.expm1(_CURVATURE * calibration.epsilon)
+    return replace(calibration, loss=Poisson(1.0)).calibrate(modulus, count, others)
+
+
+def _event(noise: ObjectiveEvent, calibration: Calibration, scouted: _Scouted) -> ObjectiveEvent:
+    """The same noise in the coordinates that were found, and for the counts that were found."""
+    if scouted.scale is None:
+        return replace(noise, coordinates=scouted.coordinates)
+    own = replace(calibration, loss=Poisson(scouted.scale.most))
+    event = own.event(noise.modulus * scouted.scale.most, noise.scale * scouted.scale.most)
+    return replace(event, coordinates=scouted.coordinates)
 
 
 def _scouted(
-    steps: Steps, readings: Readings, margins: Margins, design: tuple[str, ...], stages: Stages, *, last: bool
-) -> tuple[Coordinates, float]:
-    """The coordinates of the model and the number of rows; `last`: whether no Gaussian release comes after."""
-    session = steps.session
+    steps: Steps,
+    readings: Readings,
+    light: tuple[Sequence[Histogram], Margins],
+    family: Family,
+    shares: Mapping[str, float],
+) -> _Scouted:
+    """Where counts and columns lie, the products of columns where they are worth it, and what follows."""
+    session, design, (histograms, margins) = steps.session, family.calibration.design, light
     n = max(float(session.rows) if session.rows else number_of_rows(steps, margins)[0], 1.0)
-    count = number_of_stages(n * session.mu, len(design)) if stages == "auto" else stages
-    if count == 2:
-        share = steps.left() if last else steps.share(COLUMNS + PRODUCTS)
-        return Scouting(design, n, session.mu, columns(steps, margins, design, n, share)).final(None), n
-    course = Scouting(design, n, session.mu, columns(steps, margins, design, n, steps.share(COLUMNS)))
+    scale, q, declared = None, len(design), steps.domain.map(family.column)
+    if histograms:
+        want = [Want("counts", (), (family.column,), 1.0)]
+        share = max(shares["counts"], min(_FEW / (n * session.mu), _MOST_COUNTS)) / 2
+        (first,) = counted(steps, histograms, [None], want, share)
+        span = count_span(count_law([first], n, 2 * declared[1]))
+        (second,) = counted(steps, histograms, [span], want, share)
+        scale = count_scale([first, second], n, declared, session.mu, q)
+    last = shares["errors"] == 0
+    if not shares["products"] or (session.rows is None and number_of_stages(n * session.mu, q) == 2):
+        mu = steps.left() if last else steps.share(shares["columns"] + shares["products"])
+        return _Scouted(Scouting(design, n, session.mu, columns(steps, margins, design, n, mu)).final(None), n, scale)
+    course = Scouting(design, n, session.mu, columns(steps, margins, design, n, steps.share(shares["columns"])))
     scout = course.scout()
-    blocks = stage_blocks(scout, _LENGTHS, session.promise.neighbors, steps.left() if last else steps.share(PRODUCTS))
-    return course.final(steps.add_stage(readings.staged(scout), blocks)), n
+    mu = steps.left() if last else steps.share(shares["products"])
+    blocks = stage_blocks(scout, _LENGTHS, session.promise.neighbors, mu)
+    return _Scouted(course.final(steps.add_stage(readings.staged(scout), blocks)), n, scale)
 
 
-def _sure(
-    steps: Steps, readings: Readings, family: Family, coordinates: Coordinates, thetas: list[Floats], *, robust: bool
+def _at_model(
+    steps: Steps, readings: Readings, family: Family, scouted: _Scouted, thetas: list[Floats], *, robust: bool
 ) -> None:
     """Release what standard errors need, at the minimisers."""
     assert family.link is not None
-    widths, theta = [[1.0]] * len(family.outcomes), np.column_stack(thetas)
-    stage = Linked.at(coordinates, family.outcomes, theta, widths, family.link)
-    blocks = stage_blocks(stage, _SURE[robust], steps.session.promise.neighbors, steps.left())
-    steps.add_stage(readings.staged(stage), blocks, meat=partial(readings.meat, stage))
+    most = 1.0 if scouted.scale is None else scouted.scale.most
+    widths = [[1.0] if scouted.scale is None else residual_widths(scouted.scale)] * len(family.outcomes)
+    stage = Linked.at(scouted.coordinates, family.outcomes, np.column_stack(thetas), widths, family.link, most)
+    split = {kind: share for kind, share in _SPLITS[family.link].items() if robust or kind != "meat"}
+    total, mu = math.fsum(split.values()), steps.left()
+    shares = {kind: share / total for kind, share in split.items()}
+    blocks = stage_blocks(stage, shares, steps.session.promise.neighbors, mu)
+    sds = [block.sd for block in blocks if block.statistic == "counts"]
+    share = clipped_share(scouted.rows, steps.session.mu, len(stage.design))
+
+    def choose(counts: Mapping[str, Floats]) -> list[int]:
+        return [quiet_place(counts[name], share, sds[0]) for name in stage.outcomes]
+
+    steps.add_stage(readings.staged(stage), blocks, choose if sds else None, partial(readings.meat, stage))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Literal, get_args
 
@@ -18,14 +17,14 @@ from discreet.data.stages import Readings
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import ParameterError
 from discreet.gate.coordinates import stage_blocks
-from discreet.gate.moments import Want, block_noise, calibrate, exact_counts
+from discreet.gate.moments import Want, block_noise, calibrate
 from discreet.gate.session import Session, check_rows
-from discreet.gate.steps import Steps, columns, number_of_rows
-from discreet.privacy.events.gaussian import Span, Statistic
+from discreet.gate.steps import Steps, columns, counted, number_of_rows
+from discreet.privacy.events.gaussian import Statistic
 from discreet.released.course import NARROW, Course, as_declared, mean_alone, number_of_stages
 from discreet.released.equations import model_design
 from discreet.released.grids import ReleasedStage
-from discreet.released.solve.location import WHOLE, Counts, Location, locate, next_span, rows_of
+from discreet.released.solve.location import Location, locate, next_span, rows_of
 from discreet.results.private_moments import PrivateMoments
 
 Stages = int | Literal["auto"]
@@ -179,27 +178,12 @@ def _located(steps: Steps, histograms: Sequence[Histogram], margins: Margins, *,
     numerator, least, most = _COUNTS
     share = min(max(numerator / (guess * session.mu), least), most) / 2
     wants = [Want("counts", (), (histogram.column,), 1.0 / m) for histogram in histograms]
-    first = _counted(steps, histograms, [None] * m, wants, share)
+    first = counted(steps, histograms, [None] * m, wants, share)
     known = [rows or rows_of(counts) for counts in first]
     spans = [next_span(counts, own, centred=constant) for counts, own in zip(first, known, strict=True)]
-    second = _counted(steps, histograms, spans, wants, share)
+    second = counted(steps, histograms, spans, wants, share)
     pairs = zip(first, second, known, strict=True)
     return [locate([whole, part], own, centred=constant) for whole, part, own in pairs]
-
-
-def _counted(
-    steps: Steps,
-    histograms: Sequence[Histogram],
-    spans: Sequence[Span | None],
-    wants: Sequence[Want],
-    share: float,
-) -> list[Counts]:
-    """Noisy counts over spans; those of the second level name theirs even if it is the whole, so that they differ."""
-    plain = steps.calibrated(wants, steps.share(share))
-    blocks = [replace(block, span=span) for block, span in zip(plain, spans, strict=True)]
-    exact = [exact_counts(histogram, block) for histogram, block in zip(histograms, blocks, strict=True)]
-    found = steps.add(blocks, exact)
-    return [Counts(values, span or WHOLE, block.sd) for values, span, block in zip(found, spans, blocks, strict=True)]
 
 
 # ---------------------------------------------------------------- stages

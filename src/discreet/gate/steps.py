@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import down
-from discreet.data.counts import Margins
+from discreet.data.counts import Histogram, Margins
 from discreet.data.stages import StageSums
 from discreet.domain import CONSTANT, Domain
 from discreet.gate.coordinates import Choice, Meat, release_stage
 from discreet.gate.entropy import Entropy
-from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, noisy_blocks
+from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
 from discreet.gate.session import Session
 from discreet.privacy import sensitivity
-from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent, Span
 from discreet.privacy.events.kinds import Event
 from discreet.released.coordinates import Axes, standardised
 from discreet.released.grids import GridValues, ReleasedStage, statistic
+from discreet.released.solve.location import WHOLE, Counts
 
 ROWS = 0.02
 """The share of mu^2 that tells the number of rows, where it was not declared."""
@@ -68,6 +70,21 @@ def number_of_rows(steps: Steps, margins: Margins) -> tuple[float, float]:
     blocks = steps.calibrated([Want("sums", (CONSTANT,), (), 1.0)], steps.share(ROWS))
     (total,) = steps.add(blocks, exact_blocks(margins, blocks))
     return float(total[0]), blocks[0].sd
+
+
+def counted(
+    steps: Steps,
+    histograms: Sequence[Histogram],
+    spans: Sequence[Span | None],
+    wants: Sequence[Want],
+    share: float,
+) -> list[Counts]:
+    """Noisy counts over spans; those of the second level name theirs even if it is the whole, so that they differ."""
+    plain = steps.calibrated(wants, steps.share(share))
+    blocks = [replace(block, span=span) for block, span in zip(plain, spans, strict=True)]
+    exact = [exact_counts(histogram, block) for histogram, block in zip(histograms, blocks, strict=True)]
+    found = steps.add(blocks, exact)
+    return [Counts(values, span or WHOLE, block.sd) for values, span, block in zip(found, spans, blocks, strict=True)]
 
 
 def columns(steps: Steps, margins: Margins, design: Sequence[str], n: float, mu: float) -> Axes:

@@ -112,7 +112,7 @@ class _Count(Outcome):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DPPoissonRegression(PerturbedRegressor):
+class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
     """Poisson regression by objective perturbation, with a proven guarantee.
 
     theta minimises sum_i e^(x_i'theta) - y_i x_i'theta + penalty + b'theta, b being noise. Counts are bounded by the
@@ -123,6 +123,7 @@ class DPPoissonRegression(PerturbedRegressor):
     ----------
     {common}
     {penalties}
+    {stages}
 
     Examples
     --------
@@ -147,6 +148,9 @@ class DPPoissonRegression(PerturbedRegressor):
         column = domain.columns[outcome.column]
         assert isinstance(column, Numeric)
         return Poisson(column.high)
+
+    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Mean, str] | None:
+        return "log", outcome.column
 
     def predict(self, X: Any) -> Floats:
         """The expected count, at most the upper bound of the outcome; X is not clipped to the bounds."""

@@ -18,6 +18,8 @@ from discreet.models.outcome import Outcome
 from discreet.models.perturbed import PerturbedModel
 from discreet.privacy.events.objective import Calibration
 from discreet.privacy.guarantee import Guarantee
+from discreet.released.moments import ReleasedMoments
+from discreet.released.working import stepped
 from discreet.results.glm_inference import infer_model
 from discreet.results.glm_results import GLMResults
 
@@ -103,8 +105,9 @@ class ScoutedModel(PerturbedModel):
     def _staged(
         self, found: Minimisers, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome
     ) -> GLMResults:
-        fitted = self._fitted(found.certificate, found.thetas, design, shown, outcome)
-        fitted = replace(fitted, values=found.values)
+        released = ReleasedMoments(found.certificate, found.values)
+        thetas = [stepped(released)] if self.link == "log" else found.thetas
+        fitted = replace(self._fitted(found.certificate, thetas, design, shown, outcome), values=found.values)
         return replace(fitted, inference=infer_model(fitted.released))
 
 

@@ -35,6 +35,9 @@ _OBJECTIVES = ("objective", "objective; declared objective")
 _SCOUTS = ["sums, diagonal", "sums, diagonal; stage: lengths, gram"]
 _SCOUTS += [scouts.replace("stage:", "stage without intercept:") for scouts in _SCOUTS[1:]]
 _TURNED = [f"{rows}{scouts}; turned objective" for rows in ("sums; ", "") for scouts in _SCOUTS]
+_COUNTED = [f"{rows}counts; counts; {scouts}; turned objective" for rows in ("sums; ", "") for scouts in _SCOUTS]
+_AT_COUNTS = ("counts, information, cross, meat", "counts, information, cross")
+_POISSON = [f"{turned}; model: {errors}" for turned in _COUNTED for errors in _AT_COUNTS]
 _LOGISTIC = [f"{turned}; model: {errors}" for turned in _TURNED for errors in ("information, meat", "information")]
 _POSTERIOR = ("posterior sampling", "posterior sampling in a ball")
 
@@ -57,7 +60,7 @@ STEPS: dict[str, tuple[str, ...]] = {
         "sample: gram; public outcomes: cross",
     ),
     "DPLogisticRegression": (*_OBJECTIVES, *_LOGISTIC, *_TURNED),
-    "DPPoissonRegression": _OBJECTIVES,
+    "DPPoissonRegression": (*_OBJECTIVES, *_POISSON),
     "DPLinearSVC": (*_OBJECTIVES, *_TURNED),
     "ObjectivePerturbation": _OBJECTIVES,
     "NAPP with a fixed penalty": _OBJECTIVES[:1],

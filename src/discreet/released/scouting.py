@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,17 +19,32 @@ from discreet.domain.coordinates import Coordinates
 from discreet.domain.linked import Linked
 from discreet.privacy import gdp
 from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.losses import Poisson
 from discreet.released.coordinates import Axes, standardised, whitened
 from discreet.released.course import EDGES, SPHERE, far_reach, is_close
 from discreet.released.grids import ReleasedStage
 from discreet.released.moments import ReleasedMoments
+from discreet.released.solve.location import WHOLE, Counts
+from discreet.released.solve.sizes import count_law
 
 _ENOUGH = 0.7
 """Of n mu/q^1.5: from there on the products of the columns are worth what they cost."""
 
-_SLOPES, _CONSTANT = 0.4, 0.25
-"""What is expected of a model: how much of a row's curvature times the variance of its predictor there is, and of the
-curvature times the square of the intercept."""
+_WIDE = 64
+"""Of tables with more coordinates products are not worth what they cost, unless they are asked for."""
+
+_EXPECTED = {"a class": (0.2, 0.17), "a count": (0.3, 0.1)}
+"""How much of the curvature of a row, times the variance of its predictor, and times the square of the intercept less
+its centre, is expected; of a count, in units of the mean."""
+
+_CLIPPED, _ROOT_CLIPPED, _MOST_CLIPPED = 3.0, 0.15, 0.1
+"""Counts and residuals may be clipped in a share of 3 q/(n mu) or 0.15/sqrt(n), at most a tenth."""
+
+_LEAST_CLIPPED = 0.005
+"""No more counts than this are beyond the bound of the model's rates."""
+
+_WIDTHS = 12
+"""Half widths of residuals of counts that are tried: powers of sqrt(2) of the largest."""
 
 
 def number_of_stages(n_mu: float, q: int) -> int:
@@ -36,10 +52,61 @@ def number_of_stages(n_mu: float, q: int) -> int:
 
     Examples
     --------
-    >>> number_of_stages(30.0, 10), number_of_stages(300.0, 10)
-    (2, 3)
+    >>> number_of_stages(20.0, 10), number_of_stages(300.0, 10), number_of_stages(1e6, 100)
+    (2, 3, 2)
     """
-    return 3 if n_mu >= _ENOUGH * q**1.5 else 2
+    return 3 if n_mu >= _ENOUGH * q**1.5 and not is_wide(q) else 2
+
+
+def is_wide(q: int) -> bool:
+    """Whether there are so many coordinates that only where they lie is worth to be known."""
+    return q > _WIDE
+
+
+class Scale(NamedTuple):
+    """What counts of an outcome tell of its size, in its own unit: its mean, and a bound that few exceed."""
+
+    mean: float
+    most: float
+
+
+def count_scale(counts: Sequence[Counts], n: float, declared: tuple[float, float], mu: float, q: int) -> Scale:
+    """Mean and bound of an outcome that is a count, from two levels of noisy counts.
+
+    Parameters
+    ----------
+    counts : sequence of Counts
+        Over the whole range, and over a span of it.
+    n : float
+        The number of rows.
+    declared : tuple of float
+        Centre and half width of the declared range.
+    mu : float
+        That of the whole promise.
+    q : int
+        How many coordinates the model has.
+    """
+    low, most = declared[0] - declared[1], 2 * declared[1]
+    law = count_law(counts, n, most)
+    top = law.quantile(1 - min(_LEAST_CLIPPED, clipped_share(n, mu, q)))
+    return Scale(low + law.mean, low + min(max(top, 2 * law.mean, 1.0), most))
+
+
+def clipped_share(n: float, mu: float, q: int) -> float:
+    """The share of counts, or of their residuals, that may be clipped."""
+    return min(_MOST_CLIPPED, max(_CLIPPED * q / (n * mu), _ROOT_CLIPPED / math.sqrt(n)))
+
+
+def residual_widths(scale: Scale) -> list[float]:
+    """Half widths that are tried for residuals of counts; none is below two sds of a count of that mean.
+
+    Examples
+    --------
+    >>> residual_widths(Scale(mean=4.0, most=12.0))
+    [4.242640687119285, 6.0, 8.48528137423857, 12.0]
+    """
+    widths = [scale.most * 2.0 ** (-k / 2) for k in reversed(range(_WIDTHS))]
+    return [width for width in widths if width >= 2 * math.sqrt(scale.mean)] or [scale.most]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +153,25 @@ class Scouting:
         return Coordinates.rounded(self.design, [], axes.P, np.zeros((len(self.design), 0)), radius, [], lengths)
 
 
-def penalties(event: ObjectiveEvent, rows: float, curvature: float = 1.0) -> Floats:
+def expected(q: int, rate: float | None, *, constant: bool) -> Floats:
+    """Of each coordinate of theta in round axes the curvature of a row times the variance that it is expected to have.
+
+    Parameters
+    ----------
+    q : int
+        How many there are.
+    rate : float, optional
+        The mean of a count; without one the outcome is a class.
+    constant : bool
+        Whether the first is the intercept.
+    """
+    slopes, first = _EXPECTED["a class" if rate is None else "a count"]
+    found = np.full(q, slopes / q)
+    found[0] = first if constant else found[0]
+    return found * (1.0 if rate is None else rate)
+
+
+def penalties(event: ObjectiveEvent, rows: float, rate: float | None = None) -> Floats:
     """The quadratic penalty of each coordinate of u: at least the modulus, and what noise calls for.
 
     With v = H gamma + b, b of sd sigma, and gamma of variance tau, lambda = sigma^2/(tau H) has the least error.
@@ -97,19 +182,40 @@ def penalties(event: ObjectiveEvent, rows: float, curvature: float = 1.0) -> Flo
         The noise, and the modulus that privacy needs.
     rows : float
         The number of rows.
-    curvature : float
-        That of a typical row, in units of what a typical row of a logistic model has.
+    rate : float, optional
+        The mean of a count.
     """
-    q, each = len(event.design), event.scale**2 / max(rows * curvature, 1.0)
-    found = np.full(q, max(event.modulus, each * q / _SLOPES))
-    if event.design[0] == CONSTANT:
-        found[0] = max(event.modulus, each / _CONSTANT)
-    return found
+    own = expected(len(event.design), rate, constant=event.design[0] == CONSTANT)
+    return np.maximum(event.modulus, event.scale**2 / (max(rows, 1.0) * own))
+
+
+def centre_of(coordinates: Coordinates, rate: float | None) -> Floats | None:
+    """Where the penalty draws gamma to: a model that predicts the mean of a count."""
+    if rate is None or coordinates.design[0] != CONSTANT:
+        return None
+    first: Floats = np.eye(len(coordinates.design))[0]
+    theta: Floats = np.linalg.solve(coordinates.P.floats, coordinates.radius * math.log(rate) * first)
+    return theta
+
+
+def scale_of(released: ReleasedMoments) -> Scale | None:
+    """What counts of the outcome told, where there were any."""
+    held = [(block, array) for block, array in released.arrays.items() if block.statistic == "counts"]
+    if not held:
+        return None
+    counts = [Counts(array, block.span or WHOLE, block.sd) for block, array in held]
+    promise, q = released.certificate.guarantee, len(_objectives(released)[0].design)
+    mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
+    return count_scale(counts, released.rows(), released.domain.map(held[0][0].columns[0]), mu, q)
+
+
+def _objectives(released: ReleasedMoments) -> list[ObjectiveEvent]:
+    return [event for event in released.certificate.events if isinstance(event, ObjectiveEvent)]
 
 
 def scouting_of(released: ReleasedMoments) -> Scouting | None:
     """The scouting that a model took, from its released values alone; None where it had none."""
-    objectives = [event for event in released.certificate.events if isinstance(event, ObjectiveEvent)]
+    objectives = _objectives(released)
     if not objectives or objectives[0].coordinates is None:
         return None
     design, promise = objectives[0].design, released.certificate.guarantee
@@ -130,8 +236,11 @@ def strays(released: ReleasedMoments) -> str | None:
         if not is_close(stage.event.coordinates, found.scout()):
             return "the coordinates in which columns were scouted do not follow from what was released before"
     expected = found.final(scouts[-1] if scouts else None)
-    objectives = [event for event in released.certificate.events if isinstance(event, ObjectiveEvent)]
-    for own in (event.coordinates for event in objectives):
+    scale = scale_of(released)
+    for event in _objectives(released):
+        own = event.coordinates
+        if scale is not None and not (isinstance(event.loss, Poisson) and math.isclose(event.loss.limit, scale.most)):
+            return "the largest count of the model does not follow from the counts of the outcome"
         if own is None or not is_close(own, expected):
             return "the coordinates of the model do not follow from what was released before it"
         for stage in released.stages:
