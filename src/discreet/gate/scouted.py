@@ -167,7 +167,8 @@ def release_scouted(
     steps = Steps(table.domain, session, mu, entropy)
     scouted = _scouted(steps, readings, (histograms, margins), family, shares)
     event = _event(noise, family.calibration, scouted)
-    rows = TurnedRows(table, scouted.coordinates, family.column)
+    progress = table.progress if callable(table.progress) else None
+    rows = TurnedRows(table, scouted.coordinates, family.column, progress=progress)
     penalty = Penalty(penalties(event, scouted.rows, scouted.rate), np.zeros(len(event.design)))
     centre = centre_of(scouted.coordinates, scouted.rate)
     tasks = [Task(label, penalty, event, centre=centre) for label in family.labels]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -86,8 +87,8 @@ class ScoutedModel(PerturbedModel):
             return super()._fit_rows(table, asked)
         outcome = self._outcome(domain, target) if asked.classes is None else Outcome(target, target, asked.classes)
         with as_progress(table.progress) as report:
-            quiet = replace(table, progress=False)
-            found = release_scouted(quiet, *self._asked(domain, design, outcome, asked.promise))
+            told = replace(table, progress=_Readings(report))
+            found = release_scouted(told, *self._asked(domain, design, outcome, asked.promise))
             report(1.0)
         fitted = self._staged(found, design, shown, outcome)
         self._set(fitted, fitted, asked)
@@ -109,6 +110,21 @@ class ScoutedModel(PerturbedModel):
         thetas = [stepped(released)] if self.link == "log" else found.thetas
         fitted = replace(self._fitted(found.certificate, thetas, design, shown, outcome), values=found.values)
         return replace(fitted, inference=infer_model(fitted.released))
+
+
+class _Readings:
+    """The progress of several readings of a table as that of one: each reading begins anew."""
+
+    most = 5
+
+    def __init__(self, report: Callable[[float], None]) -> None:
+        self._report, self._done, self._last = report, 0, 0.0
+
+    def __call__(self, fraction: float) -> None:
+        if fraction < self._last:
+            self._done = min(self._done + 1, self.most - 1)
+        self._last = fraction
+        self._report((self._done + fraction) / self.most)
 
 
 def level_of(domain: Domain, outcome: Outcome) -> str | None:

@@ -98,15 +98,15 @@ def clipped_share(n: float, mu: float, q: int) -> float:
 
 
 def residual_widths(scale: Scale) -> list[float]:
-    """Half widths that are tried for residuals of counts; none is below two sds of a count of that mean.
+    """Half widths that are tried for residuals of counts; none is below three sds of a count of that mean.
 
     Examples
     --------
     >>> residual_widths(Scale(mean=4.0, most=12.0))
-    [4.242640687119285, 6.0, 8.48528137423857, 12.0]
+    [6.0, 8.48528137423857, 12.0]
     """
     widths = [scale.most * 2.0 ** (-k / 2) for k in reversed(range(_WIDTHS))]
-    return [width for width in widths if width >= 2 * math.sqrt(scale.mean)] or [scale.most]
+    return [width for width in widths if width >= 3 * math.sqrt(scale.mean)] or [scale.most]
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,6 +71,12 @@ def _rate(released: ReleasedMoments) -> float | None:
     return None if scale is None else scale.mean
 
 
+def typical_curvature(released: ReleasedMoments) -> float:
+    """That of the loss of a typical row."""
+    rate = _rate(released)
+    return 0.2 if rate is None else rate
+
+
 def _gamma(own: Linked) -> Floats:
     gamma: Floats = own.radius * np.linalg.solve(own.P.floats, own.theta.floats[:, 0])
     return gamma

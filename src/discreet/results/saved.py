@@ -141,7 +141,7 @@ def _stages(saved: GLMResults) -> str | None:
     if saved.classes is not None and not _are_of(saved.classes, column, level=saved.target not in domain.columns):
         return "the file names other classes than the outcome has in the certificate's domain"
     limits = [event.loss.limit for event in events if isinstance(event.loss, Poisson)]
-    if isinstance(column, Numeric) and any(limit < column.high for limit in limits):
+    if not saved.values and isinstance(column, Numeric) and any(limit < column.high for limit in limits):
         return "the certificate lists a loss for smaller counts than the outcome's bounds allow"
     return None
 
