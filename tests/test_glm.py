@@ -405,7 +405,8 @@ def test_the_order_of_levels_does_not_matter():
     facts = DOMAIN.to_dict()
     facts["columns"]["region"] = {"levels": ["west", "north", "south"]}
     one = on_people(DPLogisticRegression, stages=1).fit(FRAME[FEATURES], FRAME["bought"])
-    two = on_people(DPLogisticRegression, stages=1, domain=Domain.from_dict(facts)).fit(FRAME[FEATURES], FRAME["bought"])
+    other = on_people(DPLogisticRegression, stages=1, domain=Domain.from_dict(facts))
+    two = other.fit(FRAME[FEATURES], FRAME["bought"])
     np.testing.assert_allclose(
         one.decision_function(FRAME[FEATURES]), two.decision_function(FRAME[FEATURES]), atol=1e-7
     )
