@@ -194,8 +194,8 @@ def centre_of(coordinates: Coordinates, rate: float | None) -> Floats | None:
     if rate is None or coordinates.design[0] != CONSTANT:
         return None
     first: Floats = np.eye(len(coordinates.design))[0]
-    theta: Floats = np.linalg.solve(coordinates.P.floats, coordinates.radius * math.log(rate) * first)
-    return theta
+    centre = np.linalg.solve(coordinates.P.floats, coordinates.radius * math.log(rate) * first)
+    return np.asarray(centre, dtype=np.float64)
 
 
 def scale_of(released: ReleasedMoments) -> Scale | None:

@@ -78,8 +78,8 @@ def typical_curvature(released: ReleasedMoments) -> float:
 
 
 def _gamma(own: Linked) -> Floats:
-    gamma: Floats = own.radius * np.linalg.solve(own.P.floats, own.theta.floats[:, 0])
-    return gamma
+    gamma = own.radius * np.linalg.solve(own.P.floats, own.theta.floats[:, 0])
+    return np.asarray(gamma, dtype=np.float64)
 
 
 def _centre(released: ReleasedMoments, own: Linked) -> Floats:

@@ -170,7 +170,7 @@ class Variables:
         return change
 
     def ends(self, name: str, at: Setting, places: Sequence[int] | None = None) -> list[tuple[Floats, Floats, Floats]]:
-        """Regressors a little below and above a number, and how far these are apart; or at the first level and others."""
+        """Regressors a little below and above a number, and how far apart; or at the first level and at others."""
         spec = self.specs[name]
         if isinstance(spec, Categorical):
             kinds = np.eye(len(spec.levels))[self.order(name)]

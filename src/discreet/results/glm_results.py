@@ -188,8 +188,11 @@ class GLMResults(Fitted):
         if isinstance(found.sampling, Unavailable) or not found.robust:
             return Unavailable("not released", "Classical standard errors take counts to vary as a Poisson law does.")
         told, Q = np.linalg.eigh(found.G)
-        kept = Q[:, told > 1e-9 * told[-1]]
-        return float(np.trace(np.linalg.solve(kept.T @ found.G @ kept, kept.T @ found.sampling @ kept))) / kept.shape[1]
+        kept = Q[:, told > 1e-9 * max(told[-1], np.finfo(float).tiny)]
+        if not kept.size:
+            return Unavailable("not available", found.withheld or "Noise hides how counts vary.")
+        ratio = np.linalg.solve(kept.T @ found.G @ kept, kept.T @ found.sampling @ kept)
+        return float(np.trace(ratio)) / len(ratio)
 
     def spread_facts(self, level: float) -> dict[str, str]:
         """What the summary says of how outcomes vary around the model."""

@@ -103,7 +103,8 @@ def _grid(most: float) -> tuple[Floats, Floats, Floats]:
 
 
 def _prior() -> Floats:
-    return np.multiply.outer(np.ones(len(_MEANS)), np.outer(list(_SHAPES.values()), list(_ZEROS.values()))).ravel()
+    each: Floats = np.outer(list(_SHAPES.values()), list(_ZEROS.values())).ravel()
+    return np.tile(each, len(_MEANS))
 
 
 @lru_cache(maxsize=64)
