@@ -608,6 +608,12 @@ def test_the_command_line_fits_and_checks(run, tmp_path):
         checked = run("check", path, "--json")
         assert checked.code == 0
         assert json.loads(checked.out)["ok"] is True
+        shown = run("model", path)
+        assert shown.code == 0, shown.err
+        assert "std err" in shown.out
+        assert run("model", path, "--target", "age").code == 2
+        told = run("predict", path, "people.parquet", "--out", f"{target}.csv")
+        assert told.code == 0, told.err
     body = json.loads((tmp_path / path).read_text())
     assert body["kind"] == "model"
     assert "DPLinearSVC" in run("methods").out

@@ -217,7 +217,7 @@ def _noise(calibration: Calibration, count: int, mu: float) -> ObjectiveEvent:
     others = [GaussianEvent(up(mu, _ROOM), ())]
     if not isinstance(calibration.loss, Poisson):
         return calibration.calibrate(calibration.least_modulus(count), count, others)
-    modulus = calibration.norm**2 / math.expm1(_CURVATURE * calibration.epsilon)
+    modulus = calibration.norm**2 / math.expm1(min(_CURVATURE * calibration.epsilon, 1.0))
     return replace(calibration, loss=Poisson(1.0)).calibrate(modulus, count, others)
 
 

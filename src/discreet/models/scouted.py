@@ -17,7 +17,7 @@ from discreet.gate.stages import COVARIANCES, Covariance, in_ball, refuse_robust
 from discreet.models.base import Asked
 from discreet.models.outcome import Outcome
 from discreet.models.perturbed import PerturbedModel
-from discreet.privacy.events.objective import Calibration
+from discreet.privacy.events.objective import TURNED_SIZE, Calibration
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.moments import ReleasedMoments
 from discreet.released.working import stepped
@@ -98,7 +98,7 @@ class ScoutedModel(PerturbedModel):
         """What is fitted, in how many stages, with which standard errors, and the session."""
         norm = turned_norm(design)
         facts = (promise.epsilon, promise.delta, promise.neighbors, self.noise, self.rows)
-        calibration = Calibration(self._loss(domain, outcome, norm), design, norm, *facts)
+        calibration = Calibration(self._loss(domain, outcome, norm), design, norm, *facts, size=TURNED_SIZE)
         link, name = self._mean(domain, outcome) or (None, None)
         family = Family(calibration, outcome.column, outcome.labels(domain), link, () if name is None else (name,))
         return family, self.stages, self.covariance, self._session(promise)

@@ -41,6 +41,9 @@ _OUTPUT_SHARE = 0.1
 _SIZE = 32.0
 """The tolerance covers rounding errors at coefficients of this norm at least, in units of the mapped columns."""
 
+TURNED_SIZE = 1024.0
+"""The same in units of u, whose coefficients are those of z times the radius."""
+
 _UNIT = 2.0**-53
 
 
@@ -252,6 +255,8 @@ class Calibration:
         The promise, and the law of the noise.
     rows : int, optional
         The declared number of rows: solvers of larger tables need a larger tolerance.
+    size : float
+        The tolerance covers rounding errors at coefficients of this norm at least.
     """
 
     loss: Loss
@@ -262,11 +267,12 @@ class Calibration:
     neighbors: Neighbors = "add-remove"
     noise: Noise = "gaussian"
     rows: int | None = None
+    size: float = _SIZE
 
     def event(self, modulus: float, scale: float, declared: tuple[float, float] | None = None) -> ObjectiveEvent:
         """A perturbed minimiser with this noise, its tolerance and the noise on the result that hides it."""
         L = self.norm * self.loss.slope
-        needed = 1.6 * gradient_error(self.loss, len(self.design), self.norm, most_rows(self.rows), _SIZE)
+        needed = 1.6 * gradient_error(self.loss, len(self.design), self.norm, most_rows(self.rows), self.size)
         tolerance = max(2.0**-24 * scale, needed, 2.0**-36 * modulus)
         share = _OUTPUT_SHARE if self.noise == "gaussian" else _OUTPUT_SHARE / 5
         output = 2 * tolerance / modulus / (share * L / scale)
