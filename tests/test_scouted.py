@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from discreet import Budget, Domain, DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.core.placeholders import Unavailable
 from discreet.domain.linked import Linked
-from discreet.errors import ParameterError
+from discreet.errors import DomainError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent
@@ -251,6 +251,29 @@ def test_a_saved_model_predicts(tmp_path):
     np.testing.assert_allclose(loaded.predict_proba(few), model.predict_proba(few))
     assert loaded.predict(few).tolist() == model.predict(few).tolist()
     assert loaded.predict(pa.Table.from_pandas(few)).tolist() == model.predict(few).tolist()
+
+
+def test_an_exposure_makes_rates():
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame({"x": rng.normal(0, 1, 8000).clip(-4, 4), "days": rng.uniform(1, 365, 8000)})
+    frame["falls"] = rng.poisson(frame["days"] / 100 * np.exp(0.3 * frame["x"])).clip(max=50)
+    domain = Domain({"x": (-10, 10), "days": (1, 400), "falls": (0, 50)})
+    given = {"epsilon": 1, "delta": 1e-6, "domain": domain, "exposure": "days"}
+    model = DPPoissonRegression(**given).fit_source(frame, "falls")
+    assert model.results_.names == ("x",)
+    assert model.coef_[0] == pytest.approx(0.3, abs=0.05)
+    assert np.exp(model.intercept_) == pytest.approx(0.01, rel=0.1)
+    assert all(finding.ok for finding in check_saved(model.release_))
+    assert "one unit of days" in str(model.results_)
+    by_frame = DPPoissonRegression(**given).fit(frame[["x", "days"]], frame["falls"])
+    assert by_frame.coef_.shape == (1,)
+    assert by_frame.predict(frame[["x"]][:3]).shape == (3,)
+    for options in ({"stages": 1}, {"alpha": 1.0}):
+        with pytest.raises(ParameterError, match="exposure= needs stages"):
+            DPPoissonRegression(**given, **options).fit_source(frame, "falls")
+    wide = Domain({"x": (-10, 10), "days": (0, 400), "falls": (0, 50)})
+    with pytest.raises(DomainError, match="exposure 'days' must be"):
+        DPPoissonRegression(**given | {"domain": wide}).fit_source(frame, "falls")
 
 
 # ---------------------------------------------------------------- parts

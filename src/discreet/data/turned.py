@@ -29,6 +29,8 @@ class TurnedRows(Rows):
         How they are turned.
     target : str
         The outcome's column, as for `Rows`.
+    exposure : str, optional
+        A column whose logarithm is added to the predictor.
     progress : callable, optional
         Called with the fraction done while the rows are read for the first time.
 
@@ -42,9 +44,15 @@ class TurnedRows(Rows):
     """
 
     def __init__(
-        self, table: Unread, coordinates: Coordinates, target: str, *, progress: Progress | None = None
+        self,
+        table: Unread,
+        coordinates: Coordinates,
+        target: str,
+        *,
+        exposure: str | None = None,
+        progress: Progress | None = None,
     ) -> None:
-        self._coordinates = coordinates
+        self._coordinates, self._exposure = coordinates, exposure
         super().__init__(table, coordinates.design, target, progress=progress)
 
     def _blocks(self) -> Callable[[Floats], tuple[Floats, Floats]]:
@@ -53,15 +61,22 @@ class TurnedRows(Rows):
         def block(A: Floats) -> tuple[Floats, Floats]:
             turned = chart.turn(A)
             weights = radius / turned.lengths
-            return np.ascontiguousarray(turned.U.T) / ONE, np.column_stack([self._outcomes(A), weights])
+            own = np.column_stack([self._outcomes(A), weights, self._offsets(A)])
+            return np.ascontiguousarray(turned.U.T) / ONE, own
 
         return block
+
+    def _offsets(self, A: Floats) -> Floats:
+        if self._exposure is None:
+            return np.zeros(len(A))
+        place = self.domain.indices([self._exposure])[0]
+        return np.log(self.domain.centre[place] + self.domain.half[place] * (A[:, place] / ONE))
 
     def _parts(
         self, loss: Loss, X: Floats, theta: Floats, y: Floats, label: Callable[[Floats], Floats]
     ) -> tuple[Floats, Floats, Floats]:
-        outcome, w = y.T
-        f, slope, curvature = loss.parts(X @ theta / w, label(outcome))
+        outcome, w, offset = y.T
+        f, slope, curvature = loss.parts(X @ theta / w + offset, label(outcome))
         return w * w * f, w * slope, curvature
 
     def __repr__(self) -> str:

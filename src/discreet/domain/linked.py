@@ -25,11 +25,12 @@ from numpy.typing import ArrayLike
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.files import number
+from discreet.domain.columns import Numeric
 from discreet.domain.coordinates import Chart, Coordinates, Turned
 from discreet.domain.domain import Domain
 from discreet.domain.elementary import exp, log
 from discreet.domain.encoding import ONE
-from discreet.errors import FileFormatError, ParameterError
+from discreet.errors import DomainError, FileFormatError, ParameterError
 
 Mean = Literal["logit", "log"]
 """How the linear predictor leads to the expected outcome: a probability, or a rate."""
@@ -47,6 +48,8 @@ class Linked(Coordinates):
         What the outcomes are: 0 or 1, or counts.
     most : float
         Y: larger rates count as Y; 1 for probabilities.
+    exposure : str, optional
+        Of counts, a column whose logarithm is added to the predictor.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class Linked(Coordinates):
 
     link: Mean = "logit"
     most: float = 1.0
+    exposure: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,6 +69,8 @@ class Linked(Coordinates):
             raise ParameterError("A stage at a model needs a known link, and a largest outcome above 0.")
         if self.link == "logit" and self.most != 1:
             raise ParameterError("Probabilities are at most 1.")
+        if self.exposure is not None and self.link != "log":
+            raise ParameterError("Only counts have an exposure.")
 
     @classmethod
     def at(
@@ -75,10 +81,17 @@ class Linked(Coordinates):
         widths: Sequence[Sequence[float]],
         link: Mean,
         most: float = 1.0,
+        exposure: str | None = None,
     ) -> Linked:
         """The same axes and radius as those of other coordinates, at a model that is rounded to exact products."""
         held = Coordinates.rounded(plain.design, outcomes, plain.P.floats, theta, plain.radius, widths)
-        return cls(held.design, held.outcomes, plain.P, held.theta, plain.radius, held.widths, (), link, float(most))
+        own = held.design, held.outcomes, plain.P, held.theta, plain.radius, held.widths, ()
+        return cls(*own, link, float(most), exposure)
+
+    def check(self, domain: Domain) -> None:
+        """Refuse also an exposure that is not a number above 0 by its bounds."""
+        super().check(domain)
+        check_exposure(self.exposure, domain)
 
     @property
     def largest_slope(self) -> float:
@@ -102,7 +115,8 @@ class Linked(Coordinates):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
-        return super().to_dict() | {"link": self.link, "most": self.most}
+        exposure = {} if self.exposure is None else {"exposure": self.exposure}
+        return super().to_dict() | {"link": self.link, "most": self.most} | exposure
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Linked:
@@ -110,13 +124,22 @@ class Linked(Coordinates):
         own = Coordinates.from_dict(facts)
         try:
             plain = own.design, own.outcomes, own.P, own.theta, own.radius, own.widths, own.lengths
-            return cls(*plain, facts["link"], number(facts["most"]))
+            return cls(*plain, facts["link"], number(facts["most"]), facts.get("exposure"))
         except ParameterError as error:
             raise FileFormatError(str(error)) from None
 
 
 def _top(most: float) -> float:
     return float(log(np.array([most]))[0])
+
+
+def check_exposure(name: str | None, domain: Domain) -> None:
+    """Refuse an exposure that is not a declared number between 1e-6 and 1e6."""
+    if name is None:
+        return
+    column = domain.columns.get(name)
+    if not isinstance(column, Numeric) or column.factors or not 1e-6 <= column.low < column.high <= 1e6:
+        raise DomainError(f"The exposure {name!r} must be a number with declared bounds between 1e-6 and 1e6.")
 
 
 def coordinates_from_dict(facts: Mapping[str, Any]) -> Coordinates:
@@ -153,7 +176,10 @@ class LinkedChart(Chart):
         super().__init__(coordinates, domain, rows)
         self._model, places = coordinates, domain.indices(coordinates.outcomes)
         self._outcomes = [(place, float(domain.centre[place]), float(domain.half[place])) for place in places]
-        self._k = np.empty((len(places), 0))
+        self._k, exposure = np.empty((len(places), 0)), coordinates.exposure
+        self._exposure = None if exposure is None else domain.indices([exposure])[0]
+        if self._exposure is not None:
+            self._units = float(domain.centre[self._exposure]), float(domain.half[self._exposure])
 
     def turn(self, A: Floats) -> Turned:
         """Turn a batch, one encoded row a line."""
@@ -164,6 +190,8 @@ class LinkedChart(Chart):
         self._k = np.empty_like(V)
         for v, k, (place, centre, half) in zip(V, self._k, self._outcomes, strict=True):
             eta = v / -ONE
+            if self._exposure is not None:
+                eta += log(self._units[0] + self._units[1] * (A[:, self._exposure] / ONE))
             y = centre + half * (A[:, place] / ONE)
             np.rint(np.minimum(self._model.root(eta), 1.0) * ONE, out=k)
             v[:] = (y - self._model.mean(eta)) * w * ONE

@@ -25,7 +25,7 @@ from discreet.domain.coordinates import Coordinates
 from discreet.domain.linked import Linked, Mean
 from discreet.errors import DataError
 from discreet.gate.coordinates import stage_blocks
-from discreet.gate.moments import Want
+from discreet.gate.moments import Want, exact_blocks
 from discreet.gate.objective import TOO_MANY, Task, check_moduli, minimiser
 from discreet.gate.session import Session, check_rows
 from discreet.gate.stages import Covariance
@@ -44,6 +44,7 @@ from discreet.released.scouting import (
     clipped_share,
     count_scale,
     is_wide,
+    mean_exposure,
     number_of_stages,
     penalties,
     residual_widths,
@@ -98,6 +99,8 @@ class Family:
         Of the last release, which tells standard errors; without one there is none.
     outcomes : tuple of str
         For each linear predictor the coordinate that the last release takes residuals of.
+    exposure : str, optional
+        Of counts, the column whose logarithm is added to the predictor.
     """
 
     calibration: Calibration
@@ -105,6 +108,7 @@ class Family:
     labels: Sequence[Label]
     link: Mean | None = None
     outcomes: tuple[str, ...] = ()
+    exposure: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +172,9 @@ def release_scouted(
     scouted = _scouted(steps, readings, (histograms, margins), family, shares)
     event = _event(noise, family.calibration, scouted)
     progress = table.progress if callable(table.progress) else None
-    rows = TurnedRows(table, scouted.coordinates, family.column, progress=progress)
+    rows = TurnedRows(table, scouted.coordinates, family.column, exposure=family.exposure, progress=progress)
     penalty = Penalty(penalties(event, scouted.rows, scouted.rate), np.zeros(len(event.design)))
-    centre = centre_of(scouted.coordinates, scouted.rate)
+    centre = centre_of(scouted.coordinates, scouted.scale)
     tasks = [Task(label, penalty, event, centre=centre) for label in family.labels]
     check_moduli(tasks)
     gammas = [minimiser(rows, task, most, entropy) for task in tasks]
@@ -205,6 +209,7 @@ def _shares(family: Family, stages: Stages, covariance: Covariance, session: Ses
     sure = family.link is not None and (family.link == "log" or covariance != "auto" or not wide)
     return {
         "rows": ROWS if n is None else 0.0,
+        "exposure": 0.0 if family.exposure is None else ROWS,
         "counts": COUNTS if family.link == "log" else 0.0,
         "columns": COLUMNS if undecided or three else ALONE,
         "products": PRODUCTS if undecided or three else 0.0,
@@ -241,13 +246,18 @@ def _scouted(
     session, design, (histograms, margins) = steps.session, family.calibration.design, light
     n = max(float(session.rows) if session.rows else number_of_rows(steps, margins)[0], 1.0)
     scale, q, declared = None, len(design), steps.domain.map(family.column)
+    exposure = 1.0
+    if family.exposure is not None:
+        blocks = steps.calibrated([Want("sums", (family.exposure,), (), 1.0)], steps.share(shares["exposure"]))
+        (total,) = steps.add(blocks, exact_blocks(margins, blocks))
+        exposure = mean_exposure(float(total[0]), n, steps.domain.map(family.exposure))
     if histograms:
         want = [Want("counts", (), (family.column,), 1.0)]
         share = max(shares["counts"], min(_FEW / (n * session.mu), _MOST_COUNTS)) / 2
         (first,) = counted(steps, histograms, [None], want, share)
         span = count_span(count_law([first], n, 2 * declared[1]))
         (second,) = counted(steps, histograms, [span], want, share)
-        scale = count_scale([first, second], n, declared, session.mu, q)
+        scale = count_scale([first, second], n, declared, session.mu, q)._replace(exposure=exposure)
     last = shares["errors"] == 0
     if not shares["products"] or (session.rows is None and number_of_stages(n * session.mu, q) == 2):
         mu = steps.left() if last else steps.share(shares["columns"] + shares["products"])
@@ -266,7 +276,9 @@ def _at_model(
     assert family.link is not None
     most = 1.0 if scouted.scale is None else scouted.scale.most
     widths = [[1.0] if scouted.scale is None else residual_widths(scouted.scale)] * len(family.outcomes)
-    stage = Linked.at(scouted.coordinates, family.outcomes, np.column_stack(thetas), widths, family.link, most)
+    stage = Linked.at(
+        scouted.coordinates, family.outcomes, np.column_stack(thetas), widths, family.link, most, family.exposure
+    )
     split = {kind: share for kind, share in _SPLITS[family.link].items() if robust or kind != "meat"}
     total, mu = math.fsum(split.values()), steps.left()
     shares = {kind: share / total for kind, share in split.items()}

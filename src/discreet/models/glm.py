@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.data.reading import Unread
+from discreet.data.tables import Outcomes, Table
 from discreet.domain import Domain, Numeric
-from discreet.domain.linked import Mean
+from discreet.domain.linked import Mean, check_exposure
 from discreet.errors import ParameterError
+from discreet.models.base import Asked
 from discreet.models.outcome import Label, Outcome
 from discreet.models.perturbed import PerturbedClassifier, PerturbedRegressor
 from discreet.models.scouted import ScoutedModel, level_of
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Logistic, Loss, Poisson, SmoothHinge
 from discreet.released.links import probabilities, rate
 from discreet.results.glm_results import Link
@@ -124,6 +129,10 @@ class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
     {common}
     {penalties}
     {stages}
+    exposure : str, optional
+        A column of the table, declared as a number above 0, that is no feature: how long, or how much, a row was there
+        for. Its logarithm is added to the predictor, so that e^coefficients are ratios of rates per unit of exposure,
+        and predictions are for one unit of it. It takes 2 % of mu^2, and stages.
 
     Examples
     --------
@@ -136,6 +145,34 @@ class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
     """
 
     link: ClassVar[Link] = "log"
+
+    exposure: str | None = None
+
+    def _outcome_columns(self, domain: Domain, targets: Sequence[str], *, several: bool = False) -> list[str]:
+        found = super()._outcome_columns(domain, targets, several=several)
+        check_exposure(self.exposure, domain)
+        return found if self.exposure is None else [*found, self.exposure]
+
+    def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
+        table, domain, asked = super()._ask(X, y, promise)
+        if self.exposure is None:
+            return table, domain, asked
+        check_exposure(self.exposure, domain)
+        return table, domain, replace(asked, features=[name for name in asked.features if name != self.exposure])
+
+    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+        if self.exposure is not None and self.exposure not in table.domain.columns:
+            raise ParameterError(f"The exposure {self.exposure!r} is not among the columns: give it in fit_source.")
+        return super()._fit_rows(table, asked)
+
+    def _is_staged(self, table: Unread, design: tuple[str, ...]) -> bool:
+        staged = super()._is_staged(table, design)
+        if self.exposure is not None and not staged:
+            raise ParameterError(
+                "exposure= needs stages, and these need a table that can be read again, a feature, a penalty that is "
+                "chosen for you, Gaussian noise, and rows= for replace-one neighbours. Leave out what forbids them."
+            )
+        return staged
 
     def _outcome(self, domain: Domain, target: str) -> Outcome:
         plain = super()._outcome(domain, target)

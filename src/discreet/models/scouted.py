@@ -100,7 +100,8 @@ class ScoutedModel(PerturbedModel):
         facts = (promise.epsilon, promise.delta, promise.neighbors, self.noise, self.rows)
         calibration = Calibration(self._loss(domain, outcome, norm), design, norm, *facts, size=TURNED_SIZE)
         link, name = self._mean(domain, outcome) or (None, None)
-        family = Family(calibration, outcome.column, outcome.labels(domain), link, () if name is None else (name,))
+        outcomes, exposure = () if name is None else (name,), getattr(self, "exposure", None)
+        family = Family(calibration, outcome.column, outcome.labels(domain), link, outcomes, exposure)
         return family, self.stages, self.covariance, self._session(promise)
 
     def _staged(

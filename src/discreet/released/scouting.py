@@ -64,10 +64,14 @@ def is_wide(q: int) -> bool:
 
 
 class Scale(NamedTuple):
-    """What counts of an outcome tell of its size, in its own unit: its mean, and a bound that few exceed."""
+    """What counts of an outcome tell of its size, in its own unit: its mean, and a bound that few exceed.
+
+    And the mean exposure, 1 where there is none.
+    """
 
     mean: float
     most: float
+    exposure: float = 1.0
 
 
 def count_scale(counts: Sequence[Counts], n: float, declared: tuple[float, float], mu: float, q: int) -> Scale:
@@ -189,10 +193,11 @@ def penalties(event: ObjectiveEvent, rows: float, rate: float | None = None) -> 
     return np.maximum(event.modulus, event.scale**2 / (max(rows, 1.0) * own))
 
 
-def centre_of(coordinates: Coordinates, rate: float | None) -> Floats | None:
+def centre_of(coordinates: Coordinates, scale: Scale | None) -> Floats | None:
     """Where the penalty draws gamma to: a model that predicts the mean of a count."""
-    if rate is None or coordinates.design[0] != CONSTANT:
+    if scale is None or coordinates.design[0] != CONSTANT:
         return None
+    rate = scale.mean / scale.exposure
     first: Floats = np.eye(len(coordinates.design))[0]
     centre = np.linalg.solve(coordinates.P.floats, coordinates.radius * math.log(rate) * first)
     return np.asarray(centre, dtype=np.float64)
@@ -206,7 +211,22 @@ def scale_of(released: ReleasedMoments) -> Scale | None:
     counts = [Counts(array, block.span or WHOLE, block.sd) for block, array in held]
     promise, q = released.certificate.guarantee, len(_objectives(released)[0].design)
     mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
-    return count_scale(counts, released.rows(), released.domain.map(held[0][0].columns[0]), mu, q)
+    scale = count_scale(counts, released.rows(), released.domain.map(held[0][0].columns[0]), mu, q)
+    return scale._replace(exposure=_exposure(released))
+
+
+def mean_exposure(total: float, rows: float, units: tuple[float, float]) -> float:
+    """The mean of an exposure from its noisy sum in mapped units, within a thousandth of its range."""
+    centre, half = units
+    return max(centre + half * min(max(total / rows, -1.0), 1.0), centre - 0.999 * half)
+
+
+def _exposure(released: ReleasedMoments) -> float:
+    designs = {name for event in _objectives(released) for name in event.design}
+    for block, array in released.arrays.items():
+        if block.statistic == "sums" and len(block.rows) == 1 and block.rows[0] not in designs:
+            return mean_exposure(float(array[0]), released.rows(), released.domain.map(block.rows[0]))
+    return 1.0
 
 
 def _objectives(released: ReleasedMoments) -> list[ObjectiveEvent]:

@@ -83,7 +83,7 @@ def _gamma(own: Linked) -> Floats:
 
 
 def _centre(released: ReleasedMoments, own: Linked) -> Floats:
-    centre = centre_of(own, _rate(released))
+    centre = centre_of(own, scale_of(released))
     return np.zeros(len(own.design)) if centre is None else centre
 
 

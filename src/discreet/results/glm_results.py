@@ -14,6 +14,7 @@ from discreet.core.arrays import Floats
 from discreet.core.files import digest, load_document, numbers, text, texts, write_document
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Numeric
+from discreet.domain.linked import Linked
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy.certificate import Certificate
 from discreet.released.grids import GridValues
@@ -229,6 +230,17 @@ class GLMResults(Fitted):
             return p, p * (1 - p)
         counts = rate(eta, self._most)
         return counts, counts
+
+    @property
+    def exposure(self) -> str | None:
+        """The column that counts are for one unit of, if there is one."""
+        own = [stage.event.coordinates for stage in self.released.stages] if self.values else []
+        return next((at.exposure for at in own if isinstance(at, Linked)), None)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What a reader should know."""
+        return () if self.exposure is None else (f"Rates, and predictions, are for one unit of {self.exposure}.",)
 
     # ---------------------------------------------------------------- predictions
 
