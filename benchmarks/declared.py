@@ -4,13 +4,15 @@ Every column's bounds are its range, widened k times and rounded outwards: made 
 MSE over that of the training mean of y, on the UCI sets (``--kind uci``), on those with all squares and products of two
 columns (``--kind products``) and on made-up tables of levels (``--kind wide``); and for a made-up wage equation
 (``--kind wages``) the mean squared difference to the true one over sigma^2. ``--floor`` holds the default against the
-private mean. Finished cells are kept in the log and not done again: remove it when methods have changed.
+private mean; ``--glm`` measures models of classes and counts (`benchmarks.declared_glm`). Finished cells are kept in
+the log and not done again: remove it when methods have changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import sys
 import time
 import zlib
 from collections import defaultdict
@@ -38,6 +40,8 @@ from experiments.declared import (
 from experiments.populations import WAGES_SIGMA, WAGES_TRUE
 from experiments.record import report
 from experiments.uci import Floats
+
+from benchmarks import declared_glm
 
 DEFAULT = "DPLinearRegression"
 PEERS = ("Boosted AdaSSP, 10 rounds", "TukeyEM", "OpenDP SSP", "diffprivlib")
@@ -325,6 +329,8 @@ TITLES = {
 
 
 def main() -> None:
+    if "--glm" in sys.argv[1:]:
+        return declared_glm.main([argument for argument in sys.argv[1:] if argument != "--glm"])
     given = options()
     lines = measured(given)
     table = pivot(lines)

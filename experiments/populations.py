@@ -94,3 +94,50 @@ def _zipf(size: int, power: float) -> Floats:
     weights = np.arange(1.0, size + 1) ** -power
     shares: Floats = np.asarray(weights / weights.sum(), dtype=np.float64)
     return shares
+
+
+# ---------------------------------------------------------------- classes and counts
+
+COUNTS_BOUNDS = ([-10.0, -5.0, 0.0], [10.0, 20.0, 1.0])
+"""Bounds of the three features of `counts` and `choices` that a careful person could declare: far too wide."""
+
+_RATES = {
+    "plain": (0.2, 0.4, -0.3, 0.5),
+    "rare": (-1.2, 0.5, 0.2, 0.3),
+    "overdispersed": (0.5, 0.3, -0.3, 0.5),
+    "zeros": (1.0, 0.3, -0.2, 0.4),
+    "large": (2.5, 0.3, -0.2, 0.2),
+    "no effect": (0.7, 0.0, 0.0, 0.0),
+}
+CHOICES = (-0.4, 0.8, -0.5, 0.6)
+"""Intercept and slopes of the log odds of `choices`."""
+
+
+def features(n: int, rng: np.random.Generator) -> Floats:
+    """A normal column, a uniform one, and one of zeros and ones."""
+    return np.column_stack([rng.normal(0, 1, n).clip(-5, 5), rng.uniform(0, 3, n), rng.integers(0, 2, n)])
+
+
+def counts(kind: str, n: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    """Features, counts up to 100, and the slopes of the log rate: of a kind among those of `_RATES`."""
+    X, (intercept, *slopes) = features(n, rng), _RATES[kind]
+    rates = np.exp(intercept + X @ np.array(slopes))
+    if kind == "overdispersed":
+        y = rng.negative_binomial(1.0, 1 / (1 + rates))
+    elif kind == "zeros":
+        y = rng.poisson(rates / 0.6) * (rng.random(n) < 0.6)
+    else:
+        y = rng.poisson(rates)
+    return X, np.minimum(y, 100).astype(float), np.array(slopes)
+
+
+def rates_of(kind: str) -> Floats:
+    """The true intercept and slopes of the log rate."""
+    return np.array(_RATES[kind])
+
+
+def choices(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Features, and a yes or no whose log odds are `CHOICES`."""
+    X = features(n, rng)
+    eta = CHOICES[0] + X @ np.array(CHOICES[1:])
+    return X, (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float)

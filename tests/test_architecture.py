@@ -306,8 +306,8 @@ def test_packages_of_users_are_imported_by_the_files_that_are_for_them(package):
 def test_packages_of_users_are_imported_only_when_used():
     """Scikit-learn may import pandas."""
     heavy = (
-        "{'polars', 'duckdb', 'opendp', 'dp_accounting', 'psycopg', 'openpyxl', 'pyspark', 'dask', 'fsspec', 'fastapi', "
-        "'sqlalchemy', 'httpx2'}"
+        "{'polars', 'duckdb', 'opendp', 'dp_accounting', 'psycopg', 'openpyxl', 'pyspark', 'dask', 'fsspec', "
+        "'fastapi', 'sqlalchemy', 'httpx2'}"
     )
     code = f"import sys, discreet.cli; sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

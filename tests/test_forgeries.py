@@ -155,7 +155,7 @@ MAKERS = {
     "batches": lambda: array_model(NoisySGD, steps=3),
     "adaptive": lambda: array_model(DPLogisticRegression, adaptive=True),
     "classes": lambda: array_model(DPLogisticRegression, classes=[0, 1, 2]),
-    "Poisson": lambda: array_model(DPPoissonRegression),
+    "Poisson": lambda: array_model(DPPoissonRegression, stages=1),
     "public": lambda: array_model(ReuseCov, association="projection", neighbors="replace-one"),
 }
 

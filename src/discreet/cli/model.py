@@ -26,7 +26,10 @@ from discreet.cli.arguments import (
     split,
 )
 from discreet.domain import Domain
+from discreet.errors import ParameterError
+from discreet.results.glm_results import GLMResults
 from discreet.results.private_moments import PrivateMoments
+from discreet.results.saved import load_saved
 
 EPILOG = "Example: discreet model people.release.json --target income --features age,sex"
 
@@ -47,11 +50,18 @@ def model(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Fit a model to a release: free, without the data. Without --target, to its outcome, or to all that it has."""
+    """Fit a model to a release: free, without the data. Without --target, to its outcome, or to all that it has.
+
+    A model of classes or counts is released as it is: it is shown, and written to a report.
+    """
     place = None if out is None else free(out, force, inputs=[release])
     page = free_report(report, force, place or release, [release])
     options = {name: v for name, v in (("penalty", penalty), ("l1_ratio", l1_ratio)) if v is not None}
-    released = PrivateMoments.load(release)
+    saved = load_saved(release)
+    if isinstance(saved, GLMResults):
+        refused = {"--target": target, "--features": features, "--formula": formula, "--out": out} | options
+        return _show(saved, page, [name for name, value in refused.items() if value is not None], json=json)
+    released = saved if isinstance(saved, PrivateMoments) else PrivateMoments.load(release)
     if all_outcomes(released, target, formula, model):
         refuse_for_many({"--report": report, "--penalty": penalty, "--l1-ratio": l1_ratio})
         fitted: Any = released.fit_many(features=split(features) or None)
@@ -69,6 +79,21 @@ def model(
     _say_left_out(released.domain, [*fitted.names, *(getattr(fitted, "targets", None) or [fitted.target])])
     if place is not None:
         console.say(f"The model is in {place}. It is public, too; `discreet compare` puts it beside others.")
+    console.say_where(page)
+
+
+def _show(fitted: GLMResults, page: Path | None, refused: Sequence[str], *, json: bool) -> None:
+    """Show a model that was released as it is."""
+    if refused:
+        raise ParameterError(
+            f"This file holds one model, not a release that others can be fitted to: leave out {', '.join(refused)}."
+        )
+    if page is not None:
+        fitted.save_report(page)
+    if json:
+        console.print_json(fitted.to_dict() | ({} if page is None else {"report": str(page)}))
+        return
+    console.summary(fitted.summary())
     console.say_where(page)
 
 

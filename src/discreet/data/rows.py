@@ -83,7 +83,7 @@ class Rows:
         unit = math.ldexp(1.0, math.frexp(loss.slope)[1] - _SPLIT_BITS)
 
         def work(X: Floats, y: Floats) -> tuple[float, Floats, Floats, int]:
-            f, slope, curvature = loss.parts(X @ theta, label(y))
+            f, slope, curvature = self._parts(loss, X, theta, y, label)
             coarse = np.rint(slope / unit) * unit
             gradient = X.T @ np.column_stack([coarse, slope - coarse])
             scaled = X * np.sqrt(curvature)[:, None]
@@ -97,6 +97,12 @@ class Rows:
         gradient = np.array([math.fsum(row) for row in parts.tolist()])
         times = self.count / count
         return Sums(math.fsum(values) * times, gradient * times, np.sum(hessians, axis=0) * times, count)
+
+    def _parts(
+        self, loss: Loss, X: Floats, theta: Floats, y: Floats, label: Callable[[Floats], Floats]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Of a block's rows: the loss, its slope and its curvature in X theta."""
+        return loss.parts(X @ theta, label(y))
 
     def each(self, work: Callable[[Floats, Floats], Any]) -> list[Any]:
         """What a function makes of each block of rows (X, y); in one thread, for randomness has one source."""
@@ -126,15 +132,22 @@ class Rows:
             return [work(*block) for block in self._encode(batch for _, batch in shared)]
 
     def _encode(self, part: Iterable[Any]) -> Iterator[tuple[Floats, Floats]]:
-        buffer = self._encoder.empty(BLOCK, columnar=self._source.columnar)
+        buffer, block = self._encoder.empty(BLOCK, columnar=self._source.columnar), self._blocks()
         for batch in part:
             A = buffer[: self._source.fill(batch, buffer, self._encoder)]
             self._encoder.finish(A)
-            X = np.ascontiguousarray(A[:, self._places]) / ONE
-            y = A[:, self._outcome[0]] / ONE if self._number else A[:, self._outcome].argmax(axis=1).astype(float)
+            X, y = block(A)
             if self._first:
                 self._first.add(len(X))
             yield X, y
+
+    def _blocks(self) -> Callable[[Floats], tuple[Floats, Floats]]:
+        """From encoded rows to a block of (X, y), for one thread."""
+        return lambda A: (np.ascontiguousarray(A[:, self._places]) / ONE, self._outcomes(A))
+
+    def _outcomes(self, A: Floats) -> Floats:
+        y: Floats = A[:, self._outcome[0]] / ONE if self._number else A[:, self._outcome].argmax(axis=1).astype(float)
+        return y
 
     def _read_all(self) -> list[tuple[Floats, Floats]]:
         with contextlib.closing(self._source), ThreadPoolExecutor(self._jobs) as pool:

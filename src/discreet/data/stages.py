@@ -123,6 +123,8 @@ class StageSums(_Sums):
         if block.statistic == "lengths":
             return [self._lengths.astype(object) * (1 << 2 * LATTICE_BITS)]
         places = [own.outcomes.index(name) for name in block.columns]
+        if block.statistic == "information":
+            return self._symmetric(starts[-1] + places[0] * q)
         if block.statistic == "counts":
             return [self._counts[place].astype(object) * (1 << 2 * LATTICE_BITS) for place in places]
         rows = np.array([starts[place] + range(len(own.widths[place]))[chosen[place]] for place in places])

@@ -320,6 +320,8 @@ class Chart:
     ([[1.0, 1.0]], [[0.5, -0.25]])
     """
 
+    _of_outcome = 1.0
+
     def __init__(self, coordinates: Coordinates, domain: Domain, rows: int) -> None:
         coordinates.check(domain)
         q, x = len(coordinates.axes), domain.indices(coordinates.design)
@@ -328,7 +330,7 @@ class Chart:
         for row, model, place in zip(
             W[q:], coordinates.theta.floats.T, domain.indices(coordinates.outcomes), strict=True
         ):
-            row[x], row[place] = -model, 1.0
+            row[x], row[place] = -model, self._of_outcome
         self._alone, self._parts, self._q = _alone(W), _parts(W), q
         self._radius, self._norm = coordinates.radius * ONE, float(coordinates.norm_squared_lattice)
         self._widths = [np.array(own) for own in coordinates.widths]
@@ -343,7 +345,7 @@ class Chart:
         both, E, U, V = held[: l + q], held[:l], held[l : l + q], held[l + q :]
         self._products(A, held[l:])
         length = np.maximum(np.sqrt(_squares(U, self._work[: q * n].reshape(q, n))), self._radius)
-        V *= self._radius / length
+        self._weigh(V, self._radius / length, A)
         U *= ONE / length
         np.rint(U, out=U)
         inside = np.einsum("ij,ij->j", U, U) <= self._norm
@@ -351,6 +353,10 @@ class Chart:
             U *= inside
         self._clip(V, E)
         return Turned(both, E, U, V, length)
+
+    def _weigh(self, V: Floats, w: Floats, A: Floats) -> None:
+        """From y - theta'x to v."""
+        V *= w
 
     def _products(self, A: Floats, out: Floats) -> None:
         """P'x and y - theta'x, exactly."""

@@ -33,12 +33,16 @@ _ENOUGH = 64
 
 @dataclass(frozen=True)
 class Task:
-    """One objective to minimise: what the outcome of a row is, the penalty, the noise, and a bound on |theta|."""
+    """One objective to minimise: what the outcome of a row is, the penalty, the noise, and a bound on |theta|.
+
+    A quadratic penalty may draw theta to another point than 0, the centre.
+    """
 
     label: Callable[[Floats], Floats]
     penalty: Penalty
     event: ObjectiveEvent
     radius: float | None = None
+    centre: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -62,32 +66,36 @@ def release_minimisers(rows: Rows, stages: Stages, session: Session) -> tuple[Ce
     """Minimise perturbed objectives and certify the minimisers."""
     tasks, most = stages.tasks, most_rows(session.rows)
     if rows.count > most:
-        raise DataError(_TOO_MANY)
-    _check_moduli(tasks)
+        raise DataError(TOO_MANY)
+    check_moduli(tasks)
     certificate = session.certify(rows.domain, *(task.event for task in tasks), *stages.reserved)
     entropy = session.charge(rows.domain, epsilon=max(session.promise.epsilon, certificate.epsilon))
-    thetas = [_minimiser(rows, task, most, entropy) for task in tasks]
+    thetas = [minimiser(rows, task, most, entropy) for task in tasks]
     if stages.then is None:
         return session.commit(certificate), thetas
     more = list(stages.then(thetas))
     if [task.event.declared for task in more] != [event.declared for event in stages.reserved]:
         raise GuaranteeError("A later stage is not the one that was declared. This is a defect of discreet.")
-    _check_moduli(more)
+    check_moduli(more)
     certificate = session.certify(rows.domain, *(task.event for task in [*tasks, *more]))
-    thetas += [_minimiser(rows, task, most, entropy) for task in more]
+    thetas += [minimiser(rows, task, most, entropy) for task in more]
     return session.commit(certificate), thetas
 
 
-def _check_moduli(tasks: Sequence[Task]) -> None:
+def check_moduli(tasks: Sequence[Task]) -> None:
+    """Refuse penalties that are less convex than their events say."""
     if not all(task.event.modulus <= task.penalty.modulus for task in tasks):
         raise GuaranteeError("The penalty is less convex than its event says. This is a defect of discreet.")
 
 
-def _minimiser(rows: Rows, task: Task, most: float, entropy: Entropy) -> Floats:
+def minimiser(rows: Rows, task: Task, most: float, entropy: Entropy) -> Floats:
     """One minimiser with its noise; `most` is the number of rows that rounding errors are bounded for."""
     event, penalty = task.event, task.penalty
     d = len(rows.design)
     b, error = _noise(event, d, entropy)
+    if task.centre is not None:
+        drawn = penalty.quadratic * task.centre
+        b, error = b - drawn, error + 2.0**-48 * float(np.linalg.norm(drawn))
     error += _edge(task, most) + 2.0**-48 * (float(np.linalg.norm(b)) + event.tolerance)
     if not error <= event.tolerance / 8:
         raise DiscreetError("Rounding errors may exceed their bound, whatever the rows are. Nothing was released.")
@@ -150,7 +158,7 @@ def _hidden(theta: Floats, event: ObjectiveEvent, entropy: Entropy) -> Floats:
     return add_normal(theta, event.output, entropy)
 
 
-_TOO_MANY = (
+TOO_MANY = (
     "The table has more than twice as many rows as rows= says, or more than 2^20 without rows=. The promise is "
     "about smaller tables: declare a larger public number. Nothing was released."
 )

@@ -9,29 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Literal, get_args
 
-from discreet.core.arrays import Floats
-from discreet.core.rounding import down
 from discreet.data.counts import Histogram, Margins
-from discreet.data.stages import Readings, StageSums
+from discreet.data.stages import Readings
 from discreet.domain import CONSTANT, Domain, Numeric
-from discreet.domain.cells import Span
 from discreet.errors import ParameterError
-from discreet.gate.coordinates import Choice, Meat, release_stage, stage_blocks
-from discreet.gate.entropy import Entropy
-from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
+from discreet.gate.coordinates import stage_blocks
+from discreet.gate.moments import Want, block_noise, calibrate
 from discreet.gate.session import Session, check_rows
-from discreet.privacy import sensitivity
-from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
-from discreet.privacy.events.kinds import Event
-from discreet.released.coordinates import Axes, standardised
+from discreet.gate.steps import Steps, columns, counted, number_of_rows
+from discreet.privacy.events.gaussian import Statistic
 from discreet.released.course import NARROW, Course, as_declared, mean_alone, number_of_stages
 from discreet.released.equations import model_design
-from discreet.released.grids import GridValues, ReleasedStage, statistic
-from discreet.released.solve.location import WHOLE, Counts, Location, locate, next_span, rows_of
+from discreet.released.grids import ReleasedStage
+from discreet.released.solve.location import Location, locate, next_span, rows_of
 from discreet.results.private_moments import PrivateMoments
 
 Stages = int | Literal["auto"]
@@ -39,9 +32,6 @@ Stages = int | Literal["auto"]
 Covariance = Literal["auto", "robust", "classical"]
 
 COVARIANCES: tuple[Covariance, ...] = get_args(Covariance)
-
-ROWS = 0.02
-"""The share of mu^2 that tells the number of rows, where it was not declared."""
 
 _COUNTS = 40.0, 0.05, 0.25
 """The outcome's counts get 40/(n mu) of mu^2, but at least and at most so much; half of it for each level."""
@@ -77,44 +67,6 @@ _LEAST_SHARE = 1e-3
 """No statistic gets less of mu^2."""
 
 
-class _Steps:
-    """What was released so far, and what of the promise is left."""
-
-    def __init__(self, domain: Domain, session: Session, source: Entropy) -> None:
-        self.domain, self.session, self._source = domain, session, source
-        self.events: list[Event] = []
-        self.values: list[tuple[GridValues, ...]] = []
-
-    def left(self, share: float = 1.0) -> float:
-        """The mu that a share of what is left of mu^2 comes to."""
-        mu = self.session.mu
-        spent = math.fsum(event.mu**2 for event in self.events)
-        return down(math.sqrt(max(mu**2 - spent, 0.0) * share))
-
-    def share(self, share: float) -> float:
-        """The mu that a share of the whole mu^2 comes to."""
-        return down(self.session.mu * math.sqrt(share))
-
-    def add(self, blocks: Sequence[Block], exact: Sequence[list[Floats]]) -> list[Floats]:
-        """Release statistics of the mapped columns."""
-        values = noisy_blocks(exact, block_noise(blocks), self._source)
-        mu = sensitivity.mu(blocks, self.domain, self.session.promise.neighbors)
-        self.events.append(GaussianEvent(mu, tuple(blocks)))
-        self.values += values
-        return [statistic(block, own) for block, own in zip(blocks, values, strict=True)]
-
-    def add_stage(self, sums: StageSums, blocks: Sequence[Block], choose: Choice, meat: Meat) -> ReleasedStage:
-        """Release a stage."""
-        stage = release_stage(sums, blocks, self.session.promise.neighbors, choose, self._source, meat=meat)
-        self.events.append(stage.event)
-        self.values += stage.values
-        return stage
-
-    def calibrated(self, wants: Sequence[Want], mu: float) -> list[Block]:
-        """The noise of some statistics of the mapped columns that costs mu."""
-        return calibrate(wants, self.domain, self.session.promise.neighbors, mu)
-
-
 def release_stages(
     table: Readings,
     design: Sequence[str],
@@ -146,7 +98,7 @@ def release_stages(
     histograms, margins = table.light(targets)
     check_rows(margins.count)
     entropy = session.charge(domain, mu=session.mu)
-    steps = _Steps(domain, session, entropy)
+    steps = Steps(domain, session, session.mu, entropy)
     locations = _located(steps, histograms, margins, constant=design[0] == CONSTANT)
     n = locations[0].rows
     auto = stages == "auto" or tuple(design) == (CONSTANT,)
@@ -158,7 +110,7 @@ def release_stages(
     if count == 0 or ball:
         axes = as_declared(design) if ball else mean_alone(design)
     else:
-        axes = _scouted(steps, margins, design, n, steps.left(weights.pop(0)))
+        axes = columns(steps, margins, design, n, steps.left(weights.pop(0)))
     course = Course(tuple(design), tuple(targets), tuple(locations), axes)
     meat = "classical" if count == 0 or (covariance == "auto" and size > NARROW) else covariance
     _run(course, table, weights, steps, meat)
@@ -211,15 +163,13 @@ def _check_noise(domain: Domain, design: Sequence[str], targets: Sequence[str], 
 # ---------------------------------------------------------------- where the outcome lies
 
 
-def _located(steps: _Steps, histograms: Sequence[Histogram], margins: Margins, *, constant: bool) -> list[Location]:
+def _located(steps: Steps, histograms: Sequence[Histogram], margins: Margins, *, constant: bool) -> list[Location]:
     """The number of rows and two levels of counts of each outcome."""
     session, m = steps.session, len(histograms)
     if session.rows is not None:
         rows: tuple[float, float] | None = (float(session.rows), 0.0)
     elif session.promise.neighbors == "add-remove":
-        blocks = steps.calibrated([Want("sums", (CONSTANT,), (), 1.0)], steps.share(ROWS))
-        (total,) = steps.add(blocks, exact_blocks(margins, blocks))
-        rows = float(total[0]), blocks[0].sd
+        rows = number_of_rows(steps, margins)
     else:
         rows = None
     if rows is not None and not constant:
@@ -228,41 +178,18 @@ def _located(steps: _Steps, histograms: Sequence[Histogram], margins: Margins, *
     numerator, least, most = _COUNTS
     share = min(max(numerator / (guess * session.mu), least), most) / 2
     wants = [Want("counts", (), (histogram.column,), 1.0 / m) for histogram in histograms]
-    first = _counted(steps, histograms, [None] * m, wants, share)
+    first = counted(steps, histograms, [None] * m, wants, share)
     known = [rows or rows_of(counts) for counts in first]
     spans = [next_span(counts, own, centred=constant) for counts, own in zip(first, known, strict=True)]
-    second = _counted(steps, histograms, spans, wants, share)
+    second = counted(steps, histograms, spans, wants, share)
     pairs = zip(first, second, known, strict=True)
     return [locate([whole, part], own, centred=constant) for whole, part, own in pairs]
-
-
-def _counted(
-    steps: _Steps,
-    histograms: Sequence[Histogram],
-    spans: Sequence[Span | None],
-    wants: Sequence[Want],
-    share: float,
-) -> list[Counts]:
-    """Noisy counts over spans; those of the second level name theirs even if it is the whole, so that they differ."""
-    plain = steps.calibrated(wants, steps.share(share))
-    blocks = [replace(block, span=span) for block, span in zip(plain, spans, strict=True)]
-    exact = [exact_counts(histogram, block) for histogram, block in zip(histograms, blocks, strict=True)]
-    found = steps.add(blocks, exact)
-    return [Counts(values, span or WHOLE, block.sd) for values, span, block in zip(found, spans, blocks, strict=True)]
 
 
 # ---------------------------------------------------------------- stages
 
 
-def _scouted(steps: _Steps, margins: Margins, design: Sequence[str], n: float, mu: float) -> Axes:
-    """Axes along the columns, from the sums of x and of x^2."""
-    names = tuple(name for name in design if name != CONSTANT)
-    blocks = steps.calibrated([Want("sums", names, (), 0.5), Want("diagonal", names, (), 0.5)], mu)
-    sums, squares = steps.add(blocks, exact_blocks(margins, blocks))
-    return standardised(sums, squares, (blocks[0].sd, blocks[1].sd), n, constant=design[0] == CONSTANT)
-
-
-def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Steps, meat: Covariance) -> None:
+def _run(course: Course, table: Readings, weights: Sequence[float], steps: Steps, meat: Covariance) -> None:
     """Release the stages, each with a share of what is left of mu^2; the last one with its meat, unless classical."""
     done: list[ReleasedStage] = []
     neighbors = steps.session.promise.neighbors

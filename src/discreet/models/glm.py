@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.data.reading import Unread
+from discreet.data.tables import Outcomes, Table
 from discreet.domain import Domain, Numeric
+from discreet.domain.linked import Mean, check_exposure
 from discreet.errors import ParameterError
+from discreet.models.base import Asked
 from discreet.models.outcome import Label, Outcome
 from discreet.models.perturbed import PerturbedClassifier, PerturbedRegressor
+from discreet.models.scouted import ScoutedModel, level_of
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Logistic, Loss, Poisson, SmoothHinge
 from discreet.released.links import probabilities, rate
 from discreet.results.glm_results import Link
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DPLogisticRegression(PerturbedClassifier):
+class DPLogisticRegression(ScoutedModel, PerturbedClassifier):
     """Logistic regression by objective perturbation, with a proven guarantee.
 
     theta minimises sum_i log(1 + e^(x_i'theta)) - y_i x_i'theta + penalty + b'theta, b being noise. With three
@@ -28,6 +35,7 @@ class DPLogisticRegression(PerturbedClassifier):
     ----------
     {common}
     {penalties}
+    {stages}
     {classes}
 
     Examples
@@ -45,6 +53,10 @@ class DPLogisticRegression(PerturbedClassifier):
     def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
         return Logistic()
 
+    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Mean, str] | None:
+        name = level_of(domain, outcome)
+        return None if name is None else ("logit", name)
+
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class; of more than two, each against the others, made to add up to 1."""
         return probabilities(self._predictor(X))
@@ -56,7 +68,7 @@ class DPLogisticRegression(PerturbedClassifier):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DPLinearSVC(PerturbedClassifier):
+class DPLinearSVC(ScoutedModel, PerturbedClassifier):
     """Linear support-vector machine by objective perturbation, with a proven guarantee.
 
     The hinge max(0, 1 - t eta), t = -1 or 1, has its corner rounded: w log(1 + e^((1 - t eta)/w)), at most w log 2
@@ -66,6 +78,7 @@ class DPLinearSVC(PerturbedClassifier):
     ----------
     {common}
     {penalties}
+    {stages}
     {classes}
     width : float
         w. The smaller, the nearer to the hinge, and the larger the penalty that privacy needs: in proportion to 1/w.
@@ -104,7 +117,7 @@ class _Count(Outcome):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DPPoissonRegression(PerturbedRegressor):
+class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
     """Poisson regression by objective perturbation, with a proven guarantee.
 
     theta minimises sum_i e^(x_i'theta) - y_i x_i'theta + penalty + b'theta, b being noise. Counts are bounded by the
@@ -115,6 +128,11 @@ class DPPoissonRegression(PerturbedRegressor):
     ----------
     {common}
     {penalties}
+    {stages}
+    exposure : str, optional
+        A column of the table, declared as a number above 0, that is no feature: how long, or how much, a row was there
+        for. Its logarithm is added to the predictor, so that e^coefficients are ratios of rates per unit of exposure,
+        and predictions are for one unit of it. It takes 2 % of mu^2, and stages.
 
     Examples
     --------
@@ -128,6 +146,34 @@ class DPPoissonRegression(PerturbedRegressor):
 
     link: ClassVar[Link] = "log"
 
+    exposure: str | None = None
+
+    def _outcome_columns(self, domain: Domain, targets: Sequence[str], *, several: bool = False) -> list[str]:
+        found = super()._outcome_columns(domain, targets, several=several)
+        check_exposure(self.exposure, domain)
+        return found if self.exposure is None else [*found, self.exposure]
+
+    def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
+        table, domain, asked = super()._ask(X, y, promise)
+        if self.exposure is None:
+            return table, domain, asked
+        check_exposure(self.exposure, domain)
+        return table, domain, replace(asked, features=[name for name in asked.features if name != self.exposure])
+
+    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+        if self.exposure is not None and self.exposure not in table.domain.columns:
+            raise ParameterError(f"The exposure {self.exposure!r} is not among the columns: give it in fit_source.")
+        return super()._fit_rows(table, asked)
+
+    def _is_staged(self, table: Unread, design: tuple[str, ...]) -> bool:
+        staged = super()._is_staged(table, design)
+        if self.exposure is not None and not staged:
+            raise ParameterError(
+                "exposure= needs stages, and these need a table that can be read again, a feature, a penalty that is "
+                "chosen for you, Gaussian noise, and rows= for replace-one neighbours. Leave out what forbids them."
+            )
+        return staged
+
     def _outcome(self, domain: Domain, target: str) -> Outcome:
         plain = super()._outcome(domain, target)
         column = domain.columns[plain.column]
@@ -139,6 +185,9 @@ class DPPoissonRegression(PerturbedRegressor):
         column = domain.columns[outcome.column]
         assert isinstance(column, Numeric)
         return Poisson(column.high)
+
+    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Mean, str] | None:
+        return "log", outcome.column
 
     def predict(self, X: Any) -> Floats:
         """The expected count, at most the upper bound of the outcome; X is not clipped to the bounds."""

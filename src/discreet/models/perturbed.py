@@ -311,7 +311,7 @@ class PerturbedModel(PrivateEstimator):
 
     def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
         super()._set(release, fitted, asked)
-        self.modulus_ = fitted.certificate.events[-1].modulus
+        self.modulus_ = [event.modulus for event in fitted.certificate.events if hasattr(event, "modulus")][-1]
 
     def _predictor(self, X: Any) -> Floats:
         """The linear predictors of the rows of X, which is not clipped to the bounds."""

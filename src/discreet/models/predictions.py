@@ -13,8 +13,8 @@ import pyarrow as pa
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.data.tables import as_table, design_matrix
-from discreet.domain import CONSTANT, Domain, Numeric
-from discreet.released.links import places, probabilities, rate
+from discreet.domain import CONSTANT, Domain
+from discreet.released.links import probabilities
 from discreet.results.glm_results import GLMResults
 from discreet.results.many_results import ManyResults
 from discreet.results.results import Results
@@ -95,11 +95,7 @@ def _regressors(model: GLMResults, rows: pa.Table, domain: Domain) -> Floats:
 
 def _of_link(model: GLMResults, eta: Floats) -> dict[str, Any]:
     """Expected counts, numbers, or classes; with probabilities where the model has them."""
-    if model.classes is None:
-        column = model.certificate.domain.columns[model.target]
-        most = column.high if isinstance(column, Numeric) else np.inf
-        return {"prediction": rate(eta[:, 0], most) if model.link == "log" else eta[:, 0]}
-    found: dict[str, Any] = {"prediction": [model.classes[place] for place in places(eta)]}
-    if model.link == "logit":
+    found: dict[str, Any] = {"prediction": model.predicted(eta).tolist()}
+    if model.classes is not None and model.link == "logit":
         found |= {f"p[{label}]": p for label, p in zip(model.classes, probabilities(eta).T, strict=True)}
     return found

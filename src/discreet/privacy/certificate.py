@@ -17,6 +17,7 @@ from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEv
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import BlockEvent, Event, event_from_dict
+from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.steps import incomplete, unpaid, unspent
@@ -149,7 +150,7 @@ class Certificate:
             return Finding(f"noise on {event.name}", same, f"mu {mu:.6g}, listed {event.mu:.6g}")
         if isinstance(event, SampledEvent | PublicOutcomesEvent):
             return self._examine_outcomes(event)
-        norm = sensitivity.norm(event.design, self.domain)
+        norm = self._norm(event)
         supported = _is_bound(event.norm, norm)
         if isinstance(event, CoefficientEvent):
             outcome = sensitivity.norm((event.target,), self.domain)
@@ -160,6 +161,16 @@ class Certificate:
         stage = "" if event.declared is None else f", held to epsilon {event.declared[0]:.6g} declared beforehand"
         detail = f"norm of a row {norm:.6g}, listed {event.norm:.6g}{stage}"
         return Finding(f"noise in the {event.loss.name} objective", ok, detail)
+
+    def _norm(self, event: ObjectiveEvent | CoefficientEvent) -> float:
+        """The norm of a row of an event: of its columns, or of their coordinates in a stage."""
+        turned = event.coordinates if isinstance(event, ObjectiveEvent) else None
+        if turned is None:
+            return sensitivity.norm(event.design, self.domain)
+        turned.check(self.domain)
+        if turned.design != event.design or len(turned.axes) != len(event.design):
+            raise ValueError("the coordinates of an objective are of other columns than its own")
+        return sensitivity.norm(turned.axes, turned)
 
     def _examine_outcomes(self, event: SampledEvent | PublicOutcomesEvent) -> Finding:
         """The same for a sample of the rows, and for public outcomes, whose norms whoever has them can recompute."""
@@ -242,6 +253,8 @@ class Certificate:
                 event.coordinates.check(self.domain)
             else:
                 self.domain.indices([*event.design, *([] if event.target is None else [event.target])])
+                if isinstance(event, ObjectiveEvent) and event.coordinates is not None:
+                    event.coordinates.check(self.domain)
         return self.declared is None or list(self.declared.columns) == list(self.domain.columns)
 
     def words(self) -> str:

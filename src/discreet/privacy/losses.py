@@ -158,7 +158,8 @@ class QuadraticHinge(Loss):
 class Poisson(Loss):
     """e^eta - y eta, for counts y from 0 to `limit`; linear where the rate e^eta exceeds `limit`.
 
-    A mean of counts up to `limit` is at most `limit`, so nothing is lost beyond it. f' lies in [-y, limit - y].
+    A mean of counts up to `limit` is at most `limit`, so nothing is lost beyond it. f' lies in [-y, limit - y]. Larger
+    counts count as `limit`.
     """
 
     limit: float
@@ -183,7 +184,7 @@ class Poisson(Loss):
 
     def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
         """f, f' and f''; beyond the limit the rate stays there."""
-        top = math.log(self.limit)
+        top, y = math.log(self.limit), np.clip(y, 0.0, self.limit)
         rate = np.where(eta < top, np.exp(np.minimum(eta, top)), self.limit)
         value = rate + self.limit * np.maximum(eta - top, 0) - y * eta
         return value, rate - y, np.where(eta < top, rate, 0.0)

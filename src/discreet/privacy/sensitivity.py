@@ -49,7 +49,7 @@ def sensitivities(blocks: Sequence[Block], space: Space, neighbors: Neighbors) -
 
 def _change(block: Block, space: Space, neighbors: Neighbors) -> float:
     """The sensitivity of a block, before it is rounded up."""
-    if block.statistic in ("lengths", "inner", "meat") and not isinstance(space, Coordinates):
+    if block.statistic in ("lengths", "inner", "meat", "information") and not isinstance(space, Coordinates):
         raise ValueError("only a stage has such a statistic")
     R2, T2 = _norm_squared(block.rows, space), _norm_squared(block.columns, space)
     replace = neighbors == "replace-one"

@@ -9,7 +9,8 @@ from itertools import groupby
 
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Column, Numeric
-from discreet.privacy import gdp
+from discreet.domain.linked import Linked
+from discreet.privacy import accounting, gdp
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import Event
@@ -32,6 +33,14 @@ _COURSES = (
 )
 _LINEAR = (*_NARROWED, *(f"{rows}{course}" for rows in ("sums; ", "") for course in _COURSES))
 _OBJECTIVES = ("objective", "objective; declared objective")
+_SCOUTS = ["sums, diagonal", "sums, diagonal; stage: lengths, gram"]
+_SCOUTS += [scouts.replace("stage:", "stage without intercept:") for scouts in _SCOUTS[1:]]
+_TURNED = [f"{rows}{scouts}; turned objective" for rows in ("sums; ", "") for scouts in _SCOUTS]
+_SUMS = ("sums; ", "", "sums; sums; ")
+_COUNTED = [f"{rows}counts; counts; {scouts}; turned objective" for rows in _SUMS for scouts in _SCOUTS]
+_AT_COUNTS = ("counts, information, cross, meat", "counts, information, cross")
+_POISSON = [f"{turned}; model: {errors}" for turned in _COUNTED for errors in _AT_COUNTS]
+_LOGISTIC = [f"{turned}; model: {errors}" for turned in _TURNED for errors in ("information, meat", "information")]
 _POSTERIOR = ("posterior sampling", "posterior sampling in a ball")
 
 STEPS: dict[str, tuple[str, ...]] = {
@@ -52,9 +61,9 @@ STEPS: dict[str, tuple[str, ...]] = {
         "public outcomes: gram, cross",
         "sample: gram; public outcomes: cross",
     ),
-    "DPLogisticRegression": _OBJECTIVES,
-    "DPPoissonRegression": _OBJECTIVES,
-    "DPLinearSVC": _OBJECTIVES,
+    "DPLogisticRegression": (*_OBJECTIVES, *_LOGISTIC, *_TURNED),
+    "DPPoissonRegression": (*_OBJECTIVES, *_POISSON),
+    "DPLinearSVC": (*_OBJECTIVES, *_TURNED),
     "ObjectivePerturbation": _OBJECTIVES,
     "NAPP with a fixed penalty": _OBJECTIVES[:1],
     "AdaOPS": ("adaptive posterior sampling",),
@@ -110,7 +119,8 @@ def listed(events: Sequence[Event]) -> str:
 
 def _words(event: Event) -> str:
     if isinstance(event, ObjectiveEvent):
-        return "declared objective" if event.declared else "objective"
+        plain = "objective" if event.coordinates is None else "turned objective"
+        return f"declared {plain}" if event.declared else plain
     if isinstance(event, GaussianEvent | SampledEvent | PublicOutcomesEvent | StageEvent):
         kinds = {SampledEvent: "sample: ", PublicOutcomesEvent: "public outcomes: "}
         statistics = dict.fromkeys(block.statistic for block in event.blocks)
@@ -121,6 +131,8 @@ def _words(event: Event) -> str:
 
 def _stage(event: StageEvent) -> str:
     own = event.coordinates
+    if isinstance(own, Linked):
+        return "model: "
     if own.design[0] != CONSTANT:
         return "stage without intercept: "
     return "stage: " if len(own.axes) == len(own.design) > 1 else "stage of the mean: "
@@ -153,6 +165,9 @@ def unspent(events: Sequence[Event], promise: Guarantee) -> str | None:
     """Why listed stages cannot be all: together they cost less than the promise allows, of which stages use all."""
     if not any(isinstance(event, StageEvent) for event in events):
         return None
+    if any(event.law is not None for event in events):
+        short = accounting.epsilon(events, promise.delta, promise.epsilon) < (1 - _UNSPENT) * promise.epsilon
+        return "stages and objectives use all that is promised, and those that are listed do not" if short else None
     spent = math.sqrt(math.fsum(event.mu**2 for event in events))
     if spent >= (1 - _UNSPENT) * gdp.mu(epsilon=promise.epsilon, delta=promise.delta):
         return None

@@ -32,13 +32,13 @@ FEWEST, MANY, NARROW = 10.0, 30.0, 64
 """Of n mu: below, only the mean can be told. Of n mu/d^1.5: from there on three stages are better than two, for tables
 of at most so many columns; for wider ones a third reading takes more time than it is worth."""
 
-_SPHERE = 0.25
+SPHERE = 0.25
 """The radius of the first stages, in units of the typical length of a row: nearly all rows have the same weight."""
 
 _REACH, _FAR_REACH = 0.1, 1.0
 """The last of two radii is the root of this share of n mu/q^1.5 times the typical length; that of more, at most."""
 
-_EDGES = tuple(2.0 ** (k / 4) for k in range(17))
+EDGES = tuple(2.0 ** (k / 4) for k in range(17))
 """Between which lengths rows are counted before the last of three or more stages, in units of the typical one."""
 
 _BEYOND, _MOST_BEYOND = 20.0, 0.5
@@ -129,24 +129,18 @@ class Course:
         """
         axes, left = self._axes(done), count - len(done)
         typical = math.sqrt(max(axes.known + self.constant, 1.0))
-        reach = self._reach(done, mu, axes.P.shape[1]) if left == 1 else _SPHERE
+        reach = self._reach(done, mu, axes.P.shape[1]) if left == 1 else SPHERE
         weight, final = min(1.0, reach), left == 1 and count >= 3
         widths = [_final_widths(own, weight) if final else _widths(own, weight) for own in self.locations]
-        lengths = [typical * edge for edge in _EDGES] if left == 2 and count >= 3 else []
+        lengths = [typical * edge for edge in EDGES] if left == 2 and count >= 3 else []
         theta = self.theta(done)
         return Coordinates.rounded(self.design, self.targets, axes.P, theta, reach * typical, widths, lengths)
 
     def _reach(self, done: Sequence[ReleasedStage], mu: float, q: int) -> float:
         """The last radius in units of the typical length, with what the stage before it says of lengths."""
-        n_mu = self.rows * mu
         if len(done) < 2:
-            return max(_SPHERE, math.sqrt(_REACH * n_mu / q**1.5))
-        before = done[-1].event.coordinates
-        counts = done[-1].lengths
-        most = max(_BEYOND * q / n_mu, _ROOT_BEYOND / math.sqrt(self.rows))
-        place = quiet_place(counts, min(_MOST_BEYOND, most), done[-1].sd("lengths"))
-        edge = before.lengths[place] * _SPHERE / before.radius
-        return max(_SPHERE, min(math.sqrt(_FAR_REACH * n_mu / q**1.5), edge))
+            return max(SPHERE, math.sqrt(_REACH * self.rows * mu / q**1.5))
+        return far_reach(done[-1], self.rows, mu)
 
     def theta(self, done: Sequence[ReleasedStage]) -> Floats:
         """The model so far, a column for each outcome."""
@@ -197,13 +191,30 @@ class Course:
         for k, stage in enumerate(stages):
             event = stage.event
             own, expected = event.coordinates, self.coordinates(stages[:k], event.mu, len(stages))
-            if not _is_close(own, expected):
+            if not is_close(own, expected):
                 return f"the coordinates of stage {k + 1} do not follow from what was released before it"
             counts = {name: stage.counts(name) for name in self.targets}
             final = k + 1 == len(stages) >= 3
             if list(event.chosen) != self.chosen(counts, own, event.mu, stage.sd("counts"), final=final):
                 return f"the half widths of stage {k + 1} do not follow from its counts"
         return None
+
+
+def far_reach(before: ReleasedStage, rows: float, mu: float) -> float:
+    """A radius in units of the typical length that few rows exceed, by the lengths that a stage counted.
+
+    Parameters
+    ----------
+    before : ReleasedStage
+        The stage.
+    rows, mu : float
+        The number of rows, and what the radius is for costs.
+    """
+    own, q = before.event.coordinates, len(before.event.coordinates.axes)
+    most = max(_BEYOND * q / (rows * mu), _ROOT_BEYOND / math.sqrt(rows))
+    place = quiet_place(before.lengths, min(_MOST_BEYOND, most), before.sd("lengths"))
+    edge = own.lengths[place] * SPHERE / own.radius
+    return max(SPHERE, min(math.sqrt(_FAR_REACH * rows * mu / q**1.5), edge))
 
 
 def _widths(location: Location, weight: float) -> list[float]:
@@ -299,7 +310,7 @@ def _rows(released: ReleasedMoments) -> tuple[float, float] | None:
     return (float(alone[0][1][0]), alone[0][0].sd) if alone else None
 
 
-def _is_close(own: Coordinates, expected: Coordinates) -> bool:
+def is_close(own: Coordinates, expected: Coordinates) -> bool:
     """Whether coordinates are the same but for rounding errors; axes may point either way."""
     shapes = [(c.design, c.outcomes, c.axes, [len(v) for v in (c.lengths, *c.widths)]) for c in (own, expected)]
     if shapes[0] != shapes[1]:

@@ -110,6 +110,10 @@ class ReleasedStage:
         """U'U; in the end of a single outcome that of the rows whose residuals are not clipped."""
         return self._find("gram")[1]
 
+    def information(self, outcome: str) -> Floats:
+        """A'A of an outcome: its Fisher information over the largest slope of the link."""
+        return self._find("information", outcome)[1]
+
     @property
     def cross(self) -> Floats:
         """U'E, a column for each outcome of its block."""

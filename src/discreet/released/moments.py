@@ -195,9 +195,13 @@ class ReleasedMoments:
     def _from_document(cls, body: dict[str, Any]) -> Self:
         parts = [[GridValues.from_dict(part) for part in parts] for parts in body["values"]]
         released = cls(Certificate.from_dict(body["certificate"]), tuple(map(tuple, parts)))
-        _ = released.arrays, [stage.arrays for stage in released.stages]
-        released._check_grids()
+        released.check_values()
         return released
+
+    def check_values(self) -> None:
+        """Refuse values that are not those of the certificate's blocks, or on another grid than that of their noise."""
+        _ = self.arrays, [stage.arrays for stage in self.stages]
+        self._check_grids()
 
     @cached_property
     def digest(self) -> str:

@@ -82,11 +82,16 @@ def many_units(released: ReleasedMoments, e: NormalEquations) -> tuple[Floats, F
     return T, maps[:, 1], t
 
 
+def design_units(domain: Domain, design: Sequence[str], outcome: tuple[float, float] = (0.0, 1.0)) -> UserUnits:
+    """How coefficients of mapped columns are expressed in the user's units, for an outcome c_y + h_y eta."""
+    return UserUnits(*_line(domain, design, outcome), outcome[1])
+
+
 def in_user_units(
     domain: Domain, design: Sequence[str], theta: Floats, outcome: tuple[float, float] = (0.0, 1.0)
 ) -> tuple[Floats, float]:
     """Coefficients and intercept from those of the mapped columns, for an outcome c_y + h_y eta."""
-    return UserUnits(*_line(domain, design, outcome), outcome[1]).params(theta)
+    return design_units(domain, design, outcome).params(theta)
 
 
 def _line(domain: Domain, design: Sequence[str], outcome: tuple[float, float]) -> tuple[Floats, Floats]:

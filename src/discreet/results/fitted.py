@@ -84,6 +84,14 @@ class Fitted(Numbers):
         """The regressor that a name in `params` stands for."""
         return name
 
+    def spread_facts(self, level: float) -> dict[str, str]:
+        """What the summary says of how outcomes vary around the model."""
+        found = self.inference
+        if isinstance(found, Unavailable):
+            return {}
+        told = _spread(found.spread, self.unit(CONSTANT), level)
+        return dict(zip(("Residual sd", "R-squared"), told, strict=True))
+
     # ---------------------------------------------------------------- effects
 
     def effects(self) -> Contrasts | Unavailable:
@@ -241,7 +249,7 @@ def _facts(fitted: Fitted, level: float) -> dict[str, str]:
     if fitted.rows is not None:
         facts["Rows"] = row_count(certificate, fitted.rows)
     if isinstance(found, Inference):
-        facts["Residual sd"], facts["R-squared"] = _spread(found.spread, fitted.unit(CONSTANT), level)
+        facts |= fitted.spread_facts(level)
         facts["Standard errors"] = (
             "robust: variances may be unequal" if found.robust else "for errors of equal variance"
         )

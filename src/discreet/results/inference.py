@@ -386,6 +386,13 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> In
     )
 
 
+def loaded_inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailable:
+    """What a file holds of an intercept and size - 1 coefficients, or why it holds nothing."""
+    if facts is None or "tilt" in facts:
+        return OLD_FILE
+    return Inference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
+
+
 def plain(value: Any) -> Any:
     """A value as JSON has it."""
     if isinstance(value, Unavailable | Spread):

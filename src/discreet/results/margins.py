@@ -43,7 +43,7 @@ def declared_effects(fitted: Fitted) -> Contrasts | Unavailable:
 def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     """The effect of one unit more of each variable, at a place or on average over the rows of a public table."""
     known, found = fitted.inference, Variables(fitted.certificate.domain, fitted.names)
-    setting = found.middle if at is None else _setting(found, at)
+    setting = found.middle if at is None else setting_of(found, at)
     if isinstance(known, Unavailable):
         return known
     names, rows, units = [], [], []
@@ -81,7 +81,7 @@ def _all_named(found: Variables, at: Any) -> bool:
     return set(found.specs) <= set(_named(at).column_names)
 
 
-def _setting(found: Variables, at: Any) -> Setting:
+def setting_of(found: Variables, at: Any) -> Setting:
     """Where a user wants effects."""
     table = _named(at)
     unknown = [name for name in table.column_names if name not in found.specs]

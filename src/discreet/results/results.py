@@ -22,7 +22,7 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, regressors, unclipped, user_units
 from discreet.results.design import design_matrix
 from discreet.results.fitted import Fitted
-from discreet.results.inference import ESTIMANDS, LARGEST_NOISE, OLD_FILE, Estimand, Inference, infer
+from discreet.results.inference import ESTIMANDS, LARGEST_NOISE, OLD_FILE, Estimand, Inference, infer, loaded_inference
 from discreet.results.numbers import json_ready
 from discreet.results.pile_up import remarks
 from discreet.results.series import like
@@ -208,16 +208,10 @@ class Results(Fitted):
         names = regressors(certificate.domain, texts(body["names"]), [target])
         return cls(
             target, names, numbers(body["coef"], (len(names),)), number(body["intercept"]), text(body["model"]),
-            certificate, _inference(body.get("inference"), len(names) + 1),
+            certificate, loaded_inference(body.get("inference"), len(names) + 1),
             None if body.get("rows") is None else number(body["rows"]), Later.of(text(body.get("release", ""))),
             texts(body.get("remarks", [])),
         )  # fmt: skip
-
-
-def _inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailable:
-    if facts is None or "tilt" in facts:
-        return OLD_FILE
-    return Inference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
 
 
 def against(fitted: Results, asked: Model) -> Results:

@@ -14,6 +14,7 @@ from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
+from discreet.released import scouting
 from discreet.released.units import column_of
 from discreet.results.glm_results import GLMResults
 from discreet.results.many_results import ManyResults
@@ -49,6 +50,8 @@ def check_saved(saved: Saved) -> list[Finding]:
     if isinstance(saved, PrivateMoments):
         why = _strayed(saved)
         return found if why is None else [*found, Finding("stages", False, why)]
+    if isinstance(saved, GLMResults) and saved.values and (why := _scouted(saved)) is not None:
+        found = [*found, Finding("stages", False, why)]
     try:
         why = _unexplained(saved)
     except (DiscreetError, KeyError):
@@ -66,6 +69,14 @@ def _strayed(saved: PrivateMoments) -> str | None:
         return "what was released does not tell where they begin"
 
 
+def _scouted(saved: GLMResults) -> str | None:
+    """How the coordinates of a model differ from those that its values call for, if they do."""
+    try:
+        return scouting.strays(saved.released)
+    except (DiscreetError, KeyError, ValueError, IndexError, ArithmeticError):
+        return "what was released does not tell where they begin"
+
+
 def _unexplained(saved: GLMResults | Results | ManyResults) -> str | None:
     """Why numbers in a file cannot come from the listed events, if they cannot."""
     events = saved.certificate.events
@@ -75,10 +86,11 @@ def _unexplained(saved: GLMResults | Results | ManyResults) -> str | None:
     for event in events:
         if not isinstance(event, BlockEvent) and (why := _differs(saved, event, targets)) is not None:
             return why
+    objectives = any(isinstance(event, ObjectiveEvent) for event in events)
+    if isinstance(saved, GLMResults) and objectives:
+        return _stages(saved)
     if isinstance(events[0], BlockEvent | StageEvent) and not _are_released(saved, targets):
         return "the file holds coefficients of columns whose products are not listed"
-    if isinstance(saved, GLMResults) and isinstance(events[0], ObjectiveEvent):
-        return _stages(saved)
     return None
 
 
@@ -129,7 +141,7 @@ def _stages(saved: GLMResults) -> str | None:
     if saved.classes is not None and not _are_of(saved.classes, column, level=saved.target not in domain.columns):
         return "the file names other classes than the outcome has in the certificate's domain"
     limits = [event.loss.limit for event in events if isinstance(event.loss, Poisson)]
-    if isinstance(column, Numeric) and any(limit < column.high for limit in limits):
+    if not saved.values and isinstance(column, Numeric) and any(limit < column.high for limit in limits):
         return "the certificate lists a loss for smaller counts than the outcome's bounds allow"
     return None
 

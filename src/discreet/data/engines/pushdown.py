@@ -34,6 +34,7 @@ from discreet.domain.cells import CELLS
 from discreet.domain.columns import Categorical, Column, Numeric
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.encoding import ONE, Encoder, refuse_non_finite
+from discreet.domain.linked import Linked
 from discreet.domain.values import read_column
 from discreet.errors import DataError, ParameterError
 
@@ -75,9 +76,10 @@ class PushdownSource(Remote):
             return run.moments(what)
         if isinstance(what, LightPass):
             return run.light(what)
-        if isinstance(what, StagePass):
+        plain = not isinstance(getattr(what, "coordinates", None), Linked)
+        if isinstance(what, StagePass) and plain:
             return run.stage(what.coordinates)
-        if isinstance(what, MeatPass):
+        if isinstance(what, MeatPass) and plain:
             return run.meat(what.coordinates)
         raise ParameterError("This method needs sums that the database is not asked for. Remedy: leave out pushdown.")
 

@@ -13,8 +13,9 @@ from discreet.data.passes.base import Batch, Pass
 from discreet.data.sources.base import Source
 from discreet.data.sums import EXACT_ROWS, PartialSums, Total
 from discreet.domain import Domain
-from discreet.domain.coordinates import Chart, Coordinates, scores
+from discreet.domain.coordinates import Coordinates, scores
 from discreet.domain.encoding import ONE
+from discreet.domain.linked import Linked, chart_of, coordinates_from_dict
 
 _NARROW = 64
 """Columns up to which longer batches are faster; of a length that is no power of two, which caches handle badly."""
@@ -42,7 +43,7 @@ class _InCoordinates(Pass):
     @classmethod
     def from_facts(cls, domain: Domain, facts: dict[str, Any]) -> Self:
         """Rebuild from `facts`."""
-        return cls(domain, Coordinates.from_dict(facts["coordinates"]))
+        return cls(domain, coordinates_from_dict(facts["coordinates"]))
 
 
 class StagePass(_InCoordinates):
@@ -52,7 +53,8 @@ class StagePass(_InCoordinates):
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """The sums over some batches."""
-        chart, total = Chart(self.coordinates, self.domain, _size(self.domain)), Total(_StageLayout(self.coordinates))
+        layout = (_LinkedLayout if isinstance(self.coordinates, Linked) else _StageLayout)(self.coordinates)
+        chart, total = chart_of(self.coordinates, self.domain, _size(self.domain)), Total(layout)
         counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in self.coordinates.widths]
         lengths, rows = chart.lengths(np.empty(0)), np.zeros(1, dtype=np.int64)
         for batch in batches:
@@ -71,7 +73,8 @@ class MeatPass(_InCoordinates):
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """The sums over some batches."""
-        chart, total = Chart(self.coordinates, self.domain, _size(self.domain)), Total(_MeatLayout(self.coordinates))
+        chart = chart_of(self.coordinates, self.domain, _size(self.domain))
+        total = Total(_MeatLayout(self.coordinates))
         for batch in batches:
             total.add(chart.turn(batch.A).both.T)
         return PartialSums.of(total)
@@ -93,6 +96,25 @@ class _StageLayout:
             total[:l, -1] += np.einsum("ij,ij->i", E, E)
 
 
+class _LinkedLayout(_StageLayout):
+    """E'U, the squares of e, and A'A of a = k u for each outcome, from lines (e, u, k)."""
+
+    def __init__(self, coordinates: Coordinates) -> None:
+        super().__init__(coordinates)
+        self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
+        self.shape = self._l + self._m * self._q, self._q + 1
+
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+        """Add the products of a batch to a total."""
+        l, q = self._l, self._q  # noqa: E741
+        E, U, K = A.T[:l], A.T[l : l + q], A.T[l + q :]
+        total[:l, :-1] += np.matmul(E, U.T, out=work[:l, :-1])
+        total[:l, -1] += np.einsum("ij,ij->i", E, E)
+        for j, k in enumerate(K):
+            at, a = slice(l + j * q, l + (j + 1) * q), scores(U, k)
+            total[at, :-1] += np.matmul(a, a.T, out=work[at, :-1])
+
+
 class _MeatLayout:
     """S'S of each outcome, and inner U'U of a single one, from lines (e, u)."""
 
@@ -108,8 +130,8 @@ class _MeatLayout:
         held = self._scores[: self._q * len(A)].reshape(self._q, len(A))
         for j in range(self._m):
             at = slice(j * self._q, (j + 1) * self._q)
-            S = scores(A.T[self._m :], A.T[j], out=held)
+            S = scores(A.T[self._m : self._m + self._q], A.T[j], out=held)
             total[at] += np.matmul(S, S.T, out=work[at])
         if self._m == 1:
-            inner = np.multiply(A.T[1:], np.abs(A.T[0]) < ONE, out=held)
+            inner = np.multiply(A.T[1 : 1 + self._q], np.abs(A.T[0]) < ONE, out=held)
             total[self._q :] += np.matmul(inner, inner.T, out=work[self._q :])

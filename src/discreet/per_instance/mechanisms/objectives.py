@@ -71,7 +71,7 @@ def _closed(event: ObjectiveEvent) -> bool:
 @parts_of(ObjectiveEvent, moments=_closed)
 def _objective(event: ObjectiveEvent, facts: Facts) -> list[Part]:
     """The closed form where there is one, else the event's bound at the row's own norm."""
-    if facts.replaces or event.declared is not None:
+    if facts.replaces or event.declared is not None or event.coordinates is not None:
         return own_curve(event, facts)
     full = "in full for everybody, for it hides where the solver stopped"
     hiding = Part("noise on the minimiser", lambda rows: event.mu**2 * rows.present, event.mu**2, given=full)

@@ -12,8 +12,9 @@ from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.domain.coordinates import Chart, Turned, scores
 from discreet.domain.encoding import ONE
+from discreet.domain.linked import Linked
 from discreet.per_instance.mechanisms.gaussian import change, swap, swapped_counts, worst
-from discreet.per_instance.mechanisms.parts import Facts, Part, parts_of
+from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of
 from discreet.per_instance.stream import Rows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import StageEvent, stage_name
@@ -93,6 +94,8 @@ class StageRows:
 @parts_of(StageEvent)
 def _stage(event: StageEvent, facts: Facts) -> list[Part]:
     """Exact costs, block by block; under replace-one those of a given replacement, or of the worst."""
+    if isinstance(event.coordinates, Linked):
+        return own_curve(event, facts)
     places = StageRows(event, facts.domain)
     if not facts.replaces:
         return [_leaving(block, event, places) for block in event.blocks]

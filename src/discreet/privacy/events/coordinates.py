@@ -8,13 +8,14 @@ from typing import Any
 
 from discreet.core.files import number, texts
 from discreet.domain.coordinates import Coordinates
+from discreet.domain.linked import Linked, coordinates_from_dict
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import Block, Statistic
 
-STATISTICS: tuple[Statistic, ...] = ("counts", "lengths", "gram", "inner", "cross", "squares", "meat")
-"""What a stage may release, in this order: counts of weighted residuals, counts of |z|, U'U, U'U of the rows whose
-residuals are not clipped, U'E, E'E, meat S'S."""
+STATISTICS: tuple[Statistic, ...] = ("counts", "lengths", "gram", "inner", "information", "cross", "squares", "meat")
+"""What a stage may release, in this order: counts of weighted residuals, counts of |z|, U'U, or that of the rows whose
+residuals are not clipped, or at a generalised linear model its Fisher information A'A, U'E, E'E, meat S'S."""
 
 
 def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequence[str] = (), sd: float = 1.0) -> Block:
@@ -24,10 +25,10 @@ def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequenc
     ----------
     coordinates : Coordinates
         The stage.
-    statistic : {"counts", "lengths", "gram", "inner", "cross", "squares", "meat"}
+    statistic : {"counts", "lengths", "gram", "inner", "information", "cross", "squares", "meat"}
         Which one.
     columns : sequence of str
-        The outcomes; one for counts, inner and meat, none for counts of lengths and U'U.
+        The outcomes; one for counts, inner, information and meat, none for counts of lengths and U'U.
     sd : float
         Of the noise.
 
@@ -39,22 +40,27 @@ def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequenc
     """
     if statistic == "lengths" and not coordinates.lengths:
         raise ParameterError("A stage without edges between lengths has no counts of them.")
+    if (statistic == "information" and not isinstance(coordinates, Linked)) or (
+        statistic == "gram" and isinstance(coordinates, Linked)
+    ):
+        raise ParameterError("A stage at a generalised linear model has its Fisher information, another one has U'U.")
     return Block(statistic, coordinates.axes if statistic in _WITH_AXES else (), tuple(columns), sd)
 
 
 WITHOUT_OUTCOMES: tuple[Statistic, ...] = ("lengths", "gram")
 """Statistics of the rows' coordinates alone."""
 
-OF_ONE_OUTCOME: tuple[Statistic, ...] = ("counts", "inner", "meat")
+OF_ONE_OUTCOME: tuple[Statistic, ...] = ("counts", "inner", "information", "meat")
 """Statistics of which each outcome has its own."""
 
-_WITH_AXES: tuple[Statistic, ...] = ("gram", "inner", "cross", "meat")
+_WITH_AXES: tuple[Statistic, ...] = ("gram", "inner", "information", "cross", "meat")
 
 _NAMES: dict[str, str] = {
     "counts": "counts of residuals",
     "lengths": "counts of lengths",
     "gram": "U'U",
     "inner": "inner U'U",
+    "information": "Fisher information",
     "cross": "U'e",
     "squares": "e'e",
     "meat": "meat of U'e",
@@ -122,7 +128,7 @@ class StageEvent:
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> StageEvent:
         """Rebuild an event from `to_dict`."""
-        mu, coordinates = number(facts["mu"]), Coordinates.from_dict(facts["coordinates"])
+        mu, coordinates = number(facts["mu"]), coordinates_from_dict(facts["coordinates"])
         blocks, chosen = tuple(_block(coordinates, block) for block in facts["blocks"]), tuple(facts["chosen"])
         if not 0 < mu <= gdp.LIMIT:
             raise FileFormatError("A stage of the release lists a mu that no Gaussian noise has.")
@@ -138,7 +144,8 @@ class StageEvent:
 def _block(coordinates: Coordinates, facts: dict[str, Any]) -> Block:
     """One statistic of a stage from a file."""
     statistic, columns, sd = facts["statistic"], texts(facts["columns"]), number(facts["sd"])
-    known = statistic in STATISTICS and sd > 0
+    own = "gram" if isinstance(coordinates, Linked) else "information"
+    known = statistic in STATISTICS and statistic != own and sd > 0
     few = dict.fromkeys(OF_ONE_OUTCOME, len(columns) == 1) | dict.fromkeys(WITHOUT_OUTCOMES, not columns)
     known = known and few.get(statistic, len(columns) > 0) and (statistic != "lengths" or bool(coordinates.lengths))
     if not known or not set(columns) <= set(coordinates.outcomes) or len(set(columns)) < len(columns):

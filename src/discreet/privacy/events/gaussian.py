@@ -12,7 +12,9 @@ from discreet.domain.cells import Span, is_span
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 
-Statistic = Literal["gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal", "lengths", "inner", "meat"]
+Statistic = Literal[
+    "gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal", "lengths", "inner", "meat", "information"
+]
 Layout = Literal["weighted", "uniform"]
 
 _NAMES: dict[Statistic, str] = {
@@ -24,9 +26,9 @@ _NAMES: dict[Statistic, str] = {
     "sums": "sums of x",
     "diagonal": "diagonal of X'X",
 }
-"""Statistics of mapped columns; lengths, inner and meat are those of a stage alone."""
+"""Statistics of mapped columns; lengths, inner, meat and information are those of a stage alone."""
 
-SYMMETRIC: tuple[Statistic, ...] = ("gram", "inner", "meat")
+SYMMETRIC: tuple[Statistic, ...] = ("gram", "inner", "meat", "information")
 """Statistics that are symmetric matrices, released as their diagonal and their upper triangle."""
 
 _WITHOUT_ROWS, _WITHOUT_COLUMNS = ("squares", "counts"), ("gram", "eigenvalue", "sums", "diagonal")

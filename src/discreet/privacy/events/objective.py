@@ -24,6 +24,7 @@ from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors, is_real
 from discreet.core.files import number, text, texts
 from discreet.core.rounding import up
+from discreet.domain.coordinates import Coordinates
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import accounting
 from discreet.privacy.laws import Law, Point, Tail, together
@@ -39,6 +40,9 @@ _OUTPUT_SHARE = 0.1
 
 _SIZE = 32.0
 """The tolerance covers rounding errors at coefficients of this norm at least, in units of the mapped columns."""
+
+TURNED_SIZE = 1024.0
+"""The same in units of u, whose coefficients are those of z times the radius."""
 
 _UNIT = 2.0**-53
 
@@ -70,6 +74,9 @@ class ObjectiveEvent:
     target : str, optional
         The outcome's coordinate, named where the penalty is lambda |theta|^2/2 alone and theta is not constrained: then
         what a row lost under squared loss has a closed form. The promise does not depend on it.
+    coordinates : Coordinates, optional
+        Where rows are turned: theta is that of u, whose norm is at most B, and the loss of a row is w^2 f(u'theta/w)
+        with its weight w <= 1 (``docs/mathematics.md``, 13.1).
     """
 
     loss: Loss
@@ -83,6 +90,7 @@ class ObjectiveEvent:
     noise: Noise = "gaussian"
     declared: tuple[float, float] | None = None
     target: str | None = None
+    coordinates: Coordinates | None = None
 
     name = "perturbed minimiser"
     exact = False
@@ -152,7 +160,7 @@ class ObjectiveEvent:
             "declared": None if self.declared is None else list(self.declared),
             "target": self.target,
             "exact": False,
-        }
+        } | ({} if self.coordinates is None else {"coordinates": self.coordinates.to_dict()})
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> ObjectiveEvent:
@@ -177,6 +185,7 @@ class ObjectiveEvent:
             facts["noise"],
             None if declared is None else (declared[0], declared[1]),
             None if facts.get("target") is None else text(facts["target"]),
+            None if facts.get("coordinates") is None else Coordinates.from_dict(facts["coordinates"]),
         )
 
 
@@ -246,6 +255,8 @@ class Calibration:
         The promise, and the law of the noise.
     rows : int, optional
         The declared number of rows: solvers of larger tables need a larger tolerance.
+    size : float
+        The tolerance covers rounding errors at coefficients of this norm at least.
     """
 
     loss: Loss
@@ -256,11 +267,12 @@ class Calibration:
     neighbors: Neighbors = "add-remove"
     noise: Noise = "gaussian"
     rows: int | None = None
+    size: float = _SIZE
 
     def event(self, modulus: float, scale: float, declared: tuple[float, float] | None = None) -> ObjectiveEvent:
         """A perturbed minimiser with this noise, its tolerance and the noise on the result that hides it."""
         L = self.norm * self.loss.slope
-        needed = 1.6 * gradient_error(self.loss, len(self.design), self.norm, most_rows(self.rows), _SIZE)
+        needed = 1.6 * gradient_error(self.loss, len(self.design), self.norm, most_rows(self.rows), self.size)
         tolerance = max(2.0**-24 * scale, needed, 2.0**-36 * modulus)
         share = _OUTPUT_SHARE if self.noise == "gaussian" else _OUTPUT_SHARE / 5
         output = 2 * tolerance / modulus / (share * L / scale)

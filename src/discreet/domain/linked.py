@@ -1,0 +1,202 @@
+"""Private coordinates at a generalised linear model: what its residuals are, and how much each row tells of it.
+
+With x the design's coordinates of an encoded row and y an outcome in the user's unit, u and w those of
+`domain.coordinates`, a stage has
+
+    eta = theta'x             m = h(eta)                          the expected outcome, at most Y
+    v   = w (y - m)           e = clip(v, -b, b)/b                |e| <= 1
+    k   = sqrt(h'(eta)/c)     a = k u                             |a| <= |u| <= 1
+
+with c the largest slope of h: the score of a row is b u e, and its Fisher information c a a'. theta'x is exact, and
+all else is done element by element by operations that IEEE 754 defines to the last bit, so e and a are functions of
+the row alone. Proofs in ``docs/mathematics.md``, section 13.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet.core import checks
+from discreet.core.arrays import Floats
+from discreet.core.files import number
+from discreet.domain.columns import Numeric
+from discreet.domain.coordinates import Chart, Coordinates, Turned
+from discreet.domain.domain import Domain
+from discreet.domain.elementary import exp, log
+from discreet.domain.encoding import ONE
+from discreet.errors import DomainError, FileFormatError, ParameterError
+
+Mean = Literal["logit", "log"]
+"""How the linear predictor leads to the expected outcome: a probability, or a rate."""
+
+
+@dataclass(frozen=True)
+class Linked(Coordinates):
+    """Public coordinates of a stage at a generalised linear model theta.
+
+    Parameters
+    ----------
+    design, outcomes, P, theta, radius, widths, lengths
+        As of `Coordinates`; widths are in units of the outcomes.
+    link : {"logit", "log"}
+        What the outcomes are: 0 or 1, or counts.
+    most : float
+        Y: larger rates count as Y; 1 for probabilities.
+    exposure : str, optional
+        Of counts, a column whose logarithm is added to the predictor.
+
+    Examples
+    --------
+    >>> plain = Coordinates.rounded(["(intercept)", "x"], [], np.eye(2), np.zeros((2, 0)), 1.0, [])
+    >>> stage = Linked.at(plain, ["y"], [[0.5], [1.0]], [[1.0]], "logit")
+    >>> stage.largest_slope, stage.mean(np.array([0.0]))
+    (0.25, array([0.5]))
+    """
+
+    link: Mean = "logit"
+    most: float = 1.0
+    exposure: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.link not in get_args(Mean) or not checks.is_real(self.most) or not 0 < self.most < math.inf:
+            raise ParameterError("A stage at a model needs a known link, and a largest outcome above 0.")
+        if self.link == "logit" and self.most != 1:
+            raise ParameterError("Probabilities are at most 1.")
+        if self.exposure is not None and self.link != "log":
+            raise ParameterError("Only counts have an exposure.")
+
+    @classmethod
+    def at(
+        cls,
+        plain: Coordinates,
+        outcomes: Sequence[str],
+        theta: ArrayLike,
+        widths: Sequence[Sequence[float]],
+        link: Mean,
+        most: float = 1.0,
+        exposure: str | None = None,
+    ) -> Linked:
+        """The same axes and radius as those of other coordinates, at a model that is rounded to exact products."""
+        held = Coordinates.rounded(plain.design, outcomes, plain.P.floats, theta, plain.radius, widths)
+        own = held.design, held.outcomes, plain.P, held.theta, plain.radius, held.widths, ()
+        return cls(*own, link, float(most), exposure)
+
+    def check(self, domain: Domain) -> None:
+        """Refuse also an exposure that is not a number above 0 by its bounds."""
+        super().check(domain)
+        check_exposure(self.exposure, domain)
+
+    @property
+    def largest_slope(self) -> float:
+        """C."""
+        return 0.25 if self.link == "logit" else self.most
+
+    def mean(self, eta: Floats) -> Floats:
+        """h, the expected outcome."""
+        if self.link == "logit":
+            small = exp(-np.abs(eta))
+            m: Floats = np.where(eta < 0, small / (1 + small), 1 / (1 + small))
+            return m
+        return np.minimum(exp(np.minimum(eta, 700.0)), self.most)
+
+    def root(self, eta: Floats) -> Floats:
+        """K = sqrt(h'(eta)/c)."""
+        if self.link == "logit":
+            small = exp(-np.abs(eta))
+            return 2 * np.sqrt(small) / (1 + small)
+        return np.where(eta < _top(self.most), np.sqrt(self.mean(eta) / self.most), 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        exposure = {} if self.exposure is None else {"exposure": self.exposure}
+        return super().to_dict() | {"link": self.link, "most": self.most} | exposure
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Linked:
+        """Rebuild from `to_dict`."""
+        own = Coordinates.from_dict(facts)
+        try:
+            plain = own.design, own.outcomes, own.P, own.theta, own.radius, own.widths, own.lengths
+            return cls(*plain, facts["link"], number(facts["most"]), facts.get("exposure"))
+        except ParameterError as error:
+            raise FileFormatError(str(error)) from None
+
+
+def _top(most: float) -> float:
+    return float(log(np.array([most]))[0])
+
+
+def check_exposure(name: str | None, domain: Domain) -> None:
+    """Refuse an exposure that is not a declared number between 1e-6 and 1e6."""
+    if name is None:
+        return
+    column = domain.columns.get(name)
+    if not isinstance(column, Numeric) or column.factors or not 1e-6 <= column.low < column.high <= 1e6:
+        raise DomainError(f"The exposure {name!r} must be a number with declared bounds between 1e-6 and 1e6.")
+
+
+def coordinates_from_dict(facts: Mapping[str, Any]) -> Coordinates:
+    """Coordinates of either kind from a file."""
+    return Linked.from_dict(facts) if "link" in facts else Coordinates.from_dict(facts)
+
+
+class LinkedChart(Chart):
+    """Turns batches of encoded rows of one domain into the coordinates of a stage at a model.
+
+    Lines of `Turned.both` are e, u, and then k of each outcome.
+
+    Parameters
+    ----------
+    coordinates : Linked
+        The stage.
+    domain : Domain
+        How rows were encoded.
+    rows : int
+        The most rows of a batch.
+
+    Examples
+    --------
+    >>> plain = Coordinates.rounded(["(intercept)"], [], [[1.0]], np.zeros((1, 0)), 1.0, [])
+    >>> stage = Linked.at(plain, ["y"], [[0.0]], [[1.0]], "logit")
+    >>> turned = LinkedChart(stage, Domain({"y": (0, 1)}), 1).turn(np.array([[ONE, ONE]]))
+    >>> (turned.both / ONE).tolist()  # e = 1 - 1/2, u = 1, k = 1
+    [[0.5], [1.0], [1.0]]
+    """
+
+    _of_outcome = 0.0
+
+    def __init__(self, coordinates: Linked, domain: Domain, rows: int) -> None:
+        super().__init__(coordinates, domain, rows)
+        self._model, places = coordinates, domain.indices(coordinates.outcomes)
+        self._outcomes = [(place, float(domain.centre[place]), float(domain.half[place])) for place in places]
+        self._k, exposure = np.empty((len(places), 0)), coordinates.exposure
+        self._exposure = None if exposure is None else domain.indices([exposure])[0]
+        if self._exposure is not None:
+            self._units = float(domain.centre[self._exposure]), float(domain.half[self._exposure])
+
+    def turn(self, A: Floats) -> Turned:
+        """Turn a batch, one encoded row a line."""
+        found = super().turn(A)
+        return found._replace(both=np.vstack([found.both, self._k]))
+
+    def _weigh(self, V: Floats, w: Floats, A: Floats) -> None:
+        self._k = np.empty_like(V)
+        for v, k, (place, centre, half) in zip(V, self._k, self._outcomes, strict=True):
+            eta = v / -ONE
+            if self._exposure is not None:
+                eta += log(self._units[0] + self._units[1] * (A[:, self._exposure] / ONE))
+            y = centre + half * (A[:, place] / ONE)
+            np.rint(np.minimum(self._model.root(eta), 1.0) * ONE, out=k)
+            v[:] = (y - self._model.mean(eta)) * w * ONE
+
+
+def chart_of(coordinates: Coordinates, domain: Domain, rows: int) -> Chart:
+    """What turns rows into coordinates of either kind."""
+    return (LinkedChart if isinstance(coordinates, Linked) else Chart)(coordinates, domain, rows)  # type: ignore[arg-type]

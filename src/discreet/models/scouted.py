@@ -1,0 +1,138 @@
+"""Generalised linear models in private coordinates: when these are scouted, and what becomes of what was released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from discreet.core import checks
+from discreet.data.reading import Unread, as_progress
+from discreet.domain import CONSTANT, Categorical, Domain
+from discreet.domain.domain import every_level
+from discreet.domain.linked import Mean
+from discreet.errors import ParameterError
+from discreet.gate.scouted import MOST_STAGES, Family, Minimisers, release_scouted, turned_norm
+from discreet.gate.stages import COVARIANCES, Covariance, in_ball, refuse_robust
+from discreet.models.base import Asked
+from discreet.models.outcome import Outcome
+from discreet.models.perturbed import PerturbedModel
+from discreet.privacy.events.objective import TURNED_SIZE, Calibration
+from discreet.privacy.guarantee import Guarantee
+from discreet.released.moments import ReleasedMoments
+from discreet.released.working import stepped
+from discreet.results.glm_inference import infer_model
+from discreet.results.glm_results import GLMResults
+
+_STAGES = """stages : int or "auto"
+        1 fits the model to the columns as declared. 2 releases first where the columns lie, for 13 % of mu^2, and 3
+        their products, too: the model is then fitted in coordinates in which the table is round, which takes much less
+        noise where bounds are wide. "auto" takes 3, or 2 where rows are few; and 1 for streams, for rows in a ball
+        (`data_norm`), for a penalty or noise that you choose, for adaptive=True, and for replace-one neighbours
+        without `rows`.
+    covariance : {"auto", "robust", "classical"}
+        What standard errors hold for, which a last release of 12 % of mu^2 tells where there are stages: "robust", the
+        default, for any variance around the model; "classical" for the variances that the model implies, with less
+        noise."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScoutedModel(PerturbedModel):
+    """A generalised linear model that is fitted in private coordinates unless it is asked not to be."""
+
+    words: ClassVar[dict[str, str]] = {"stages": _STAGES}
+
+    stages: int | str = "auto"
+    covariance: Covariance = "auto"
+
+    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Mean, str] | None:
+        """The link of standard errors and the coordinate of their residuals; None where there are none."""
+        return None
+
+    def _check(self) -> Guarantee:
+        promise = super()._check()
+        checks.choice("stages", self.stages, ("auto", *range(1, MOST_STAGES + 1)))
+        checks.choice("covariance", self.covariance, COVARIANCES)
+        if self.stages == 1:
+            refuse_robust(self.covariance)
+        if self.stages not in ("auto", 1) and (why := self._unfit()) is not None:
+            raise ParameterError(f"stages={self.stages} needs {why}. Choose stages=1 or 'auto'.")
+        return promise
+
+    def _unfit(self) -> str | None:
+        """What stages need that was not asked for."""
+        if self.penalty != "l2" or self.alpha is not None or self.adaptive:
+            return "a penalty that is chosen for you: penalty='l2', alpha=None and adaptive=False"
+        if self.noise != "gaussian":
+            return "Gaussian noise"
+        if self.neighbors == "replace-one" and self.rows is None:
+            return "a declared number of rows, rows=, for replace-one neighbours"
+        return None
+
+    def _is_staged(self, table: Unread, design: tuple[str, ...]) -> bool:
+        """Whether the model is fitted in private coordinates; refuse where that is asked for and cannot be."""
+        if self.stages == 1 or self._unfit() is not None:
+            return False
+        suit = not table.reader.once and design != (CONSTANT,)
+        if self.stages != "auto" and not suit:
+            raise ParameterError("stages= needs rows that can be read again, so no stream, and a feature.")
+        return suit and (self.stages != "auto" or not in_ball(table.domain, design))
+
+    def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+        domain, target = table.domain, asked.target
+        shown = domain.design_names(asked.features)
+        design = every_level(domain, asked.features, shown)
+        if not self._is_staged(table, design):
+            refuse_robust(self.covariance)
+            return super()._fit_rows(table, asked)
+        outcome = self._outcome(domain, target) if asked.classes is None else Outcome(target, target, asked.classes)
+        with as_progress(table.progress) as report:
+            told = replace(table, progress=_Readings(report))
+            found = release_scouted(told, *self._asked(domain, design, outcome, asked.promise))
+            report(1.0)
+        fitted = self._staged(found, design, shown, outcome)
+        self._set(fitted, fitted, asked)
+        return self
+
+    def _asked(self, domain: Domain, design: tuple[str, ...], outcome: Outcome, promise: Guarantee) -> tuple[Any, ...]:
+        """What is fitted, in how many stages, with which standard errors, and the session."""
+        norm = turned_norm(design)
+        facts = (promise.epsilon, promise.delta, promise.neighbors, self.noise, self.rows)
+        calibration = Calibration(self._loss(domain, outcome, norm), design, norm, *facts, size=TURNED_SIZE)
+        link, name = self._mean(domain, outcome) or (None, None)
+        outcomes, exposure = () if name is None else (name,), getattr(self, "exposure", None)
+        family = Family(calibration, outcome.column, outcome.labels(domain), link, outcomes, exposure)
+        return family, self.stages, self.covariance, self._session(promise)
+
+    def _staged(
+        self, found: Minimisers, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome
+    ) -> GLMResults:
+        released = ReleasedMoments(found.certificate, found.values)
+        thetas = [stepped(released)] if self.link == "log" else found.thetas
+        fitted = replace(self._fitted(found.certificate, thetas, design, shown, outcome), values=found.values)
+        return replace(fitted, inference=infer_model(fitted.released))
+
+
+class _Readings:
+    """The progress of several readings of a table as that of one: each reading begins anew."""
+
+    most = 5
+
+    def __init__(self, report: Callable[[float], None]) -> None:
+        self._report, self._done, self._last = report, 0, 0.0
+
+    def __call__(self, fraction: float) -> None:
+        if fraction < self._last:
+            self._done = min(self._done + 1, self.most - 1)
+        self._last = fraction
+        self._report((self._done + fraction) / self.most)
+
+
+def level_of(domain: Domain, outcome: Outcome) -> str | None:
+    """The coordinate that is 1 for the second of two classes, or for the level that is asked for; None of several."""
+    column = domain.columns[outcome.column]
+    if not isinstance(column, Categorical):
+        return outcome.column if outcome.classes is not None and len(outcome.classes) == 2 else None
+    places = domain.positions[outcome.column]
+    level = outcome.level if outcome.level is not None else 1 if len(places) == 2 else None
+    return None if level is None else domain.entries[places[level]].name

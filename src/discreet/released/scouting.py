@@ -1,0 +1,270 @@
+"""Where a generalised linear model is fitted: round coordinates, from what was released before it.
+
+The gate follows it while it releases, and whoever holds the model can follow it again: every matrix and radius is a
+function of earlier noisy values and of public facts. ``docs/mathematics.md``, section 13.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.domain import CONSTANT
+from discreet.domain.coordinates import Coordinates
+from discreet.domain.linked import Linked
+from discreet.privacy import gdp
+from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.losses import Poisson
+from discreet.released.coordinates import Axes, standardised, whitened
+from discreet.released.course import EDGES, SPHERE, far_reach, is_close
+from discreet.released.grids import ReleasedStage
+from discreet.released.moments import ReleasedMoments
+from discreet.released.solve.location import WHOLE, Counts
+from discreet.released.solve.sizes import count_law
+
+_ENOUGH = 0.7
+"""Of n mu/q^1.5: from there on the products of the columns are worth what they cost."""
+
+_WIDE = 64
+"""Of tables with more coordinates products are not worth what they cost, unless they are asked for."""
+
+_EXPECTED = {"a class": (0.2, 0.17), "a count": (0.3, 0.1)}
+"""How much of the curvature of a row, times the variance of its predictor, and times the square of the intercept less
+its centre, is expected; of a count, in units of the mean."""
+
+_CLIPPED, _ROOT_CLIPPED, _MOST_CLIPPED = 3.0, 0.15, 0.1
+"""Counts and residuals may be clipped in a share of 3 q/(n mu) or 0.15/sqrt(n), at most a tenth."""
+
+_LEAST_CLIPPED = 0.005
+"""No more counts than this are beyond the bound of the model's rates."""
+
+_WIDTHS = 12
+"""Half widths of residuals of counts that are tried: powers of sqrt(2) of the largest."""
+
+
+def number_of_stages(n_mu: float, q: int) -> int:
+    """How many stages are best for so many rows times mu and so many coordinates: 2 or 3, the model included.
+
+    Examples
+    --------
+    >>> number_of_stages(20.0, 10), number_of_stages(300.0, 10), number_of_stages(1e6, 100)
+    (2, 3, 2)
+    """
+    return 3 if n_mu >= _ENOUGH * q**1.5 and not is_wide(q) else 2
+
+
+def is_wide(q: int) -> bool:
+    """Whether there are so many coordinates that only where they lie is worth to be known."""
+    return q > _WIDE
+
+
+class Scale(NamedTuple):
+    """What counts of an outcome tell of its size, in its own unit: its mean, and a bound that few exceed.
+
+    And the mean exposure, 1 where there is none.
+    """
+
+    mean: float
+    most: float
+    exposure: float = 1.0
+
+
+def count_scale(counts: Sequence[Counts], n: float, declared: tuple[float, float], mu: float, q: int) -> Scale:
+    """Mean and bound of an outcome that is a count, from two levels of noisy counts.
+
+    Parameters
+    ----------
+    counts : sequence of Counts
+        Over the whole range, and over a span of it.
+    n : float
+        The number of rows.
+    declared : tuple of float
+        Centre and half width of the declared range.
+    mu : float
+        That of the whole promise.
+    q : int
+        How many coordinates the model has.
+    """
+    low, most = declared[0] - declared[1], 2 * declared[1]
+    law = count_law(counts, n, most)
+    top = law.quantile(1 - min(_LEAST_CLIPPED, clipped_share(n, mu, q)))
+    return Scale(low + law.mean, low + min(max(top, 2 * law.mean, 1.0), most))
+
+
+def clipped_share(n: float, mu: float, q: int) -> float:
+    """The share of counts, or of their residuals, that may be clipped."""
+    return min(_MOST_CLIPPED, max(_CLIPPED * q / (n * mu), _ROOT_CLIPPED / math.sqrt(n)))
+
+
+def residual_widths(scale: Scale) -> list[float]:
+    """Half widths that are tried for residuals of counts; none is below three sds of a count of that mean.
+
+    Examples
+    --------
+    >>> residual_widths(Scale(mean=4.0, most=12.0))
+    [6.0, 8.48528137423857, 12.0]
+    """
+    widths = [scale.most * 2.0 ** (-k / 2) for k in reversed(range(_WIDTHS))]
+    return [width for width in widths if width >= 3 * math.sqrt(scale.mean)] or [scale.most]
+
+
+@dataclass(frozen=True, eq=False)
+class Scouting:
+    """Where scouting starts from, and where it leads.
+
+    Parameters
+    ----------
+    design : tuple of str
+        Coordinates of the regressors.
+    rows, mu : float
+        The number of rows, and mu of the whole promise.
+    axes : Axes
+        Along the columns.
+    """
+
+    design: tuple[str, ...]
+    rows: float
+    mu: float
+    axes: Axes
+
+    @property
+    def constant(self) -> bool:
+        """Whether the design begins with the constant."""
+        return self.design[0] == CONSTANT
+
+    def scout(self) -> Coordinates:
+        """The coordinates in which products of the columns are summed up: every row of the same length."""
+        typical = self._typical(self.axes)
+        return self._coordinates(self.axes, SPHERE * typical, [typical * edge for edge in EDGES])
+
+    def final(self, stage: ReleasedStage | None) -> Coordinates:
+        """The coordinates of the model, round as far as a scout can tell; along the columns without one."""
+        if stage is None:
+            return self._coordinates(self.axes, self._typical(self.axes))
+        P = stage.event.coordinates.P.floats
+        axes = whitened(P, stage.gram, stage.sd("gram"), constant=self.constant)
+        return self._coordinates(axes, far_reach(stage, self.rows, self.mu) * self._typical(axes))
+
+    def _typical(self, axes: Axes) -> float:
+        return math.sqrt(max(axes.known + self.constant, 1.0))
+
+    def _coordinates(self, axes: Axes, radius: float, lengths: Sequence[float] = ()) -> Coordinates:
+        return Coordinates.rounded(self.design, [], axes.P, np.zeros((len(self.design), 0)), radius, [], lengths)
+
+
+def expected(q: int, rate: float | None, *, constant: bool) -> Floats:
+    """Of each coordinate of theta in round axes the curvature of a row times the variance that it is expected to have.
+
+    Parameters
+    ----------
+    q : int
+        How many there are.
+    rate : float, optional
+        The mean of a count; without one the outcome is a class.
+    constant : bool
+        Whether the first is the intercept.
+    """
+    slopes, first = _EXPECTED["a class" if rate is None else "a count"]
+    found = np.full(q, slopes / q)
+    found[0] = first if constant else found[0]
+    return found * (1.0 if rate is None else rate)
+
+
+def penalties(event: ObjectiveEvent, rows: float, rate: float | None = None) -> Floats:
+    """The quadratic penalty of each coordinate of u: at least the modulus, and what noise calls for.
+
+    With v = H gamma + b, b of sd sigma, and gamma of variance tau, lambda = sigma^2/(tau H) has the least error.
+
+    Parameters
+    ----------
+    event : ObjectiveEvent
+        The noise, and the modulus that privacy needs.
+    rows : float
+        The number of rows.
+    rate : float, optional
+        The mean of a count.
+    """
+    own = expected(len(event.design), rate, constant=event.design[0] == CONSTANT)
+    return np.maximum(event.modulus, event.scale**2 / (max(rows, 1.0) * own))
+
+
+def centre_of(coordinates: Coordinates, scale: Scale | None) -> Floats | None:
+    """Where the penalty draws gamma to: a model that predicts the mean of a count."""
+    if scale is None or coordinates.design[0] != CONSTANT:
+        return None
+    rate = scale.mean / scale.exposure
+    first: Floats = np.eye(len(coordinates.design))[0]
+    centre = np.linalg.solve(coordinates.P.floats, coordinates.radius * math.log(rate) * first)
+    return np.asarray(centre, dtype=np.float64)
+
+
+def scale_of(released: ReleasedMoments) -> Scale | None:
+    """What counts of the outcome told, where there were any."""
+    held = [(block, array) for block, array in released.arrays.items() if block.statistic == "counts"]
+    if not held:
+        return None
+    counts = [Counts(array, block.span or WHOLE, block.sd) for block, array in held]
+    promise, q = released.certificate.guarantee, len(_objectives(released)[0].design)
+    mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
+    scale = count_scale(counts, released.rows(), released.domain.map(held[0][0].columns[0]), mu, q)
+    return scale._replace(exposure=_exposure(released))
+
+
+def mean_exposure(total: float, rows: float, units: tuple[float, float]) -> float:
+    """The mean of an exposure from its noisy sum in mapped units, within a thousandth of its range."""
+    centre, half = units
+    return max(centre + half * min(max(total / rows, -1.0), 1.0), centre - 0.999 * half)
+
+
+def _exposure(released: ReleasedMoments) -> float:
+    designs = {name for event in _objectives(released) for name in event.design}
+    for block, array in released.arrays.items():
+        if block.statistic == "sums" and len(block.rows) == 1 and block.rows[0] not in designs:
+            return mean_exposure(float(array[0]), released.rows(), released.domain.map(block.rows[0]))
+    return 1.0
+
+
+def _objectives(released: ReleasedMoments) -> list[ObjectiveEvent]:
+    return [event for event in released.certificate.events if isinstance(event, ObjectiveEvent)]
+
+
+def scouting_of(released: ReleasedMoments) -> Scouting | None:
+    """The scouting that a model took, from its released values alone; None where it had none."""
+    objectives = _objectives(released)
+    if not objectives or objectives[0].coordinates is None:
+        return None
+    design, promise = objectives[0].design, released.certificate.guarantee
+    names, rows = tuple(name for name in design if name != CONSTANT), released.rows()
+    held = {block.statistic: (block, array) for block, array in released.arrays.items() if block.rows == names}
+    (sums, x), (squares, xx) = held["sums"], held["diagonal"]
+    axes = standardised(x, xx, (sums.sd, squares.sd), rows, constant=design[0] == CONSTANT)
+    return Scouting(design, rows, gdp.mu(epsilon=promise.epsilon, delta=promise.delta), axes)
+
+
+def strays(released: ReleasedMoments) -> str | None:
+    """How the coordinates of a model differ from those that its released values call for, if they do."""
+    found = scouting_of(released)
+    if found is None:
+        return None
+    scouts = [stage for stage in released.stages if not isinstance(stage.event.coordinates, Linked)]
+    for stage in scouts:
+        if not is_close(stage.event.coordinates, found.scout()):
+            return "the coordinates in which columns were scouted do not follow from what was released before"
+    expected = found.final(scouts[-1] if scouts else None)
+    scale = scale_of(released)
+    for event in _objectives(released):
+        own = event.coordinates
+        if scale is not None and not (isinstance(event.loss, Poisson) and math.isclose(event.loss.limit, scale.most)):
+            return "the largest count of the model does not follow from the counts of the outcome"
+        if own is None or not is_close(own, expected):
+            return "the coordinates of the model do not follow from what was released before it"
+        for stage in released.stages:
+            at = stage.event.coordinates
+            if isinstance(at, Linked) and (at.P, at.radius) != (own.P, own.radius):
+                return "standard errors were released in other coordinates than those of the model"
+    return None

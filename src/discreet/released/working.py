@@ -1,0 +1,111 @@
+"""Working equations of a generalised linear model: those of one step from the released model to the best one.
+
+At the released minimiser the score of the rows is S = Lambda gamma + b, with Lambda the penalty and b the noise that
+is in the objective, of known sd: so the objective itself tells the score, without its noise, and a release of the score
+tells it once more. With the Fisher information H, one Newton step gamma + H^-1 S takes away the penalty, and what is
+left is the noise of S: the equations of a linear model, with H in the place of X'X and S in that of X'e.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.domain import CONSTANT
+from discreet.domain.linked import Linked
+from discreet.errors import NotReleasedError
+from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.released.equations import NormalEquations, fitted, model_design
+from discreet.released.grids import ReleasedStage
+from discreet.released.moments import ReleasedMoments
+from discreet.released.scouting import centre_of, expected, penalties, scale_of
+from discreet.released.solve.noise_aware import denoise
+
+
+def model_stage(released: ReleasedMoments) -> ReleasedStage | None:
+    """The stage at the model, if there is one."""
+    found = [stage for stage in released.stages if isinstance(stage.event.coordinates, Linked)]
+    return found[-1] if found else None
+
+
+def working_equations(released: ReleasedMoments) -> NormalEquations:
+    """The equations of one step from the model of the last stage, whose coefficients are their offset."""
+    stage = model_stage(released)
+    if stage is None:
+        raise NotReleasedError("This model was released without what standard errors need.")
+    own = stage.event.coordinates
+    assert isinstance(own, Linked)
+    (name,), rows = own.outcomes, released.rows()
+    full, K = model_design(released.domain, own.design)
+    c, (b,), theta = own.largest_slope, stage.event.widths, K.T @ own.theta.floats
+    L = own.P.floats.T @ K / own.radius
+    B = fitted(L, np.eye(len(L)))
+    S = c * B @ stage.information(name) @ B.T
+    score, s_V = _score(released, stage, own, rows)
+    V = (B @ score)[:, None] + S @ theta
+    e = NormalEquations(
+        tuple(full), (name,), (S + S.T) / 2, V, None, c * stage.sd("information"), np.array([s_V]), None, rows, L=L
+    )
+    if not stage.holds("meat"):
+        return replace(e, offset=theta)
+    meats = b**2 * (B @ stage.meat(name) @ B.T)[None]
+    return replace(e, offset=theta, meats=meats, s_meats=np.array([b**2 * stage.sd("meat")]))
+
+
+def _score(released: ReleasedMoments, stage: ReleasedStage, own: Linked, rows: float) -> tuple[Floats, float]:
+    """The score at the model in units of gamma, and the sd of its noise: as the objective tells it, and a release."""
+    event = next(event for event in released.certificate.events if isinstance(event, ObjectiveEvent))
+    told: Floats = penalties(event, rows, _rate(released)) * (_gamma(own) - _centre(released, own))
+    if not stage.holds("cross"):
+        return told, event.scale
+    (b,), sd = stage.event.widths, stage.sd("cross")
+    trust = event.scale**2 / (event.scale**2 + (b * sd) ** 2)
+    return trust * b * stage.cross[:, 0] + (1 - trust) * told, math.sqrt(trust) * b * sd
+
+
+def _rate(released: ReleasedMoments) -> float | None:
+    scale = scale_of(released)
+    return None if scale is None else scale.mean
+
+
+def typical_curvature(released: ReleasedMoments) -> float:
+    """That of the loss of a typical row."""
+    rate = _rate(released)
+    return 0.2 if rate is None else rate
+
+
+def _gamma(own: Linked) -> Floats:
+    gamma = own.radius * np.linalg.solve(own.P.floats, own.theta.floats[:, 0])
+    return np.asarray(gamma, dtype=np.float64)
+
+
+def _centre(released: ReleasedMoments, own: Linked) -> Floats:
+    centre = centre_of(own, scale_of(released))
+    return np.zeros(len(own.design)) if centre is None else centre
+
+
+def stepped(released: ReleasedMoments) -> Floats:
+    """The coefficients of the design after one step, with the expected size of coefficients as a prior.
+
+    With H the information, s the noise of the score S, c the centre and D the variances that are expected, gamma - c is
+    the posterior mean (H^2/s^2 + D^-1)^-1 H (H (gamma_0 - c) + S)/s^2.
+    """
+    stage = model_stage(released)
+    if stage is None or not isinstance(own := stage.event.coordinates, Linked):
+        raise NotReleasedError("This model was released without a score.")
+    rows, rate = released.rows(), _rate(released)
+    score, s = _score(released, stage, own, rows)
+    sd = own.largest_slope * stage.sd("information")
+    l, Q = np.linalg.eigh(own.largest_slope * stage.information(own.outcomes[0]))  # noqa: E741
+    H = (Q * np.maximum(denoise(l, sd), 0.0)) @ Q.T
+    constant = own.design[0] == CONSTANT
+    D = own.radius**2 * expected(len(own.design), rate, constant=constant) / (rate or 1.0)
+    centre = _centre(released, own)
+    off = _gamma(own) - centre
+    noise = s**2 + sd**2 * float(off @ off) / 2
+    gamma = centre + np.linalg.solve(H @ H / noise + np.diag(1 / D), H @ (H @ off + score) / noise)
+    theta: Floats = own.P.floats @ gamma / own.radius
+    return theta
