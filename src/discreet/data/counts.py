@@ -10,15 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.core.arrays import Bools, Floats, Ints, Objects
 from discreet.data.reading import Batch, Unread, as_progress
-from discreet.data.sums import Total, integers, joined
+from discreet.data.sums import Left, Total, integers, joined
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.encoding import ONE, Encoder
+from discreet.domain.unit import WEIGHT_BITS
 from discreet.errors import ParameterError
 from discreet.privacy.events.gaussian import BINS, CELLS, Span, is_span
 
 
 class Histogram:
     """How many rows have their outcome in each of 2^12 equal cells of its mapped range [-1, 1]; **confidential**.
+
+    Weighted rows count their weight, in units of 2^-20.
 
     Examples
     --------
@@ -46,8 +49,8 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many rows have the outcome; **confidential**."""
-        return int(self._counts.sum())
+        """How many rows have the outcome, or the sum of their weights rounded up; **confidential**."""
+        return -(-int(self._counts.sum()) >> (sum_bits(self.domain) - 2 * LATTICE_BITS))
 
     def __repr__(self) -> str:
         return f"Histogram(outcome {self.column!r}, confidential)"
@@ -69,11 +72,22 @@ def bin_of(z: Floats, span: Span | None = None) -> NDArray[np.intp]:
     return np.where((start <= cells) & (cells < stop), (cells - start) * BINS // (stop - start), -1)
 
 
+def sum_bits(domain: Domain) -> int:
+    """Sums of products are integers in units of 2^-40, and those of weighted rows in units of 2^-60."""
+    return 2 * LATTICE_BITS + (0 if domain.unit.plain else WEIGHT_BITS)
+
+
+def tallied(cells: NDArray[np.intp], bins: int, weights: Floats | None) -> Ints:
+    """How many rows are in each cell; their weights in units of 2^-20 where they have any."""
+    counts = np.bincount(cells, weights, minlength=bins)
+    return counts if weights is None else counts.astype(np.int64)
+
+
 class Tally:
     """The encoded outcomes of all rows that have one, those that are dropped for another value too."""
 
     def __init__(self, table: Unread, column: str) -> None:
-        self._place = table.domain.positions[column][0]
+        self._reader, self._place = table.reader, table.domain.positions[column][0]
         self._alone = table.reader.only(column) if table.domain.missing == "drop" else None
         self._encoder = Encoder(table.domain.select([column])) if self._alone else None
 
@@ -88,7 +102,13 @@ class Tally:
 
     def cells(self, batch: Batch) -> Ints:
         """How many of them lie in each cell."""
-        return np.bincount(cell_of(self.outcomes(batch) / ONE), minlength=CELLS)
+        return tallied(cell_of(self.outcomes(batch) / ONE), CELLS, self._weights(batch))
+
+    def _weights(self, batch: Batch) -> Floats | None:
+        if self._alone is None or batch.weights is None:
+            return batch.weights
+        weights, kept = self._reader.weights(batch.raw), self._alone.kept(batch.raw)
+        return weights if weights is None or kept is None else weights[kept]
 
 
 class Margins:
@@ -112,8 +132,8 @@ class Margins:
 
     @property
     def count(self) -> int:
-        """How many rows there are; **confidential**."""
-        return int(self.integers([0], [0])[0]) >> (2 * LATTICE_BITS)
+        """How many rows there are, or the sum of their weights rounded up; **confidential**."""
+        return -(-int(self.integers([0], [0])[0]) >> sum_bits(self.domain))
 
     def __repr__(self) -> str:
         return f"Margins({len(self.domain.columns)} columns, confidential)"
@@ -128,10 +148,11 @@ class _MarginLayout:
     def __init__(self, size: int) -> None:
         self.shape = 2, size
 
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add those of a batch to a total."""
-        total[0] += np.matmul(A[:, 0], A, out=work[0])
-        total[1] += np.einsum("ij,ij->j", A, A, out=work[1])
+        B = left(A)
+        total[0] += np.matmul(B[:, 0], A, out=work[0])
+        total[1] += np.einsum("ij,ij->j", B, A, out=work[1])
 
 
 def light(table: Unread, columns: Sequence[str] = ()) -> tuple[tuple[Histogram, ...], Margins]:
@@ -139,9 +160,10 @@ def light(table: Unread, columns: Sequence[str] = ()) -> tuple[tuple[Histogram, 
     tallies, domain = [Tally(table, column) for column in columns], table.domain
 
     def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints]]:
-        total, counts = Total(_MarginLayout(len(domain.entries))), [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
+        total = Total(_MarginLayout(len(domain.entries)), weighted=not domain.unit.plain)
+        counts = [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
         for batch in batches:
-            total.add(batch.A)
+            total.add(batch.A, weights=batch.weights)
             for own, tally in zip(counts, tallies, strict=True):
                 own += tally.cells(batch)
         return total, counts

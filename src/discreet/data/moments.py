@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats, Ints, Objects
 from discreet.core.files import atomic_write, reading, refuse_special, texts
-from discreet.data.counts import Histogram, Tally
+from discreet.data.counts import Histogram, Tally, sum_bits
 from discreet.data.reading import EXACT_ROWS, Batch, Progress, Unread, as_progress
-from discreet.data.sums import LIMB, Total, carry, integers, joined
-from discreet.domain import LATTICE_BITS, Domain
+from discreet.data.sums import LIMB, Left, Total, carry, integers, joined
+from discreet.domain import Domain
 from discreet.domain.domain import VERSIONS
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy.events.gaussian import CELLS
@@ -93,6 +93,8 @@ class Moments:
     @classmethod
     def from_batch(cls, A: Floats, domain: Domain) -> Moments:
         """Moments of one encoded batch of at most 8,192 rows."""
+        if not domain.unit.plain:
+            raise ParameterError("Moments of one batch are those of rows without persons and weights.")
         total = Total(layout(domain))
         total.add(A)
         return cls(domain, *total.limbs())
@@ -108,14 +110,22 @@ class Moments:
         return Moments(self.domain, *limbs, self.targets)
 
     def integers(self, rows: ArrayLike, columns: ArrayLike) -> Objects:
-        """Exact entries of the Gram matrix in units of 2^-40: int64 where all are below 2^62, else Python integers."""
+        """Exact entries of the Gram matrix: int64 where all are below 2^62, else Python integers.
+
+        In units of 2^-`bits`, and of the largest weight where rows have weights.
+        """
         at = self._at(np.asarray(rows, dtype=int), np.asarray(columns, dtype=int))
         return integers(self._high[at], self._low[at])
 
     @property
+    def bits(self) -> int:
+        """Of the unit of the integers."""
+        return sum_bits(self.domain)
+
+    @property
     def count(self) -> int:
-        """How many rows there are; **confidential**."""
-        return int(self.integers([0], [0])[0]) >> (2 * LATTICE_BITS)
+        """How many rows there are, or the sum of their weights rounded up; **confidential**."""
+        return -(-int(self.integers([0], [0])[0]) >> self.bits)
 
     def equations(self, design: Sequence[str], target: str) -> tuple[Objects, Objects]:
         """X'X and X'y of some coordinates, exactly: Python integers in units of 2^-40."""
@@ -127,8 +137,8 @@ class Moments:
         """A square block of the Gram matrix in float64, in units of the mapped columns."""
         rows, columns = np.ix_(indices, indices)
         at = self._at(*np.broadcast_arrays(rows, columns))
-        high = np.ldexp(self._high[at].astype(float), LIMB - 2 * LATTICE_BITS)
-        block: Floats = high + np.ldexp(self._low[at].astype(float), -2 * LATTICE_BITS)
+        high = np.ldexp(self._high[at].astype(float), LIMB - self.bits)
+        block: Floats = high + np.ldexp(self._low[at].astype(float), -self.bits)
         return block
 
     def _at(self, rows: Objects, columns: Objects) -> tuple[Objects, Objects]:
@@ -234,11 +244,15 @@ def _summed(
 ) -> tuple[Moments, Ints]:
     """Read all rows once, in several threads, each with sums of its own."""
     what, tally = layout(table.domain, targets), None if column is None else Tally(table, column)
+    weighted = not table.domain.unit.plain
+    if weighted and sampler is not None:
+        raise AssertionError("rows that are sampled have no weights")
 
     def work(batches: Iterator[Batch]) -> tuple[Total, Ints]:
-        total, counts = Total(what), np.zeros(CELLS, dtype=np.int64)
+        total, counts = Total(what, weighted=weighted), np.zeros(CELLS, dtype=np.int64)
         for batch in batches:
-            total.add(batch.A, None if sampler is None else sampler.take(batch.rows)[: len(batch.A)])
+            taken = None if sampler is None else sampler.take(batch.rows)[: len(batch.A)]
+            total.add(batch.A, taken, batch.weights)
             if tally is not None:
                 counts += tally.cells(batch)
         return total, counts
@@ -298,20 +312,20 @@ class Layout:
     def _both(self) -> slice | list[int]:
         return _span([*self.features, *self.outcomes])
 
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add the products of a batch to a total; `work` is an array of the same shape."""
         if not self.outcomes:
-            total += np.matmul(A.T, A, out=work)
+            total += np.matmul(left(A).T, A, out=work)
             return
         F, f = A[:, self._features], len(self.features)
         if sampled is None:
-            total[:f] += np.matmul(F.T, A[:, self._both], out=work[:f])
+            total[:f] += np.matmul(left(F).T, A[:, self._both], out=work[:f])
         else:
             S = F[sampled]
             total[:f, :f] += S.T @ S
             total[:f, f:] += F.T @ A[:, self._outcomes]
         Y = A[:, self._outcomes]
-        total[f, f:] += np.einsum("ij,ij->j", Y, Y)
+        total[f, f:] += np.einsum("ij,ij->j", left(Y), Y)
 
 
 def _span(places: Sequence[int]) -> slice | list[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -17,12 +18,14 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.problems import Problems
 from discreet.core.threads import one_thread
+from discreet.data.persons import by_person
 from discreet.data.sources.arrow import StreamSource, TableSource
 from discreet.data.sources.base import Source
 from discreet.data.tables import as_table
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.encoding import Encoder
-from discreet.errors import DataError, ParameterError
+from discreet.domain.unit import identifiers
+from discreet.errors import DataError, DiscreetWarning, ParameterError
 
 MOST_THREADS = 1024
 EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
@@ -30,18 +33,26 @@ EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
 
 _BATCH = 1 << 18
 T = TypeVar("T")
+
+WHOSE = (
+    "The data have a column {name!r}, which looks as if it told whose a row is, and no person= is declared: then one "
+    "row is one person, and who has several rows is protected less. Remedy: declare person={name!r} and "
+    "rows_per_person=, in the domain, in the schema or with --person; see docs/persons.md."
+)
 Progress = Callable[[float], None]
 
 
 class Batch(NamedTuple):
     """Encoded rows, good until the next batch is drawn; `rows` counts those that were dropped, too.
 
-    `raw` is the same batch as the reader has it.
+    `raw` is the same batch as the reader has it; `weights` are what the rows of A count, in units of 2^-20, or None
+    where all count 1.
     """
 
     A: Floats
     rows: int
     raw: Any
+    weights: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +88,12 @@ class Unread:
     @classmethod
     def of(cls, source: Any, domain: Domain, n_jobs: int | None = None, progress: bool | Progress = False) -> Unread:
         """Rows from anywhere; the source is checked against the domain before it is scanned."""
-        return cls(as_table(source).open(domain), domain, n_jobs, progress)
+        reader = as_table(source).open(domain)
+        if domain.unit.person is not None:
+            return cls(by_person(reader), domain, n_jobs, progress)
+        if found := identifiers(reader.names):
+            warnings.warn(WHOSE.format(name=found[0]), DiscreetWarning, stacklevel=3)
+        return cls(reader, domain, n_jobs, progress)
 
     def read(
         self,
@@ -111,7 +127,7 @@ class Unread:
                     A = buffer[: reader.fill(batch, buffer, encoder)]
                 encoder.finish(A)
                 if not problems:
-                    yield Batch(A, rows, batch)
+                    yield Batch(A, rows, batch, self._weights(batch, len(A)))
                 done.add(rows)
 
         def run() -> T:
@@ -121,6 +137,14 @@ class Unread:
         found = in_threads(reader, parts, run, threads(self.n_jobs if n_jobs is None else n_jobs))
         problems.tell()
         return found
+
+    def _weights(self, batch: Any, left: int) -> Floats | None:
+        """Of the rows that are not dropped."""
+        weights = self.reader.weights(batch)
+        if weights is None or len(weights) == left:
+            return weights
+        kept: Floats = weights[self.reader.kept(batch)]
+        return kept
 
     def checked(self) -> Unread:
         """Read all rows, so that bad data are found: the same table, to be read again.

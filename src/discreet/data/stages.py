@@ -14,9 +14,10 @@ from typing import NoReturn
 import numpy as np
 
 from discreet.core.arrays import Bools, Floats, Ints, Objects
-from discreet.data.counts import Histogram, Margins, light
+from discreet.data.counts import Histogram, Margins, light, sum_bits
 from discreet.data.reading import EXACT_ROWS, Batch, Unread, as_progress
-from discreet.data.sums import Total, carry, integers, joined
+from discreet.data.scores import score_products
+from discreet.data.sums import Left, Total, carry, integers, joined
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.coordinates import Chart, Coordinates, scores
 from discreet.errors import ParameterError
@@ -107,7 +108,9 @@ class StageSums(_Sums):
         return self._rows
 
     def integers(self, block: Block, chosen: Sequence[int] = ()) -> list[Objects]:
-        """The exact statistic of a block in units of 2^-40: diagonal and upper triangle of U'U, all values of another.
+        """The exact statistic of a block: diagonal and upper triangle of U'U, all values of another.
+
+        In units of 2^-40, or of 2^-60 where rows are weighted.
 
         Parameters
         ----------
@@ -167,9 +170,11 @@ class MeatSums(_Sums):
     """
 
     def integers(self, block: Block) -> list[Objects]:
-        """Diagonal and upper triangle of an outcome's S'S, in units of 2^-40."""
+        """Diagonal and upper triangle of an outcome's S'S, in units of 2^-40, or of 2^-60 as other weighted sums."""
         (name,) = block.columns
-        return self._symmetric(self.coordinates.outcomes.index(name) * len(self.coordinates.axes))
+        found = self._symmetric(self.coordinates.outcomes.index(name) * len(self.coordinates.axes))
+        more = sum_bits(self.domain) - 2 * LATTICE_BITS
+        return [part.astype(object) << more for part in found] if more else found
 
     def __add__(self, other: MeatSums) -> MeatSums:
         if not isinstance(other, MeatSums):
@@ -195,13 +200,14 @@ class _StageLayout:
         self._l, q = sum(map(len, coordinates.widths)), len(coordinates.axes)
         self.shape = self._l + q, q + 1
 
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add the products of a batch to a total."""
-        l, E, U = self._l, A.T[: self._l], A.T[self._l :]  # noqa: E741
-        total[l:, :-1] += np.matmul(U, U.T, out=work[l:, :-1])
+        l, B = self._l, left(A)  # noqa: E741
+        E, U, F, V = A.T[:l], A.T[l:], B.T[:l], B.T[l:]
+        total[l:, :-1] += np.matmul(V, U.T, out=work[l:, :-1])
         if l:
-            total[:l, :-1] += np.matmul(E, U.T, out=work[:l, :-1])
-            total[:l, -1] += np.einsum("ij,ij->i", E, E)
+            total[:l, :-1] += np.matmul(F, U.T, out=work[:l, :-1])
+            total[:l, -1] += np.einsum("ij,ij->i", F, E)
 
 
 class _MeatLayout:
@@ -212,7 +218,7 @@ class _MeatLayout:
         self.shape = self._m * self._q, self._q
         self._scores = np.empty(0)
 
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add the products of a batch to a total."""
         if len(A) * self._q > len(self._scores):
             self._scores = np.empty(len(A) * self._q)
@@ -233,14 +239,15 @@ def staged(table: Unread, coordinates: Coordinates) -> StageSums:
     coordinates.check(domain)
 
     def work(batches: Iterator[Batch]) -> tuple[Total, list[Ints], Ints, int]:
-        chart, total, rows = Chart(coordinates, domain, size), Total(layout), 0
+        chart, total, rows = Chart(coordinates, domain, size), Total(layout, weighted=not domain.unit.plain), 0
         counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in coordinates.widths]
         lengths = chart.lengths(np.empty(0))
         for batch in batches:
             turned = chart.turn(batch.A)
-            total.add(turned.both.T)
-            counts = [held + own for held, own in zip(counts, chart.counts(turned.V), strict=True)]
-            lengths = lengths + chart.lengths(turned.lengths)
+            w = batch.weights
+            total.add(turned.both.T, weights=w)
+            counts = [held + own for held, own in zip(counts, chart.counts(turned.V, w), strict=True)]
+            lengths = lengths + chart.lengths(turned.lengths, w)
             rows += len(batch.A)
         return total, counts, lengths, rows
 
@@ -252,10 +259,13 @@ def staged(table: Unread, coordinates: Coordinates) -> StageSums:
     return StageSums(domain, coordinates, *joined(totals), summed, np.sum(lengths, axis=0), sum(rows))
 
 
-def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int]) -> MeatSums:
-    """Read all rows once, in several threads, and sum up the scores of each outcome at its chosen half width."""
+def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int], radii: Sequence[float] = ()) -> MeatSums:
+    """Read all rows and sum up the scores of each outcome at its chosen half width; with radii, those of persons."""
     domain, own, size = table.domain, at_widths(coordinates, chosen), _size(table.domain)
     own.check(domain)
+    if radii:
+        with as_progress(table.progress) as report:
+            return MeatSums(domain, own, *score_products(table, own, radii, size, report))
 
     def work(batches: Iterator[Batch]) -> Total:
         chart, total = Chart(own, domain, size), Total(_MeatLayout(own))
@@ -282,7 +292,8 @@ class Readings:
     staged : callable
         From the coordinates of a stage to the exact sums in them.
     meat : callable
-        From the coordinates of a stage, and the places of its half widths, to the exact sums of scores.
+        From the coordinates of a stage, the places of its half widths, and the lengths that scores of persons are
+        shortened to, to the exact sums of scores.
 
     Examples
     --------
@@ -294,7 +305,7 @@ class Readings:
     domain: Domain
     light: Callable[[Sequence[str]], tuple[tuple[Histogram, ...], Margins]]
     staged: Callable[[Coordinates], StageSums]
-    meat: Callable[[Coordinates, Sequence[int]], MeatSums]
+    meat: Callable[[Coordinates, Sequence[int], Sequence[float]], MeatSums]
 
     @classmethod
     def of(cls, table: Unread) -> Readings:

@@ -6,7 +6,7 @@ import contextlib
 import copy
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from discreet.core.arrays import Bools, Floats
@@ -34,6 +34,8 @@ class Source(ABC):
         Whether the rows can be read only once.
     ordered : bool
         Whether the rows come in the same order each time, so that they can be numbered.
+    names : tuple of str
+        All columns that the data have, where they have names.
     """
 
     domain: Domain
@@ -41,6 +43,7 @@ class Source(ABC):
     total: int | None = None
     once: bool = False
     ordered: bool = True
+    names: Sequence[str] = ()
 
     @abstractmethod
     def parts(self, rows: int) -> Iterator[Iterable[Any]]:
@@ -64,6 +67,10 @@ class Source(ABC):
         """Which rows of a batch `fill` writes; None for all of them."""
         return None
 
+    def weights(self, batch: Any) -> Floats | None:
+        """What each row of a batch counts, dropped ones too, in units of 2^-20; None where all count 1."""
+        return None
+
     def close(self) -> None:
         """Let go of what reading holds open, after all rows or after a failure."""
         return
@@ -72,8 +79,8 @@ class Source(ABC):
 def check_names(names: list[str], domain: Domain) -> None:
     """Refuse a table in which declared columns are absent or stand twice; all of them are told."""
     counts, problems = Counter(names), Problems()
-    others = [name for name in names if name not in domain.inputs]
-    for name in domain.inputs:
+    others = [name for name in names if name not in domain.reads]
+    for name in domain.reads:
         if not counts[name]:
             hint = meant(name, others)
             problems.add(
