@@ -28,7 +28,7 @@ from discreet.cli.arguments import (
     free,
     split,
 )
-from discreet.cli.files import reads_files
+from discreet.cli.files import UNITS, names_units, reads_files
 from discreet.core.checks import neighbors as relation
 from discreet.domain import Domain
 from discreet.errors import ParameterError
@@ -38,12 +38,14 @@ from discreet.gate.session import promised
 EPILOG = "Example: discreet release people.parquet --schema people.toml --epsilon 1 --delta 1e-6"
 
 
+@names_units
 @reads_files
 def release(
     data: Data,
     schema: SchemaOption,
     epsilon: Epsilon,
     file: dict[str, Any],
+    unit: dict[str, Any],
     delta: Delta = None,
     targets: Annotated[str | None, typer.Option(help="Outcomes, separated by commas; any column by default.")] = None,
     features: Features = None,
@@ -67,7 +69,7 @@ def release(
 ) -> None:
     """Release what models need of a table once, to fit any number of them later."""
     promised(epsilon, delta, rows, neighbors)
-    domain = Domain.from_file(schema).with_file(**file)
+    domain = Domain.from_file(schema).with_file(**file).with_unit(**dict.fromkeys(UNITS) | unit)
     if formula and features:
         raise ParameterError("Give either --formula, or --targets and --features.")
     asked: dict[str, Any] = {

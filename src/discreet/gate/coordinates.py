@@ -98,13 +98,15 @@ def release_stage(
         for name in blocks[i].columns
     }
     chosen = tuple(choose(counts)) if choose else (0,) * len(stage.outcomes)
-    rest = noisy_blocks([sums.integers(blocks[i], chosen) for i in late], [noise[i] for i in late], entropy)
-    values = dict(zip([*early, *late], (*first, *rest), strict=True))
-    lengths = _lengths(blocks, values, radii) if last and radii is not None else ()
-    if last and (meat is None or bool(lengths) == unit.plain):
+    if last and (meat is None or (radii is None) != unit.plain):
         raise ValueError("a block is about scores, and nothing sums them up")
-    if last and meat is not None:
+    products = meat(chosen, ()) if last and meat is not None and radii is None else None
+    rest = noisy_blocks([sums.integers(blocks[i], chosen) for i in late], [noise[i] for i in late], entropy)
+    values, lengths = dict(zip([*early, *late], (*first, *rest), strict=True)), tuple[float, ...]()
+    if last and meat is not None and radii is not None:
+        lengths = _lengths(blocks, values, radii)
         products = meat(chosen, lengths)
+    if products is not None:
         scored = noisy_blocks([products.integers(blocks[i]) for i in last], [noise[i] for i in last], entropy)
         values |= dict(zip(last, scored, strict=True))
     event = StageEvent(sensitivity.mu(blocks, stage, neighbors), stage, tuple(blocks), chosen, lengths)

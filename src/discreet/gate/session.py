@@ -95,7 +95,7 @@ class Session:
             raise GuaranteeError("A session is charged once, for all that it draws. This is a defect of discreet.")
         if not self.simulation:
             epsilon = self.promise.epsilon if epsilon is None else epsilon
-            cost = Cost(epsilon, self.promise.delta, mu, frozenset(public_outcomes))
+            cost = Cost(epsilon, self.promise.delta, mu, frozenset(public_outcomes), domain.unit.person)
             self.__paid = charge(cost, self.promise.neighbors, self.method, domain.columns)
             self.__paid.draw()
         self.__charged = True

@@ -12,6 +12,7 @@ from discreet.data.moments import Moments
 from discreet.data.reading import Progress, as_progress
 from discreet.errors import ParameterError
 from discreet.per_instance.mechanisms.parts import Facts, Pair, needs_moments, parts
+from discreet.per_instance.persons import person_losses
 from discreet.per_instance.result import Losses, Measured
 from discreet.per_instance.stream import Rows, each_row, one_row, open_ordered
 from discreet.privacy.certificate import Certificate
@@ -32,8 +33,10 @@ def losses(
     """What a release cost each person: epsilon_i(delta) and delta_i(epsilon) of every row; **confidential**.
 
     For a row in the table this compares the release with the one that would have been drawn without the row. Rows are
-    clipped and rounded exactly as for the release, so Gaussian parts are exact. The data are read once more; twice
-    where the loss of a row depends on the others, as for coefficients, and `moments` are not given.
+    clipped and rounded exactly as for the release, so Gaussian parts are exact. Where the release protects persons with
+    many rows, the losses are theirs, and `Losses.names` tells whose; of weighted rows, each with its weight. The data
+    are read once more; twice where the loss of a row depends on the others, as for coefficients, and `moments` are not
+    given.
 
     Parameters
     ----------
@@ -65,6 +68,11 @@ def losses(
     """
     certificate = certificate_of(release)
     _check(certificate, targets, replacement)
+    if not certificate.domain.unit.plain:
+        if replacement is not None or moments is not None:
+            raise ParameterError("replacement= and moments= are for rows that count alike: leave them out here.")
+        with as_progress(progress) as report:
+            return person_losses(source if targets is None else targets, certificate, report)
     if needs_moments(certificate):
         for rows in (source,) if targets is None else (source, targets):
             _refuse_stream(rows, certificate)

@@ -54,7 +54,7 @@ SAMPLED = Unavailable(
 CLUSTERED = Unavailable(
     "not released",
     "Rows of one person go together, and weighted rows have unequal variances: standard errors need the meat of the "
-    "last of several stages, which this release does not hold. DPLinearRegression with covariance='robust' releases it.",
+    "last of several stages, which this release does not hold. DPLinearRegression(covariance='robust') releases it.",
 )
 MEAN_ALONE = Unavailable(
     "not available",
