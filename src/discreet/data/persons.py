@@ -108,15 +108,26 @@ def by_person(source: Source) -> PersonSource:
     """The rows of a source in the order of persons."""
     domain = source.domain
     with contextlib.closing(source):
-        batches = (_plain(batch, domain) for batch in itertools.chain.from_iterable(source.parts(_ROWS)))
-        schema = _plain(None, domain).schema
-        first, size = [], 0
+        batches, first, size = _batches(source), list[pa.RecordBatch](), 0
         for batch in batches:
             first.append(batch)
             size += batch.nbytes
             if size > IN_MEMORY:
-                return _on_disk(itertools.chain(first, batches), schema, domain)
-        return PersonSource(_in_order(pa.Table.from_batches(first, schema)), domain)
+                return _on_disk(itertools.chain(first, batches), first[0].schema, domain)
+        return PersonSource(_in_order(pa.Table.from_batches(first or [_plain(None, domain)])), domain)
+
+
+def _batches(source: Source) -> Iterator[pa.RecordBatch]:
+    """All batches of a source as `_plain` makes them, of one type each column."""
+    kind = None
+    for batch in itertools.chain.from_iterable(source.parts(_ROWS)):
+        found = _plain(batch, source.domain)
+        kind = kind or found.schema
+        if found.schema != kind:
+            raise DataError(
+                f"Column {source.domain.unit.person!r} holds numbers in one part of the data, and text in another."
+            )
+        yield found
 
 
 def _plain(batch: pa.RecordBatch | None, domain: Domain) -> pa.RecordBatch:

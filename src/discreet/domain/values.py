@@ -387,15 +387,16 @@ def read_column(array: pa.Array, name: str, column: Column) -> np.ndarray[Any, A
 
 
 def names(array: pa.Array) -> pa.Array:
-    """A column that tells whose rows are, as text; null where it does not.
+    """A column that tells whose rows are, as whole numbers or as text; null where it does not.
 
     Examples
     --------
-    >>> names(pa.array([7, None])).to_pylist(), names(pa.array(["7", "b"]).dictionary_encode()).to_pylist()
-    (['7', None], ['7', 'b'])
+    >>> names(pa.array([7, None], pa.int8())).type, names(pa.array(["7", "b"]).dictionary_encode()).to_pylist()
+    (DataType(int64), ['7', 'b'])
     """
     array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-    return array.cast(pa.string())
+    whole = pa.types.is_integer(array.type) and not pa.types.is_uint64(array.type)
+    return array.cast(pa.int64() if whole else pa.string())
 
 
 def plain(array: pa.Array, column: Column) -> pa.Array:

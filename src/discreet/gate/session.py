@@ -128,7 +128,7 @@ class Session:
 def check_rows(count: int, rows: float | None = None) -> None:
     """Refuse an empty table, and one with more rows than were declared as the most there can be."""
     if count == 0:
-        raise DataError("There is no row to release anything from. Nothing was released.")
+        raise DataError("There is no row to release anything from, or all weights are zero. Nothing was released.")
     if rows is not None and count > rows:
         raise DataError(
             "The table has more rows than rows= says. This method's promise is about tables of at most that many: "

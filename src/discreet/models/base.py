@@ -25,7 +25,6 @@ from discreet.data.tables import (
     as_features,
     as_numbers,
     as_outcomes,
-    as_row_weights,
     as_weights,
     declared_table,
     described,
@@ -38,6 +37,7 @@ from discreet.domain.derived import inputs_of
 from discreet.errors import DataError, DomainError, ParameterError, printable
 from discreet.gate.session import Session, promised
 from discreet.ledger import blocks
+from discreet.models.counting import counted, refuse_unit
 from discreet.models.pipelines import warn_of_learning_steps
 from discreet.privacy.guarantee import Guarantee
 
@@ -288,14 +288,14 @@ class PrivateEstimator(Estimator, ABC):
             The outcome; several columns, for estimators of several outcomes, are as many models from one release.
         sample_weight : array, optional
             Weights of the rows, for which `largest_weight` or the domain declares a public bound; noise hides a row of
-            the largest weight.
+            the largest weight. By default they are 1.
         person : array, optional
             Whose each row is, where a person may have several; `rows_per_person` or the domain declares how many count.
         """
         promise = self._check()
         warn_of_learning_steps(self)
         table, domain, asked = self._ask(as_features(X), as_outcomes(y, several=self.many_outcomes), promise)
-        table, domain = self._counted(table, domain, sample_weight, person)
+        table, domain = counted(self, table, domain, sample_weight, person)
         return self._fit_table(self._opened(table, domain), asked)
 
     def fit_source(
@@ -353,42 +353,14 @@ class PrivateEstimator(Estimator, ABC):
 
     # ---------------------------------------------------------------- persons and weights
 
-    def _counted(self, table: Table, domain: Domain, sample_weight: Any, person: Any) -> tuple[Table, Domain]:
-        """The table with what tells whose rows are and what they count, where `fit` is given that."""
-        unit, columns = domain.unit, dict[str, Any]()
-        if sample_weight is not None:
-            name = unit.weights or "sample_weight"
-            columns[name] = as_row_weights(sample_weight, table.rows)
-            if unit.weights is None:
-                if self.largest_weight is None:
-                    raise ParameterError(
-                        "sample_weight needs largest_weight=, a bound on the weights that is known without looking at "
-                        "the data: otherwise a weight would let one person move the result by more than noise hides."
-                    )
-                domain = domain.with_unit(weights=name, largest_weight=self.largest_weight)
-        if person is not None:
-            name = unit.person or "person"
-            columns[name] = person
-            if unit.person is None:
-                domain = domain.with_unit(person=name, rows_per_person=self.rows_per_person)
-        return (table.counted(domain, columns) if columns else table), domain
-
     def _opened(self, table: Table, domain: Domain, progress: bool | Progress = False) -> Unread:
         """The rows, if the method can do with them."""
         self._refuse_unit(domain)
         return Unread.of(table, domain, self.n_jobs, progress)
 
     def _refuse_unit(self, domain: Domain) -> None:
-        """Refuse persons with many rows, and weights, where the method is not proven for them."""
-        why = self.one_row_each
-        if self._paper is not None:
-            why = "its printed constants are about rows that count alike, one a person"
-        if why and not domain.unit.plain:
-            what = "persons with many rows" if domain.unit.weights is None else "weights (sample_weight)"
-            raise ParameterError(
-                f"{type(self).__name__} does not go with {what}: {why}. DPLinearRegression, DPRidge, DPLasso, "
-                "DPElasticNet, SSP, ConstSSP, AdaSSP and ReuseCov do."
-            )
+        """Refuse what a domain says of persons and weights where the method is not proven for it."""
+        refuse_unit(self, domain)
 
     # ---------------------------------------------------------------- what differs
 

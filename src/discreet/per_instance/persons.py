@@ -41,7 +41,7 @@ _EVERYBODY = "the certificate's own bound for everybody"
 def person_losses(source: Any, certificate: Certificate, progress: Progress) -> Losses:
     """The losses of persons, in the order in which `Losses.names` tells them; of weighted rows in that of the table."""
     parts = [_Statistic(event, block, certificate) for event, block in _blocks(certificate)]
-    named: list[str | None] | None = None
+    named: list[Any] | None = None
     values: dict[int, Floats] = {}
     for column in dict.fromkeys(part.column for part in parts):
         chosen = [i for i, part in enumerate(parts) if part.column == column]
@@ -53,7 +53,7 @@ def person_losses(source: Any, certificate: Certificate, progress: Progress) -> 
         values |= dict(zip(chosen, found, strict=True))
     kept = np.array([name is not None for name in named or []]) if named else None
     measured = [Measured(part.part, values[i] if kept is None else values[i][kept]) for i, part in enumerate(parts)]
-    names = None if named is None else [name for name in named if name is not None]
+    names = None if named is None else [str(name) for name in named if name is not None]
     return Losses(certificate, measured, _ABOUT[certificate.guarantee.neighbors], names)
 
 
@@ -129,14 +129,14 @@ def _vectors(block: Block, places: Places, Z: Floats) -> Floats:
 
 def _pass(
     table: Unread, parts: list[_Statistic], column: str | None, progress: Progress
-) -> tuple[list[str | None] | None, list[Floats]]:
+) -> tuple[list[Any] | None, list[Floats]]:
     """The names of persons, where they have any, and what each statistic costs each of them."""
     reader, own = table.reader, table.reader if column is None else table.reader.only(column)
     domain = table.domain if column is None else table.domain.select([column])
     has_persons = isinstance(reader, PersonSource)
 
-    def work(batches: Iterable[Batch]) -> tuple[list[str | None], list[list[Floats]]]:
-        groups, names, costs = [Groups() for _ in parts], list[str | None](), [list[Floats]() for _ in parts]
+    def work(batches: Iterable[Batch]) -> tuple[list[Any], list[list[Floats]]]:
+        groups, names, costs = [Groups() for _ in parts], list[Any](), [list[Floats]() for _ in parts]
         for batch in batches:
             persons = reader.persons(batch.raw) if isinstance(reader, PersonSource) else None
             T = _added(parts, batch, reader.weights(batch.raw), own.kept(batch.raw))
@@ -166,7 +166,7 @@ def _added(parts: list[_Statistic], batch: Batch, weights: Any, kept: Any) -> li
     return found
 
 
-def _new(persons: list[str | None], before: list[str | None]) -> list[str | None]:
+def _new(persons: list[Any], before: list[Any]) -> list[Any]:
     """The persons who begin in a batch: rows of one stand together."""
     last: Any = before[-1] if before else ()
     return [name for name, earlier in zip(persons, [last, *persons], strict=False) if name != earlier]

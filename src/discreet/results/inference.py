@@ -391,6 +391,11 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> In
     )
 
 
+def shown_rows(released: ReleasedMoments, e: NormalEquations) -> float:
+    """How many rows there are, as far as a release tells; of rows that do not count alike, what they count together."""
+    return e.n if released.domain.unit.plain else released.rows()
+
+
 def _sampling(e: NormalEquations, fit: Debiased, *, plain: bool) -> Floats | Unavailable:
     """What another sample of people would change; that of rows which do not count alike needs their scores."""
     if not plain and e.meats is None:
