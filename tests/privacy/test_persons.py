@@ -63,7 +63,7 @@ def counting(frame, domain):
 
 def rows_of(frame, domain):
     """The encoded rows, one a line, in lattice units."""
-    plain = domain.with_unit()
+    plain = domain.of_rows()
     found = [Moments.from_source(frame.iloc[[i]].drop(columns="id"), plain) for i in range(len(frame))]
     d = len(plain.entries)
     return [moments.integers(np.zeros(d, int), np.arange(d)).astype(object) // 2**20 for moments in found]
@@ -252,8 +252,8 @@ def test_no_person_moves_statistics_by_more_than_is_claimed(blocks, neighbors):
         largest = np.sqrt(np.maximum(lengths[:, None] ** 2 + lengths**2 - 2 * P @ P.T, 0)).max()
     assert largest <= claimed * (1 + 1e-12)
     assert claimed <= 1.5 * largest
-    rows = sensitivity.mu(blocks, DOMAIN.with_unit(), neighbors)
-    assert claimed == pytest.approx(M * max(rows, sensitivity.mu(blocks, DOMAIN.with_unit(), "add-remove")), rel=1e-9)
+    rows = sensitivity.mu(blocks, DOMAIN.of_rows(), neighbors)
+    assert claimed == pytest.approx(M * max(rows, sensitivity.mu(blocks, DOMAIN.of_rows(), "add-remove")), rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["gram", "cross", "squares", "counts", "lengths", "meat"])
@@ -285,7 +285,7 @@ def test_the_exact_sums_of_one_person_keep_to_the_claims_rounding_included(kind)
 
 def test_the_least_eigenvalue_of_a_person():
     block = Block("eigenvalue", ("(intercept)", "x"), (), 1.0)
-    plain = sensitivity.sensitivity(block, DOMAIN.with_unit())
+    plain = sensitivity.sensitivity(block, DOMAIN.of_rows())
     assert 2 * M < sensitivity.sensitivity(block, DOMAIN) <= M * plain
     rng = np.random.default_rng(11)
     frame = table(rng, 200, 40)
@@ -359,7 +359,7 @@ def test_wrong_declarations_are_refused(facts, words):
 def test_a_domain_keeps_its_unit():
     assert Domain.from_dict(DOMAIN.to_dict()) == DOMAIN
     assert DOMAIN.select(["x", "y"]).unit == DOMAIN.unit != Domain(COLUMNS).unit
-    assert DOMAIN != Domain(COLUMNS) == DOMAIN.with_unit()
+    assert DOMAIN != Domain(COLUMNS) == DOMAIN.of_rows()
     assert DOMAIN.with_unit(rows_per_person=5).unit == replace(DOMAIN.unit, rows_per_person=5)
     assert DOMAIN.format_version == 5
     assert Domain(COLUMNS).format_version == 1
@@ -370,7 +370,7 @@ def test_noise_is_m_times_that_of_rows():
     mu = gdp.mu(epsilon=1.0, delta=1e-6)
     block = Block("gram", DESIGN, (), 7.0)
     assert sensitivity.mu([block], DOMAIN, "add-remove") == pytest.approx(
-        M * sensitivity.mu([block], DOMAIN.with_unit(), "add-remove"), rel=1e-12
+        M * sensitivity.mu([block], DOMAIN.of_rows(), "add-remove"), rel=1e-12
     )
     frame = table(np.random.default_rng(13), 300, 60)
     found = release(frame, domain=DOMAIN, epsilon=1.0, delta=1e-6, targets=["y"], stages=1, random_state=0)

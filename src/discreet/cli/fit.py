@@ -37,7 +37,7 @@ from discreet.cli.arguments import (
     refuse_several,
     split,
 )
-from discreet.cli.files import UNITS, names_units, reads_files
+from discreet.cli.files import names_units, reads_files
 from discreet.core.checks import neighbors as relation
 from discreet.core.citations import PAPERS
 from discreet.domain import Domain
@@ -82,7 +82,7 @@ def fit(
     options = method_settings(settings, estimator) | ({} if published is None else {"published": published})
     if published is not None and not estimator.papers:
         raise ParameterError(f"{estimator.__name__} is not from a paper: leave out --published.")
-    declared = Domain.from_file(schema).with_file(**file).with_unit(**dict.fromkeys(UNITS) | unit)
+    declared = Domain.from_file(schema).with_file(**file).with_unit(**unit)
     asked = chosen(declared, target, split(features), formula)
     domain, outcomes = asked.domain, outcomes_of(asked)
     if len(outcomes) > 1:

@@ -22,7 +22,7 @@ from discreet.cli.arguments import (
     outcome_of,
     split,
 )
-from discreet.cli.files import UNITS, names_units
+from discreet.cli.files import names_units
 from discreet.core import checks
 from discreet.core.files import atomic_write, write_document
 from discreet.domain import Domain
@@ -76,8 +76,7 @@ def plan(
     json: Json = False,
 ) -> None:
     """Tell how good models will be before any budget is spent: from public facts, without the data."""
-    domain = Domain.from_file(schema).with_unit(**dict.fromkeys(UNITS) | unit)
-    asked = chosen(domain, target, split(features), formula)
+    asked = chosen(Domain.from_file(schema).with_unit(**unit), target, split(features), formula)
     saved = None if out is None else free(out, force, inputs=[schema])
     drawn = None if picture is None else free(_picture(picture, saved), force, "--picture", [schema])
     found = make_plan(

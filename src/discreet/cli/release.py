@@ -28,7 +28,7 @@ from discreet.cli.arguments import (
     free,
     split,
 )
-from discreet.cli.files import UNITS, names_units, reads_files
+from discreet.cli.files import names_units, reads_files
 from discreet.core.checks import neighbors as relation
 from discreet.domain import Domain
 from discreet.errors import ParameterError
@@ -69,7 +69,7 @@ def release(
 ) -> None:
     """Release what models need of a table once, to fit any number of them later."""
     promised(epsilon, delta, rows, neighbors)
-    domain = Domain.from_file(schema).with_file(**file).with_unit(**dict.fromkeys(UNITS) | unit)
+    domain = Domain.from_file(schema).with_file(**file).with_unit(**unit)
     if formula and features:
         raise ParameterError("Give either --formula, or --targets and --features.")
     asked: dict[str, Any] = {

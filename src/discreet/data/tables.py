@@ -76,7 +76,7 @@ class Table:
         """The same rows with columns beside them that tell whose each row is, and what it counts."""
         if self.named:
             return replace(self, held=(self.held[0], [*self.held[1], *columns.items()]))
-        self.open(domain.with_unit())  # which finds another number of columns than is declared
+        self.open(domain.of_rows())  # which finds another number of columns than is declared
         blocks = [block for block in self.held if block is not None]
         cells = (block[:, i] for block in blocks for i in range(block.shape[1]))
         named = dict(zip(domain.columns, cells, strict=True))

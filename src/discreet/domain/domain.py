@@ -35,6 +35,7 @@ LATTICE_BITS = 20
 VERSIONS = (1, 2, 4, 5)
 """Versions of files that hold a domain: 2 has products and powers, 4 functions of columns, 5 persons and weights."""
 
+_OPTIONS = ("data_norm", "norm_columns", "intercept", "missing", "file")
 CONSTANT = "(intercept)"
 """Name of the column of ones."""
 
@@ -141,10 +142,9 @@ class Domain:
                 column.check(name, in_ball=name in ball)
         with problems.met(DomainError):
             file = FileFormat.of(file, parsed)
-        unit = Unit()
+        told = dict(zip(FACTS, (person, rows_per_person, weights, largest_weight), strict=True))
         with problems.met(DomainError):
-            told = (person, rows_per_person, weights, largest_weight)
-            unit = Unit.of(dict(zip(FACTS, told, strict=True)), inputs_of(parsed))
+            unit = Unit.of(told, inputs_of(parsed))
         problems.tell()
         self._hold(parsed, None if data_norm is None else float(data_norm), ball, bool(intercept), missing, file, unit)
         if (twice := checks.repeated([entry.name for entry in self.entries])) is not None:
@@ -204,8 +204,7 @@ class Domain:
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Domain:
         """Rebuild a domain from `to_dict` or from a parsed schema."""
-        known = ("data_norm", "norm_columns", "intercept", "missing", "file", *FACTS)
-        options = {k: facts[k] for k in known if k in facts}
+        options = {k: facts[k] for k in (*_OPTIONS, *FACTS) if k in facts}
         columns = parse_all(facts.get("columns", {}))
         if options.get("data_norm") is not None:
             columns = {name: unbounded(spec) for name, spec in columns.items()}
@@ -246,9 +245,12 @@ class Domain:
         return self._with(file=FileFormat.of(self.file.to_dict() | changes, self.columns)) if changes else self
 
     def with_unit(self, **facts: Any) -> Domain:
-        """The domain with another `Unit`, checked: facts that are None stay as they are; without any, that of rows."""
-        told = self.unit.to_dict() | {name: value for name, value in facts.items() if value is not None}
-        return self._with(unit=Unit.of(dict.fromkeys(FACTS) | (told if facts else {}), self.inputs))
+        """The domain with other facts of its `Unit`, which are checked."""
+        return self._with(unit=Unit.of(dict.fromkeys(FACTS) | self.unit.to_dict() | facts, self.inputs))
+
+    def of_rows(self) -> Domain:
+        """The domain of rows that count alike, one a person."""
+        return self._with(unit=Unit())
 
     def _with(self, **facts: Any) -> Domain:
         """The domain with other facts, which must be as good as checked."""
@@ -260,10 +262,9 @@ class Domain:
         """Refuse names that are repeated or unknown; all of them are told."""
         seen, problems = set[str](), Problems()
         for name in names:
-            if name not in self.columns:
-                problems.add(DomainError(self._undeclared(name)))
-            elif name in seen:
-                problems.add(DomainError(f"Column {name!r} is named twice."))
+            if name not in self.columns or name in seen:
+                twice = f"Column {name!r} is named twice."
+                problems.add(DomainError(twice if name in self.columns else self._undeclared(name)))
             seen.add(name)
         problems.tell()
         return seen
@@ -290,10 +291,9 @@ class Domain:
     @property
     def format_version(self) -> int:
         """The oldest version of files that can hold the domain, so that older programs read what they can."""
-        if not self.unit.plain:
-            return VERSIONS[3]
         factors = [factor for column in self.columns.values() for factor in column.factors]
-        return VERSIONS[2] if any(factor.expression for factor in factors) else VERSIONS[1] if factors else VERSIONS[0]
+        functions = any(factor.expression for factor in factors)
+        return VERSIONS[3 if not self.unit.plain else 2 if functions else 1 if factors else 0]
 
     # ---------------------------------------------------------------- features and outcomes
 

@@ -124,7 +124,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         features = self._to_predict(X)
         design = np.zeros((features.rows or 0, 0))
         if self._features:
-            facts = self.certificate_.domain.select(self._features).with_unit().to_dict()
+            facts = self.certificate_.domain.select(self._features).of_rows().to_dict()
             design = design_matrix(features, Domain.from_dict(facts | {"missing": "error"}))
         predicted: Floats = design @ coef.T + intercept
         return predicted

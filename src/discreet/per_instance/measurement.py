@@ -69,14 +69,20 @@ def losses(
     certificate = certificate_of(release)
     _check(certificate, targets, replacement)
     if not certificate.domain.unit.plain:
-        if replacement is not None or moments is not None:
-            raise ParameterError("replacement= and moments= are for rows that count alike: leave them out here.")
-        with as_progress(progress) as report:
-            return person_losses(source if targets is None else targets, certificate, report)
+        return _of_persons(source if targets is None else targets, certificate, replacement, moments, progress)
+    facts = _facts(source, certificate, targets, replacement, moments, n_jobs)
+    with as_progress(progress) as report:
+        measured = _measure(source if targets is None else targets, facts, n_jobs, report)
+    return Losses(certificate, measured, _about(facts, targets))
+
+
+def _facts(
+    source: Any, certificate: Certificate, targets: Any, replacement: Any, moments: Moments | None, n_jobs: int | None
+) -> Facts:
     if needs_moments(certificate):
         for rows in (source,) if targets is None else (source, targets):
             _refuse_stream(rows, certificate)
-    facts = Facts(
+    return Facts(
         certificate,
         lambda: _moments(source, moments, certificate, n_jobs),
         lambda work: each_row(source, certificate.domain, work, n_jobs=n_jobs),
@@ -84,9 +90,15 @@ def losses(
         adding=targets is not None,
         pair=None if replacement is None else _pair(replacement, certificate),
     )
+
+
+def _of_persons(
+    rows: Any, certificate: Certificate, replacement: Any, moments: Any, progress: bool | Progress
+) -> Losses:
+    if replacement is not None or moments is not None:
+        raise ParameterError("replacement= and moments= are for rows that count alike: leave them out here.")
     with as_progress(progress) as report:
-        measured = _measure(source if targets is None else targets, facts, n_jobs, report)
-    return Losses(certificate, measured, _about(facts, targets))
+        return person_losses(rows, certificate, report)
 
 
 def _measure(rows: Any, facts: Facts, n_jobs: int | None, report: Progress) -> list[Measured]:

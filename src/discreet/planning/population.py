@@ -379,7 +379,7 @@ def _meat(
     copies: Floats,
     coordinates: Coordinates,
     chosen: Sequence[int],
-    radii: Sequence[float],
+    radii: Sequence[float] = (),
 ) -> MeatSums:
     """The sums of scores over encoded rows, so many copies of each."""
     own = at_widths(coordinates, chosen)

@@ -325,7 +325,7 @@ def plan(
     wanted = wishes.wants(known, want_width, want_error)
     stages = checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
     simulation = Simulation(known, promise, _whole("draws", draws, 2), _whole("random_state", random_state, 0), stages)
-    answers, bounds, others = list[Answer](), list[Tighter](), list[Spread]()
+    answers = list[Answer]()
     with one_thread(), as_progress(progress, "simulating") as report:
         steps = _Steps(report, len(epsilons) * len(names) + len(wanted) + 1)
         expected, failed = _expected(simulation, epsilons, names, steps)
@@ -333,8 +333,7 @@ def plan(
         for wish in wanted:
             answers.append(wishes.answer(simulation, best, wish, epsilons))
             steps.done()
-        if tighter:
-            bounds, others = _depends(simulation, best, epsilons)
+        bounds, others = _depends(simulation, best, epsilons) if tighter else ([], [])
         people = _people(simulation, best, _reference(epsilons))
         steps.done()
     parts = tuple(expected), left_out | failed, tuple(answers), tuple(bounds)

@@ -72,16 +72,16 @@ def row_epsilon(epsilon: float, delta: float, most: int) -> float:
     Examples
     --------
     >>> round(row_epsilon(1.0, 1e-6, 4), 3)
-    0.2
+    0.227
     """
     return epsilon if most == 1 else gdp.epsilon(mu=gdp.mu(epsilon=epsilon, delta=delta) / most, delta=delta)
 
 
-def chosen(names: Sequence[str] | None, unit: Unit) -> tuple[list[str], dict[str, str]]:
+def chosen(names: Sequence[str] | None, unit: Unit | None = None) -> tuple[list[str], dict[str, str]]:
     """The methods to simulate, and why others are left out."""
     if isinstance(names, str):
         raise ParameterError(f"methods must be a list of names, for example [{names!r}].")
-    why = {method.name: _why_not(method.estimator, unit) for method in METHODS}
+    why = {method.name: _why_not(method.estimator, unit or Unit()) for method in METHODS}
     left_out = {name: reason for name, reason in why.items() if reason}
     if names is None:
         return [name for name in why if name not in left_out], left_out
@@ -276,7 +276,7 @@ class Simulation:
         """Rows of persons have the noise of rows alike at a smaller epsilon."""
         options: dict[str, Any] = {"widths": widths, "stages": self.stages}
         own = row_epsilon(epsilon, self.promise.delta, bounds.most if most is None else most)
-        bounds = bounds.with_unit()
+        bounds = bounds.of_rows()
         tables = self.tables(n, count)[:count]
         try:
             fits = [

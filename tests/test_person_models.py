@@ -247,7 +247,7 @@ def test_the_losses_of_persons_are_theirs_and_within_the_promise(options):
     few = frame.groupby("id")["id"].transform("size") <= 4
     for name in frame.loc[few, "id"].unique()[:5]:
         rows = frame[frame["id"] == name].drop(columns="id")
-        plain = PERSONS.with_unit()
+        plain = PERSONS.of_rows()
         if options["stages"] == 1:
             events = released.certificate.events
             own = discreet.release(frame.drop(columns="id"), domain=plain, **PROMISE, targets=["y"], stages=1)
