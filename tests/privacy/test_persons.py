@@ -19,7 +19,7 @@ from discreet.data.counts import light
 from discreet.data.reading import Unread
 from discreet.data.stages import meat, staged
 from discreet.domain.coordinates import Coordinates
-from discreet.errors import DataError, DiscreetWarning, DomainError
+from discreet.errors import DataError, DiscreetWarning, DomainError, ParameterError
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.coordinates import stage_block
 from discreet.privacy.events.gaussian import Block
@@ -116,7 +116,11 @@ def test_other_people_change_nothing():
     rng = np.random.default_rng(4)
     frame, more = table(rng, 90, 10), table(rng, 40, 5).assign(id=lambda t: t["id"] + 100)
     both = pd.concat([frame, more]).sample(frac=1, random_state=0)
-    assert Moments.from_source(both, DOMAIN) == Moments.from_source(frame, DOMAIN) + Moments.from_source(more, DOMAIN)
+    at = np.indices((6, 6))
+    apart = [Moments.from_source(t, DOMAIN) for t in (frame, more)]
+    assert (Moments.from_source(both, DOMAIN).integers(*at) == sum(part.integers(*at) for part in apart)).all()
+    with pytest.raises(ParameterError, match="count twice"):
+        apart[0] + apart[1]
     one, two = (staged(Unread.of(t, DOMAIN), STAGE) for t in (frame, more))
     assert staged(Unread.of(both, DOMAIN), STAGE) == one + two
     scores = [meat(Unread.of(t, DOMAIN), STAGE, [0], [0.4]) for t in (frame, more, both)]
@@ -172,6 +176,23 @@ def test_an_engine_on_disk_gives_the_same_as_memory_and_leaves_nothing(tmp_path,
         Moments.from_source(bad, domain)
     assert "secret" not in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_rows_that_an_engine_left_apart_are_refused(monkeypatch):
+    frame = table(np.random.default_rng(14), 3000, 400)
+    monkeypatch.setattr(persons, "IN_MEMORY", 1000)
+    right = persons.sort_to_file
+
+    def shuffled(rows, folder):
+        right(rows, folder)
+        found = pq.read_table(folder / "rows.parquet")
+        order = np.arange(found.num_rows)
+        order[[5, -5]] = order[[-5, 5]]
+        pq.write_table(found.take(pa.array(order)), folder / "rows.parquet")
+
+    monkeypatch.setattr(persons, "sort_to_file", shuffled)
+    with pytest.raises(DataError, match="not put in the order of persons"):
+        Moments.from_source(frame, DOMAIN)
 
 
 def test_persons_and_weights_may_not_be_missing_unless_their_rows_are_dropped():

@@ -33,7 +33,7 @@ class Moments:
 
     With z = (1, x_1, ..., x_p) the encoded row on the lattice 2^-20, this is the sum of z z' over the rows, in
     integers of 95 bits. Sums of integers do not depend on order, chunking or threads, so one row changes the
-    moments by exactly its own z z'. Moments of parts of a table add up with ``+``.
+    moments by exactly its own z z'. Moments of parts of a table add up with ``+``, unless they are those of persons.
 
     With outcomes named, only what models of those outcomes need is kept: products of the other columns with each other
     and with the outcomes, and each outcome's square. Memory then grows with the number of outcomes, not its square.
@@ -106,6 +106,11 @@ class Moments:
             raise ParameterError("These moments have different domains and cannot be added.")
         if other.targets != self.targets:
             raise ParameterError("These moments have different outcomes and cannot be added.")
+        if self.domain.unit.person is not None:
+            raise ParameterError(
+                "Moments of persons cannot be added: somebody may have rows in both parts, and would count twice. Sum "
+                "up all rows at once: a list of files, for example."
+            )
         limbs = carry(self._high + other._high, self._low + other._low)
         return Moments(self.domain, *limbs, self.targets)
 

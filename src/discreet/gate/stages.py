@@ -155,7 +155,8 @@ def release_stages(
     auto = stages == "auto" or tuple(design) == (CONSTANT,)
     ball = in_ball(domain, design)
     size = len(model_design(domain, design)[0])
-    count = number_of_stages(n * session.mu, size, constant=design[0] == CONSTANT) if auto else int(stages)
+    n_mu = n * session.mu / domain.most
+    count = number_of_stages(n_mu, size, constant=design[0] == CONSTANT) if auto else int(stages)
     shares = BALL_SHARES.get(count, SHARES[count][1:]) if ball else SHARES[count]
     weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
     if count == 0 or ball:
@@ -239,9 +240,10 @@ def _located(steps: _Steps, histograms: Sequence[Histogram], margins: Margins, *
         rows = None
     if rows is not None and not constant:
         return [locate([], rows, centred=False) for _ in histograms]
-    guess = 2 * _COUNTS[0] / session.mu if rows is None else max(rows[0], rows[1], 1.0)
+    mu = session.mu / steps.domain.most
+    guess = 2 * _COUNTS[0] / mu if rows is None else max(rows[0], rows[1], 1.0)
     numerator, least, most = _COUNTS
-    share = min(max(numerator / (guess * session.mu), least), most) / 2
+    share = min(max(numerator / (guess * mu), least), most) / 2
     wants = [Want("counts", (), (histogram.column,), 1.0 / m) for histogram in histograms]
     first = _counted(steps, histograms, [None] * m, wants, share)
     known = [rows or rows_of(counts) for counts in first]
@@ -288,7 +290,7 @@ def _run(course: Course, table: Readings, weights: Sequence[float], steps: _Step
         split = _LAST_SPLIT if final else _SPLIT
         if coordinates.lengths:
             split = _beside(split, "lengths", _LENGTHS)
-        signal = course.rows * mu**2 / len(coordinates.axes)
+        signal = course.rows * (mu / course.most) ** 2 / len(coordinates.axes)
         if k == len(weights) and (meat == "robust" or (meat == "auto" and signal > _FEW)):
             split = _beside(split, "meat", _meat(signal))
         blocks = stage_blocks(coordinates, split, neighbors, mu)

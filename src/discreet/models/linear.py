@@ -327,7 +327,7 @@ class DPLinearRegression(MomentsRegressor):
         found = counts.floats()
         known = self.rows is not None and domain.unit.plain
         n = float(self.rows or 0) if known else max(float(found.sum()), 1.0)
-        mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
+        mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta) / domain.most
         clipped = outcome.clipped_share(len(domain.design(features)), n, mu)
         trusted = outcome.trusted(counts.event.blocks[0].sd, n)
         symmetric = not (domain.intercept and trusted)

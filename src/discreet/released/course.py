@@ -145,7 +145,7 @@ class Course:
 
     def _reach(self, done: Sequence[ReleasedStage], mu: float, q: int) -> float:
         """The last radius in units of the typical length, with what the stage before it says of lengths."""
-        n_mu = self.rows * mu
+        n_mu = self.rows * mu / self.most
         if len(done) < 2:
             return max(_SPHERE, math.sqrt(_REACH * n_mu / q**1.5))
         before = done[-1].event.coordinates
@@ -187,7 +187,7 @@ class Course:
         """
         size = max(len(coordinates.axes), _FEW)
         least = _ROOT_CLIPPED / math.sqrt(self.rows) if final else 0.0
-        most = min(_MOST_CLIPPED, max(_CLIPPED * size / (self.rows * mu), least))
+        most = min(_MOST_CLIPPED, max(_CLIPPED * size * self.most / (self.rows * mu), least))
         return [
             quiet_place(counts[name], most, sd) if final else clipped_place(counts[name], most) for name in self.targets
         ]
