@@ -67,9 +67,10 @@ class Moments:
 
         Parameters
         ----------
-        source : path, list of paths, frame, Arrow table or stream, DuckDB relation, array, or pair (X, y)
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation, `Postgres`, array, or pair (X, y)
             The private rows. A path names a Parquet or CSV file (``.parquet``, ``.csv``, ``.csv.gz``) or a folder of
-            them; a frame is one of pandas or polars, which may be lazy.
+            them, or Parquet in object storage (``s3://...``). A frame is one of pandas, polars, which may be lazy,
+            Spark or Dask.
         domain : Domain
             Public bounds and levels; the source is checked against them before it is scanned.
         targets : sequence of str, optional

@@ -168,7 +168,8 @@ def as_table(source: Any) -> Table:
         return Table(StreamSource, (source,), [])
     raise DataError(
         f"Cannot read rows from {type(source).__name__}. Give a Parquet, CSV or Excel path, a list of paths, a "
-        "pandas or polars frame, an Arrow table or stream, a DuckDB relation, an array, or a pair (X, y)."
+        "pandas, polars, Spark or Dask frame, an Arrow table or stream, a DuckDB relation, a table of Postgres, an "
+        "array, or a pair (X, y)."
     )
 
 

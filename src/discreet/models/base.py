@@ -310,7 +310,7 @@ class PrivateEstimator(Estimator, ABC):
 
         Parameters
         ----------
-        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation, `Postgres`
             The private rows; `domain` must be given.
         target : str
             The outcome; or a list of several, as in `fit`.
@@ -335,7 +335,7 @@ class PrivateEstimator(Estimator, ABC):
         ----------
         formula : str
             For example ``"income ~ age + C(region) + age:hours"``; see `discreet.formula`.
-        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation, `Postgres`
             The private rows; `domain` must be given.
         progress : bool or callable
             Show a progress bar, or call this with the fraction done.
