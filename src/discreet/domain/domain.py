@@ -26,7 +26,7 @@ from discreet.domain.columns import (
 )
 from discreet.domain.derived import Parts, cells, inputs_of, parse_all, parts_of
 from discreet.domain.file_format import FileFormat
-from discreet.domain.unit import FACTS, Unit
+from discreet.domain.unit import FACTS, ROWS, Unit
 from discreet.errors import DiscreetError, DomainError, NotReleasedError, ParameterError
 
 LATTICE_BITS = 20
@@ -250,7 +250,7 @@ class Domain:
 
     def of_rows(self) -> Domain:
         """The domain of rows that count alike, one a person."""
-        return self._with(unit=Unit())
+        return self._with(unit=ROWS)
 
     def _with(self, **facts: Any) -> Domain:
         """The domain with other facts, which must be as good as checked."""

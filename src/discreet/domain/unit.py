@@ -127,6 +127,9 @@ class Unit:
         return person | ({} if self.weights is None else weights)
 
 
+ROWS = Unit()
+"""One row is one person, and all rows count alike."""
+
 FACTS = tuple(field.name for field in fields(Unit))
 """What people declare."""
 

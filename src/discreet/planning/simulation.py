@@ -14,7 +14,7 @@ from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.core.placeholders import Unavailable
 from discreet.domain import Domain
-from discreet.domain.unit import Unit
+from discreet.domain.unit import ROWS, Unit
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.models.base import Asked
 from discreet.models.linear import DPLinearRegression, MomentsEstimator
@@ -77,11 +77,11 @@ def row_epsilon(epsilon: float, delta: float, most: int) -> float:
     return epsilon if most == 1 else gdp.epsilon(mu=gdp.mu(epsilon=epsilon, delta=delta) / most, delta=delta)
 
 
-def chosen(names: Sequence[str] | None, unit: Unit | None = None) -> tuple[list[str], dict[str, str]]:
+def chosen(names: Sequence[str] | None, unit: Unit = ROWS) -> tuple[list[str], dict[str, str]]:
     """The methods to simulate, and why others are left out."""
     if isinstance(names, str):
         raise ParameterError(f"methods must be a list of names, for example [{names!r}].")
-    why = {method.name: _why_not(method.estimator, unit or Unit()) for method in METHODS}
+    why = {method.name: _why_not(method.estimator, unit) for method in METHODS}
     left_out = {name: reason for name, reason in why.items() if reason}
     if names is None:
         return [name for name in why if name not in left_out], left_out
