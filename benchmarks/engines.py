@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -53,11 +54,14 @@ def tree(process: psutil.Process) -> float:
 
 
 def cpu(call: Callable[[], object], *others: int) -> float:
-    """CPU seconds of a call, here and in the trees of other processes."""
-    processes = [psutil.Process(), *map(psutil.Process, others)]
-    before = sum(map(tree, processes))
+    """CPU seconds of a call, in this process and in the trees of others."""
+
+    def spent() -> float:
+        return time.process_time() + sum(tree(psutil.Process(other)) for other in others)
+
+    before = spent()
     call()
-    return sum(map(tree, processes)) - before
+    return spent() - before
 
 
 def measured(engine: str, read: Callable[[], object], add: Callable[[], Moments], *others: int) -> dict[str, Any]:
@@ -123,7 +127,8 @@ def spark(folder: Path, columns: int, session: Any) -> dict[str, Any]:
     def drain() -> None:
         frame.mapInArrow(drained, "rows bigint").collect()
 
-    return measured("Spark", drain, partial(Moments.from_source, frame, domain(columns)))
+    (java,) = [child.pid for child in psutil.Process().children() if "java" in child.name()]
+    return measured("Spark", drain, partial(Moments.from_source, frame, domain(columns)), java)
 
 
 def database(folder: Path, columns: int, address: str, server: int) -> Iterator[dict[str, Any]]:

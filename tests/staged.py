@@ -10,13 +10,14 @@ from discreet.core.rounding import down
 from discreet.data.counts import light
 from discreet.data.reading import Unread
 from discreet.data.stages import meat, staged
-from discreet.domain.coordinates import Coordinates, triangular
+from discreet.domain.coordinates import Coordinates
 from discreet.gate.coordinates import release_stage, stage_blocks
 from discreet.gate.moments import Want, block_noise, calibrate, exact_counts, noisy_blocks
 from discreet.gate.session import Session, promised
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.steps import STEPS
+from discreet.released.coordinates import triangular
 from discreet.results.private_moments import PrivateMoments
 
 METHOD = "Staged"

@@ -10,8 +10,8 @@ from experiments.defaults import levels
 from scipy import stats
 
 from discreet import Domain, DPLinearRegression, Moments, ReuseCov, release
-from discreet.domain.domain import every_level, lift
 from discreet.domain.encoding import ONE, Encoder
+from discreet.domain.levels import every_level, lift
 from discreet.gate.entropy import NO_NOISE
 from discreet.released.solve.debiased import along_noise, debiased, resolvent, through_noise
 from discreet.released.solve.lasso import made_up_rows

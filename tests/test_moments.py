@@ -476,7 +476,7 @@ def header(**changes):
         ({"header": np.array("[]")}, "damaged"),
         ({"header": header(domain={"columns": 5})}, "damaged"),
         ({"header": header(domain={"columns": {"a": {"low": 1, "high": 0}}})}, "damaged"),
-        ({"header": header(format_version=5)}, "format_version 5"),
+        ({"header": header(format_version=6)}, "format_version 6"),
         ({"header": header(domain=Domain({"a": (0, 1), "b": (0, 1)}).to_dict())}, "do not fit"),
     ],
 )

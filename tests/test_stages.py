@@ -173,8 +173,9 @@ def test_half_widths_are_chosen_by_noisy_counts_alone():
         assert sum(drawn) == 5
         return [1]
 
-    def products(chosen):
+    def products(chosen, radii):
         assert sum(drawn) == 5
+        assert radii == ()
         assert chosen == (1,)
         return meat(table, stage, chosen)
 

@@ -42,7 +42,7 @@ from discreet.papers.coefficients import CoefficientsRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 
-WEIGHT = "A weight lets one person count for more than the noise hides."
+WEIGHT = "Weights need a public bound, `largest_weight=`: with it methods of moments pass, and others refuse weights."
 EXPECTED = {
     "check_n_features_in_after_fitting": "It wants the width of X in print: of a transposed X, the number of people.",
     "check_sample_weights_pandas_series": WEIGHT,
@@ -96,6 +96,18 @@ def test_every_expected_failure_is_a_check_and_stands_in_the_guide():
     guide = (Path(__file__).parents[2] / "docs" / "sklearn.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `(check_\w+)` \| (.+) \|$", guide, re.MULTILINE))
     assert listed == EXPECTED
+
+
+WEIGHTED = [cls(**GIVEN, largest_weight=16, random_state=0) for cls in CLASSES]
+
+
+def test_the_checks_about_weights_pass_where_a_bound_is_declared():
+    """Repeated rows and weights have the same exact sums, and with the same bound the same noise."""
+    for estimator in WEIGHTED:
+        checks = [(e, check) for e, check in estimator_checks_generator(estimator) if "sample_weight" in name_of(check)]
+        assert len(checks) == 7
+        for own, check in checks:
+            check(own)
 
 
 # -------------------------------------------------------------------- tags, copies, files, faces

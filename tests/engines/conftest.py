@@ -200,6 +200,8 @@ def spark(request):
         "spark.ui.showConsoleProgress": "false",
         "spark.speculation": "true",
         "spark.speculation.interval": "100ms",
+        "spark.speculation.quantile": "0.5",
+        "spark.speculation.multiplier": "1.1",
         "spark.speculation.minTaskRuntime": "500ms",
         "spark.sql.shuffle.partitions": "4",
     }

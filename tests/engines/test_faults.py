@@ -153,10 +153,12 @@ def test_spark_a_task_that_is_run_twice(spark, tmp_path):
     folder = str(tmp_path)
 
     def work(batches, task):
-        if task.partitionId() == 0 and once(folder, "slow"):
-            time.sleep(20)
         if task.attemptNumber() > 0:
             once(folder, "again")
+        if task.partitionId() == 0 and once(folder, "slow"):
+            deadline = time.monotonic() + 120
+            while not os.path.exists(os.path.join(folder, "again")) and time.monotonic() < deadline:  # noqa: PTH110, PTH118
+                time.sleep(0.1)
         yield from batches
 
     assert Moments.from_source(mapped(spark, work), PEOPLE) == Moments.from_source(TABLE, PEOPLE)

@@ -9,7 +9,7 @@ from offers import BAD_ROW, BALL, NUMBERS, PEOPLE, SECRET_LEVEL, SECRETS, people
 from tables import full_text
 
 from discreet import AdaSSP, Domain, DPLinearRegression, DPLogisticRegression, Moments
-from discreet.errors import DataError
+from discreet.errors import DataError, ParameterError
 
 PROMISE = {"epsilon": 1, "delta": 1e-6, "random_state": 1}
 
@@ -115,3 +115,24 @@ def test_methods_that_need_the_rows_say_so(engine, everyone):
         return
     with pytest.raises(DataError, match=r"needs the rows themselves.*leave them there"):
         model.fit_source(engine(few), "sex")
+
+
+def test_persons_and_weights(engine, everyone, tmp_path):
+    """Rows of a person lie in several parts; engines put them together, or refuse."""
+    rng, few = np.random.default_rng(3), everyone.slice(0, 4_000)
+    few = few.append_column("owner", pa.array([f"p{i}" for i in rng.integers(0, 900, 4_000)]))
+    few = few.append_column("weight", pa.array(rng.uniform(0, 3, 4_000)))
+    weighted = Domain.from_dict(PEOPLE.to_dict() | {"weights": "weight", "largest_weight": 2.0})
+    persons = Domain.from_dict(weighted.to_dict() | {"person": "owner", "rows_per_person": 3})
+    source = engine(few)
+    for domain in (weighted, persons):
+        model = DPLinearRegression(**PROMISE, domain=domain, covariance="robust")
+        if engine.name == "pushdown":
+            with pytest.raises(ParameterError, match=r"persons and weights.*leave out pushdown"):
+                model.fit_source(source, "income")
+        elif domain is persons and engine.name in ("processes", "delayed"):
+            with pytest.raises(DataError, match="does not divide rows by person"):
+                model.fit_source(source, "income")
+        else:
+            there = saved(model.fit_source(source, "income"), tmp_path)
+            assert there == saved(model.fit_source(few, "income"), tmp_path)

@@ -22,12 +22,12 @@ from discreet.domain.coordinates import (
     Coordinates,
     Directions,
     scores,
-    triangular,
 )
 from discreet.domain.encoding import ONE
 from discreet.errors import DomainError, ParameterError
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import stage_block
+from discreet.released.coordinates import triangular
 
 NEIGHBORS = ("add-remove", "replace-one")
 ALL = ("gram", "cross", "squares", "inner", "meat")

@@ -131,7 +131,7 @@ def _value(name: str, text: str) -> Any:
 
 COMMON = {
     "epsilon", "delta", "domain", "bounds_X", "bounds_y", "data_norm", "fit_intercept", "rows", "neighbors",
-    "published", "n_jobs", "random_state", "classes",
+    "published", "rows_per_person", "largest_weight", "n_jobs", "random_state", "classes",
 }  # fmt: skip
 """Parameters that have options of their own, or that files have no use for."""
 

@@ -35,8 +35,8 @@ def check(release: ReleaseFile, key: PublicKey = None, json: Json = False) -> No
     if json:
         facts = [{"what": f.what, "ok": f.ok, "detail": f.detail} for f in found]
         epsilon = certificate.epsilon if math.isfinite(certificate.epsilon) else None
-        told = {"ok": ok, "guarantee": certificate.guarantee.to_dict(), "epsilon": epsilon, "findings": facts}
-        console.print_json(told | {"signature": vars(signed)})
+        told = {"ok": ok, "guarantee": certificate.guarantee.to_dict(), "unit": certificate.domain.unit.short}
+        console.print_json(told | {"epsilon": epsilon, "findings": facts, "signature": vars(signed)})
     else:
         console.findings(found)
         console.meanings(meanings(text for finding in found for text in (finding.what, finding.detail)))

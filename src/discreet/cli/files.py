@@ -20,12 +20,23 @@ OPTIONS: dict[str, Any] = {
 """Those of `FileFormat`; each stands for what the schema's file says of it."""
 
 
-def reads_files(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter `file`, a mapping of what is told, is given by options.
+UNITS: dict[str, Any] = {
+    "person": Annotated[str | None, typer.Option(help="The column that tells whose a row is.")],
+    "rows_per_person": Annotated[int | None, typer.Option(help="How many rows a person counts for at most.")],
+    "weights": Annotated[str | None, typer.Option(help="The column of weights.")],
+    "largest_weight": Annotated[float | None, typer.Option(help="A public bound on the weights.")],
+}
+"""Those of `Unit`; each stands for what the schema says of it."""
+
+Command = Callable[..., None]
+
+
+def told_by(name: str, options: dict[str, Any]) -> Callable[[Command], Command]:
+    """A command whose parameter of a name, a mapping of what is told, is given by options.
 
     Examples
     --------
-    >>> @reads_files
+    >>> @told_by("file", OPTIONS)
     ... def show(data: str, file: dict[str, Any]) -> None:
     ...     print(data, file)
     >>> show(data="people.csv", sep=";", na=[])
@@ -34,15 +45,22 @@ def reads_files(command: Callable[..., None]) -> Callable[..., None]:
     ['data', 'sep', 'decimal', 'thousands', 'na', 'date_format', 'sheet']
     """
 
-    @functools.wraps(command)
-    def run(**given: Any) -> None:
-        told = {name: given.pop(name, None) for name in OPTIONS}
-        command(**given, file={name: value for name, value in told.items() if value})
+    def decorated(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            told = {option: given.pop(option, None) for option in options}
+            command(**given, **{name: {option: value for option, value in told.items() if value or value == 0}})
 
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [parameter.replace(kind=keyword) for parameter in own if parameter.name != "file"]
-    parameters += [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in OPTIONS.items()]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters = [parameter.replace(kind=keyword) for parameter in own if parameter.name != name]
+        more = options.items()
+        parameters += [inspect.Parameter(key, keyword, default=None, annotation=kind) for key, kind in more]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return decorated
+
+
+reads_files, names_units = told_by("file", OPTIONS), told_by("unit", UNITS)

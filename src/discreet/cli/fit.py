@@ -36,7 +36,7 @@ from discreet.cli.arguments import (
     refuse_several,
     split,
 )
-from discreet.cli.files import reads_files
+from discreet.cli.files import names_units, reads_files
 from discreet.cli.rows import EngineOption, PushdownOption, RowsArgument, TableOption, given_rows
 from discreet.core.checks import neighbors as relation
 from discreet.core.citations import PAPERS
@@ -50,12 +50,14 @@ _KEYS = ", ".join(paper.key for paper in PAPERS)
 EPILOG = "Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6"
 
 
+@names_units
 @reads_files
 def fit(
     data: RowsArgument,
     schema: SchemaOption,
     epsilon: Epsilon,
     file: dict[str, Any],
+    unit: dict[str, Any],
     target: Targets = None,
     delta: Delta = None,
     features: Features = None,
@@ -83,7 +85,8 @@ def fit(
     options = method_settings(settings, estimator) | ({} if published is None else {"published": published})
     if published is not None and not estimator.papers:
         raise ParameterError(f"{estimator.__name__} is not from a paper: leave out --published.")
-    asked = chosen(Domain.from_file(schema).with_file(**file), target, split(features), formula)
+    declared = Domain.from_file(schema).with_file(**file).with_unit(**unit)
+    asked = chosen(declared, target, split(features), formula)
     domain, outcomes = asked.domain, outcomes_of(asked)
     if len(outcomes) > 1:
         refuse_several(estimator, report)

@@ -79,7 +79,7 @@ def _facts(found: Losses, delta: float | None, largest: int) -> dict[str, Any]:
         "promised": {"epsilon": promised.epsilon, "delta": promised.delta},
         "for_all": found.for_all(delta),
         "quantiles": {f"{level:g}": value for level, value in found.quantiles(delta=delta).items()},
-        "largest": [{"row": row, "epsilon": value} for row, value in found.largest(largest, delta)],
+        "largest": [{_who(found): one, "epsilon": value} for one, value in found.largest(largest, delta)],
     }
 
 
@@ -90,10 +90,18 @@ def _show(facts: dict[str, Any], found: Losses) -> None:
     rows = [[_name(level), f"{value:.4g}"] for level, value in facts["quantiles"].items()]
     rows += [["anybody, given this table (pDP for all)", f"{facts['for_all']:.4g}"]]
     rows += [[f"promised to everybody, delta {facts['promised']['delta']:g}", f"{facts['promised']['epsilon']:.4g}"]]
-    console.table(f"epsilon at delta {facts['delta']:g}", ["share of rows up to", "epsilon"], rows, numeric=[1])
-    rows = [[str(entry["row"]), f"{entry['epsilon']:.4g}"] for entry in facts["largest"]]
-    console.table("Rows with the largest loss, counted from 0", ["row", "epsilon"], rows, numeric=[0, 1])
+    console.table(
+        f"epsilon at delta {facts['delta']:g}", [f"share of {_who(found)}s up to", "epsilon"], rows, numeric=[1]
+    )
+    who = _who(found)
+    title = "Rows with the largest loss, counted from 0" if who == "row" else "Persons with the largest loss"
+    rows = [[str(entry[who]), f"{entry['epsilon']:.4g}"] for entry in facts["largest"]]
+    console.table(title, [who, "epsilon"], rows, numeric=[0, 1] if who == "row" else [1])
+
+
+def _who(found: Losses) -> str:
+    return "row" if found.names is None else "person"
 
 
 def _name(level: str) -> str:
-    return {"0.5": "median", "1": "all rows of the table"}.get(level, f"{float(level):.0%}")
+    return {"0.5": "median", "1": "all of the table"}.get(level, f"{float(level):.0%}")

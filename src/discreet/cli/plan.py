@@ -22,6 +22,7 @@ from discreet.cli.arguments import (
     outcome_of,
     split,
 )
+from discreet.cli.files import names_units
 from discreet.core import checks
 from discreet.core.files import atomic_write, write_document
 from discreet.domain import Domain
@@ -46,9 +47,11 @@ Widths = Annotated[
 ]
 
 
+@names_units
 def plan(
     schema: SchemaOption,
     rows: Annotated[int, typer.Option(help="About how many rows the table will have, as publicly known.")],
+    unit: dict[str, Any],
     target: Target = None,
     features: Features = None,
     formula: Formula = None,
@@ -73,7 +76,7 @@ def plan(
     json: Json = False,
 ) -> None:
     """Tell how good models will be before any budget is spent: from public facts, without the data."""
-    asked = chosen(Domain.from_file(schema), target, split(features), formula)
+    asked = chosen(Domain.from_file(schema).with_unit(**unit), target, split(features), formula)
     saved = None if out is None else free(out, force, inputs=[schema])
     drawn = None if picture is None else free(_picture(picture, saved), force, "--picture", [schema])
     found = make_plan(

@@ -27,7 +27,7 @@ from discreet.cli.arguments import (
     free,
     split,
 )
-from discreet.cli.files import reads_files
+from discreet.cli.files import names_units, reads_files
 from discreet.cli.rows import EngineOption, PushdownOption, RowsArgument, TableOption, given_rows
 from discreet.core.checks import neighbors as relation
 from discreet.domain import Domain
@@ -38,12 +38,14 @@ from discreet.gate.session import promised
 EPILOG = "Example: discreet release people.parquet --schema people.toml --epsilon 1 --delta 1e-6"
 
 
+@names_units
 @reads_files
 def release(
     data: RowsArgument,
     schema: SchemaOption,
     epsilon: Epsilon,
     file: dict[str, Any],
+    unit: dict[str, Any],
     delta: Delta = None,
     targets: Annotated[str | None, typer.Option(help="Outcomes, separated by commas; any column by default.")] = None,
     features: Features = None,
@@ -70,7 +72,7 @@ def release(
 ) -> None:
     """Release what models need of a table once, to fit any number of them later."""
     promised(epsilon, delta, rows, neighbors)
-    domain = Domain.from_file(schema).with_file(**file)
+    domain = Domain.from_file(schema).with_file(**file).with_unit(**unit)
     if formula and features:
         raise ParameterError("Give either --formula, or --targets and --features.")
     asked: dict[str, Any] = {

@@ -84,7 +84,7 @@ def block_sums(
 
     def work(batches: Iterator[Batch]) -> BlockTotals:
         totals, stage = BlockTotals(blocks, len(places)), _Stage(len(places), blocks, choose)
-        for A, _, _ in batches:
+        for A, *_ in batches:
             stage.take(A[:, places] if len(places) < A.shape[1] else A, totals)
         stage.empty(totals)
         return totals

@@ -12,7 +12,7 @@ from discreet.core.arrays import Floats, Ints, Objects
 from discreet.data.parcels import packed, unpacked
 from discreet.data.passes.light import LightPass, cell_of
 from discreet.data.reading import Unread
-from discreet.data.sums import integers
+from discreet.data.sums import integers, sum_bits
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.cells import BINS, CELLS, Span, is_span
 from discreet.errors import FileFormatError, ParameterError
@@ -20,6 +20,8 @@ from discreet.errors import FileFormatError, ParameterError
 
 class Histogram:
     """How many rows have their outcome in each of 2^12 equal cells of its mapped range [-1, 1]; **confidential**.
+
+    Weighted rows count their weight, in units of 2^-20.
 
     Examples
     --------
@@ -47,14 +49,15 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many rows have the outcome; **confidential**."""
-        return int(self._counts.sum())
+        """How many rows have the outcome, or the sum of their weights rounded up; **confidential**."""
+        return -(-int(self._counts.sum()) >> (sum_bits(self.domain) - 2 * LATTICE_BITS))
 
     def __add__(self, other: Histogram) -> Histogram:
         if not isinstance(other, Histogram):
             return NotImplemented
         if (other.domain, other.column) != (self.domain, self.column):
             raise ParameterError("These histograms have different domains or outcomes and cannot be added.")
+        refuse_persons(self.domain, "Histograms")
         return Histogram(self.domain, self.column, self._counts + other._counts)
 
     def __eq__(self, other: object) -> bool:
@@ -82,6 +85,15 @@ class Histogram:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A Histogram is confidential and is not pickled. Use to_bytes(), which marks it as such.")
+
+
+def refuse_persons(domain: Domain, what: str) -> None:
+    """Refuse to add sums of parts of a table where one person may be in several."""
+    if domain.unit.person is not None:
+        raise ParameterError(
+            f"{what} of persons cannot be added: somebody may have rows in both parts, and would count twice. Sum "
+            "up all rows at once: a list of files, for example."
+        )
 
 
 def bin_of(z: Floats, span: Span | None = None) -> NDArray[np.intp]:
@@ -113,8 +125,8 @@ class Margins:
 
     @property
     def count(self) -> int:
-        """How many rows there are; **confidential**."""
-        return int(self.integers([0], [0])[0]) >> (2 * LATTICE_BITS)
+        """How many rows there are, or the sum of their weights rounded up; **confidential**."""
+        return -(-int(self.integers([0], [0])[0]) >> sum_bits(self.domain))
 
     def __repr__(self) -> str:
         return f"Margins({len(self.domain.columns)} columns, confidential)"

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from discreet.core import checks
 from discreet.core.arrays import Floats, Ints, Objects
 from discreet.core.files import atomic_write, reading, refuse_special, texts
-from discreet.data.counts import Histogram
+from discreet.data.counts import Histogram, refuse_persons
 from discreet.data.parcels import NOTE, packed, unpacked
 from discreet.data.passes.moments import MomentsPass, Sampler, layout
 from discreet.data.reading import Progress, Unread
-from discreet.data.sums import LIMB, Total, carry, integers
-from discreet.domain import LATTICE_BITS, Domain
+from discreet.data.sums import LIMB, Total, carry, integers, sum_bits
+from discreet.domain import Domain
 from discreet.domain.domain import VERSIONS
 from discreet.errors import FileFormatError, ParameterError
 
@@ -31,7 +31,7 @@ class Moments:
 
     With z = (1, x_1, ..., x_p) the encoded row on the lattice 2^-20, this is the sum of z z' over the rows, in
     integers of 95 bits. Sums of integers do not depend on order, chunking or threads, so one row changes the
-    moments by exactly its own z z'. Moments of parts of a table add up with ``+``.
+    moments by exactly its own z z'. Moments of parts of a table add up with ``+``, unless they are those of persons.
 
     With outcomes named, only what models of those outcomes need is kept: products of the other columns with each other
     and with the outcomes, and each outcome's square. Memory then grows with the number of outcomes, not its square.
@@ -67,9 +67,10 @@ class Moments:
 
         Parameters
         ----------
-        source : path, list of paths, frame, Arrow table or stream, DuckDB relation, array, or pair (X, y)
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation, `Postgres`, array, or pair (X, y)
             The private rows. A path names a Parquet or CSV file (``.parquet``, ``.csv``, ``.csv.gz``) or a folder of
-            them; a frame is one of pandas or polars, which may be lazy.
+            them, or Parquet in object storage (``s3://...``). A frame is one of pandas, polars, which may be lazy,
+            Spark or Dask.
         domain : Domain
             Public bounds and levels; the source is checked against them before it is scanned.
         targets : sequence of str, optional
@@ -91,6 +92,8 @@ class Moments:
     @classmethod
     def from_batch(cls, A: Floats, domain: Domain) -> Moments:
         """Moments of one encoded batch of at most 8,192 rows."""
+        if not domain.unit.plain:
+            raise ParameterError("Moments of one batch are those of rows without persons and weights.")
         total = Total(layout(domain))
         total.add(A)
         return cls(domain, *total.limbs())
@@ -102,18 +105,27 @@ class Moments:
             raise ParameterError("These moments have different domains and cannot be added.")
         if other.targets != self.targets:
             raise ParameterError("These moments have different outcomes and cannot be added.")
+        refuse_persons(self.domain, "Moments")
         limbs = carry(self._high + other._high, self._low + other._low)
         return Moments(self.domain, *limbs, self.targets)
 
     def integers(self, rows: ArrayLike, columns: ArrayLike) -> Objects:
-        """Exact entries of the Gram matrix in units of 2^-40: int64 where all are below 2^62, else Python integers."""
+        """Exact entries of the Gram matrix: int64 where all are below 2^62, else Python integers.
+
+        In units of 2^-`bits`, and of the largest weight where rows have weights.
+        """
         at = self._at(np.asarray(rows, dtype=int), np.asarray(columns, dtype=int))
         return integers(self._high[at], self._low[at])
 
     @property
+    def bits(self) -> int:
+        """Of the unit of the integers."""
+        return sum_bits(self.domain)
+
+    @property
     def count(self) -> int:
-        """How many rows there are; **confidential**."""
-        return int(self.integers([0], [0])[0]) >> (2 * LATTICE_BITS)
+        """How many rows there are, or the sum of their weights rounded up; **confidential**."""
+        return -(-int(self.integers([0], [0])[0]) >> self.bits)
 
     def equations(self, design: Sequence[str], target: str) -> tuple[Objects, Objects]:
         """X'X and X'y of some coordinates, exactly: Python integers in units of 2^-40."""
@@ -125,8 +137,8 @@ class Moments:
         """A square block of the Gram matrix in float64, in units of the mapped columns."""
         rows, columns = np.ix_(indices, indices)
         at = self._at(*np.broadcast_arrays(rows, columns))
-        high = np.ldexp(self._high[at].astype(float), LIMB - 2 * LATTICE_BITS)
-        block: Floats = high + np.ldexp(self._low[at].astype(float), -2 * LATTICE_BITS)
+        high = np.ldexp(self._high[at].astype(float), LIMB - self.bits)
+        block: Floats = high + np.ldexp(self._low[at].astype(float), -self.bits)
         return block
 
     def _at(self, rows: Objects, columns: Objects) -> tuple[Objects, Objects]:

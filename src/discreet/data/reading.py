@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,15 +19,23 @@ from discreet.core import checks
 from discreet.core.problems import Problems
 from discreet.core.threads import one_thread
 from discreet.data.passes.base import Batch, Pass, encoded, usual_size
+from discreet.data.persons import by_person
 from discreet.data.sources.arrow import StreamSource, TableSource
 from discreet.data.sources.base import Remote, Source
 from discreet.data.sums import PartialSums, joined
 from discreet.data.tables import as_table
 from discreet.domain import Domain
-from discreet.errors import ParameterError
+from discreet.domain.unit import identifiers
+from discreet.errors import DiscreetWarning, ParameterError
 
 MOST_THREADS = 1024
 T = TypeVar("T")
+
+WHOSE = (
+    "The data have a column {name!r}, which looks as if it told whose a row is, and no person= is declared: then one "
+    "row is one person, and who has several rows is protected less. Remedy: declare person={name!r} and "
+    "rows_per_person=, in the domain, in the schema or with --person; see docs/persons.md."
+)
 Progress = Callable[[float], None]
 
 
@@ -63,16 +72,22 @@ class Unread:
     @classmethod
     def of(cls, source: Any, domain: Domain, n_jobs: int | None = None, progress: bool | Progress = False) -> Unread:
         """Rows from anywhere; the source is checked against the domain before it is scanned."""
-        return cls(as_table(source).open(domain), domain, n_jobs, progress)
+        reader = as_table(source).open(domain)
+        if domain.unit.person is not None:
+            return cls(reader if isinstance(reader, Remote) else by_person(reader), domain, n_jobs, progress)
+        if found := identifiers(reader.names):
+            warnings.warn(WHOSE.format(name=found[0]), DiscreetWarning, stacklevel=3)
+        return cls(reader, domain, n_jobs, progress)
 
     def sums(self, what: Pass) -> PartialSums:
         """Read all rows once, and sum up what a pass asks for: here in several threads, or wherever the rows are."""
-        reader = self.reader
+        reader, jobs = self.reader, 1 if what.in_order else None
         with as_progress(self.progress) as report:
             if isinstance(reader, Remote):
                 found = reader.sums(what, report)
             else:
-                found = joined(self.read(partial(what.sums, reader), what.size(columnar=reader.columnar), report))
+                size = what.size(columnar=reader.columnar)
+                found = joined(self.read(partial(what.sums, reader), size, report, n_jobs=jobs))
             report(1.0)
         return found
 

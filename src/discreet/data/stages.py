@@ -15,9 +15,10 @@ import numpy as np
 
 from discreet.core.arrays import Ints, Objects
 from discreet.data.counts import Histogram, Margins, light
+from discreet.data.passes.scores import ScorePass
 from discreet.data.passes.stages import MeatPass, StagePass
 from discreet.data.reading import Unread
-from discreet.data.sums import carry, integers
+from discreet.data.sums import carry, integers, sum_bits
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import ParameterError
@@ -107,7 +108,9 @@ class StageSums(_Sums):
         return self._rows
 
     def integers(self, block: Block, chosen: Sequence[int] = ()) -> list[Objects]:
-        """The exact statistic of a block in units of 2^-40: diagonal and upper triangle of U'U, all values of another.
+        """The exact statistic of a block: diagonal and upper triangle of U'U, all values of another.
+
+        In units of 2^-40, or of 2^-60 where rows are weighted.
 
         Parameters
         ----------
@@ -171,12 +174,17 @@ class MeatSums(_Sums):
     """
 
     def integers(self, block: Block) -> list[Objects]:
-        """Diagonal and upper triangle of an outcome's S'S, or of its inner U'U, in units of 2^-40."""
+        """Diagonal and upper triangle of an outcome's S'S, or of its inner U'U.
+
+        In units of 2^-40, or of 2^-60 as other weighted sums.
+        """
         (name,) = block.columns
         place, m = self.coordinates.outcomes.index(name), len(self.coordinates.outcomes)
         if block.statistic == "inner" and m > 1:
             raise ValueError("inner rows are those of a single outcome")
-        return self._symmetric((place + (block.statistic == "inner")) * len(self.coordinates.axes))
+        found = self._symmetric((place + (block.statistic == "inner")) * len(self.coordinates.axes))
+        more = sum_bits(self.domain) - 2 * LATTICE_BITS
+        return [part.astype(object) << more for part in found] if more else found
 
     def __add__(self, other: MeatSums) -> MeatSums:
         if not isinstance(other, MeatSums):
@@ -203,14 +211,14 @@ def staged(table: Unread, coordinates: Coordinates) -> StageSums:
     return StageSums(table.domain, coordinates, found.high, found.low, counts, lengths, int(rows[0]))
 
 
-def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int]) -> MeatSums:
-    """Read all rows once, and sum up the scores of each outcome at its chosen half width.
+def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int], radii: Sequence[float] = ()) -> MeatSums:
+    """Read all rows and sum up the scores of each outcome at its chosen half width; with radii, those of persons.
 
-    A single outcome has the products of its inner rows, too.
+    A single outcome has the products of its inner rows, too, unless scores are those of persons.
     """
     own = at_widths(coordinates, chosen)
     own.check(table.domain)
-    found = table.sums(MeatPass(table.domain, own))
+    found = table.sums(ScorePass(table.domain, own, tuple(radii)) if radii else MeatPass(table.domain, own))
     return MeatSums(table.domain, own, found.high, found.low)
 
 
@@ -227,7 +235,8 @@ class Readings:
     staged : callable
         From the coordinates of a stage to the exact sums in them.
     meat : callable
-        From the coordinates of a stage, and the places of its half widths, to the exact sums of scores.
+        From the coordinates of a stage, the places of its half widths, and the lengths that scores of persons are
+        shortened to, to the exact sums of scores.
 
     Examples
     --------
@@ -239,7 +248,7 @@ class Readings:
     domain: Domain
     light: Callable[[Sequence[str]], tuple[tuple[Histogram, ...], Margins]]
     staged: Callable[[Coordinates], StageSums]
-    meat: Callable[[Coordinates, Sequence[int]], MeatSums]
+    meat: Callable[[Coordinates, Sequence[int], Sequence[float]], MeatSums]
 
     @classmethod
     def of(cls, table: Unread) -> Readings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
 from typing import NoReturn, Protocol
@@ -11,15 +11,24 @@ import numpy as np
 
 from discreet.core.arrays import Bools, Floats, Ints, Objects
 from discreet.data.parcels import packed, unpacked
-from discreet.domain import LATTICE_BITS
+from discreet.domain import LATTICE_BITS, Domain
+from discreet.domain.unit import WEIGHT_BITS
 from discreet.errors import FileFormatError
 
 EXACT_ROWS = 1 << (53 - 2 * LATTICE_BITS)
 """Sums over at most 8,192 rows are integers below 2^53, exact in float64."""
 
+Left = Callable[[Floats], Floats]
+
 CARRY_EVERY = 1 << (63 - 53 - 1)
 LIMB = 32
+_PART = float(1 << WEIGHT_BITS)
 _SMALL = 1 << (62 - LIMB - 1)
+
+
+def sum_bits(domain: Domain) -> int:
+    """Sums of products are integers in units of 2^-40, and those of weighted rows in units of 2^-60."""
+    return 2 * LATTICE_BITS + (0 if domain.unit.plain else WEIGHT_BITS)
 
 
 class Products(Protocol):
@@ -29,26 +38,45 @@ class Products(Protocol):
     def shape(self) -> tuple[int, int]:
         """Of the array of sums."""
 
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
-        """Add the products of a batch, a row of the table a line, to a total; `work` is an array of the same shape."""
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
+        """Add the products of a batch to a total.
+
+        A has a row of the table a line; `work` is an array of the shape of the total. `left` makes of lines what stands
+        on the left of each product: themselves, or a part of their multiples by the weights of the rows.
+        """
 
 
 class Total:
-    """A running sum of products in exact integers."""
+    """A running sum of products in exact integers.
 
-    def __init__(self, layout: Products) -> None:
-        self._layout = layout
+    Weighted rows are summed up in two parts. With q the weight in units of 2^-20 and z a coordinate, both integers of
+    at most 2^20, q z = 2^20 h + l with h and l of at most 2^20: sums of h z' and of l z' are as exact as those of z z'.
+    """
+
+    def __init__(self, layout: Products, *, weighted: bool = False) -> None:
+        self._layout, self._rest = layout, Total(layout) if weighted else None
         self._sum, self._work = np.zeros(layout.shape), np.empty(layout.shape)
         self._recent, self._high, self._low = (np.zeros(layout.shape, dtype=np.int64) for _ in range(3))
         self._rows = self._pending = 0
 
-    def add(self, A: Floats, sampled: Bools | None = None) -> None:
-        """Add the products of a batch; sums over at most 8,192 rows are integers below 2^53, exact in float64."""
+    def add(self, A: Floats, sampled: Bools | None = None, weights: Floats | None = None) -> None:
+        """Add the products of a batch, with the weights of its rows in units of 2^-20 where they have any."""
+        if (weights is None) != (self._rest is None):
+            raise AssertionError("rows have weights, or none of them has")
+        if weights is None or self._rest is None:
+            self._add(A, sampled, _itself)
+            return
+        q = weights[:, None]
+        self._add(A, sampled, lambda Z: np.floor(Z * q / _PART))
+        self._rest._add(A, sampled, lambda Z: Z * q - np.floor(Z * q / _PART) * _PART)
+
+    def _add(self, A: Floats, sampled: Bools | None, left: Left) -> None:
+        """Sums over at most 8,192 rows are integers of at most 2^53, exact in float64."""
         if len(A) > EXACT_ROWS:
             raise AssertionError("a batch is too long for an exact product")
         if self._rows + len(A) > EXACT_ROWS:
             self._settle()
-        self._layout.add(A, self._sum, self._work, sampled)
+        self._layout.add(A, self._sum, self._work, sampled, left)
         self._rows += len(A)
 
     def _settle(self) -> None:
@@ -60,9 +88,14 @@ class Total:
             self._limbs()
 
     def limbs(self) -> tuple[Ints, Ints]:
-        """High and low limbs of the sum so far."""
+        """High and low limbs of the sum so far, in units of 2^-40, or of 2^-60 where rows have weights."""
         self._settle()
-        return self._limbs()
+        high, low = self._limbs()
+        if self._rest is None:
+            return high, low
+        more, rest = self._rest.limbs()
+        up = LIMB - WEIGHT_BITS
+        return carry((high << WEIGHT_BITS) + (low >> up) + more, ((low & ((1 << up) - 1)) << WEIGHT_BITS) + rest)
 
     def _limbs(self) -> tuple[Ints, Ints]:
         self._high += self._recent >> LIMB
@@ -71,6 +104,10 @@ class Total:
         self._recent[:] = 0
         self._pending = 0
         return self._high, self._low
+
+
+def _itself(Z: Floats) -> Floats:
+    return Z
 
 
 def carry(high: Ints, low: Ints) -> tuple[Ints, Ints]:

@@ -77,6 +77,16 @@ class Table:
             return replace(self, held=(self.held[0], y.matrix()))
         return replace(self, held=(self.held[0], list(zip(names or y.names, y.columns(), strict=True))))
 
+    def counted(self, domain: Domain, columns: Mapping[str, Any]) -> Table:
+        """The same rows with columns beside them that tell whose each row is, and what it counts."""
+        if self.named:
+            return replace(self, held=(self.held[0], [*self.held[1], *columns.items()]))
+        self.open(domain.of_rows())  # which finds another number of columns than is declared
+        blocks = [block for block in self.held if block is not None]
+        cells = (block[:, i] for block in blocks for i in range(block.shape[1]))
+        named = dict(zip(domain.columns, cells, strict=True))
+        return Table(FrameSource, ((named, list(named)), list(columns.items())), list(named), rows=self.rows)
+
     @property
     def matrix(self) -> Any:
         """The matrix of a table whose columns have no names."""
@@ -158,7 +168,8 @@ def as_table(source: Any) -> Table:
         return Table(StreamSource, (source,), [])
     raise DataError(
         f"Cannot read rows from {type(source).__name__}. Give a Parquet, CSV or Excel path, a list of paths, a "
-        "pandas or polars frame, an Arrow table or stream, a DuckDB relation, an array, or a pair (X, y)."
+        "pandas, polars, Spark or Dask frame, an Arrow table or stream, a DuckDB relation, a table of Postgres, an "
+        "array, or a pair (X, y)."
     )
 
 
@@ -310,6 +321,15 @@ def check_pair(X: Table, y: Outcomes) -> None:
     if not X.named:
         check_finite("X", X.matrix)
         check_finite("y", y.matrix())
+
+
+def as_row_weights(sample_weight: Any, rows: int | None) -> Floats:
+    """Weights of the rows of a fit: a column of numbers, one for each row of X."""
+    weights = as_matrix("sample_weight", sample_weight, column=True).astype(float)
+    check_finite("sample_weight", weights)
+    if weights.shape != (rows, 1):
+        raise DataError("sample_weight must be one column of weights, one for each row of X.")
+    return weights[:, 0]
 
 
 def as_weights(sample_weight: Any, rows: int) -> Floats | None:

@@ -21,7 +21,9 @@ from discreet.data.parcels import packed, unpacked
 from discreet.data.passes.base import Pass, encoded
 from discreet.data.passes.light import LightPass
 from discreet.data.passes.moments import MomentsPass
+from discreet.data.passes.scores import ScorePass
 from discreet.data.passes.stages import MeatPass, StagePass
+from discreet.data.persons import by_person
 from discreet.data.sources.arrow import BatchSource
 from discreet.data.sources.base import Source
 from discreet.data.sources.frames import FrameSource, named_columns
@@ -29,7 +31,7 @@ from discreet.data.sums import PartialSums
 from discreet.domain import Domain
 from discreet.errors import DataError, DiscreetError, ParameterError
 
-_PASSES: dict[str, type[Pass]] = {own.kind: own for own in (LightPass, MomentsPass, StagePass, MeatPass)}
+_PASSES: dict[str, type[Pass]] = {own.kind: own for own in (LightPass, MomentsPass, StagePass, MeatPass, ScorePass)}
 _ANSWER = "an answer"
 
 
@@ -128,6 +130,7 @@ def _pass(task: bytes) -> Pass:
 
 
 def _summed(what: Pass, reader: Source) -> PartialSums:
+    reader = reader if what.domain.unit.person is None else by_person(reader)  # whose rows are all in this part
     problems, size = Problems(), what.size(columnar=reader.columnar)
     batches = itertools.chain.from_iterable(reader.parts(size))
     found = what.sums(reader, encoded(reader, what.domain, size, batches, problems))

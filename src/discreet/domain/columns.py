@@ -126,6 +126,15 @@ Column = Numeric | Categorical
 
 
 @dataclass(frozen=True)
+class Identifier:
+    """A column that tells whose a row is, in text or whole numbers; no coordinate of a row."""
+
+
+Read = Column | Identifier
+"""What may be read of a column."""
+
+
+@dataclass(frozen=True)
 class Factor:
     """One factor of a derived column: a number or an expression of numbers to some power, or a category.
 

@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.core import checks
-from discreet.core.arrays import Floats, Ints
+from discreet.core.arrays import Bools, Floats, Ints
 from discreet.core.files import number, texts
 from discreet.domain.domain import LATTICE_BITS, Domain
 from discreet.domain.encoding import ONE
+from discreet.domain.unit import MOST_ROWS
 from discreet.errors import DomainError, FileFormatError, ParameterError
 
 ROOM_BITS = 53 - LATTICE_BITS
@@ -138,6 +139,8 @@ class Coordinates:
     lengths : tuple of float
         Edges between which rows are counted by |z|, in rising order, none below the radius; without any, rows are not
         counted.
+    most : int
+        How many rows one person counts for at most.
 
     Examples
     --------
@@ -153,6 +156,7 @@ class Coordinates:
     radius: float
     widths: tuple[tuple[float, ...], ...]
     lengths: tuple[float, ...] = ()
+    most: int = 1
 
     def __post_init__(self) -> None:
         d, m = len(self.design), len(self.outcomes)
@@ -170,6 +174,8 @@ class Coordinates:
             raise ParameterError("Half widths of an outcome must be numbers above 0 in rising order.")
         if not _are_rising(self.lengths) or any(edge < self.radius for edge in self.lengths):
             raise ParameterError("Edges between lengths must be numbers in rising order, none below the radius.")
+        if type(self.most) is not int or not 1 <= self.most <= MOST_ROWS:
+            raise ParameterError("A person counts for a whole number of rows.")
 
     @classmethod
     def rounded(
@@ -181,6 +187,7 @@ class Coordinates:
         radius: float,
         widths: Sequence[Sequence[float]],
         lengths: Sequence[float] = (),
+        most: int = 1,
     ) -> Coordinates:
         """Coordinates whose matrices are the nearest that have exact products with rows.
 
@@ -192,14 +199,14 @@ class Coordinates:
             Finite; columns are rounded to about 2^-32 of the sum of their sizes.
         theta : array of shape (len(design), len(outcomes))
             Finite; the sizes of a column add up to less than 2^31.
-        radius, widths, lengths
+        radius, widths, lengths, most
             As they are kept.
         """
         d, m = len(design), len(outcomes)
         models = Directions.rounded(np.reshape(theta, (d, m)), bits=ROOM_BITS - 2, most=ROOM_BITS - 1)
         own = tuple(tuple(map(float, widths_)) for widths_ in widths)
         turned, edges = Directions.rounded(P), tuple(map(float, lengths))
-        return cls(tuple(design), tuple(outcomes), turned, models, float(radius), own, edges)
+        return cls(tuple(design), tuple(outcomes), turned, models, float(radius), own, edges, most)
 
     @cached_property
     def axes(self) -> tuple[str, ...]:
@@ -223,7 +230,9 @@ class Coordinates:
         return _Norms(self)
 
     def check(self, domain: Domain) -> None:
-        """Refuse a design or outcomes that a domain does not have, and outcomes that are features too."""
+        """Refuse what a domain does not have, outcomes that are features too, and another unit than the domain's."""
+        if self.most != domain.most:
+            raise DomainError("A stage and its domain do not agree on how many rows a person counts for.")
         known = domain.column_of
         if unknown := [name for name in (*self.design, *self.outcomes) if name not in known]:
             raise DomainError(f"A stage names the coordinate {unknown[0]!r}, which the domain does not have.")
@@ -233,14 +242,18 @@ class Coordinates:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
-        return {
-            "design": list(self.design),
-            "outcomes": list(self.outcomes),
-            "P": self.P.to_dict(),
-            "theta": self.theta.to_dict(),
-            "radius": self.radius,
-            "widths": [list(own) for own in self.widths],
-        } | ({"lengths": list(self.lengths)} if self.lengths else {})
+        return (
+            {
+                "design": list(self.design),
+                "outcomes": list(self.outcomes),
+                "P": self.P.to_dict(),
+                "theta": self.theta.to_dict(),
+                "radius": self.radius,
+                "widths": [list(own) for own in self.widths],
+            }
+            | ({"lengths": list(self.lengths)} if self.lengths else {})
+            | ({"most": self.most} if self.most > 1 else {})
+        )
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Coordinates:
@@ -249,7 +262,8 @@ class Coordinates:
         widths = tuple(tuple(map(number, own)) for own in facts["widths"])
         radius, lengths = number(facts["radius"]), tuple(map(number, facts.get("lengths", ())))
         try:
-            return cls(texts(facts["design"]), texts(facts["outcomes"]), P, theta, radius, widths, lengths)
+            names = texts(facts["design"]), texts(facts["outcomes"])
+            return cls(*names, P, theta, radius, widths, lengths, facts.get("most", 1))
         except ParameterError as error:
             raise FileFormatError(str(error)) from None
 
@@ -378,16 +392,47 @@ class Chart:
             start += len(widths)
         np.rint(E, out=E)
 
-    def counts(self, V: Floats) -> list[Ints]:
+    def counts(self, V: Floats, weights: Floats | None = None) -> list[Ints]:
         """How many of the weighted residuals of a batch lie in each part that the half widths of its outcome make."""
-        within = [[np.count_nonzero(v <= b) for b in own * ONE] for v, own in zip(np.abs(V), self._widths, strict=True)]
-        return [np.diff([0, *own, V.shape[1]]) for own in within]
+        pairs = zip(np.abs(V), self._widths, strict=True)
+        return [_between(v, own * ONE, weights) for v, own in pairs]
 
-    def lengths(self, lengths: Floats) -> Ints:
+    def lengths(self, lengths: Floats, weights: Floats | None = None) -> Ints:
         """How many rows of a batch lie in each part that the edges make; none where there are no edges."""
-        within = [np.count_nonzero(lengths <= edge) for edge in self._edges]
-        counts: Ints = np.diff([0, *within, len(lengths)]) if within else np.zeros(0, dtype=np.int64)
-        return counts
+        return _between(lengths, self._edges, weights) if len(self._edges) else np.zeros(0, dtype=np.int64)
+
+
+def _between(sizes: Floats, edges: Floats, weights: Floats | None) -> Ints:
+    """How many sizes lie up to each edge and beyond the one before, and beyond the last; or what they weigh."""
+
+    def count(these: Bools) -> int:
+        return int(np.count_nonzero(these) if weights is None else weights[these].sum())
+
+    everything = np.ones(len(sizes), dtype=bool)
+    return np.diff([0, *(count(sizes <= edge) for edge in edges), count(everything)])
+
+
+def shortened(T: Floats, radius: float, norm_squared: int) -> Floats:
+    """Columns over a radius, those that are longer shortened to it, as lattice integers within a squared norm.
+
+    Parameters
+    ----------
+    T : array
+        Any exact numbers; a column is a person.
+    radius : float
+        In the units of T.
+    norm_squared : int
+        What no column exceeds after it is rounded, in lattice units; see `Coordinates.norm_squared_lattice`.
+
+    Examples
+    --------
+    >>> (shortened(np.array([[3.0, 30.0], [4.0, 40.0]]), 10.0, 2**41) / ONE).round(6).tolist()
+    [[0.3, 0.6], [0.4, 0.8]]
+    """
+    length = np.maximum(np.sqrt(_squares(T, np.empty_like(T))), radius)
+    S = np.rint(T * (ONE / length))
+    inside: Floats = S * (np.einsum("ij,ij->j", S, S) <= norm_squared)
+    return inside
 
 
 def scores(U: Floats, e: Floats, out: Floats | None = None) -> Floats:
@@ -444,23 +489,3 @@ def _squares(Z: Floats, work: Floats) -> Floats:
         k -= half
     squares: Floats = work[0]
     return squares
-
-
-def triangular(P: ArrayLike) -> Floats:
-    """P O with O orthogonal, so that lengths are the same, and each column needs only the first coordinates of x.
-
-    U'U and U'E are turned with it, and turned back by `Coordinates.P`; rows are turned in less time.
-
-    Parameters
-    ----------
-    P : array of shape (d, q)
-        With q at most d.
-
-    Examples
-    --------
-    >>> triangular([[3.0, 4.0], [4.0, -3.0]]).round(6).tolist()
-    [[5.0, 0.0], [0.0, -5.0]]
-    """
-    flipped = np.asarray(P, dtype=float)[::-1]
-    turned: Floats = np.linalg.qr(flipped.T)[1].T[::-1, ::-1]
-    return turned

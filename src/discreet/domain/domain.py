@@ -18,6 +18,7 @@ from discreet.domain.columns import (
     Categorical,
     Column,
     Numeric,
+    Read,
     bounded_columns,
     norm_columns_of,
     parse_column,
@@ -25,14 +26,16 @@ from discreet.domain.columns import (
 )
 from discreet.domain.derived import Parts, cells, inputs_of, parse_all, parts_of
 from discreet.domain.file_format import FileFormat
+from discreet.domain.unit import FACTS, ROWS, Unit
 from discreet.errors import DiscreetError, DomainError, NotReleasedError, ParameterError
 
 LATTICE_BITS = 20
 """Entries are rounded to multiples of 2^-20, so a sum of 8,192 products is exact in float64."""
 
-VERSIONS = (1, 2, 4)
-"""Versions of files that hold a domain: 2 has products and powers, 4 functions of columns."""
+VERSIONS = (1, 2, 4, 5)
+"""Versions of files that hold a domain: 2 has products and powers, 4 functions of columns, 5 persons and weights."""
 
+_OPTIONS = ("data_norm", "norm_columns", "intercept", "missing", "file")
 CONSTANT = "(intercept)"
 """Name of the column of ones."""
 
@@ -82,6 +85,10 @@ class Domain:
         What to do with a row that lacks a value of one of the columns that are used.
     file : FileFormat or mapping, optional
         How CSV and Excel files are written, where it is not the usual way: ``{"sep": ";", "decimal": ","}``.
+    person, rows_per_person : str and int, optional
+        The column that tells whose a row is, and how many rows a person counts for at most; see `unit`.
+    weights, largest_weight : str and float, optional
+        The column of weights, and a public bound on them.
 
     Examples
     --------
@@ -98,6 +105,7 @@ class Domain:
     intercept: bool
     missing: Literal["error", "drop"]
     file: FileFormat
+    unit: Unit
 
     def __init__(
         self,
@@ -108,6 +116,10 @@ class Domain:
         intercept: bool = True,
         missing: Literal["error", "drop"] = "error",
         file: FileFormat | Mapping[str, Any] | None = None,
+        person: str | None = None,
+        rows_per_person: int | None = None,
+        weights: str | None = None,
+        largest_weight: float | None = None,
     ) -> None:
         if not isinstance(columns, Mapping) or not columns:
             raise DomainError(_EMPTY)
@@ -130,8 +142,11 @@ class Domain:
                 column.check(name, in_ball=name in ball)
         with problems.met(DomainError):
             file = FileFormat.of(file, parsed)
+        told = dict(zip(FACTS, (person, rows_per_person, weights, largest_weight), strict=True))
+        with problems.met(DomainError):
+            unit = Unit.of(told, inputs_of(parsed))
         problems.tell()
-        self._hold(parsed, None if data_norm is None else float(data_norm), ball, bool(intercept), missing, file)
+        self._hold(parsed, None if data_norm is None else float(data_norm), ball, bool(intercept), missing, file, unit)
         if (twice := checks.repeated([entry.name for entry in self.entries])) is not None:
             raise DomainError(f"Two columns would both be shown as {twice!r}. Rename one of them.")
         _ = self.inputs
@@ -189,7 +204,7 @@ class Domain:
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Domain:
         """Rebuild a domain from `to_dict` or from a parsed schema."""
-        options = {k: facts[k] for k in ("data_norm", "norm_columns", "intercept", "missing", "file") if k in facts}
+        options = {k: facts[k] for k in (*_OPTIONS, *FACTS) if k in facts}
         columns = parse_all(facts.get("columns", {}))
         if options.get("data_norm") is not None:
             columns = {name: unbounded(spec) for name, spec in columns.items()}
@@ -204,7 +219,7 @@ class Domain:
         }
         if self.data_norm is not None:
             facts |= {"data_norm": self.data_norm, "norm_columns": list(self.norm_columns)}
-        return facts | ({"file": written} if (written := self.file.to_dict()) else {})
+        return facts | self.unit.to_dict() | ({"file": written} if (written := self.file.to_dict()) else {})
 
     def select(self, names: Iterable[str]) -> Domain:
         """The domain of some of the columns, in the given order."""
@@ -229,6 +244,14 @@ class Domain:
         """The domain for files that are written in another way; see `FileFormat`."""
         return self._with(file=FileFormat.of(self.file.to_dict() | changes, self.columns)) if changes else self
 
+    def with_unit(self, **facts: Any) -> Domain:
+        """The domain with other facts of its `Unit`, which are checked."""
+        return self._with(unit=Unit.of(dict.fromkeys(FACTS) | self.unit.to_dict() | facts, self.inputs))
+
+    def of_rows(self) -> Domain:
+        """The domain of rows that count alike, one a person."""
+        return self._with(unit=ROWS)
+
     def _with(self, **facts: Any) -> Domain:
         """The domain with other facts, which must be as good as checked."""
         changed = object.__new__(Domain)
@@ -239,10 +262,9 @@ class Domain:
         """Refuse names that are repeated or unknown; all of them are told."""
         seen, problems = set[str](), Problems()
         for name in names:
-            if name not in self.columns:
-                problems.add(DomainError(self._undeclared(name)))
-            elif name in seen:
-                problems.add(DomainError(f"Column {name!r} is named twice."))
+            if name not in self.columns or name in seen:
+                twice = f"Column {name!r} is named twice."
+                problems.add(DomainError(twice if name in self.columns else self._undeclared(name)))
             seen.add(name)
         problems.tell()
         return seen
@@ -256,11 +278,22 @@ class Domain:
         """The columns to read from the data: those of the domain, or the factors of derived ones."""
         return inputs_of(self.columns)
 
+    @cached_property
+    def reads(self) -> dict[str, Read]:
+        """The columns to read from the data, with those that tell whose a row is and what it counts."""
+        return {**self.inputs, **self.unit.columns}
+
+    @property
+    def most(self) -> int:
+        """How many rows one person counts for at most."""
+        return self.unit.most
+
     @property
     def format_version(self) -> int:
         """The oldest version of files that can hold the domain, so that older programs read what they can."""
         factors = [factor for column in self.columns.values() for factor in column.factors]
-        return VERSIONS[2] if any(factor.expression for factor in factors) else VERSIONS[1] if factors else VERSIONS[0]
+        functions = any(factor.expression for factor in factors)
+        return VERSIONS[3 if not self.unit.plain else 2 if functions else 1 if factors else 0]
 
     # ---------------------------------------------------------------- features and outcomes
 
@@ -275,7 +308,7 @@ class Domain:
 
     def features_from(self, names: Sequence[str], outcomes: Set[str]) -> list[str]:
         """The features that a table with these columns gives: its own, and those derived from them alone."""
-        own, held = [name for name in names if name in self.columns or name not in self.inputs], set(names)
+        own, held = [name for name in names if name in self.columns or name not in self.reads], set(names)
         made = [name for name in self.features_for(outcomes) if self.columns[name].factors]
         return own + [name for name in made if self.made_of(name) - {name} <= held]
 
@@ -457,43 +490,11 @@ class Domain:
     @property
     def _facts(self) -> tuple[Any, ...]:
         """What makes two domains the same; the order of the columns does, for it is that of encoded rows."""
-        return tuple(self.columns.items()), self.data_norm, self.norm_columns, self.intercept, self.missing
+        return tuple(self.columns.items()), self.data_norm, self.norm_columns, self.intercept, self.missing, self.unit
 
     def __getstate__(self) -> dict[str, Any]:
         """The facts alone: what follows from them is found again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-# -------------------------------------------------------------------- every level of a category
-
-
-def every_level(domain: Domain, features: Sequence[str], design: Sequence[str]) -> tuple[str, ...]:
-    """The design with the first level of plain categories too, beside a constant; a row's norm has the same bound.
-
-    None of the levels is then special: an estimate need not depend on which of them is called the first.
-    """
-    if not design or design[0] != CONSTANT:
-        return tuple(design)
-    plain = [name for name in features if isinstance(domain.columns[name], Categorical)]
-    names = {domain.entries[domain.positions[name][0]].name for name in plain if not domain.columns[name].factors}
-    return tuple(entry.name for entry in domain.entries if entry.name in names.union(design))
-
-
-def lift(domain: Domain, full: Sequence[str], design: Sequence[str]) -> Floats:
-    """L with z = L x: the coordinates of `every_level`, or some of them, from those of the design.
-
-    A first level is the constant less the other levels. Coefficients c of z are L'c of x, against the first levels.
-    """
-    place = {name: i for i, name in enumerate(design)}
-    L = np.zeros((len(full), len(design)))
-    for row, name in zip(L, full, strict=True):
-        if name in place:
-            row[place[name]] = 1.0
-        else:
-            others = domain.positions[domain.column_of[name]][1:]
-            row[[place[domain.entries[i].name] for i in others]] = -1.0
-            row[0] = 1.0
-    return L
 
 
 __all__ = ["CONSTANT", "LATTICE_BITS", "Categorical", "Domain", "Entry", "Numeric"]

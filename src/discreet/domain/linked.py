@@ -46,7 +46,7 @@ class Linked(Coordinates):
         As of `Coordinates`; widths are in units of the outcomes.
     link : {"logit", "log"}
         What the outcomes are: 0 or 1, or counts.
-    most : float
+    largest : float
         Y: larger rates count as Y; 1 for probabilities.
     exposure : str, optional
         Of counts, a column whose logarithm is added to the predictor.
@@ -60,14 +60,14 @@ class Linked(Coordinates):
     """
 
     link: Mean = "logit"
-    most: float = 1.0
+    largest: float = 1.0
     exposure: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.link not in get_args(Mean) or not checks.is_real(self.most) or not 0 < self.most < math.inf:
+        if self.link not in get_args(Mean) or not checks.is_real(self.largest) or not 0 < self.largest < math.inf:
             raise ParameterError("A stage at a model needs a known link, and a largest outcome above 0.")
-        if self.link == "logit" and self.most != 1:
+        if self.link == "logit" and self.largest != 1:
             raise ParameterError("Probabilities are at most 1.")
         if self.exposure is not None and self.link != "log":
             raise ParameterError("Only counts have an exposure.")
@@ -85,7 +85,7 @@ class Linked(Coordinates):
     ) -> Linked:
         """The same axes and radius as those of other coordinates, at a model that is rounded to exact products."""
         held = Coordinates.rounded(plain.design, outcomes, plain.P.floats, theta, plain.radius, widths)
-        own = held.design, held.outcomes, plain.P, held.theta, plain.radius, held.widths, ()
+        own = held.design, held.outcomes, plain.P, held.theta, plain.radius, held.widths, (), plain.most
         return cls(*own, link, float(most), exposure)
 
     def check(self, domain: Domain) -> None:
@@ -96,7 +96,7 @@ class Linked(Coordinates):
     @property
     def largest_slope(self) -> float:
         """C."""
-        return 0.25 if self.link == "logit" else self.most
+        return 0.25 if self.link == "logit" else self.largest
 
     def mean(self, eta: Floats) -> Floats:
         """h, the expected outcome."""
@@ -104,27 +104,27 @@ class Linked(Coordinates):
             small = exp(-np.abs(eta))
             m: Floats = np.where(eta < 0, small / (1 + small), 1 / (1 + small))
             return m
-        return np.minimum(exp(np.minimum(eta, 700.0)), self.most)
+        return np.minimum(exp(np.minimum(eta, 700.0)), self.largest)
 
     def root(self, eta: Floats) -> Floats:
         """K = sqrt(h'(eta)/c)."""
         if self.link == "logit":
             small = exp(-np.abs(eta))
             return 2 * np.sqrt(small) / (1 + small)
-        return np.where(eta < _top(self.most), np.sqrt(self.mean(eta) / self.most), 0.0)
+        return np.where(eta < _top(self.largest), np.sqrt(self.mean(eta) / self.largest), 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
         exposure = {} if self.exposure is None else {"exposure": self.exposure}
-        return super().to_dict() | {"link": self.link, "most": self.most} | exposure
+        return super().to_dict() | {"link": self.link, "largest": self.largest} | exposure
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Linked:
         """Rebuild from `to_dict`."""
         own = Coordinates.from_dict(facts)
         try:
-            plain = own.design, own.outcomes, own.P, own.theta, own.radius, own.widths, own.lengths
-            return cls(*plain, facts["link"], number(facts["most"]), facts.get("exposure"))
+            plain = own.design, own.outcomes, own.P, own.theta, own.radius, own.widths, own.lengths, own.most
+            return cls(*plain, facts["link"], number(facts["largest"]), facts.get("exposure"))
         except ParameterError as error:
             raise FileFormatError(str(error)) from None
 

@@ -12,6 +12,7 @@ from discreet.core.checks import meant
 from discreet.core.files import read_json, reading, refuse_special
 from discreet.core.problems import Problems
 from discreet.domain.file_format import FileFormat
+from discreet.domain.unit import FACTS
 from discreet.errors import DomainError, FileFormatError, ParameterError
 
 T = TypeVar("T")
@@ -31,13 +32,20 @@ _HEAD = """\
 # Missing values are refused, unless the next line says that their rows are left out: then delete the #.
 # missing = "drop"
 #
+# Where a person may have many rows, name the column that tells whose a row is, and how many rows one person counts
+# for at most; where rows have weights, their column and a bound on them: see docs/persons.md.
+# person = "id"
+# rows_per_person = 4
+# weights = "weight"
+# largest_weight = 100
+#
 # How a CSV or Excel file is written, where it is not the usual way: delete the # and what you do not need.
 # file = { sep = ";", decimal = ",", thousands = ".", na = ["unknown"], date_format = "%d/%m/%Y" }
 
 [columns]
 """
 
-KNOWN = {"columns", "data_norm", "norm_columns", "intercept", "missing", "file"}
+KNOWN = {"columns", "data_norm", "norm_columns", "intercept", "missing", "file", *FACTS}
 """What a schema may hold."""
 
 KINDS = {
@@ -81,7 +89,8 @@ def filled_schema(facts: Mapping[str, Any]) -> str:
     sex = { levels = ["F", "M"] }
     <BLANKLINE>
     """
-    lines = [f"{name} = {_text(facts[name])}" for name in ("data_norm", "norm_columns", "missing") if name in facts]
+    plain = ("data_norm", "norm_columns", "missing", *FACTS)
+    lines = [f"{name} = {_text(facts[name])}" for name in plain if name in facts]
     lines += [] if facts.get("intercept", True) else ["intercept = false"]
     lines += [f"file = {_inline(facts['file'])}"] if "file" in facts else []
     columns = [f"{_key(name)} = {_inline(spec)}" for name, spec in facts["columns"].items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from discreet.core.arrays import Floats, Objects
+from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.data.stages import MeatSums, StageSums
 from discreet.domain.coordinates import Coordinates
@@ -13,13 +13,17 @@ from discreet.gate.moments import Want, block_noise, calibrate, noisy_blocks
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import OF_ONE_OUTCOME, STATISTICS, WITHOUT_OUTCOMES, StageEvent, stage_block
 from discreet.privacy.events.gaussian import Block, Statistic
-from discreet.released.grids import ReleasedStage, bins, statistic
+from discreet.released.grids import GridValues, ReleasedStage, bins, statistic
 
 Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
 """From the noisy counts of each outcome to the place of its half width."""
 
-Meat = Callable[[Sequence[int]], MeatSums]
-"""From the places of the half widths to the exact sums of scores, and of inner rows."""
+Radii = Callable[[Floats, Floats], tuple[float, ...]]
+"""From noisy U'U and e'e to the length that scores of persons are shortened to, for each outcome."""
+
+Meat = Callable[[Sequence[int], Sequence[float]], MeatSums]
+"""From the places of the half widths, and the lengths of scores of persons, to the exact sums of scores, and of inner
+rows."""
 
 _SECOND: tuple[Statistic, ...] = ("inner", "meat")
 """What is summed up in a second reading, for the chosen half widths."""
@@ -65,6 +69,7 @@ def release_stage(
     entropy: Entropy,
     *,
     meat: Meat | None = None,
+    radii: Radii | None = None,
 ) -> ReleasedStage:
     """Add noise to the exact sums of a stage: first to the counts, which choose the half widths, then to the rest.
 
@@ -83,10 +88,13 @@ def release_stage(
         Of a session that was charged with the whole stage.
     meat : callable, optional
         From the chosen places to the exact sums of scores and of inner rows, where a block is about them.
+    radii : callable, optional
+        From what of the stage is released before the meat to the lengths of scores, where it is that of persons.
     """
-    stage, noise = sums.coordinates, block_noise(blocks)
-    early = [i for i, block in enumerate(blocks) if block.statistic == "counts"]
-    late = [i for i in range(len(blocks)) if i not in early]
+    stage, unit = sums.coordinates, sums.domain.unit
+    noise, kinds = block_noise(blocks, unit), [block.statistic for block in blocks]
+    early, last = ([i for i, kind in enumerate(kinds) if kind in own] for own in (("counts",), _SECOND))
+    late = [i for i in range(len(blocks)) if i not in (*early, *last)]
     first = noisy_blocks([sums.integers(blocks[i]) for i in early], [noise[i] for i in early], entropy)
     counts = {
         name: statistic(blocks[i], values, bins(blocks[i], stage))
@@ -94,20 +102,26 @@ def release_stage(
         for name in blocks[i].columns
     }
     chosen = tuple(choose(counts)) if choose else (0,) * len(stage.outcomes)
-    exact = _exact(sums, [blocks[i] for i in late], chosen, meat)
-    rest = noisy_blocks(exact, [noise[i] for i in late], entropy)
-    values = dict(zip([*early, *late], (*first, *rest), strict=True))
-    event = StageEvent(sensitivity.mu(blocks, stage, neighbors), stage, tuple(blocks), chosen)
+    if last and (meat is None or (radii is None) != unit.plain):
+        raise ValueError("a block is about scores or inner rows, and nothing sums them up")
+    products = meat(chosen, ()) if last and meat is not None and radii is None else None
+    rest = noisy_blocks([sums.integers(blocks[i], chosen) for i in late], [noise[i] for i in late], entropy)
+    values, lengths = dict(zip([*early, *late], (*first, *rest), strict=True)), tuple[float, ...]()
+    if last and meat is not None and radii is not None:
+        lengths = _lengths(blocks, values, radii)
+        products = meat(chosen, lengths)
+    if products is not None:
+        scored = noisy_blocks([products.integers(blocks[i]) for i in last], [noise[i] for i in last], entropy)
+        values |= dict(zip(last, scored, strict=True))
+    event = StageEvent(sensitivity.mu(blocks, stage, neighbors), stage, tuple(blocks), chosen, lengths)
     return ReleasedStage(event, tuple(values[i] for i in range(len(blocks))))
 
 
-def _exact(sums: StageSums, blocks: Sequence[Block], chosen: Sequence[int], meat: Meat | None) -> list[list[Objects]]:
-    """What blocks are about, for the chosen half widths."""
-    wanted = any(block.statistic in _SECOND for block in blocks)
-    products = meat(chosen) if wanted and meat is not None else None
-    if wanted and products is None:
-        raise ValueError("a block is about scores or inner rows, and nothing sums them up")
-    return [
-        sums.integers(block, chosen) if products is None or block.statistic not in _SECOND else products.integers(block)
-        for block in blocks
-    ]
+def _lengths(blocks: Sequence[Block], values: Mapping[int, tuple[GridValues, ...]], radii: Radii) -> tuple[float, ...]:
+    """The lengths of scores that noisy U'U and e'e call for."""
+    found = {blocks[i].statistic: statistic(blocks[i], own) for i, own in values.items() if not _is_count(blocks[i])}
+    return radii(found["gram"], found["squares"])
+
+
+def _is_count(block: Block) -> bool:
+    return block.statistic in ("counts", "lengths")

@@ -16,6 +16,7 @@ from discreet.core.rounding import down, up
 from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments, outcome_names
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
+from discreet.domain.unit import ROWS, WEIGHT_BITS, Unit
 from discreet.errors import DataError, ParameterError
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import add_normal_on_grid
@@ -27,8 +28,9 @@ from discreet.released.grids import GridValues
 from discreet.results.private_moments import PrivateMoments
 
 Integers = NDArray[Any]
-Noise = list[tuple[float, int]]
-"""Sd and exponent of the grid of each part of a block, in lattice units."""
+Noise = list[tuple[float, int, int]]
+"""Of each part of a block: sd and exponent of the grid in units of the exact sums, and by how many bits these are finer
+than 2^-40."""
 DEFAULT_SHARES = {"gram": 0.4, "cross": 0.55, "squares": 0.05}
 """How mu^2 is split between X'X, X'y and y'y when one outcome is named."""
 
@@ -60,7 +62,8 @@ def release_blocks(moments: Moments, blocks: Sequence[Block], session: Session) 
     """Release moments with noise of the given sds."""
     event = GaussianEvent(sensitivity.mu(blocks, moments.domain, session.promise.neighbors), tuple(blocks))
     certificate = session.certify(moments.domain, event)
-    noise = block_noise(blocks)
+    unit = moments.domain.unit
+    noise = block_noise(blocks, unit)
     check_rows(moments.count)
     exact = exact_blocks(moments, blocks)
     entropy = session.charge(moments.domain, mu=event.mu, epsilon=certificate.epsilon)
@@ -104,12 +107,13 @@ def release_counted(
         It is charged with both.
     """
     declared, neighbors = histogram.domain, session.promise.neighbors
+    unit = declared.unit
     (block,) = calibrate(
         [Want("counts", (), (histogram.column,), 1.0)], declared, neighbors, session.mu * math.sqrt(share)
     )
     first = GaussianEvent(sensitivity.mu([block], declared, neighbors), (block,))
     left = down(math.sqrt((session.mu - first.mu) * (session.mu + first.mu)))
-    noise, *_ = block_noise([block, *calibrate(wants, declared, neighbors, left)])
+    noise, *_ = block_noise([block, *calibrate(wants, declared, neighbors, left)], unit)
     check_rows(histogram.count)
     check_rows(moments.count)
     exact = exact_counts(histogram, block)
@@ -120,7 +124,7 @@ def release_counted(
     second = GaussianEvent(sensitivity.mu(blocks, moments.domain, neighbors), tuple(blocks))
     bounds = None if declared == moments.domain else declared
     certificate = session.certify(moments.domain, first, second, declared=bounds)
-    noises = block_noise(blocks)
+    noises = block_noise(blocks, unit)
     check_rows(moments.count)
     more = noisy_blocks(exact_blocks(moments, blocks), noises, entropy)
     return PrivateMoments(session.commit(certificate), (values, *more))
@@ -136,19 +140,28 @@ def calibrate(wants: Sequence[Want], domain: sensitivity.Space, neighbors: Neigh
     return [replace(block, sd=block.sd * excess) for block in blocks]
 
 
-def block_noise(blocks: Sequence[Block]) -> list[Noise]:
+def block_noise(blocks: Sequence[Block], unit: Unit = ROWS) -> list[Noise]:
     """The noise of the parts of blocks; refuses what is too small or too large to be added exactly."""
+    more = 0 if unit.plain else WEIGHT_BITS
     try:
-        return [block.noise for block in blocks]
+        found = [[(math.ldexp(sd, more), m + more, more) for sd, m in block.noise] for block in blocks]
+        if any(m > _MOST_EXPONENT for own in found for _, m, _ in own):
+            raise ParameterError("too large")
+        return found
     except ParameterError:
         raise ParameterError(
-            "This promise needs noise that cannot be added exactly: its sd must lie between 2^-10 and 2^42 in units "
-            "of the mapped columns. Choose an epsilon that is less extreme."
+            f"This promise needs noise that cannot be added exactly: its sd must lie between 2^-10 and "
+            f"2^{42 - more} in units of the mapped columns. Choose an epsilon that is less extreme"
+            f"{'' if unit.person is None else ', or fewer rows_per_person'}."
         ) from None
 
 
+_MOST_EXPONENT = 52
+"""Of a grid: remainders are exact doubles."""
+
+
 def exact_counts(histogram: Histogram, block: Block) -> list[Integers]:
-    """The exact counts that a block is about, in units of 2^-40."""
+    """The exact counts that a block is about, in units of 2^-40, or of 2^-60 where rows are weighted."""
     return [histogram.integers(block.span) * (1 << (2 * LATTICE_BITS))]
 
 
@@ -164,8 +177,8 @@ def noisy_blocks(
     """Exact statistics with their `block_noise`."""
     return tuple(
         tuple(
-            GridValues(m, tuple(add_normal_on_grid(part, sd, m, entropy).tolist()))
-            for part, (sd, m) in zip(parts, own, strict=True)
+            GridValues(m - more, tuple(add_normal_on_grid(part, sd, m, entropy).tolist()))
+            for part, (sd, m, more) in zip(parts, own, strict=True)
         )
         for parts, own in zip(exact, noise, strict=True)
     )
@@ -189,10 +202,10 @@ def _exact(moments: Moments | Margins, block: Block, places: NDArray[np.int_]) -
 
 
 def _least_eigenvalue(moments: Moments, indices: list[int]) -> int:
-    if int(moments.integers([0], [0])[0]) > sensitivity.MAX_ROWS << (2 * LATTICE_BITS):
+    if moments.count > sensitivity.MAX_ROWS:
         raise DataError("The table is too large for the release of an eigenvalue in floating point.")
     least = np.linalg.eigvalsh(moments.floats(indices))[0]
-    return round(math.ldexp(float(least), 2 * LATTICE_BITS))
+    return round(math.ldexp(float(least), moments.bits))
 
 
 def _wants(

@@ -100,7 +100,7 @@ def release_events(moments: Moments | Sampled, events: tuple[Event, ...], sessio
     neighbors = session.promise.neighbors
     certificate = session.certify(moments.domain, *events)
     blocks = certificate.blocks
-    noise = block_noise(blocks)
+    noise = block_noise(blocks, moments.domain.unit)
     mu = None if any(event.law is not None for event in events) else gdp.compose(event.mu for event in events)
     public = [block for event in events if isinstance(event, PublicOutcomesEvent) for block in event.blocks]
     domain = moments.domain

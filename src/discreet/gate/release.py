@@ -12,7 +12,7 @@ from discreet.data.moments import Moments, outcome_names
 from discreet.data.reading import Progress, Unread
 from discreet.data.stages import Readings
 from discreet.domain import Domain
-from discreet.domain.domain import every_level
+from discreet.domain.levels import every_level
 from discreet.domain.models import of_models
 from discreet.errors import DiscreetWarning, ParameterError
 from discreet.gate.moments import release_moments

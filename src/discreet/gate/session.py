@@ -95,7 +95,7 @@ class Session:
             raise GuaranteeError("A session is charged once, for all that it draws. This is a defect of discreet.")
         if not self.simulation:
             epsilon = self.promise.epsilon if epsilon is None else epsilon
-            cost = Cost(epsilon, self.promise.delta, mu, frozenset(public_outcomes))
+            cost = Cost(epsilon, self.promise.delta, mu, frozenset(public_outcomes), domain.unit.person)
             self.__paid = charge(cost, self.promise.neighbors, self.method, domain.columns)
             self.__paid.draw()
         self.__charged = True
@@ -128,7 +128,7 @@ class Session:
 def check_rows(count: int, rows: float | None = None) -> None:
     """Refuse an empty table, and one with more rows than were declared as the most there can be."""
     if count == 0:
-        raise DataError("There is no row to release anything from. Nothing was released.")
+        raise DataError("There is no row to release anything from, or all weights are zero. Nothing was released.")
     if rows is not None and count > rows:
         raise DataError(
             "The table has more rows than rows= says. This method's promise is about tables of at most that many: "

@@ -104,17 +104,29 @@ def release_stages(
     auto = stages == "auto" or tuple(design) == (CONSTANT,)
     ball = in_ball(domain, design)
     size = len(model_design(domain, design)[0])
-    count = number_of_stages(n * session.mu, size, constant=design[0] == CONSTANT) if auto else int(stages)
+    n_mu = n * session.mu / domain.most
+    count = number_of_stages(n_mu, size, constant=design[0] == CONSTANT) if auto else int(stages)
     shares = BALL_SHARES.get(count, SHARES[count][1:]) if ball else SHARES[count]
     weights = [share / math.fsum(shares[i:]) for i, share in enumerate(shares)]
     if count == 0 or ball:
         axes = as_declared(design) if ball else mean_alone(design)
     else:
         axes = columns(steps, margins, design, n, steps.left(weights.pop(0)))
-    course = Course(tuple(design), tuple(targets), tuple(locations), axes)
-    meat = "classical" if count == 0 or (covariance == "auto" and size > NARROW) else covariance
-    _run(course, table, weights, steps, meat)
+    course = Course(tuple(design), tuple(targets), tuple(locations), axes, domain.most)
+    _run(course, table, weights, steps, _covariance(covariance, course, size, count, plain=domain.unit.plain))
     return PrivateMoments(session.commit(session.certify(domain, *steps.events)), tuple(steps.values))
+
+
+def _covariance(covariance: Covariance, course: Course, size: int, count: int, *, plain: bool) -> Covariance:
+    """What standard errors are to be: wide tables have no meat unless it is asked for, nor has a mean of rows alike.
+
+    Rows of persons, and weighted ones, always have it where it can be told.
+    """
+    if count == 0 and (plain or len(course.design) > 1):
+        return "classical"
+    if covariance != "auto":
+        return covariance
+    return "classical" if size > NARROW else "auto" if plain else "robust"
 
 
 def stages_suit(domain: Domain, targets: Sequence[str], *, once: bool, asked: bool) -> bool:
@@ -157,7 +169,8 @@ def _check_noise(domain: Domain, design: Sequence[str], targets: Sequence[str], 
     for share in (1.0, _LEAST_SHARE):
         mu, neighbors = session.mu * math.sqrt(share), session.promise.neighbors
         wants = [Want("counts", (), (targets[0],), 1.0), Want("sums", tuple(design), (), 1.0)]
-        block_noise([*calibrate(wants[:1], domain, neighbors, mu), *calibrate(wants[1:], domain, neighbors, mu)])
+        blocks = [*calibrate(wants[:1], domain, neighbors, mu), *calibrate(wants[1:], domain, neighbors, mu)]
+        block_noise(blocks, domain.unit)
 
 
 # ---------------------------------------------------------------- where the outcome lies
@@ -166,7 +179,7 @@ def _check_noise(domain: Domain, design: Sequence[str], targets: Sequence[str], 
 def _located(steps: Steps, histograms: Sequence[Histogram], margins: Margins, *, constant: bool) -> list[Location]:
     """The number of rows and two levels of counts of each outcome."""
     session, m = steps.session, len(histograms)
-    if session.rows is not None:
+    if session.rows is not None and steps.domain.unit.plain:
         rows: tuple[float, float] | None = (float(session.rows), 0.0)
     elif session.promise.neighbors == "add-remove":
         rows = number_of_rows(steps, margins)
@@ -174,9 +187,10 @@ def _located(steps: Steps, histograms: Sequence[Histogram], margins: Margins, *,
         rows = None
     if rows is not None and not constant:
         return [locate([], rows, centred=False) for _ in histograms]
-    guess = 2 * _COUNTS[0] / session.mu if rows is None else max(rows[0], rows[1], 1.0)
+    mu = session.mu / steps.domain.most
+    guess = 2 * _COUNTS[0] / mu if rows is None else max(rows[0], rows[1], 1.0)
     numerator, least, most = _COUNTS
-    share = min(max(numerator / (guess * session.mu), least), most) / 2
+    share = min(max(numerator / (guess * mu), least), most) / 2
     wants = [Want("counts", (), (histogram.column,), 1.0 / m) for histogram in histograms]
     first = counted(steps, histograms, [None] * m, wants, share)
     known = [rows or rows_of(counts) for counts in first]
@@ -200,15 +214,16 @@ def _run(course: Course, table: Readings, weights: Sequence[float], steps: Steps
         split = _LAST_SPLIT if final else _SPLIT
         if coordinates.lengths:
             split = _beside(split, "lengths", _LENGTHS)
-        signal = course.rows * mu**2 / len(coordinates.axes)
+        signal = course.rows * (mu / course.most) ** 2 / len(coordinates.axes)
         if k == len(weights) and (meat == "robust" or (meat == "auto" and signal > _FEW)):
             split = _beside(split, "meat", _meat(signal))
-            if len(course.targets) == 1:
+            if len(course.targets) == 1 and steps.domain.unit.plain:
                 split = {"inner" if kind == "gram" else kind: own for kind, own in split.items()}
         blocks = stage_blocks(coordinates, split, neighbors, mu)
         sd = next(block.sd for block in blocks if block.statistic == "counts")
         choose = partial(course.chosen, coordinates=coordinates, mu=mu, sd=sd, final=final)
-        done.append(steps.add_stage(table.staged(coordinates), blocks, choose, partial(table.meat, coordinates)))
+        sums, scores = table.staged(coordinates), partial(table.meat, coordinates)
+        done.append(steps.add_stage(sums, blocks, choose, scores, course.radii))
 
 
 def _meat(signal: float) -> float:

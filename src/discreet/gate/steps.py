@@ -12,7 +12,7 @@ from discreet.data.counts import Histogram, Margins
 from discreet.data.stages import StageSums
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.cells import Span
-from discreet.gate.coordinates import Choice, Meat, release_stage
+from discreet.gate.coordinates import Choice, Meat, Radii, release_stage
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
 from discreet.gate.session import Session
@@ -46,17 +46,24 @@ class Steps:
 
     def add(self, blocks: Sequence[Block], exact: Sequence[list[Floats]]) -> list[Floats]:
         """Release statistics of the mapped columns."""
-        values = noisy_blocks(exact, block_noise(blocks), self._source)
+        values = noisy_blocks(exact, block_noise(blocks, self.domain.unit), self._source)
         mu = sensitivity.mu(blocks, self.domain, self.session.promise.neighbors)
         self.events.append(GaussianEvent(mu, tuple(blocks)))
         self.values += values
         return [statistic(block, own) for block, own in zip(blocks, values, strict=True)]
 
     def add_stage(
-        self, sums: StageSums, blocks: Sequence[Block], choose: Choice | None = None, meat: Meat | None = None
+        self,
+        sums: StageSums,
+        blocks: Sequence[Block],
+        choose: Choice | None = None,
+        meat: Meat | None = None,
+        radii: Radii | None = None,
     ) -> ReleasedStage:
         """Release a stage."""
-        stage = release_stage(sums, blocks, self.session.promise.neighbors, choose, self._source, meat=meat)
+        own = None if self.domain.unit.plain else radii
+        neighbors = self.session.promise.neighbors
+        stage = release_stage(sums, blocks, neighbors, choose, self._source, meat=meat, radii=own)
         self.events.append(stage.event)
         self.values += stage.values
         return stage

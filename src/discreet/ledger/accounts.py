@@ -53,6 +53,13 @@ MOST_ROWS = 1000
 """Rows that one person may have."""
 
 
+def rows_of_a_person(rows: Any) -> int:
+    """How many rows one person may have, checked."""
+    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
+        raise ParameterError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}, got {rows!r}.")
+    return rows
+
+
 class Ledger:
     """What was released about whom, and what it cost: entries that are added to, and never changed.
 
@@ -145,9 +152,7 @@ class Ledger:
             given = Limits(checks.epsilon(epsilon), checks.delta(delta), others)
         elif tuple(others) != (0.0, 0.0):
             raise ParameterError("others= is a part of a promise: give the table's own epsilon= and delta=, too.")
-        rows = rows_per_person
-        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
-            raise ParameterError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}, got {rows!r}.")
+        rows = rows_of_a_person(rows_per_person)
         relation, public = checks.neighbors(neighbors or "add-remove"), pots.columns(public_outcomes)
         if parent != name and (neighbors is not None or public):
             raise ParameterError("A table has the neighbors and public_outcomes of its population: leave them out.")

@@ -12,7 +12,7 @@ from typing import Any, Self
 from discreet.core import checks
 from discreet.core.checks import Neighbors
 from discreet.errors import BudgetError, ParameterError
-from discreet.ledger.accounts import Account, Ledger, Reservation
+from discreet.ledger.accounts import Account, Ledger, Reservation, rows_of_a_person
 from discreet.ledger.blocks import Counter
 from discreet.ledger.storage import Memory
 from discreet.ledger.terms import Terms
@@ -43,6 +43,9 @@ class Budget(Counter):
         Columns that are declared **public**, with ``neighbors="replace-one"``. The promise is then about the other
         columns of a row only, and releases that take these columns as public outcomes may stand beside ordinary ones.
         By default the promise is about whole rows, and releases with public outcomes are refused.
+    rows_per_person : int
+        How many rows one person may have in the tables; a release that protects a row is charged for so many. One that
+        protects persons, by ``person=`` of its domain, is charged once.
 
     Examples
     --------
@@ -65,6 +68,7 @@ class Budget(Counter):
         others: tuple[float, float] | None = None,
         adding: bool | None = None,
         public_outcomes: Sequence[str] = (),
+        rows_per_person: int = 1,
     ) -> None:
         super().__init__()
         self.epsilon = checks.epsilon(epsilon)
@@ -77,6 +81,7 @@ class Budget(Counter):
         self.neighbors = checks.neighbors(neighbors)
         self.public_outcomes = pots.columns(public_outcomes)
         pots.check_public(self.public_outcomes, self.neighbors)
+        self.rows_per_person = rows_of_a_person(rows_per_person)
         checks.choice("adding", adding, (None, True, False))
         if others is not None and adding is not None:
             raise ParameterError("Give either others= or adding=: both say which releases are added up.")
@@ -87,7 +92,8 @@ class Budget(Counter):
 
     def _open(self, others: tuple[float, float]) -> Account:
         """Fix the pots."""
-        terms = Terms(Limits(self.epsilon, self.delta, others), self.neighbors, self.public_outcomes)
+        limits = Limits(self.epsilon, self.delta, others)
+        terms = Terms(limits, self.neighbors, self.public_outcomes, self.rows_per_person)
         self._account = Ledger.of(Memory()).define("budget", terms)
         return self._account
 
@@ -146,6 +152,14 @@ class Budget(Counter):
         """The epsilon and the delta that releases could still have that are added up."""
         return self.balance.others_left
 
+    @property
+    def unit(self) -> str:
+        """Whom the promise of all releases together protects."""
+        releases = self._releases()
+        if releases and all("person" in one for one in releases):
+            return "a person with all rows"
+        return "one row is one person" if self.rows_per_person == 1 else f"{self.rows_per_person} rows a person"
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready account."""
         return {
@@ -154,6 +168,7 @@ class Budget(Counter):
             "others": list(self.balance.limits.others),
             "neighbors": self.neighbors,
             "public_outcomes": sorted(self.public_outcomes),
+            "unit": self.unit,
             "releases": self._releases(),
             "epsilon_spent": self.epsilon_spent,
         }
@@ -173,7 +188,8 @@ class Budget(Counter):
         others = self.balance.limits.others
         apart = f", {others[0]:g} of it for releases that are not Gaussian" if 0 < others[0] < self.epsilon else ""
         public = f", not protecting {pots.listed(self.public_outcomes)}" if self.public_outcomes else ""
-        return f"Budget(epsilon={self.epsilon:g}, delta={self.delta:g}{apart}, {self.neighbors}{public}; {spent})"
+        promise = f"epsilon={self.epsilon:g}, delta={self.delta:g}{apart}"
+        return f"Budget({promise}, {self.neighbors}{public}, {self.unit}; {spent})"
 
     def __reduce__(self) -> Any:
         raise TypeError("A Budget is not copied to other processes: each would spend it anew. Set one up in each.")
@@ -184,7 +200,7 @@ class Budget(Counter):
 
 def _counted(cost: dict[str, Any], *, adding: bool) -> dict[str, Any]:
     """The part of a cost that counts."""
-    public = {"public_outcomes": cost["public_outcomes"]} if cost["public_outcomes"] else {}
+    public = {name: cost[name] for name in ("public_outcomes", "person") if cost.get(name)}
     if adding or cost["mu"] is None:
         return {"epsilon": cost["epsilon"], "delta": cost["delta"]} | public
     return {"mu": cost["mu"]} | public

@@ -37,6 +37,7 @@ from discreet.domain.derived import inputs_of
 from discreet.errors import DataError, DomainError, ParameterError, printable
 from discreet.gate.session import Session, promised
 from discreet.ledger import blocks
+from discreet.models.counting import counted, refuse_unit
 from discreet.models.pipelines import warn_of_learning_steps
 from discreet.privacy.guarantee import Guarantee
 
@@ -123,7 +124,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         features = self._to_predict(X)
         design = np.zeros((features.rows or 0, 0))
         if self._features:
-            facts = self.certificate_.domain.select(self._features).to_dict()
+            facts = self.certificate_.domain.select(self._features).of_rows().to_dict()
             design = design_matrix(features, Domain.from_dict(facts | {"missing": "error"}))
         predicted: Floats = design @ coef.T + intercept
         return predicted
@@ -221,6 +222,10 @@ _PARAMETERS = """epsilon, delta : float
         The public, rounded number of rows, declared by you.
     neighbors : {"add-remove", "replace-one"}
         Whether one person's presence or one person's content is hidden.
+    rows_per_person : int, optional
+        How many rows a person counts for at most, where `fit` is told whose rows are; a domain may say so too.
+    largest_weight : float, optional
+        A public bound on `sample_weight`; a domain may say so too.
     n_jobs : int, optional
         Threads; all cores by default.
     random_state : None
@@ -242,6 +247,9 @@ class PrivateEstimator(Estimator, ABC):
     many_outcomes: ClassVar[bool] = False
     """Whether y may have several columns."""
 
+    one_row_each: ClassVar[str] = "its promise is proven for rows that count alike, one a person"
+    """Why the method has no persons with many rows, and no weights; empty where it has."""
+
     facts: ClassVar[tuple[str, ...]] = ("bounds_X", "bounds_y")
     """Parameters that describe arrays, in place of a domain."""
 
@@ -256,6 +264,8 @@ class PrivateEstimator(Estimator, ABC):
     fit_intercept: bool = True
     rows: int | None = None
     neighbors: Neighbors = "add-remove"
+    rows_per_person: int | None = None
+    largest_weight: float | None = None
     n_jobs: int | None = None
     random_state: Any = None
 
@@ -267,7 +277,7 @@ class PrivateEstimator(Estimator, ABC):
 
     # ---------------------------------------------------------------- scikit-learn's interface
 
-    def fit(self, X: Any, y: Any, sample_weight: None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, person: Any = None) -> Self:
         """Fit the model to (X, y), privately.
 
         Parameters
@@ -276,18 +286,17 @@ class PrivateEstimator(Estimator, ABC):
             The features.
         y : array, series, or frame or table of one column
             The outcome; several columns, for estimators of several outcomes, are as many models from one release.
-        sample_weight : None
-            Not supported: a weight would let one person count for more than the noise hides.
+        sample_weight : array, optional
+            Weights of the rows, for which `largest_weight` or the domain declares a public bound; noise hides a row of
+            the largest weight. By default they are 1.
+        person : array, optional
+            Whose each row is, where a person may have several; `rows_per_person` or the domain declares how many count.
         """
-        if sample_weight is not None:
-            raise ParameterError(
-                "sample_weight is not supported, whether its weights are zero, one or more: a weight would let one "
-                "person move the result by more than the noise hides."
-            )
         promise = self._check()
         warn_of_learning_steps(self)
         table, domain, asked = self._ask(as_features(X), as_outcomes(y, several=self.many_outcomes), promise)
-        return self._fit_table(Unread.of(table, domain, self.n_jobs), asked)
+        table, domain = counted(self, table, domain, sample_weight, person)
+        return self._fit_table(self._opened(table, domain), asked)
 
     def fit_source(
         self,
@@ -301,7 +310,7 @@ class PrivateEstimator(Estimator, ABC):
 
         Parameters
         ----------
-        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation, `Postgres`
             The private rows; `domain` must be given.
         target : str
             The outcome; or a list of several, as in `fit`.
@@ -317,7 +326,7 @@ class PrivateEstimator(Estimator, ABC):
         names = feature_names(declared, columns, features)
         domain = declared.select([*names, *columns]).with_intercept(self.fit_intercept)
         asked = Asked(targets, names, promise, several=not isinstance(target, str))
-        return self._fit_table(Unread.of(table, domain, self.n_jobs, progress), asked)
+        return self._fit_table(self._opened(table, domain, progress), asked)
 
     def fit_formula(self, formula: str, source: Any, *, progress: bool | Progress = False) -> Self:
         """Read rows from a file, a frame or a table, release, and fit the model that a formula describes.
@@ -326,7 +335,7 @@ class PrivateEstimator(Estimator, ABC):
         ----------
         formula : str
             For example ``"income ~ age + C(region) + age:hours"``; see `discreet.formula`.
-        source : path, list of paths, frame, Arrow table or stream, DuckDB relation
+        source : path, list of paths, frame, Arrow table or stream, DuckDB relation, `Postgres`
             The private rows; `domain` must be given.
         progress : bool or callable
             Show a progress bar, or call this with the fraction done.
@@ -336,11 +345,22 @@ class PrivateEstimator(Estimator, ABC):
         domain, target, features = described_by(formula, declared.with_intercept(self.fit_intercept))
         self._outcome_columns(domain, (target,))
         with blocks.asked(formula):
-            return self._fit_table(Unread.of(table, domain, self.n_jobs, progress), Asked((target,), features, promise))
+            return self._fit_table(self._opened(table, domain, progress), Asked((target,), features, promise))
 
     def _fit_table(self, table: Unread, asked: Asked) -> Self:
         with threads_for(len(table.domain.entries)):
             return self._fit_rows(table, asked)
+
+    # ---------------------------------------------------------------- persons and weights
+
+    def _opened(self, table: Table, domain: Domain, progress: bool | Progress = False) -> Unread:
+        """The rows, if the method can do with them."""
+        self._refuse_unit(domain)
+        return Unread.of(table, domain, self.n_jobs, progress)
+
+    def _refuse_unit(self, domain: Domain) -> None:
+        """Refuse what a domain says of persons and weights where the method is not proven for it."""
+        refuse_unit(self, domain)
 
     # ---------------------------------------------------------------- what differs
 
@@ -403,6 +423,9 @@ class PrivateEstimator(Estimator, ABC):
             return domain, X.names, targets
         if not isinstance(self.domain, Domain):
             raise DomainError("domain must be a Domain, for example Domain({'age': (18, 90), 'income': (0, 200_000)}).")
+        for name, own in (("rows_per_person", self.domain.unit.person), ("largest_weight", self.domain.unit.weights)):
+            if own is not None and getattr(self, name) is not None:
+                raise DomainError(f"The domain declares {name} already. Leave {name}= out.")
         if any(getattr(self, name) is not None for name in (*self.facts, "data_norm")):
             given = ", ".join(f"{name}=" for name in self.facts)
             raise DomainError(f"Give either domain= or {given} and data_norm=, not both.")

@@ -16,7 +16,7 @@ from discreet.data.reading import Unread
 from discreet.data.stages import Readings
 from discreet.data.tables import feature_names
 from discreet.domain import Domain, Numeric
-from discreet.domain.domain import every_level
+from discreet.domain.levels import every_level
 from discreet.errors import DiscreetWarning, DomainError, ParameterError
 from discreet.gate.moments import Counts, Want, release_blocks, release_counted, release_wants
 from discreet.gate.outcomes import OutcomesWant, release_outcomes
@@ -75,6 +75,7 @@ class MomentsEstimator(PrivateRegressor):
         promise = self._check()
         if not isinstance(moments, Moments):
             raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
+        self._refuse_unit(moments.domain)
         names = feature_names(moments.domain, self._outcome_columns(moments.domain, (target,)), features)
         return self._fit(moments, Asked((target,), names, promise))
 
@@ -94,6 +95,8 @@ class MomentsRegressor(MomentsEstimator):
     ----------
     {parameters}
     """
+
+    one_row_each: ClassVar[str] = ""
 
     levels: ClassVar[bool] = False
     """Whether products with the first levels of categories are released too: the same noise, and more to learn from."""
@@ -322,8 +325,9 @@ class DPLinearRegression(MomentsRegressor):
     ) -> tuple[Domain, bool]:
         """The domain with the outcome's bounds as narrow as they are worth, and whether they were far too wide."""
         found = counts.floats()
-        n = float(self.rows) if self.rows is not None else max(float(found.sum()), 1.0)
-        mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
+        known = self.rows is not None and domain.unit.plain
+        n = float(self.rows or 0) if known else max(float(found.sum()), 1.0)
+        mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta) / domain.most
         clipped = outcome.clipped_share(len(domain.design(features)), n, mu)
         trusted = outcome.trusted(counts.event.blocks[0].sd, n)
         symmetric = not (domain.intercept and trusted)

@@ -22,7 +22,7 @@ from discreet.data.rows import Rows
 from discreet.data.sources.base import check_lengths
 from discreet.data.tables import Outcomes, Table, as_outcomes, as_weights, check_pair
 from discreet.domain import CONSTANT, Categorical, Domain, Numeric
-from discreet.domain.domain import every_level, lift
+from discreet.domain.levels import every_level, lift
 from discreet.errors import ParameterError
 from discreet.gate.objective import Stages, Task, release_minimisers
 from discreet.gate.session import promised

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from discreet.core import checks
 from discreet.data.reading import Unread, as_progress
 from discreet.domain import CONSTANT, Categorical, Domain
-from discreet.domain.domain import every_level
+from discreet.domain.levels import every_level
 from discreet.domain.linked import Mean
 from discreet.errors import ParameterError
 from discreet.gate.scouted import MOST_STAGES, Family, Minimisers, release_scouted, turned_norm

@@ -26,7 +26,7 @@ from discreet.data.public_outcomes import PublicOutcomes
 from discreet.data.reading import Progress, Unread
 from discreet.data.tables import feature_names
 from discreet.domain import CONSTANT, Domain
-from discreet.domain.domain import every_level
+from discreet.domain.levels import every_level
 from discreet.errors import ParameterError
 from discreet.gate.outcomes import OutcomesWant, Sampled, release_events, release_outcomes
 from discreet.gate.session import promised
@@ -150,6 +150,7 @@ class ReuseCov(MomentsRegressor):
         promise = self._check()
         if not isinstance(moments, Moments):
             raise ParameterError("moments must be Moments: sum up the table first, with Moments.from_source(...).")
+        self._refuse_unit(moments.domain)
         targets = moments.targets if targets is None else targets
         names = feature_names(moments.domain, self._outcome_columns(moments.domain, targets), features)
         return self._fit_public(moments, Asked(tuple(targets), names, promise, several=True), None)
@@ -176,6 +177,14 @@ class ReuseCov(MomentsRegressor):
         return super()._check()
 
     # ---------------------------------------------------------------- wiring
+
+    def _refuse_unit(self, domain: Domain) -> None:
+        super()._refuse_unit(domain)
+        if not domain.unit.plain and (self.subsample is not None or self.association == "projection"):
+            raise ParameterError(
+                "subsample= and public outcomes do not go with persons and weights: which rows are drawn, and which "
+                "outcomes are public, is proven for rows that count alike, one a person. Leave them out."
+            )
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
         outcomes = outcome_names(table.domain, asked.targets)

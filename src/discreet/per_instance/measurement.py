@@ -12,6 +12,7 @@ from discreet.data.moments import Moments
 from discreet.data.reading import Progress, as_progress
 from discreet.errors import ParameterError
 from discreet.per_instance.mechanisms.parts import Facts, Pair, needs_moments, parts
+from discreet.per_instance.persons import person_losses
 from discreet.per_instance.result import Losses, Measured
 from discreet.per_instance.stream import Rows, each_row, one_row, open_ordered
 from discreet.privacy.certificate import Certificate
@@ -32,8 +33,10 @@ def losses(
     """What a release cost each person: epsilon_i(delta) and delta_i(epsilon) of every row; **confidential**.
 
     For a row in the table this compares the release with the one that would have been drawn without the row. Rows are
-    clipped and rounded exactly as for the release, so Gaussian parts are exact. The data are read once more; twice
-    where the loss of a row depends on the others, as for coefficients, and `moments` are not given.
+    clipped and rounded exactly as for the release, so Gaussian parts are exact. Where the release protects persons with
+    many rows, the losses are theirs, and `Losses.names` tells whose; of weighted rows, each with its weight. The data
+    are read once more; twice where the loss of a row depends on the others, as for coefficients, and `moments` are not
+    given.
 
     Parameters
     ----------
@@ -65,10 +68,21 @@ def losses(
     """
     certificate = certificate_of(release)
     _check(certificate, targets, replacement)
+    if not certificate.domain.unit.plain:
+        return _of_persons(source if targets is None else targets, certificate, replacement, moments, progress)
+    facts = _facts(source, certificate, targets, replacement, moments, n_jobs)
+    with as_progress(progress) as report:
+        measured = _measure(source if targets is None else targets, facts, n_jobs, report)
+    return Losses(certificate, measured, _about(facts, targets))
+
+
+def _facts(
+    source: Any, certificate: Certificate, targets: Any, replacement: Any, moments: Moments | None, n_jobs: int | None
+) -> Facts:
     if needs_moments(certificate):
         for rows in (source,) if targets is None else (source, targets):
             _refuse_stream(rows, certificate)
-    facts = Facts(
+    return Facts(
         certificate,
         lambda: _moments(source, moments, certificate, n_jobs),
         lambda work: each_row(source, certificate.domain, work, n_jobs=n_jobs),
@@ -76,9 +90,15 @@ def losses(
         adding=targets is not None,
         pair=None if replacement is None else _pair(replacement, certificate),
     )
+
+
+def _of_persons(
+    rows: Any, certificate: Certificate, replacement: Any, moments: Any, progress: bool | Progress
+) -> Losses:
+    if replacement is not None or moments is not None:
+        raise ParameterError("replacement= and moments= are for rows that count alike: leave them out here.")
     with as_progress(progress) as report:
-        measured = _measure(source if targets is None else targets, facts, n_jobs, report)
-    return Losses(certificate, measured, _about(facts, targets))
+        return person_losses(rows, certificate, report)
 
 
 def _measure(rows: Any, facts: Facts, n_jobs: int | None, report: Progress) -> list[Measured]:

@@ -76,10 +76,14 @@ class Losses:
         What each of its parts costs every row.
     about : str
         What a row's loss is about, in words.
+    names : sequence of str, optional
+        Whose the losses are, where they are those of persons and not of rows.
     """
 
-    def __init__(self, certificate: Certificate, parts: Sequence[Measured], about: str) -> None:
-        self.certificate, self.about = certificate, about
+    def __init__(
+        self, certificate: Certificate, parts: Sequence[Measured], about: str, names: Sequence[str] | None = None
+    ) -> None:
+        self.certificate, self.about, self.names = certificate, about, names
         self.measured = list(parts)
         self._epsilons: dict[float, Floats] = {}
         if self._mixed():
@@ -152,13 +156,16 @@ class Losses:
         found = self.distribution(delta).quantiles(levels)
         return dict(zip(map(float, levels), found.tolist(), strict=True))
 
-    def largest(self, k: int = 10, delta: float | None = None) -> list[tuple[int, float]]:
-        """The k rows with the largest epsilon_i: their numbers, from 0 on in the order of the table, and the losses."""
+    def largest(self, k: int = 10, delta: float | None = None) -> list[tuple[int | str, float]]:
+        """The k rows with the largest epsilon_i: their numbers, from 0 on in the order of the table, and the losses.
+
+        Persons are told by their names.
+        """
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise ParameterError(f"k must be a whole number of at least 1, got {k!r}.")
         losses = self.epsilon(delta)
         order = np.argsort(-losses, kind="stable")[:k]
-        return [(int(row), float(losses[row])) for row in order]
+        return [(int(row) if self.names is None else self.names[row], float(losses[row])) for row in order]
 
     def for_all(self, delta: float | None = None) -> float:
         """A bound on epsilon for every row of the domain, in or out of the table, given this table (pDP for all)."""
@@ -182,11 +189,12 @@ class Losses:
         Parameters
         ----------
         path : path
-            Must end in ``.parquet``. Columns: the number of the row, epsilon at the certificate's delta, mu, and
-            mu^2 by part.
+            Must end in ``.parquet``. Columns: the number of the row, or the person; epsilon at the certificate's delta,
+            mu, and mu^2 by part.
         """
         path = place(path, ".parquet")
-        columns: dict[str, Any] = {"row": np.arange(self.rows), "epsilon": self.epsilon()}
+        who = {"row": np.arange(self.rows)} if self.names is None else {"person": list(self.names)}
+        columns: dict[str, Any] = {**who, "epsilon": self.epsilon()}
         columns |= {"mu": self.mu()} | {f"mu^2 of {name}": values for name, values in self.parts().items()}
         facts: dict[str, Any] = {"note": NOTE, "about": self.about, "bounds": self.notes, "given": self.given}
         facts["delta"] = self.certificate.guarantee.delta

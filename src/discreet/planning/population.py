@@ -374,7 +374,14 @@ def _staged(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates)
     return StageSums(domain, coordinates, *_limbs(sums), counts, lengths, round(float(copies.sum())))
 
 
-def _meat(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates, chosen: Sequence[int]) -> MeatSums:
+def _meat(
+    domain: Domain,
+    A: Floats,
+    copies: Floats,
+    coordinates: Coordinates,
+    chosen: Sequence[int],
+    radii: Sequence[float] = (),
+) -> MeatSums:
     """The sums of scores and of inner rows over encoded rows, so many copies of each."""
     own = at_widths(coordinates, chosen)
     turned = Chart(own, domain, len(A)).turn(A)

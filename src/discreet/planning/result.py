@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,9 @@ class Plan:
         Of the methods that release in stages.
     spreads : tuple of Spread
         What other spreads than those assumed would bring, at the smallest epsilon, where they matter most.
+    people : dict
+        Where persons have many rows: for some numbers of rows that one counts for, the error at `reference` over that
+        of predicting the mean.
     """
 
     facts: Facts
@@ -77,6 +80,7 @@ class Plan:
     r_squared: float
     stages: int | str = "auto"
     spreads: tuple[Spread, ...] = ()
+    people: dict[int, float] = field(default_factory=dict)
 
     @property
     def methods(self) -> list[str]:
@@ -180,6 +184,7 @@ class Plan:
             ],
             "tighter": [vars(t) for t in self.tighter],
             "spreads": [vars(s) | {"columns": list(s.columns)} for s in self.spreads],
+            "rows_per_person": {str(m): share for m, share in self.people.items()},
             "method": self.best,
             "advice": self.advice(),
         }
@@ -318,11 +323,11 @@ def plan(
         correlation=correlation, about=about,
     )  # fmt: skip
     promise = Promise(checks.delta(delta, known.rows), checks.neighbors(neighbors), checks.fraction("level", level))
-    epsilons, (names, left_out) = _epsilons(epsilon), chosen(methods)
+    epsilons, (names, left_out) = _epsilons(epsilon), chosen(methods, known.domain.unit)
     wanted = wishes.wants(known, want_width, want_error)
     stages = checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
     simulation = Simulation(known, promise, _whole("draws", draws, 2), _whole("random_state", random_state, 0), stages)
-    answers, bounds, others = list[Answer](), list[Tighter](), list[Spread]()
+    answers = list[Answer]()
     with one_thread(), as_progress(progress, "simulating") as report:
         steps = _Steps(report, len(epsilons) * len(names) + len(wanted) + 1)
         expected, failed = _expected(simulation, epsilons, names, steps)
@@ -330,14 +335,27 @@ def plan(
         for wish in wanted:
             answers.append(wishes.answer(simulation, best, wish, epsilons))
             steps.done()
-        if tighter:
-            bounds, others = _depends(simulation, best, epsilons)
+        bounds, others = _depends(simulation, best, epsilons) if tighter else ([], [])
+        people = _people(simulation, best, _reference(epsilons))
         steps.done()
     parts = tuple(expected), left_out | failed, tuple(answers), tuple(bounds)
-    return Plan(known, promise, epsilons, *parts, simulation.draws, simulation.r_squared, stages, tuple(others))
+    return Plan(known, promise, epsilons, *parts, simulation.draws, simulation.r_squared, stages, tuple(others), people)
 
 
 plan.__doc__ = (plan.__doc__ or "").replace("{parameters}", _PARAMETERS)
+
+
+def _people(simulation: Simulation, method: str, epsilon: float) -> dict[int, float]:
+    """What other numbers of rows that a person counts for would bring, were they enough for everybody."""
+    unit = simulation.facts.domain.unit
+    if unit.person is None:
+        return {}
+    asked = {m: simulation.expected(method, epsilon, most=m, draws=4, widths=False) for m in _around(unit.most)}
+    return {m: found.vs_trivial for m, found in asked.items() if not isinstance(found, Unavailable)}
+
+
+def _around(m: int) -> list[int]:
+    return sorted({1, max(m // 2, 1), m, 2 * m})
 
 
 def _depends(simulation: Simulation, method: str, epsilons: Sequence[float]) -> tuple[list[Tighter], list[Spread]]:

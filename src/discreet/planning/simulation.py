@@ -14,6 +14,7 @@ from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.core.placeholders import Unavailable
 from discreet.domain import Domain
+from discreet.domain.unit import ROWS, Unit
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.models.base import Asked
 from discreet.models.linear import DPLinearRegression, MomentsEstimator
@@ -27,6 +28,7 @@ from discreet.papers.registry import METHODS, find
 from discreet.papers.reuse_cov import ReuseCov
 from discreet.planning.facts import Facts
 from discreet.planning.population import Population, Table, population
+from discreet.privacy import gdp
 
 _SLOW = (OPS, AdaOPS, NoisyGradientDescent)  # calibrated anew for each fit, or solved in many steps: simulated less
 _NOT_ASKED = Unavailable("not available", "Widths of intervals were not asked for.")
@@ -64,11 +66,22 @@ class Promise:
     level: float
 
 
-def chosen(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
+def row_epsilon(epsilon: float, delta: float, most: int) -> float:
+    """The epsilon of rows at which Gaussian noise is that of a promise for persons who count for so many rows.
+
+    Examples
+    --------
+    >>> round(row_epsilon(1.0, 1e-6, 4), 3)
+    0.227
+    """
+    return epsilon if most == 1 else gdp.epsilon(mu=gdp.mu(epsilon=epsilon, delta=delta) / most, delta=delta)
+
+
+def chosen(names: Sequence[str] | None, unit: Unit = ROWS) -> tuple[list[str], dict[str, str]]:
     """The methods to simulate, and why others are left out."""
     if isinstance(names, str):
         raise ParameterError(f"methods must be a list of names, for example [{names!r}].")
-    why = {method.name: _why_not(method.estimator) for method in METHODS}
+    why = {method.name: _why_not(method.estimator, unit) for method in METHODS}
     left_out = {name: reason for name, reason in why.items() if reason}
     if names is None:
         return [name for name in why if name not in left_out], left_out
@@ -81,7 +94,9 @@ def chosen(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
     return asked, {name: "not asked for" for name in why if name not in asked}
 
 
-def _why_not(estimator: type) -> str:
+def _why_not(estimator: Any, unit: Unit) -> str:
+    if not unit.plain and str(getattr(estimator, "one_row_each", "")):
+        return "for rows that count alike, one a person"
     if issubclass(estimator, ReuseCov):
         return "for many outcomes"
     if issubclass(estimator, PerturbedModel) and not issubclass(estimator, ObjectivePerturbation):
@@ -238,14 +253,16 @@ class Simulation:
         domain: Domain | None = None,
         draws: int | None = None,
         widths: bool = True,
+        most: int | None = None,
     ) -> Expected | Unavailable:
-        """What to expect, perhaps with another number of rows or tighter bounds; or why the method cannot be used."""
+        """What to expect, perhaps with other rows, tighter bounds or other rows a person; or why not."""
         n = self.facts.rows if rows is None else rows
         count = self.draws if draws is None else min(draws, self.draws)
         if issubclass(find(method).estimator, _SLOW):
             count = -(-count // 6)
-        if domain is not None:
-            return self._simulated(method, epsilon, n, count, domain, widths=widths)
+        if domain is not None or most is not None:
+            bounds = self.facts.domain if domain is None else domain
+            return self._simulated(method, epsilon, n, count, bounds, widths=widths, most=most)
         key = method, epsilon, n, count
         found = self._known.get((*key, True), self._known.get((*key, widths)))
         if found is None:
@@ -254,13 +271,16 @@ class Simulation:
         return found
 
     def _simulated(
-        self, method: str, epsilon: float, n: int, count: int, bounds: Domain, *, widths: bool
+        self, method: str, epsilon: float, n: int, count: int, bounds: Domain, *, widths: bool, most: int | None = None
     ) -> Expected | Unavailable:
+        """Rows of persons have the noise of rows alike at a smaller epsilon."""
         options: dict[str, Any] = {"widths": widths, "stages": self.stages}
+        own = row_epsilon(epsilon, self.promise.delta, bounds.most if most is None else most)
+        bounds = bounds.of_rows()
         tables = self.tables(n, count)[:count]
         try:
             fits = [
-                fit(method, table, bounds, epsilon, self.promise, n, [self.seed, i, 2], **options)
+                fit(method, table, bounds, own, self.promise, n, [self.seed, i, 2], **options)
                 for i, table in enumerate(tables)
             ]
         except DiscreetError as error:

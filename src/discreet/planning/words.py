@@ -10,7 +10,7 @@ from discreet.domain import CONSTANT, Numeric
 from discreet.domain.columns import from_days
 from discreet.errors import printable
 from discreet.papers.registry import DEFAULT
-from discreet.planning.simulation import Expected
+from discreet.planning.simulation import Expected, row_epsilon
 from discreet.planning.spreads import FACTOR, Spread
 from discreet.planning.wishes import Answer, Tighter
 from discreet.released.units import coefficient_unit
@@ -103,6 +103,8 @@ def _facts(plan: Plan) -> list[tuple[str, str]]:
         ("Promise", f"delta = {promise.delta:g}, {promise.neighbors} neighbours"),
         ("Guesses", guesses),
     ]
+    if not facts.domain.unit.plain:
+        found.append(("Protected", facts.domain.unit.short))
     if told := _stages(plan):
         found.append(("Stages", told))
     if abs(plan.r_squared - facts.r_squared) > 0.02:
@@ -141,7 +143,7 @@ def _in_stages(count: int) -> str:
 def advice(plan: Plan) -> list[str]:
     """What to do, and why."""
     lines = [_which(plan), *_how_good(plan), *(_answer(plan, found) for found in plan.answers)]
-    lines += [_spread(plan, found) for found in plan.spreads] + _tighter(plan)
+    lines += [_spread(plan, found) for found in plan.spreads] + _tighter(plan) + _people(plan)
     skipped = [name for name, why in plan.left_out.items() if why != "not asked for"]
     if skipped:
         reasons: dict[str, list[str]] = {}
@@ -149,6 +151,25 @@ def advice(plan: Plan) -> list[str]:
             reasons.setdefault(plan.left_out[name], []).append(name)
         lines.append("Left out: " + "; ".join(f"{', '.join(names)} ({why})" for why, names in reasons.items()) + ".")
     return [printable(line) for line in lines]
+
+
+def _people(plan: Plan) -> list[str]:
+    """The price of rows_per_person, and of weights."""
+    unit, epsilon, lines = plan.facts.domain.unit, plan.reference, list[str]()
+    if unit.person is not None:
+        own = row_epsilon(epsilon, plan.promise.delta, unit.most)
+        shares = ", ".join(f"{share:.3f} with {m}" for m, share in plan.people.items())
+        lines.append(
+            f"rows_per_person = {unit.most}: noise is {unit.most} times that for rows, so epsilon {epsilon:g} for a "
+            f"person is as epsilon {own:.2g} for a row. Error at epsilon {epsilon:g} by rows_per_person, were it "
+            f"enough for everybody: {shares}."
+        )
+    if unit.weights is not None:
+        lines.append(
+            f"Weights are taken to be all at their bound of {unit.largest_weight:g}: where their mean is a share s of "
+            "it, noise is as for s times as many rows."
+        )
+    return lines
 
 
 def _which(plan: Plan) -> str:

@@ -22,9 +22,9 @@ from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.steps import incomplete, unpaid, unspent
 
-VERSIONS = (1, 2, 3, 4)
+VERSIONS = (1, 2, 3, 4, 5)
 """Versions of files that hold a certificate: 2 has derived columns, 3 stages, spans of counts, and sums of columns, 4
-functions of columns."""
+functions of columns, 5 persons and weights."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,11 @@ class Certificate:
     receipts: tuple[Receipt, ...] = ()
 
     @property
+    def counted_rows(self) -> int | None:
+        """The declared number of rows, where each counts 1; sums of weights are not known from it."""
+        return self.rows if self.domain.unit.plain else None
+
+    @property
     def simulation(self) -> bool:
         """Whether the noise came from a seed, so that nothing is promised."""
         return self.guarantee.status == "simulation"
@@ -139,12 +144,16 @@ class Certificate:
 
     def _compare(self, event: Event) -> Finding:
         neighbors = self.guarantee.neighbors
+        if not self.domain.unit.plain and not isinstance(event, GaussianEvent | StageEvent):
+            return Finding("noise of an event", False, "it is proven for rows that count alike, one a person")
         if isinstance(event, GaussianEvent):
             mu = sensitivity.mu(event.blocks, self.domain, neighbors)
             names = ", ".join(block.name for block in event.blocks)
             return Finding(f"noise on {names}", mu <= event.mu, f"mu {mu:.6g}, listed {event.mu:.6g}")
         if isinstance(event, StageEvent):
             event.coordinates.check(self.domain)
+            if _has_meat(event) and bool(event.radii) == self.domain.unit.plain:
+                return Finding(f"noise on {event.name}", False, "scores of persons have a radius, and others have none")
             mu = sensitivity.mu(event.blocks, event.coordinates, neighbors)
             same = _is_bound(event.mu, mu)  # a stage that lists more than its noise costs leaves something out
             return Finding(f"noise on {event.name}", same, f"mu {mu:.6g}, listed {event.mu:.6g}")
@@ -205,7 +214,7 @@ class Certificate:
         return {
             "guarantee": self.guarantee.to_dict(),
             "method": self.method,
-            "unit": "one row is one person",
+            "unit": self.domain.unit.short,
             "simulation": self.simulation,
             "rows": self.rows,
             "domain": self.domain.to_dict(),
@@ -264,7 +273,10 @@ class Certificate:
         return "\n".join(map(printable, facts))
 
     def _facts(self) -> list[str]:
-        facts = [_NEIGHBORS[self.guarantee.neighbors]]
+        unit = self.domain.unit
+        facts = [unit.words(self.guarantee.neighbors)]
+        facts += [] if unit.person is None else [_COUNTING.format(m=unit.rows_per_person)]
+        facts += [] if unit.weights is None else [_WEIGHTS.format(unit=unit)]
         others = [event for event in self.events if not isinstance(event, BlockEvent | StageEvent)]
         if self.events:
             own = [event.name for event in self.events if not isinstance(event, BlockEvent)]
@@ -305,11 +317,8 @@ _PROMISE = {
     "We do not vouch for its proof: {g.reason}",
     "simulation": "SIMULATION: this release promises no privacy. {g.reason}",
 }
-_NEIGHBORS = {
-    "add-remove": "Two tables are compared that differ in the presence of one row; one row is one person.",
-    "replace-one": "Two tables of the same size are compared that differ in the content of one row; one row is one "
-    "person, and the number of rows is not hidden.",
-}
+_COUNTING = "A person counts for at most {m} rows: where somebody has n of them and n is more, each counts {m}/n."
+_WEIGHTS = "Rows are weighted by {unit.weights!r}; weights above {unit.largest_weight:g} were moved to it."
 _SAMPLE = (
     "X'X was computed from a secret random sample of about {share:g} of the rows, which is counted exactly: whoever "
     "learns which rows are in it is promised less."
@@ -331,6 +340,10 @@ def _agree(listed: Any, found: Any) -> bool:
     if checks.is_real(listed) and checks.is_real(found):
         return math.isclose(listed, found, rel_tol=1e-9)
     return bool(listed == found)
+
+
+def _has_meat(event: StageEvent) -> bool:
+    return any(block.statistic == "meat" for block in event.blocks)
 
 
 def _is_bound(listed: float, norm: float) -> bool:

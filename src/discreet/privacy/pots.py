@@ -30,12 +30,17 @@ _LARGE = 100.0
 
 @dataclass(frozen=True)
 class Cost:
-    """What one release is charged with: its promise, its mu if it is Gaussian, and the columns it takes as public."""
+    """What one release is charged with: its promise, its mu if it is Gaussian, and whom and what it protects.
+
+    It does not protect columns that it takes as public; and it protects a person with all rows where a column tells
+    whose they are, else a row.
+    """
 
     epsilon: float
     delta: float
     mu: float | None = None
     public_outcomes: frozenset[str] = frozenset()
+    person: str | None = None
 
     def __post_init__(self) -> None:
         known = self.epsilon >= 0 and 0 <= self.delta <= 1 and (self.mu is None or 0 <= self.mu < math.inf)
@@ -49,25 +54,25 @@ class Cost:
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
             "delta": self.delta,
             "public_outcomes": sorted(self.public_outcomes),
-        }
+        } | ({} if self.person is None else {"person": self.person})
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> Cost:
         """Rebuild a cost from `to_dict`."""
         epsilon = math.inf if facts["epsilon"] is None else facts["epsilon"]
-        return cls(epsilon, facts["delta"], facts["mu"], frozenset(facts["public_outcomes"]))
+        return cls(epsilon, facts["delta"], facts["mu"], frozenset(facts["public_outcomes"]), facts.get("person"))
 
     def to_people(self, rows: int) -> Cost:
-        """What a release that hides a row costs somebody who has as many rows as this.
+        """What a release costs somebody who has as many rows as this; one that hides persons costs what it says.
 
-        k mu for Gaussian releases; (k epsilon, (1 + e^epsilon + ... + e^((k - 1) epsilon)) delta) for others.
+        Of others k mu for Gaussian releases; (k epsilon, (1 + e^epsilon + ... + e^((k - 1) epsilon)) delta) for others.
 
         Examples
         --------
         >>> round(Cost(0.5, 1e-6, mu=0.1).to_people(4).mu, 9), round(Cost(0.5, 1e-6).to_people(2).delta, 9)
         (0.4, 2.649e-06)
         """
-        if rows == 1:
+        if rows == 1 or self.person is not None:
             return self
         mu = None if self.mu is None else _above(rows * Fraction(self.mu))
         if math.isinf(self.epsilon):

@@ -1,7 +1,8 @@
 r"""How far one person can move the released statistics: proofs in ``docs/mathematics.md``, section 2.
 
 Rows are z with norm(z_X) <= R on the regressors and norm(z_Y) <= T on the outcomes, in units of the mapped
-columns, rounding included; every coordinate is at most 1.
+columns, rounding included; every coordinate is at most 1. A person counts for `most` rows at most: what holds for a
+row, or for none, holds for `most` times as much of a person (2.10).
 """
 
 from __future__ import annotations
@@ -43,8 +44,14 @@ def sensitivity(block: Block, space: Space, neighbors: Neighbors = "add-remove")
 
 def sensitivities(blocks: Sequence[Block], space: Space, neighbors: Neighbors) -> list[float]:
     """The sensitivity of each block."""
-    changes: list[float] = up(np.array([_change(block, space, neighbors) for block in blocks]), FEW).tolist()
+    found = [_counts_for(block, space) * _change(block, space, neighbors) for block in blocks]
+    changes: list[float] = up(np.array(found), FEW).tolist()
     return changes
+
+
+def _counts_for(block: Block, space: Space) -> int:
+    """How many rows a person counts for; the scores of a person are one vector, which is no longer than a row's."""
+    return 1 if block.statistic == "meat" else space.most
 
 
 def _change(block: Block, space: Space, neighbors: Neighbors) -> float:
@@ -66,7 +73,7 @@ def _change(block: Block, space: Space, neighbors: Neighbors) -> float:
         return math.sqrt(2) if replace else 1.0
     if block.statistic in ("sums", "diagonal"):
         return math.sqrt(_margin_exchange(block, space) if replace else R2)
-    return R2 * (1 + 2 * eigenvalue_error(len(block.rows)))
+    return R2 * (1 + 2 * eigenvalue_error(len(block.rows)) / space.most)
 
 
 def _margin_exchange(block: Block, space: Space) -> float:
@@ -81,7 +88,7 @@ def _margin_exchange(block: Block, space: Space) -> float:
         ball = [name for name in block.rows if space.column_of[name] in space.norm_columns]
         alone = sum(min(count, 2) for name, count in held.items() if name not in space.norm_columns)
         change = alone + min(len(ball), 2 * _norm_squared(ball, space))
-    return max(change, R2) if space.missing == "drop" else change
+    return max(change, R2) if space.missing == "drop" or not space.unit.plain else change
 
 
 def costs(blocks: Sequence[Block], space: Space, neighbors: Neighbors) -> list[tuple[tuple[Block, ...], float]]:
@@ -127,7 +134,7 @@ def _joint(gram: Block, cross: Block, space: Space) -> float:
     R2, T2 = _norm_squared(gram.rows, space), _norm_squared(cross.columns, space)
     a, b = 2 * (R2 / gram.sd) ** 2, 2 * R2 * T2 / cross.sd**2
     c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, space) / R2))
-    return up(a * (1 - c**2) + b * (1 + c), FEW)
+    return up(space.most**2 * (a * (1 - c**2) + b * (1 + c)), FEW)
 
 
 def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
@@ -137,6 +144,8 @@ def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
     `_joint`, the cost is the maximum of a (1 - c^2) + b (1 - c) over c >= c_0, the least that the columns allow; and
     never more than with private outcomes of the same norm.
     """
+    if not domain.unit.plain:
+        raise ValueError("public outcomes are those of rows without persons and weights")
     gram = next((block for block in blocks if block.statistic == "gram"), None)
     cross = next(block for block in blocks if block.statistic == "cross")
     known = len(blocks) == (1 if gram is None else 2) and (gram is None or gram.rows == cross.rows)

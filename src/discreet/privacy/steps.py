@@ -27,7 +27,7 @@ _STAGES = ["; ".join([*before, last]) for before in _BEFORE for last in _LAST]
 _COUNTS, _COLUMNS = "counts; counts; ", "sums, diagonal; "
 _THROUGH_0 = [stages.replace("stage:", "stage without intercept:") for stages in _STAGES]
 _COURSES = (
-    _COUNTS + _STAGE.replace("stage:", "stage of the mean:"),
+    *(_COUNTS + stage.replace("stage:", "stage of the mean:") for stage in (_STAGE, f"{_STAGE}, meat")),
     *(_COUNTS + columns + stages for stages in _STAGES for columns in (_COLUMNS, "")),
     *(counts + columns + stages for stages in _THROUGH_0 for counts in (_COUNTS, "") for columns in (_COLUMNS, "")),
 )

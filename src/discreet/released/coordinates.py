@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from discreet.core.arrays import Floats
-from discreet.domain.coordinates import triangular
 from discreet.released.solve.noise_aware import denoise
 
 _WIDENED = 0.5
@@ -103,3 +103,23 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool) -> Axes:
     turned = triangular(P @ centring @ (Q / np.sqrt(raised / total)))
     axes = np.column_stack([P[:, :1], turned]) if constant else turned
     return Axes(axes, float(np.sum(a / raised)))
+
+
+def triangular(P: ArrayLike) -> Floats:
+    """P O with O orthogonal, so that lengths are the same, and each column needs only the first coordinates of x.
+
+    U'U and U'E are turned with it, and turned back by `Coordinates.P`; rows are turned in less time.
+
+    Parameters
+    ----------
+    P : array of shape (d, q)
+        With q at most d.
+
+    Examples
+    --------
+    >>> triangular([[3.0, 4.0], [4.0, -3.0]]).round(6).tolist()
+    [[5.0, 0.0], [0.0, -5.0]]
+    """
+    flipped = np.asarray(P, dtype=float)[::-1]
+    turned: Floats = np.linalg.qr(flipped.T)[1].T[::-1, ::-1]
+    return turned

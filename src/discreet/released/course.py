@@ -60,6 +60,9 @@ sampling error."""
 _NOISE = 2.0
 """No share is looked for that is less than so many sds of the noise of its counts."""
 
+_SCORES, _LEAST_SCORE = 3.0, 2.0**-8
+"""How long scores of a person may be, in units of the typical one; and at least, of the largest there can be."""
+
 _CLOSE = 1e-6
 """Coordinates that are computed again may differ by this share, for processors round differently."""
 
@@ -98,12 +101,15 @@ class Course:
         Where each outcome lies.
     axes : Axes
         Those of the first stage.
+    most : int
+        How many rows one person counts for at most.
     """
 
     design: tuple[str, ...]
     targets: tuple[str, ...]
     locations: tuple[Location, ...]
     axes: Axes
+    most: int = 1
 
     @property
     def rows(self) -> float:
@@ -134,13 +140,15 @@ class Course:
         widths = [_final_widths(own, weight) if final else _widths(own, weight) for own in self.locations]
         lengths = [typical * edge for edge in EDGES] if left == 2 and count >= 3 else []
         theta = self.theta(done)
-        return Coordinates.rounded(self.design, self.targets, axes.P, theta, reach * typical, widths, lengths)
+        sizes = reach * typical, widths, lengths
+        return Coordinates.rounded(self.design, self.targets, axes.P, theta, *sizes, self.most)
 
     def _reach(self, done: Sequence[ReleasedStage], mu: float, q: int) -> float:
         """The last radius in units of the typical length, with what the stage before it says of lengths."""
+        n_mu = self.rows * mu / self.most
         if len(done) < 2:
-            return max(SPHERE, math.sqrt(_REACH * self.rows * mu / q**1.5))
-        return far_reach(done[-1], self.rows, mu)
+            return max(SPHERE, math.sqrt(_REACH * n_mu / q**1.5))
+        return far_reach(done[-1], self.rows, mu / self.most)
 
     def theta(self, done: Sequence[ReleasedStage]) -> Floats:
         """The model so far, a column for each outcome."""
@@ -174,10 +182,19 @@ class Course:
         """
         size = max(len(coordinates.axes), _FEW)
         least = _ROOT_CLIPPED / math.sqrt(self.rows) if final else 0.0
-        most = min(_MOST_CLIPPED, max(_CLIPPED * size / (self.rows * mu), least))
+        most = min(_MOST_CLIPPED, max(_CLIPPED * size * self.most / (self.rows * mu), least))
         return [
             quiet_place(counts[name], most, sd) if final else clipped_place(counts[name], most) for name in self.targets
         ]
+
+    def radii(self, gram: Floats, squares: Floats) -> tuple[float, ...]:
+        """For each outcome the length that scores of persons are shortened to, from noisy U'U and e'e of the stage.
+
+        Three times that of a person whose rows all have the typical score, and the same sign.
+        """
+        u, e = float(np.trace(gram)) / self.rows, squares / self.rows
+        typical = np.sqrt(np.maximum(u, 0.0) * np.maximum(e, 0.0))
+        return tuple((self.most * np.clip(_SCORES * typical, _LEAST_SCORE, 1.0)).tolist())
 
     def _axes(self, done: Sequence[ReleasedStage]) -> Axes:
         if not done:
@@ -197,6 +214,8 @@ class Course:
             final = k + 1 == len(stages) >= 3
             if list(event.chosen) != self.chosen(counts, own, event.mu, stage.sd("counts"), final=final):
                 return f"the half widths of stage {k + 1} do not follow from its counts"
+            if event.radii and not np.allclose(event.radii, self.radii(stage.gram, stage.squares), rtol=_CLOSE, atol=0):
+                return f"the lengths of scores in stage {k + 1} do not follow from its sums"
         return None
 
 
@@ -283,7 +302,7 @@ def course_of(released: ReleasedMoments) -> Course:
         axes = standardised(x, xx, (sums.sd, squares.sd), locations[0].rows, constant=constant)
     else:
         axes = mean_alone(own.design) if len(own.axes) < len(own.design) else as_declared(own.design)
-    return Course(own.design, own.outcomes, locations, axes)
+    return Course(own.design, own.outcomes, locations, axes, own.most)
 
 
 def _location(released: ReleasedMoments, target: str, *, centred: bool) -> Location:
@@ -300,8 +319,8 @@ def _location(released: ReleasedMoments, target: str, *, centred: bool) -> Locat
 
 def _rows(released: ReleasedMoments) -> tuple[float, float] | None:
     """The number of rows and the sd of its noise, where it was declared or released."""
-    if released.certificate.rows is not None:
-        return float(released.certificate.rows), 0.0
+    if (declared := released.certificate.counted_rows) is not None:
+        return float(declared), 0.0
     alone: list[tuple[Block, Floats]] = [
         (block, array)
         for block, array in released.arrays.items()

@@ -17,7 +17,8 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT, Categorical
-from discreet.domain.domain import Domain, every_level, lift
+from discreet.domain.domain import Domain
+from discreet.domain.levels import every_level, lift
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.released.grids import ReleasedStage
 from discreet.released.tails import tail

@@ -134,8 +134,11 @@ class ReleasedStage:
         return self._find("lengths")[1]
 
     def meat(self, outcome: str) -> Floats:
-        """S'S of an outcome, symmetric: the sum of (u e)(u e)', whose clipped residuals e are those of U'E."""
-        return self._find("meat", outcome)[1]
+        """S'S of an outcome, symmetric: the sum of (u e)(u e)', whose clipped residuals e are those of U'E.
+
+        With persons it is the sum of t t', t the sum of a person's u e.
+        """
+        return self._scale(outcome) * self._find("meat", outcome)[1]
 
     def holds(self, statistic: str) -> bool:
         """Whether a statistic is among what was released."""
@@ -143,7 +146,12 @@ class ReleasedStage:
 
     def sd(self, statistic: str, outcome: str | None = None) -> float:
         """The noise sd of a statistic; of U'U and meat that on the diagonal, sqrt(2) times that of the rest."""
-        return self._find(statistic, outcome)[0].sd
+        sd = self._find(statistic, outcome)[0].sd
+        return sd if statistic != "meat" or outcome is None else self._scale(outcome) * sd
+
+    def _scale(self, outcome: str) -> float:
+        """The unit of an outcome's meat."""
+        return self.event.radii[self.event.coordinates.outcomes.index(outcome)] ** 2 if self.event.radii else 1.0
 
     def _find(self, statistic: str, outcome: str | None = None) -> tuple[Block, Floats]:
         if statistic == "gram" and self.holds("inner"):

@@ -142,9 +142,12 @@ class ReleasedMoments:
         return normal_equations(self, [target], features)
 
     def rows(self) -> float:
-        """The number of rows: the declared one; or a released noisy one; or what the trace of X'X at least needs."""
-        if self.certificate.rows is not None:
-            return float(self.certificate.rows)
+        """The number of rows: the declared one; or a released noisy one; or what the trace of X'X at least needs.
+
+        Of weighted rows, the sum of their weights in units of the largest.
+        """
+        if (declared := self.certificate.counted_rows) is not None:
+            return float(declared)
         for block, array in self.arrays.items():
             if block.statistic == "gram" and block.rows[0] == CONSTANT:
                 return max(float(array[0, 0]), 1.0)

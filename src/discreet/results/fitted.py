@@ -23,7 +23,7 @@ from discreet.results.inference import Inference
 from discreet.results.margins import declared_effects, marginal_effects
 from discreet.results.numbers import Numbers
 from discreet.results.spread import Spread
-from discreet.results.summary import SIMULATION, Summary, number, promise, row_count, to_pandas
+from discreet.results.summary import SIMULATION, Summary, number, promise, row_count, standard_errors, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -245,14 +245,13 @@ def _moved(fitted: Fitted) -> bool:
 
 def _facts(fitted: Fitted, level: float) -> dict[str, str]:
     found, certificate = fitted.inference, fitted.certificate
-    facts = {"Method": fitted.model, "Guarantee": promise(certificate.guarantee)}
+    facts, unit = {"Method": fitted.model, "Guarantee": promise(certificate.guarantee)}, certificate.domain.unit
+    facts |= {} if unit.plain else {"Protected": unit.short}
     if fitted.rows is not None:
         facts["Rows"] = row_count(certificate, fitted.rows)
     if isinstance(found, Inference):
         facts |= fitted.spread_facts(level)
-        facts["Standard errors"] = (
-            "robust: variances may be unequal" if found.robust else "for errors of equal variance"
-        )
+        facts["Standard errors"] = standard_errors(unit, robust=found.robust)
     return facts
 
 

@@ -27,7 +27,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.debiased import contrasts, debiased, noise_along, restricted, through_noise
+from discreet.released.solve.debiased import Debiased, contrasts, debiased, noise_along, restricted, through_noise
 from discreet.released.units import UserUnits
 from discreet.results.estimate import Estimate
 from discreet.results.spread import Spread, spread_of
@@ -50,6 +50,11 @@ NO_SQUARES = Unavailable(
 SAMPLED = Unavailable(
     "not available",
     "X'X was computed from a sample of the rows, whose own error is not known well enough. Fit without subsample.",
+)
+CLUSTERED = Unavailable(
+    "not released",
+    "Rows of one person go together, and weighted rows have unequal variances: standard errors need the meat of the "
+    "last of several stages, which this release does not hold. DPLinearRegression(covariance='robust') releases it.",
 )
 MEAN_ALONE = Unavailable(
     "not available",
@@ -359,7 +364,8 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> In
         return MEAN_ALONE
     offset = 0.0 if e.offset is None else e.offset[:, 0]
     turned = e.of_residuals().turned()
-    fit = debiased(turned)
+    unit = released.domain.unit
+    fit = debiased(turned, alike=unit.plain)
     intercept, coef = units.params(e.turn @ fit.theta + offset)[::-1]
     own = units.after(e.turn)
     K = through_noise(fit.W, fit.G_all, fit.L)
@@ -376,11 +382,11 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> In
         G_all=fit.G_all,
         W=fit.W,
         L=fit.L,
-        sampling=NO_SQUARES if fit.sampling is None else fit.sampling,
+        sampling=_sampling(e, fit, plain=unit.plain),
         privacy=fit.privacy,
         tails=0.0 if e.tails is None else e.tails.item(),
         meat_noise=fit.meat_noise,
-        df=max(e.n - e.d, 1.0),
+        df=max(e.n / unit.most - e.d, 1.0),
         culprits=told,
         spread=NO_SQUARES if fit.sigma2 is None else spread_of(released, e, fit, units),
     )
@@ -391,6 +397,18 @@ def loaded_inference(facts: dict[str, Any] | None, size: int) -> Inference | Una
     if facts is None or "tilt" in facts:
         return OLD_FILE
     return Inference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
+
+
+def shown_rows(released: ReleasedMoments, e: NormalEquations) -> float:
+    """How many rows there are, as far as a release tells; of rows that do not count alike, what they count together."""
+    return e.n if released.domain.unit.plain else released.rows()
+
+
+def _sampling(e: NormalEquations, fit: Debiased, *, plain: bool) -> Floats | Unavailable:
+    """What another sample of people would change; that of rows which do not count alike needs their scores."""
+    if not plain and e.meats is None:
+        return CLUSTERED
+    return NO_SQUARES if fit.sampling is None else fit.sampling
 
 
 def plain(value: Any) -> Any:

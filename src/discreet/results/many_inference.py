@@ -27,7 +27,7 @@ from discreet.released.solve.debiased import (
     through_noise,
 )
 from discreet.released.units import many_units
-from discreet.results.inference import MEAN_ALONE, NO_SQUARES, SAMPLED, plain, read_part
+from discreet.results.inference import CLUSTERED, MEAN_ALONE, NO_SQUARES, SAMPLED, plain, read_part
 
 LARGEST_NOISE = 0.1
 """Intervals are given where the noise of X'X is at most this share of the variation that tells of a coefficient."""
@@ -134,13 +134,15 @@ def infer_many(released: ReleasedMoments, e: NormalEquations) -> ManyInference |
     theta, sigma2 = coefficients(e, A)
     offset = np.broadcast_to(offset, theta.shape)
     privacy = e.s_V**2 * np.sum(K**2, axis=1)[:, None] + A.noise_variances(K, theta)
-    sampling, doubt = _sampling(e, A, T, K, sigma2)
-    variance = None if sampling is None else sampling + privacy
+    unit = released.domain.unit
+    sampling, doubt = _sampling(e, A, T, K, sigma2, alike=unit.plain)
+    unknown = CLUSTERED if not unit.plain and e.meats is None else NO_SQUARES
+    variance = None if sampling is None or unknown is CLUSTERED else sampling + privacy
     unsure = 0.0 if variance is None else (doubt / np.maximum(variance, 1e-300)) ** 2 / 2
-    df = np.broadcast_to(1 / (1 / max(e.n - e.d, 1.0) + unsure), (len(T), len(e.targets))).T
+    df = np.broadcast_to(1 / (1 / max(e.n / unit.most - e.d, 1.0) + unsure), (len(T), len(e.targets))).T
     return ManyInference(
         estimate=(h * (T @ theta + units @ offset)).T + t,
-        errors=NO_SQUARES if variance is None else (h * np.sqrt(variance)).T,
+        errors=unknown if variance is None else (h * np.sqrt(variance)).T,
         privacy_errors=(h * np.sqrt(privacy)).T,
         sigma=NO_SQUARES if sigma2 is None else h * np.sqrt(sigma2),
         df=df,
@@ -149,12 +151,13 @@ def infer_many(released: ReleasedMoments, e: NormalEquations) -> ManyInference |
 
 
 def _sampling(
-    e: NormalEquations, A: Inverse, T: Floats, K: Floats, sigma2: Floats | None
+    e: NormalEquations, A: Inverse, T: Floats, K: Floats, sigma2: Floats | None, *, alike: bool
 ) -> tuple[Floats | None, Floats | float]:
     """The variances that sampling error gives, and the sd that noise of the meat gives these."""
     if e.meats is not None and e.s_meats is not None:
-        plain = np.zeros(len(e.meats)) if sigma2 is None else sigma2
-        meats = [shrunk(M, own * A.unit_meat, sd) for M, own, sd in zip(e.meats, plain, e.s_meats, strict=True)]
+        meats = list(zip(e.meats, e.s_meats, strict=True))
+        if alike and sigma2 is not None:
+            meats = [shrunk(M, own * A.unit_meat, sd) for (M, sd), own in zip(meats, sigma2, strict=True)]
         found = np.column_stack([np.einsum("pi,ij,pj->p", K, positive(M, sd), K) for M, sd in meats])
         return found, np.einsum("pi,pi->p", K, K)[:, None] * np.array([sd for _, sd in meats])
     if sigma2 is None:

@@ -24,6 +24,7 @@ from discreet.released.solve.lasso import expected_rows, made_up_rows, penalty_g
 from discreet.released.solve.noise_aware import Posterior
 from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
 from discreet.released.units import column_of, many_units, user_units
+from discreet.results.inference import shown_rows
 from discreet.results.many_inference import infer_many
 from discreet.results.many_results import ManyResults
 from discreet.results.results import Results, results
@@ -257,7 +258,8 @@ def many_results(
     params = (h * (T @ theta)).T + t
     names = tuple(name for name in e.names if name != CONSTANT)
     later = Later(lambda: infer_many(released, e if raw is None else raw)), Later(lambda: released.digest)
-    return ManyResults(e.targets, names, params[:, 1:], params[:, 0], model, released.certificate, e.n, *later)
+    facts = model, released.certificate, shown_rows(released, e)
+    return ManyResults(e.targets, names, params[:, 1:], params[:, 0], *facts, *later)
 
 
 # ---------------------------------------------------------------- which variables belong to a model

@@ -22,7 +22,16 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, regressors, unclipped, user_units
 from discreet.results.design import design_matrix
 from discreet.results.fitted import Fitted
-from discreet.results.inference import ESTIMANDS, LARGEST_NOISE, OLD_FILE, Estimand, Inference, infer, loaded_inference
+from discreet.results.inference import (
+    ESTIMANDS,
+    LARGEST_NOISE,
+    OLD_FILE,
+    Estimand,
+    Inference,
+    infer,
+    loaded_inference,
+    shown_rows,
+)
 from discreet.results.numbers import json_ready
 from discreet.results.pile_up import remarks
 from discreet.results.series import like
@@ -236,6 +245,6 @@ def results(released: ReleasedMoments, e: NormalEquations, theta: Floats, model:
     target, units = e.target, user_units(released, e, unclip=False)
     coef, intercept = unclipped(released, target, units).params(theta)
     names = tuple(name for name in e.names if name != CONSTANT)
-    facts = released.certificate, infer(released, e, units), e.n
+    facts = released.certificate, infer(released, e, units), shown_rows(released, e)
     told = Later(lambda: released.digest), remarks(released, target)
     return Results(target, names, coef, intercept, model, *facts, *told)

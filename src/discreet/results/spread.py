@@ -122,7 +122,7 @@ def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, unit
     of_total += float(around @ through_noise(fit.W, np.outer(around, around), fit.L) @ around)
     chance = 4 * max(explained, 0.0) * (1 - explained) ** 2 * (peak - 1) / 2 / n
     noise = (fit.sigma2_error * n**2 + (1 - explained) ** 2 * of_total) / total**2
-    level, slope = _line(e, sigma2, theta)
+    level, slope = _line(e, sigma2, theta) if released.domain.unit.plain else (sigma2, 0.0)
     h, (_, centre) = units.half, units.params(np.zeros(len(theta)))
     ends = h**2 * level - h * slope * centre, h * slope
     edges, within = _within(released, e.target)

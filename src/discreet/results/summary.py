@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet.domain.unit import Unit
 from discreet.errors import printable
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
@@ -197,8 +198,19 @@ def promise(g: Guarantee) -> str:
     return f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}"
 
 
+def standard_errors(unit: Unit, *, robust: bool) -> str:
+    """What standard errors allow for."""
+    if unit.person is not None:
+        return f"clustered by {unit.person!r}: errors of a person may go together"
+    return "robust: variances may be unequal" if robust else "for errors of equal variance"
+
+
 def row_count(certificate: Certificate, rows: float) -> str:
-    """The number of rows, and where it comes from."""
+    """The number of rows, and where it comes from; of weighted rows, the sum of their weights."""
+    unit = certificate.domain.unit
+    if not unit.plain:
+        total = float(f"{unit.largest_weight * rows:.3g}")
+        return f"{'weights of about' if unit.weights else 'count as about'} {total:,.6g}, from noisy sums"
     if certificate.rows is not None:
         return f"{rows:,.0f}, declared"
     return f"about {float(f'{rows:.3g}'):,.0f}, from noisy sums"

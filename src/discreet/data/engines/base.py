@@ -15,7 +15,7 @@ from discreet.data.sources.arrow import check_schema
 from discreet.data.sources.base import Remote, broken
 from discreet.data.sums import PartialSums
 from discreet.domain import Domain
-from discreet.errors import DiscreetError
+from discreet.errors import DataError, DiscreetError
 
 
 class Engine(ABC):
@@ -58,9 +58,21 @@ class Engine(ABC):
             To be called with the fraction done, between 0 and 1.
         """
 
+    @property
+    def names(self) -> list[str]:
+        """Of the columns, as far as they are known beforehand."""
+        return list(self.schema.names)
+
     def check(self, domain: Domain) -> None:
         """Refuse a table whose columns are not those declared."""
         check_schema(self.schema, domain)
+
+    def by_person(self, column: str) -> Engine:
+        """The same table in parts each of which has all rows of its persons: the guarantee rests on it."""
+        raise DataError(
+            f"{type(self).__name__} does not divide rows by person ({column!r}), whose rows must not be apart. "
+            "Remedy: an engine that does, such as a Spark or Dask frame; or bring the rows here."
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(confidential)"
@@ -74,7 +86,8 @@ class EngineSource(Remote):
 
     def __init__(self, engine: Engine, domain: Domain) -> None:
         engine.check(domain)
-        self._engine, self.domain = engine, domain
+        self.domain, self.names = domain, engine.names
+        self._engine = engine if domain.unit.person is None else engine.by_person(domain.unit.person)
 
     @property
     def home(self) -> str:
@@ -83,7 +96,7 @@ class EngineSource(Remote):
 
     def sums(self, what: Pass, report: Callable[[float], None]) -> PartialSums:
         """The sums of a pass."""
-        return worker.sums(what, self._engine.answers(worker.task(what), list(what.domain.inputs), report))
+        return worker.sums(what, self._engine.answers(worker.task(what), list(what.domain.reads), report))
 
 
 @contextmanager

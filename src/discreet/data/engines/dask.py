@@ -45,6 +45,17 @@ class DaskEngine(Engine):
         """Of the frame, as far as Dask knows it."""
         return pa.Schema.from_pandas(self._collection._meta)
 
+    @property
+    def names(self) -> list[str]:
+        """Of the columns; those of delayed parts are not known."""
+        return [] if isinstance(self._collection, list) else [str(name) for name in self._collection.columns]
+
+    def by_person(self, column: str) -> Engine:
+        """The frame, shuffled."""
+        if isinstance(self._collection, list):
+            return super().by_person(column)
+        return DaskEngine(self._collection.shuffle(on=column))
+
     def check(self, domain: Domain) -> None:
         """Refuse a frame whose columns are not those declared; of delayed parts, workers find out."""
         if not isinstance(self._collection, list):

@@ -63,6 +63,11 @@ class PushdownSource(Remote):
                 f"With pushdown the database sums up, and it does not make derived columns such as {derived[0]!r}. "
                 "Remedy: make them columns of the query and declare their bounds, or leave out pushdown."
             )
+        if not domain.unit.plain:
+            raise ParameterError(
+                "With pushdown the database sums up rows that are one person each and count alike; persons and weights "
+                "are for rows that are read here. Remedy: leave out pushdown."
+            )
         transaction.check(domain)
         self.domain, self._transaction, self._checked = domain, transaction, False
 

@@ -62,18 +62,26 @@ class SparkEngine(Engine):
         if self._frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
             return
         folded = Counter(name.lower() for name in self._frame.columns)
-        for name in domain.inputs:
+        for name in domain.reads:
             if folded[name.lower()] > 1:
                 raise DataError(f"Column {name!r} stands twice in the data: Spark does not tell capitals apart.")
 
+    def by_person(self, column: str) -> Engine:
+        """The frame, with the rows of a person in one part; Spark leaves a number of parts that is named as it is."""
+        parts = int(self._frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+        return SparkEngine(self._frame.repartition(parts, _quoted(column)))
+
     def answers(self, task: bytes, columns: Sequence[str], report: Callable[[float], None]) -> Iterable[bytes]:
         """The answers, added up by the cluster where they are large."""
-        quoted = ["`" + name.replace("`", "``") + "`" for name in columns]
-        found = self._frame.select(*quoted).mapInArrow(partial(_answered, task), _SCHEMA)
+        found = self._frame.select(*map(_quoted, columns)).mapInArrow(partial(_answered, task), _SCHEMA)
         if worker.answer_size(task) > _LARGE:
             found = found.repartition(_MERGING).mapInArrow(_merged, _SCHEMA)
         with _running(self._frame.sparkSession, report), _unquoted():
             return [bytes(row[0]) for row in found.collect()]
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def with_spark(path: str | Path) -> Any:

@@ -20,12 +20,14 @@ _BATCH = 1 << 18
 class Batch(NamedTuple):
     """Encoded rows, good until the next batch is drawn; `rows` counts those that were dropped, too.
 
-    `raw` is the same batch as the reader has it.
+    `raw` is the same batch as the reader has it; `weights` are what the rows of A count, in units of 2^-20, or None
+    where all count 1.
     """
 
     A: Floats
     rows: int
     raw: Any
+    weights: Floats | None = None
 
 
 class Pass(ABC):
@@ -37,11 +39,14 @@ class Pass(ABC):
     ----------
     kind : str
         What workers know it by.
+    in_order : bool
+        Whether rows must come in order, so that one thread reads them.
     domain : Domain
         How rows are encoded.
     """
 
     kind: ClassVar[str]
+    in_order: ClassVar[bool] = False
     domain: Domain
 
     def size(self, *, columnar: bool) -> int:
@@ -84,5 +89,14 @@ def encoded(
             A = buffer[: reader.fill(batch, buffer, encoder)]
         encoder.finish(A)
         if not problems:
-            yield Batch(A, rows, batch)
+            yield Batch(A, rows, batch, _weights(reader, batch, len(A)))
         done(rows)
+
+
+def _weights(reader: Source, batch: Any, left: int) -> Floats | None:
+    """Of the rows that are not dropped."""
+    weights = reader.weights(batch)
+    if weights is None or len(weights) == left:
+        return weights
+    kept: Floats = weights[reader.kept(batch)]
+    return kept

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.core.arrays import Bools, Floats, Ints
 from discreet.data.passes.base import Batch, Pass
 from discreet.data.sources.base import Source
-from discreet.data.sums import PartialSums, Total
+from discreet.data.sums import Left, PartialSums, Total
 from discreet.domain import Domain
 from discreet.domain.cells import CELLS
 from discreet.domain.encoding import ONE, Encoder
@@ -23,11 +23,17 @@ def cell_of(z: Floats) -> NDArray[np.intp]:
     return np.minimum(((z + 1) * (CELLS / 2)).astype(np.intp), CELLS - 1)
 
 
+def tallied(cells: NDArray[np.intp], bins: int, weights: Floats | None) -> Ints:
+    """How many rows are in each cell; their weights in units of 2^-20 where they have any."""
+    counts = np.bincount(cells, weights, minlength=bins)
+    return counts if weights is None else counts.astype(np.int64)
+
+
 class Tally:
     """The encoded outcomes of all rows that have one, those that are dropped for another value too."""
 
     def __init__(self, reader: Source, domain: Domain, column: str) -> None:
-        self._place = domain.positions[column][0]
+        self._reader, self._place = reader, domain.positions[column][0]
         self._alone = reader.only(column) if domain.missing == "drop" else None
         self._encoder = Encoder(domain.select([column])) if self._alone else None
 
@@ -42,7 +48,13 @@ class Tally:
 
     def cells(self, batch: Batch) -> Ints:
         """How many of them lie in each cell."""
-        return np.bincount(cell_of(self.outcomes(batch) / ONE), minlength=CELLS)
+        return tallied(cell_of(self.outcomes(batch) / ONE), CELLS, self._weights(batch))
+
+    def _weights(self, batch: Batch) -> Floats | None:
+        if self._alone is None or batch.weights is None:
+            return batch.weights
+        weights, kept = self._reader.weights(batch.raw), self._alone.kept(batch.raw)
+        return weights if weights is None or kept is None else weights[kept]
 
 
 @dataclass(frozen=True)
@@ -56,11 +68,11 @@ class LightPass(Pass):
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """The sums over some batches."""
-        total = Total(MarginLayout(len(self.domain.entries)))
+        total = Total(MarginLayout(len(self.domain.entries)), weighted=not self.domain.unit.plain)
         tallies = [Tally(reader, self.domain, column) for column in self.columns]
         counts = [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
         for batch in batches:
-            total.add(batch.A)
+            total.add(batch.A, weights=batch.weights)
             for own, tally in zip(counts, tallies, strict=True):
                 own += tally.cells(batch)
         return PartialSums.of(total, *counts)
@@ -81,7 +93,8 @@ class MarginLayout:
     def __init__(self, size: int) -> None:
         self.shape = 2, size
 
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add those of a batch to a total."""
-        total[0] += np.matmul(A[:, 0], A, out=work[0])
-        total[1] += np.einsum("ij,ij->j", A, A, out=work[1])
+        B = left(A)
+        total[0] += np.matmul(B[:, 0], A, out=work[0])
+        total[1] += np.einsum("ij,ij->j", B, A, out=work[1])

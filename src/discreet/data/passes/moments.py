@@ -13,7 +13,7 @@ from discreet.core.arrays import Bools, Floats
 from discreet.data.passes.base import Batch, Pass
 from discreet.data.passes.light import Tally
 from discreet.data.sources.base import Source
-from discreet.data.sums import EXACT_ROWS, PartialSums, Total
+from discreet.data.sums import EXACT_ROWS, Left, PartialSums, Total
 from discreet.domain import Domain
 from discreet.domain.cells import CELLS
 from discreet.errors import DataError
@@ -46,11 +46,15 @@ class MomentsPass(Pass):
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """The sums over some batches."""
-        total, columns = Total(layout(self.domain, self.targets)), () if self.column is None else (self.column,)
+        weighted, columns = not self.domain.unit.plain, () if self.column is None else (self.column,)
+        if weighted and self.sampler is not None:
+            raise AssertionError("rows that are sampled have no weights")
+        total = Total(layout(self.domain, self.targets), weighted=weighted)
         tallies = [Tally(reader, self.domain, column) for column in columns]
         counts = [np.zeros(CELLS, dtype=np.int64) for _ in tallies]
         for batch in batches:
-            total.add(batch.A, None if self.sampler is None else self.sampler.take(batch.rows)[: len(batch.A)])
+            taken = None if self.sampler is None else self.sampler.take(batch.rows)[: len(batch.A)]
+            total.add(batch.A, taken, batch.weights)
             for own, tally in zip(counts, tallies, strict=True):
                 own += tally.cells(batch)
         return PartialSums.of(total, *counts)
@@ -115,20 +119,20 @@ class Layout:
     def _both(self) -> slice | list[int]:
         return _span([*self.features, *self.outcomes])
 
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add the products of a batch to a total; `work` is an array of the same shape."""
         if not self.outcomes:
-            total += np.matmul(A.T, A, out=work)
+            total += np.matmul(left(A).T, A, out=work)
             return
         F, f = A[:, self._features], len(self.features)
         if sampled is None:
-            total[:f] += np.matmul(F.T, A[:, self._both], out=work[:f])
+            total[:f] += np.matmul(left(F).T, A[:, self._both], out=work[:f])
         else:
             S = F[sampled]
             total[:f, :f] += S.T @ S
             total[:f, f:] += F.T @ A[:, self._outcomes]
         Y = A[:, self._outcomes]
-        total[f, f:] += np.einsum("ij,ij->j", Y, Y)
+        total[f, f:] += np.einsum("ij,ij->j", left(Y), Y)
 
 
 def _span(places: Sequence[int]) -> slice | list[int]:

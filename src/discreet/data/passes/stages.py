@@ -11,7 +11,7 @@ import numpy as np
 from discreet.core.arrays import Bools, Floats
 from discreet.data.passes.base import Batch, Pass
 from discreet.data.sources.base import Source
-from discreet.data.sums import EXACT_ROWS, PartialSums, Total
+from discreet.data.sums import EXACT_ROWS, Left, PartialSums, Total
 from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates, scores
 from discreet.domain.encoding import ONE
@@ -26,7 +26,7 @@ def _size(domain: Domain) -> int:
 
 
 @dataclass(frozen=True)
-class _InCoordinates(Pass):
+class InCoordinates(Pass):
     """A pass over rows that are turned into the coordinates of a stage."""
 
     domain: Domain
@@ -46,7 +46,7 @@ class _InCoordinates(Pass):
         return cls(domain, coordinates_from_dict(facts["coordinates"]))
 
 
-class StagePass(_InCoordinates):
+class StagePass(InCoordinates):
     """Sums of a stage: U'U, U'E and squares of e; counts of residuals, of lengths and of rows."""
 
     kind: ClassVar[str] = "stage"
@@ -54,19 +54,20 @@ class StagePass(_InCoordinates):
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """The sums over some batches."""
         layout = (_LinkedLayout if isinstance(self.coordinates, Linked) else _StageLayout)(self.coordinates)
-        chart, total = chart_of(self.coordinates, self.domain, _size(self.domain)), Total(layout)
+        chart = chart_of(self.coordinates, self.domain, _size(self.domain))
+        total = Total(layout, weighted=not self.domain.unit.plain)
         counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in self.coordinates.widths]
         lengths, rows = chart.lengths(np.empty(0)), np.zeros(1, dtype=np.int64)
         for batch in batches:
-            turned = chart.turn(batch.A)
-            total.add(turned.both.T)
-            counts = [held + own for held, own in zip(counts, chart.counts(turned.V), strict=True)]
-            lengths = lengths + chart.lengths(turned.lengths)
+            turned, w = chart.turn(batch.A), batch.weights
+            total.add(turned.both.T, weights=w)
+            counts = [held + own for held, own in zip(counts, chart.counts(turned.V, w), strict=True)]
+            lengths = lengths + chart.lengths(turned.lengths, w)
             rows += len(batch.A)
         return PartialSums.of(total, *counts, lengths, rows)
 
 
-class MeatPass(_InCoordinates):
+class MeatPass(InCoordinates):
     """Sums S'S of the scores of each outcome, at one half width; and U'U of the inner rows of a single one."""
 
     kind: ClassVar[str] = "meat"
@@ -87,13 +88,14 @@ class _StageLayout:
         self._l, q = sum(map(len, coordinates.widths)), len(coordinates.axes)
         self.shape = self._l + q, q + 1
 
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add the products of a batch to a total."""
-        l, E, U = self._l, A.T[: self._l], A.T[self._l :]  # noqa: E741
-        total[l:, :-1] += np.matmul(U, U.T, out=work[l:, :-1])
+        l, B = self._l, left(A)  # noqa: E741
+        E, U, F, V = A.T[:l], A.T[l:], B.T[:l], B.T[l:]
+        total[l:, :-1] += np.matmul(V, U.T, out=work[l:, :-1])
         if l:
-            total[:l, :-1] += np.matmul(E, U.T, out=work[:l, :-1])
-            total[:l, -1] += np.einsum("ij,ij->i", E, E)
+            total[:l, :-1] += np.matmul(F, U.T, out=work[:l, :-1])
+            total[:l, -1] += np.einsum("ij,ij->i", F, E)
 
 
 class _LinkedLayout(_StageLayout):
@@ -104,7 +106,7 @@ class _LinkedLayout(_StageLayout):
         self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
         self.shape = self._l + self._m * self._q, self._q + 1
 
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add the products of a batch to a total."""
         l, q = self._l, self._q  # noqa: E741
         E, U, K = A.T[:l], A.T[l : l + q], A.T[l + q :]
@@ -123,7 +125,7 @@ class _MeatLayout:
         self.shape = (self._m + (self._m == 1)) * self._q, self._q
         self._scores = np.empty(0)
 
-    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None) -> None:
+    def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add the products of a batch to a total."""
         if len(A) * self._q > len(self._scores):
             self._scores = np.empty(len(A) * self._q)

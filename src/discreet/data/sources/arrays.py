@@ -30,6 +30,11 @@ class ArraySource(Source):
         self.domain = domain
         self._blocks = [X] if y is None else [X, y]
         self.total = check_lengths(len(block) for block in self._blocks)
+        if not domain.unit.plain:
+            raise DataError(
+                "The domain declares person= or weights=, which arrays do not have: give fit(X, y, sample_weight=, "
+                "person=), or a table whose columns have names."
+            )
         if domain.inputs != domain.columns:
             raise DataError("Derived columns need named columns: give a frame, an Arrow table or a file.")
         width = sum(block.shape[1] for block in self._blocks)

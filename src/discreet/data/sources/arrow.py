@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from discreet.core.arrays import Bools, Floats
 from discreet.core.problems import Problems
 from discreet.data.sources.base import Source, broken, check_lengths, check_names, hiding, named_outcomes, spans
+from discreet.data.sources.weights import on_grid
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.domain.values import as_arrow, check_type, plain, read_column
@@ -24,7 +25,7 @@ def check_schema(schema: pa.Schema, domain: Domain) -> None:
     problems = Problems()
     with problems.met():
         check_names(schema.names, domain)
-    for name, column in domain.inputs.items():
+    for name, column in domain.reads.items():
         if schema.names.count(name) == 1:
             with problems.met():
                 check_type(name, column, schema.field(name).type)
@@ -37,7 +38,7 @@ class ArrowSource(Source):
     columnar = True
 
     def __init__(self, schema: pa.Schema, domain: Domain) -> None:
-        self.domain = domain
+        self.domain, self.names = domain, schema.names
         check_schema(schema, domain)
 
     def size(self, batch: pa.RecordBatch) -> int:
@@ -64,16 +65,22 @@ class ArrowSource(Source):
             encoder.write(name, values, A[:rows])
         return rows
 
+    def weights(self, batch: pa.RecordBatch) -> Floats | None:
+        """What each row of a batch counts, where there are weights."""
+        name = self.domain.unit.weights
+        return None if name is None else on_grid(batch.column(name), self.domain)
+
     def each(self, read: Callable[[str], pa.Array]) -> dict[str, pa.Array]:
         """The declared columns, each read by itself; all that is wrong with any of them is told."""
         problems, arrays = Problems(), {}
-        for name in self.domain.inputs:
+        for name in self.domain.reads:
             with problems.met():
                 arrays[name] = read(name)
         if problems and self.domain.missing == "error":
             for name, array in arrays.items():
                 with problems.met():
-                    read_column(array, name, self.domain.inputs[name])
+                    if name in self.domain.inputs:
+                        read_column(array, name, self.domain.inputs[name])
         problems.tell()
         return arrays
 
@@ -83,11 +90,11 @@ class TableSource(ArrowSource):
 
     def __init__(self, table: pa.Table, outcomes: Sequence[tuple[str | None, Any]], domain: Domain) -> None:
         for name, values in named_outcomes(outcomes, domain):
-            if name in domain.inputs:
+            if name in domain.reads:
                 check_lengths([len(values), table.num_rows])
-                table = table.append_column(name, as_arrow(values, name, domain.inputs[name]))
+                table = table.append_column(name, as_arrow(values, name, domain.reads[name]))
         super().__init__(table.schema, domain)
-        self._table = table.select(list(domain.inputs))
+        self._table = table.select(list(domain.reads))
         self.total = table.num_rows
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
@@ -131,7 +138,7 @@ class StreamSource(BatchSource):
     def table(self) -> pa.Table:
         """The declared columns of all rows, in memory."""
         with hiding((pa.ArrowException, OSError), broken("stream of rows")):
-            return self._reader.read_all().select(list(self.domain.inputs))
+            return self._reader.read_all().select(list(self.domain.reads))
 
 
 def _open_stream(source: Any) -> pa.RecordBatchReader:

@@ -6,7 +6,7 @@ import contextlib
 import copy
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.arrays import Bools, Floats
@@ -38,6 +38,8 @@ class Source(ABC):
         Whether the rows can be read only once.
     ordered : bool
         Whether the rows come in the same order each time, so that they can be numbered.
+    names : tuple of str
+        All columns that the data have, where they have names.
     """
 
     domain: Domain
@@ -45,6 +47,7 @@ class Source(ABC):
     total: int | None = None
     once: bool = False
     ordered: bool = True
+    names: Sequence[str] = ()
 
     @abstractmethod
     def parts(self, rows: int) -> Iterator[Iterable[Any]]:
@@ -71,6 +74,10 @@ class Source(ABC):
     def cancel(self) -> None:
         """Stop what is under way elsewhere, so that threads that wait for it go on."""
         return
+
+    def weights(self, batch: Any) -> Floats | None:
+        """What each row of a batch counts, dropped ones too, in units of 2^-20; None where all count 1."""
+        return None
 
     def close(self) -> None:
         """Let go of what reading holds open, after all rows or after a failure."""
@@ -114,8 +121,8 @@ class Remote(Source):
 def check_names(names: list[str], domain: Domain) -> None:
     """Refuse a table in which declared columns are absent or stand twice; all of them are told."""
     counts, problems = Counter(names), Problems()
-    others = [name for name in names if name not in domain.inputs]
-    for name in domain.inputs:
+    others = [name for name in names if name not in domain.reads]
+    for name in domain.reads:
         if not counts[name]:
             hint = meant(name, others)
             problems.add(

@@ -23,7 +23,7 @@ from discreet.data.sources.arrow import ArrowSource
 from discreet.data.sources.base import check_names, spans
 from discreet.data.sources.text import from_text, is_own, known_names, null_values, wanted
 from discreet.domain import Domain, FileFormat
-from discreet.domain.columns import Column, Numeric
+from discreet.domain.columns import Identifier, Numeric, Read
 from discreet.domain.values import level_type
 from discreet.errors import DataError, FileFormatError
 
@@ -48,6 +48,7 @@ class CsvSource(ArrowSource):
         self._names = {file: known_names(found.names, domain) for file, found in self._headers.items()}
         for names in self._names.values():
             check_names(names, domain)
+            self.names = names
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
         """The declared columns of some whole lines, one file after the other."""
@@ -63,7 +64,7 @@ class CsvSource(ArrowSource):
 
     def _parsed(self, text: bytes, file: Path, found: Header) -> pa.Table:
         try:
-            return self._columns(text, file, found, list(self.domain.inputs))
+            return self._columns(text, file, found, list(self.domain.reads))
         except pa.ArrowException:  # which tells of one column, and all are to be told
             self.each(lambda name: self._column(text, file, found, name))
             raise _damaged(file) from None
@@ -74,12 +75,10 @@ class CsvSource(ArrowSource):
         except pa.ArrowException as error:  # whose words quote values
             if str(error).startswith("CSV parse error"):
                 raise _damaged(file) from None
-            raise DataError(
-                f"Column {name!r} must hold {wanted(self.domain.inputs[name], self.domain.file)}."
-            ) from None
+            raise DataError(f"Column {name!r} must hold {wanted(self.domain.reads[name], self.domain.file)}.") from None
 
     def _columns(self, text: bytes, file: Path, found: Header, names: Sequence[str]) -> pa.Table:
-        columns = {name: self.domain.inputs[name] for name in names}
+        columns = {name: self.domain.reads[name] for name in names}
         convert = pa.csv.ConvertOptions(
             column_types={name: _type(column, self.domain.file) for name, column in columns.items()},
             include_columns=list(columns),
@@ -205,8 +204,8 @@ def _damaged(file: Path) -> FileFormatError:
     return FileFormatError(f"{file.name} is damaged, or not all of its lines have the same columns.")
 
 
-def _type(column: Column, written: FileFormat) -> pa.DataType:
-    if is_own(column, written):
+def _type(column: Read, written: FileFormat) -> pa.DataType:
+    if isinstance(column, Identifier) or is_own(column, written):
         return pa.string()
     if isinstance(column, Numeric):
         return pa.timestamp("us") if column.date else pa.float64()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 
 from discreet.data.sources.arrow import BatchSource
-from discreet.data.sources.base import broken, check_names, comes_from, missing_package
+from discreet.data.sources.base import broken, check_names, comes_from, hiding, missing_package
 from discreet.domain import Domain
 from discreet.errors import DataError
 
@@ -19,6 +20,8 @@ _BUSY = (
     "The connection of this DuckDB relation has another result that was not read to its end. Remedy: fetch all of that "
     "result, or make the relation from a connection of its own, connection.cursor()."
 )
+_MEMORY, _SORTING = "1GB", 2
+"""What sorting takes: bytes, and threads, each of which needs some of them."""
 
 
 def is_relation(value: Any) -> bool:
@@ -36,16 +39,17 @@ class RelationSource(BatchSource):
         names = list(relation.columns)
         check_names(names, domain)
         folded = [name.lower() for name in names]
-        for name in domain.inputs:
+        for name in domain.reads:
             if folded.count(name.lower()) > 1:
                 raise DataError(f"Column {name!r} stands twice in the data: DuckDB does not tell capitals apart.")
-        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in domain.inputs)
+        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in domain.reads)
         with self._told():
             self._relation = relation.project(quoted)
             self._reader = _open(self._relation.limit(0))
             schema = self._reader.schema
             self.close()
         super().__init__(schema, domain)
+        self.names = names
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The declared columns, a chunk at a time."""
@@ -66,6 +70,26 @@ class RelationSource(BatchSource):
     def close(self) -> None:
         """Close the result, for a connection has one at a time."""
         self._reader.close()
+
+
+def sort_to_file(rows: pa.RecordBatchReader, folder: Path) -> None:
+    """Write rows to ``rows.parquet`` in the order of their `key`, with `n`, how often it stands there.
+
+    Memory is bounded; what does not fit goes to files in the folder, which go with it.
+    """
+    duckdb = _import()
+    failed = DataError(
+        "The rows could not be put in the order of persons. It needs room for all rows in the folder for temporary "
+        "files, which TMPDIR names."
+    )
+    with hiding((duckdb.Error, pa.ArrowException, OSError), failed), contextlib.closing(duckdb.connect()) as connection:
+        connection.execute(f"SET memory_limit = '{_MEMORY}'; SET threads = {_SORTING}")
+        connection.execute("SET temp_directory = $folder", {"folder": str(folder / "spill")})
+        connection.register("rows", rows)
+        connection.execute(
+            "COPY (SELECT *, count(*) OVER (PARTITION BY key) AS n FROM rows ORDER BY key) TO $place (FORMAT parquet)",
+            {"place": str(folder / "rows.parquet")},
+        )
 
 
 def _open(relation: Any) -> pa.RecordBatchReader:

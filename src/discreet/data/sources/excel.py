@@ -33,7 +33,8 @@ class ExcelSource(ArrowSource):
         for file in files:
             names = known_names(header(file, domain.file), domain)
             check_names(names, domain)
-            self._places[file] = {name: names.index(name) for name in domain.inputs}
+            self.names = names
+            self._places[file] = {name: names.index(name) for name in domain.reads}
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
         """Some rows of a file at a time."""
@@ -49,13 +50,14 @@ class ExcelSource(ArrowSource):
         )
 
     def _column(self, cells: list[Any], name: str) -> pa.Array:
-        column = self.domain.inputs[name]
+        column = self.domain.reads[name]
         cells = [None if isinstance(cell, str) and cell in self._nulls else cell for cell in cells]
         written = [i for i, cell in enumerate(cells) if isinstance(cell, str) and isinstance(column, Numeric)]
         try:
-            texts = pa.array([cells[i] for i in written], pa.string())
-            for i, value in zip(written, from_text(texts, column, self.domain.file).to_pylist(), strict=True):
-                cells[i] = value
+            if isinstance(column, Numeric):
+                texts = pa.array([cells[i] for i in written], pa.string())
+                for i, value in zip(written, from_text(texts, column, self.domain.file).to_pylist(), strict=True):
+                    cells[i] = value
         except FAILURES:
             what = wanted(column, self.domain.file)
             raise DataError(f"Column {name!r} must hold {what}.") from None

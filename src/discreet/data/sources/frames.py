@@ -28,20 +28,21 @@ class FrameSource(ArrowSource):
     ) -> None:
         self.domain = domain
         (columns, names), beside = frame, named_outcomes(outcomes, domain)
-        check_names([*names, *(name for name, _ in beside)], domain)
+        self.names = [*names, *(name for name, _ in beside)]
+        check_names(self.names, domain)
         columns = columns | dict(beside)
         used = self.each(lambda name: self._typed(columns[name], name))
         self.total = check_lengths(len(values) for values in used.values())
         self._columns = {name: getattr(values, "iloc", values) for name, values in used.items()}
         first = self.each(lambda name: self._slice(name, 0, min(self.total or 0, 1)))
         problems = Problems()
-        for name, column in domain.inputs.items():
+        for name, column in domain.reads.items():
             with problems.met():
                 check_type(name, column, first[name].type)
         problems.tell()
 
     def _typed(self, values: Any, name: str) -> Any:
-        return as_arrow(values, name, self.domain.inputs[name]) if is_categories(values) else values
+        return as_arrow(values, name, self.domain.reads[name]) if is_categories(values) else values
 
     def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
         """Slices of the frame."""
@@ -53,5 +54,5 @@ class FrameSource(ArrowSource):
             yield wide.slice(i, j - i)
 
     def _slice(self, name: str, start: int, stop: int) -> pa.Array:
-        array = as_arrow(self._columns[name][start:stop], name, self.domain.inputs[name])
+        array = as_arrow(self._columns[name][start:stop], name, self.domain.reads[name])
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

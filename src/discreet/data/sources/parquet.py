@@ -35,7 +35,7 @@ class ParquetSource(ArrowSource):
 
     def _read(self, path: Path | StoredFile, group: int, rows: int) -> Iterator[pa.RecordBatch]:
         with open_parquet(path, buffer_size=_BUFFER, pre_buffer=False) as file:
-            columns = list(self.domain.inputs)
+            columns = list(self.domain.reads)
             try:
                 yield from file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
             except (pa.ArrowException, OSError):

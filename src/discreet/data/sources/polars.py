@@ -37,11 +37,12 @@ class LazySource(BatchSource):
             schema = lazy.collect_schema()
         check_names(schema.names(), domain)
         super().__init__(pa.table(polars.DataFrame(schema=schema)).schema, domain)
+        self.names = schema.names()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The declared columns, a chunk at a time where this version of polars can."""
         with hiding(self._errors, broken("lazy frame")):
-            chosen = self._lazy.select(list(self.domain.inputs))
+            chosen = self._lazy.select(list(self.domain.reads))
             if hasattr(chosen, "collect_batches"):
                 frames = chosen.collect_batches(chunk_size=_ROWS, maintain_order=False)
             else:

@@ -21,7 +21,7 @@ from discreet.core import checks
 from discreet.data.sources.arrow import BatchSource, check_schema
 from discreet.data.sources.base import missing_package
 from discreet.domain import Domain
-from discreet.domain.columns import Column, Numeric
+from discreet.domain.columns import Identifier, Numeric, Read
 from discreet.errors import DataError, ParameterError
 
 _QUERY = re.compile(r"\s*(select|with|values|table)\b", re.IGNORECASE)
@@ -118,15 +118,17 @@ class Transaction:
         """Refuse a table whose columns are not those declared; what is cast in the database is taken as cast."""
         fields = []
         for field in self.schema:
-            column = domain.inputs.get(field.name)
+            column = domain.reads.get(field.name)
             cast = None if column is None else self._cast(field.name, column)
             kind = {"float8": pa.float64(), "text": pa.string(), None: field.type}[cast]
             fields.append(pa.field(field.name, kind))
         check_schema(pa.schema(fields), domain)
 
-    def _cast(self, name: str, column: Column) -> str | None:
+    def _cast(self, name: str, column: Read) -> str | None:
         """What a column is cast to: types that Arrow has none for, and padded text."""
         kind = self.kind(name)
+        if isinstance(column, Identifier):
+            return None if kind in ("int2", "int4", "int8") else "text"
         if isinstance(column, Numeric):
             return "float8" if kind == "numeric" else None
         if kind == "numeric":
@@ -134,7 +136,7 @@ class Transaction:
         is_text = isinstance(column.levels[0], str) and pa.types.is_string(self.schema.field(name).type)
         return "text" if is_text else None
 
-    def value(self, name: str, column: Column) -> str:
+    def value(self, name: str, column: Read) -> str:
         """A column as an SQL expression."""
         cast = self._cast(name, column)
         return quoted(name) if cast is None else f"{quoted(name)}::{cast}"
@@ -198,12 +200,13 @@ class PostgresSource(BatchSource):
     def __init__(self, transaction: Transaction, domain: Domain) -> None:
         transaction.check(domain)
         self.domain, self._transaction, self.total = domain, transaction, transaction.estimate()
+        self.names = transaction.schema.names
         self._cursor: Any = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The declared columns."""
         own = self._transaction
-        columns = [f"{own.value(name, column)} AS {quoted(name)}" for name, column in self.domain.inputs.items()]
+        columns = [f"{own.value(name, column)} AS {quoted(name)}" for name, column in self.domain.reads.items()]
         with own.told():
             self._cursor, reader = own.stream(f"SELECT {', '.join(columns)} FROM {own.rows()}")
             yield from reader

@@ -11,39 +11,41 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from discreet.domain import Domain, FileFormat
-from discreet.domain.columns import Categorical, Column, Numeric
+from discreet.domain.columns import Categorical, Identifier, Numeric, Read
 
 _HOW = "file = in a schema or in Domain, options such as --decimal or --date-format on the command line"
 
 
 def null_values(domain: Domain) -> list[str]:
     """What stands for a missing value: the usual words, unless they are levels, and those of the file."""
-    levels = {level for column in domain.inputs.values() if isinstance(column, Categorical) for level in column.levels}
+    levels = {level for column in domain.reads.values() if isinstance(column, Categorical) for level in column.levels}
     return [word for word in pa.csv.ConvertOptions().null_values if word not in levels] + list(domain.file.na)
 
 
 def known_names(names: Sequence[str], domain: Domain) -> list[str]:
     """The names in a first line; blanks around them do not count, unless they are declared so."""
-    return [name if name in domain.inputs else name.strip() for name in names]
+    return [name if name in domain.reads else name.strip() for name in names]
 
 
-def wanted(column: Column, written: FileFormat) -> str:
+def wanted(column: Read, written: FileFormat) -> str:
     """What a column must hold, as text, and what to do if it does not."""
     found = "; some of its entries are of another kind"
+    if isinstance(column, Identifier):
+        return f"text in UTF-8{found}"
     if isinstance(column, Categorical):
         return {bool: "true or false", int: "whole numbers"}.get(type(column.levels[0]), "text in UTF-8") + found
     what = f"dates such as {written.date}" if column.date else f"numbers such as {written.number}"
     return f"{what}{found}. Remedy: mend them, or tell how the file writes them: {_HOW}"
 
 
-def is_own(column: Column, written: FileFormat) -> bool:
+def is_own(column: Read, written: FileFormat) -> bool:
     """Whether a column is read here rather than by Arrow."""
     if not isinstance(column, Numeric):
         return False
     return written.date_format is not None if column.date else written.thousands is not None
 
 
-def from_text(array: pa.Array, column: Column, written: FileFormat) -> pa.Array:
+def from_text(array: pa.Array, column: Read, written: FileFormat) -> pa.Array:
     """Numbers, or dates, of text; raises `pa.ArrowInvalid`, whose words are not for people, for other text.
 
     Examples

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.domain.coordinates import Chart, Turned, scores
+from discreet.domain.coordinates import Chart, Coordinates, Turned, scores
 from discreet.domain.encoding import ONE
 from discreet.domain.linked import Linked
 from discreet.per_instance.mechanisms.gaussian import change, swap, swapped_counts, worst
@@ -39,6 +39,11 @@ class StageRows:
         self._event, self._domain = event, domain
         names = (*event.coordinates.axes, *event.coordinates.outcomes)
         self._places = {name: i + 1 for i, name in enumerate(names)}
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Those of the stage."""
+        return self._event.coordinates
 
     def indices(self, names: Iterable[str]) -> list[int]:
         """Places of u and e in a line."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,12 +88,16 @@ class StageEvent:
     chosen : tuple of int
         For each outcome, which of its half widths inner U'U, U'E, E'E and S'S are for: a function of the counts and of
         what came before.
+    radii : tuple of float
+        Where the meat is that of persons, or of weighted rows: for each outcome the length that their scores are
+        shortened to, a function of what was released before. The meat is in units of its square.
     """
 
     mu: float
     coordinates: Coordinates
     blocks: tuple[Block, ...]
     chosen: tuple[int, ...]
+    radii: tuple[float, ...] = ()
 
     mechanism = "gaussian, private coordinates"
     law = None
@@ -123,7 +128,7 @@ class StageEvent:
             "coordinates": self.coordinates.to_dict(),
             "blocks": blocks,
             "chosen": list(self.chosen),
-        }
+        } | ({"radii": list(self.radii)} if self.radii else {})
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any]) -> StageEvent:
@@ -135,10 +140,12 @@ class StageEvent:
         fits = len(chosen) == len(coordinates.widths) and all(
             type(i) is int and 0 <= i < len(own) for i, own in zip(chosen, coordinates.widths, strict=True)
         )
+        radii = tuple(map(number, facts.get("radii", ())))
+        fits = fits and (not radii or (len(radii) == len(chosen) and all(0 < radius < math.inf for radius in radii)))
         listed = [(block.statistic, name) for block in blocks for name in block.columns or ("",)]
         if not fits or len(set(listed)) < len(listed):
             raise FileFormatError("A stage of the release names a half width that it does not have, or a block twice.")
-        return cls(mu, coordinates, blocks, chosen)
+        return cls(mu, coordinates, blocks, chosen, radii)
 
 
 def _block(coordinates: Coordinates, facts: dict[str, Any]) -> Block:

@@ -162,8 +162,10 @@ def _luck(
     return (H if L is None else L.T @ H @ L) / sd, sd
 
 
-def debiased(e: NormalEquations) -> Debiased:
+def debiased(e: NormalEquations, *, alike: bool = True) -> Debiased:
     """Debiased coefficients of one outcome, with what makes them uncertain, of equations that are `turned`: L'L = I.
+
+    Where rows do not count `alike`, for weights or persons, the meat is not drawn towards that of equal variances.
 
     Examples
     --------
@@ -185,7 +187,9 @@ def debiased(e: NormalEquations) -> Debiased:
         sigma2, error = sigma2s.item(), of_rest / max(e.n - e.d, 1.0) ** 2
         sampling = sigma2 * told @ A.unit_sampling @ told
     if e.meats is not None and e.s_meats is not None:
-        M, meat_noise = shrunk(e.meats[0], (sigma2 or 0.0) * A.unit_meat, float(e.s_meats.item()))
+        M, meat_noise = e.meats[0], float(e.s_meats.item())
+        if alike and sigma2 is not None:
+            M, meat_noise = shrunk(M, sigma2 * A.unit_meat, meat_noise)
         sampling = G @ positive(M, meat_noise) @ G
     return Debiased(theta, G, A.G, W, sampling, privacy, meat_noise, sigma2, error, L)
 

@@ -117,7 +117,7 @@ def _promised(results: Fitted) -> list[str]:
         "" if odds is None else table(*odds, "values"),
         "" if odds is None else paragraphs(*promise.exception(certificate.guarantee), kind="notes"),
         "<h3>What is not promised</h3>",
-        bullets(promise.limits(certificate.guarantee)),
+        bullets(promise.limits(certificate)),
         "<h3>What was checked</h3>",
         table(("what", "", "detail"), findings),
         *(["<h3>What these words mean</h3>", table(("", ""), terms, "facts")] if terms else []),

@@ -19,7 +19,7 @@ from discreet.released.units import column_of
 from discreet.results.effects import Variables, effects
 from discreet.results.export import latex
 from discreet.results.plots.releases import brief
-from discreet.results.summary import number, promise
+from discreet.results.summary import number, promise, row_count
 
 if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
@@ -144,6 +144,8 @@ _STATUS = {
 
 
 def _rows(results: Fitted) -> str:
+    if not results.certificate.domain.unit.plain and results.rows is not None:
+        return row_count(results.certificate, results.rows)
     if results.certificate.rows is not None:
         return f"{results.certificate.rows:,}, declared in public; not read from the data"
     if results.rows is None:
@@ -201,7 +203,7 @@ def certified(results: Fitted) -> list[tuple[str, str]]:
     facts = [
         ("Promise", promise(g)),
         ("epsilon, recomputed", f"{c.epsilon:.6g} at delta = {g.delta:g}, from the noise listed below"),
-        ("Unit of privacy", "one row is one person"),
+        ("Unit of privacy", domain.unit.short),
         ("Method", c.method),
         ("Rows", "not declared" if c.rows is None else f"{c.rows:,}, declared"),
         ("Missing values", "refused" if domain.missing == "error" else "rows that lack a value were left out"),

@@ -100,13 +100,16 @@ def exception(guarantee: Guarantee) -> list[str]:
     return [text]
 
 
-def limits(guarantee: Guarantee) -> list[str]:
+def limits(certificate: Certificate) -> list[str]:
     """What is not promised."""
-    size = "The number of rows is not hidden. " if guarantee.neighbors == "replace-one" else ""
+    person, replaced = certificate.domain.unit.person, certificate.guarantee.neighbors == "replace-one"
+    size = f"The number of {'rows' if person is None else 'persons'} is not hidden. " if replaced else ""
+    whose = f"All rows that {person!r} tells to be one person's are protected together. People who stand under several"
+    whose = "One row is one person. People with several rows" if person is None else whose
     return [
         "What is true of people in general is not hidden: it is what the release is for. If it tells that smokers stay "
         "longer, that holds for a smoker who is not in the table too.",
-        f"{size}One row is one person. People with several rows, or whose rows are linked, are protected less.",
+        f"{size}{whose}, or whose rows are linked, are protected less.",
         "Every release of the same people counts. This promise is about this release alone; the costs of several add "
         "up, whoever makes them.",
         "The table itself, its backups, error messages and running times are not covered.",

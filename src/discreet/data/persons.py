@@ -1,0 +1,214 @@
+"""Rows put in order by person, so that what each counts is known: in memory, or on disk where they are many.
+
+Numbers and codes of levels are what the source's own reader makes of them, each row by itself. How many rows a person
+has is counted by Arrow in memory, or by DuckDB, which spills to disk: memory does not grow with the table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from discreet.core.arrays import Bools, Floats
+from discreet.core.problems import Problems
+from discreet.data.sources.base import Source, spans
+from discreet.data.sources.duckdb import sort_to_file
+from discreet.data.sources.weights import ALL, on_grid
+from discreet.domain import Categorical, Domain
+from discreet.domain.encoding import Encoder
+from discreet.domain.values import names, plain, read_column
+from discreet.errors import MISSING, DataError
+
+IN_MEMORY = 1 << 28
+"""Rows that need no more bytes than this are put in order in memory."""
+
+_ROWS = 1 << 16
+
+
+class PersonSource(Source):
+    """Rows in the order of persons; **confidential**.
+
+    Parameters
+    ----------
+    held : Arrow table, or path
+        The rows; those of a file are in a folder of its own, which goes with this object.
+    domain : Domain
+        The public facts, which name the column of persons.
+    """
+
+    columnar = True
+
+    def __init__(self, held: pa.Table | Path, domain: Domain) -> None:
+        self.domain, self._held = domain, held
+        self._places = {name: f"c{i}" for i, name in enumerate(domain.inputs)}
+        self.total = held.num_rows if isinstance(held, pa.Table) else pq.read_metadata(held).num_rows
+
+    def parts(self, rows: int) -> Iterator[Iterable[pa.RecordBatch]]:
+        """Slices of the table, or row groups of the file, in order."""
+        if isinstance(self._held, pa.Table):
+            table = self._held
+            return (table.slice(i, j - i).to_batches(rows) for i, j in spans(table.num_rows, rows * 16))
+        groups = pq.read_metadata(self._held).num_row_groups
+        return (self._group(group, rows) for group in range(groups))
+
+    def _group(self, group: int, rows: int) -> Iterator[pa.RecordBatch]:
+        with pq.ParquetFile(self._held) as file:
+            yield from file.iter_batches(rows, row_groups=[group], use_threads=False)
+
+    def size(self, batch: pa.RecordBatch) -> int:
+        """Number of rows of a batch."""
+        return int(batch.num_rows)
+
+    def kept(self, batch: pa.RecordBatch) -> Bools | None:
+        """Which rows of a batch lack no value, where others are dropped."""
+        if self.domain.missing != "drop":
+            return None
+        held = [~np.isnan(x) if x.dtype.kind == "f" else x >= 0 for x in self._values(batch).values()]
+        return np.asarray(np.all(held, axis=0), dtype=bool)
+
+    def fill(self, batch: pa.RecordBatch, A: Floats, encoder: Encoder) -> int:
+        """Write x - c and the one-hot levels."""
+        values, kept = self._values(batch), self.kept(batch)
+        if kept is not None:
+            values = {name: x[kept] for name, x in values.items()}
+        rows = int(batch.num_rows if kept is None else np.count_nonzero(kept))
+        for name in self.domain.columns:
+            encoder.write(name, values, A[:rows])
+        return rows
+
+    def weights(self, batch: pa.RecordBatch) -> Floats:
+        """Each row's own weight, times m/n where its person has n > m rows, rounded down to the grid."""
+        m, n = self.domain.unit.rows_per_person, batch.column("n").to_numpy().astype(np.int64)
+        own = batch.column("w").to_numpy().astype(np.int64)
+        return np.asarray(np.where(n > m, own * m // np.maximum(n, 1), own), dtype=np.float64)
+
+    def persons(self, batch: pa.RecordBatch) -> pa.Array:
+        """Whose each row is."""
+        return batch.column("key")
+
+    def _values(self, batch: pa.RecordBatch) -> dict[str, Any]:
+        return {name: batch.column(self._places[name]).to_numpy() for name in self.domain.inputs}
+
+    def __repr__(self) -> str:
+        return "PersonSource(confidential)"
+
+
+def by_person(source: Source) -> PersonSource:
+    """The rows of a source in the order of persons."""
+    domain = source.domain
+    with contextlib.closing(source):
+        batches, first, size = _batches(source), list[pa.RecordBatch](), 0
+        for batch in batches:
+            first.append(batch)
+            size += batch.nbytes
+            if size > IN_MEMORY:
+                return _on_disk(itertools.chain(first, batches), first[0].schema, domain)
+        return PersonSource(_in_order(pa.Table.from_batches(first or [_plain(None, domain)])), domain)
+
+
+def _batches(source: Source) -> Iterator[pa.RecordBatch]:
+    """All batches of a source as `_plain` makes them, of one type each column."""
+    kind = None
+    for batch in itertools.chain.from_iterable(source.parts(_ROWS)):
+        found = _plain(batch, source.domain)
+        kind = kind or found.schema
+        if found.schema != kind:
+            raise DataError(
+                f"Column {source.domain.unit.person!r} holds numbers in one part of the data, and text in another."
+            )
+        yield found
+
+
+def _plain(batch: pa.RecordBatch | None, domain: Domain) -> pa.RecordBatch:
+    """Whose each row is, its own weight, and the values of the declared columns; without a batch, no row of these."""
+    unit, drop, problems = domain.unit, domain.missing == "drop", Problems()
+    rows, key = (0, pa.array([], pa.string())) if batch is None else (batch.num_rows, names(batch.column(unit.person)))
+    if key.null_count and not drop:
+        problems.add(DataError(f"Column {unit.person!r} has missing values. Remedy: {MISSING}."))
+    weights, values = np.full(rows, ALL), {}
+    with problems.met():
+        if batch is not None and unit.weights is not None:
+            weights = on_grid(batch.column(unit.weights), domain)
+    for i, (name, column) in enumerate(domain.inputs.items()):
+        empty = np.full(rows, -1, dtype=np.int32) if isinstance(column, Categorical) else np.full(rows, np.nan)
+        with problems.met():
+            values[f"c{i}"] = empty if batch is None else _read(batch.column(name), name, domain, empty)
+    problems.tell()
+    weights = np.where(key.is_valid().to_numpy(zero_copy_only=False), weights, 0.0).astype(np.int32)
+    return pa.RecordBatch.from_pydict({"key": key, "w": weights} | values)
+
+
+def _read(array: pa.Array, name: str, domain: Domain, empty: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Numbers or codes of a column; NaN or -1 where one is missing and may be."""
+    column = domain.inputs[name]
+    if domain.missing == "error":
+        return read_column(array, name, column).astype(empty.dtype)
+    array = plain(array, column)
+    valid = pc.invert(pc.is_null(array, nan_is_null=pa.types.is_floating(array.type)))
+    empty[valid.to_numpy(zero_copy_only=False)] = read_column(array.filter(valid), name, column)
+    return empty
+
+
+def _in_order(table: pa.Table) -> pa.Table:
+    """The rows of each person together, and how many they are."""
+    coded = pc.fill_null(table["key"].combine_chunks().dictionary_encode().indices, -1).to_numpy() + 1
+    order, counts = np.argsort(coded, kind="stable"), np.bincount(coded, minlength=1)
+    return table.take(pa.array(order)).append_column("n", pa.array(counts[coded[order]])).combine_chunks()
+
+
+def _check_order(source: PersonSource) -> None:
+    """Refuse rows of which those of a person do not stand together, all of them: an engine that failed, unseen."""
+    last, run, most = object(), 0, 0
+    for batch in itertools.chain.from_iterable(source.parts(_ROWS)):
+        keys, n = source.persons(batch), batch.column("n").to_numpy()
+        codes = keys.dictionary_encode().indices.fill_null(-1).to_numpy()
+        starts = np.flatnonzero(np.diff(codes, prepend=codes[0] - 1))
+        runs = np.diff([*starts, len(codes)])
+        if keys[0].as_py() == last:
+            runs[0] += run
+        elif run != most:
+            raise DataError(_UNORDERED)
+        if (runs[:-1] != n[starts][:-1]).any():
+            raise DataError(_UNORDERED)
+        last, run, most = keys[-1].as_py(), int(runs[-1]), int(n[-1])
+    if run != most:
+        raise DataError(_UNORDERED)
+
+
+_UNORDERED = "The rows were not put in the order of persons: DuckDB failed. Nothing was released."
+
+
+def _on_disk(batches: Iterable[pa.RecordBatch], schema: pa.Schema, domain: Domain) -> PersonSource:
+    """The same in a file, in a folder that only its owner may read and that is removed with the source."""
+    folder, failures = Path(tempfile.mkdtemp(prefix="discreet-")), list[DataError]()
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except DataError as failure:  # which an engine would put into words of its own
+            failures.append(failure)
+            raise
+
+    try:
+        try:
+            sort_to_file(pa.RecordBatchReader.from_batches(schema, rows()), folder)
+        except DataError as failure:
+            raise (failures or [failure])[0] from None
+        source = PersonSource(folder / "rows.parquet", domain)
+        _check_order(source)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(source, shutil.rmtree, folder, True)
+    return source

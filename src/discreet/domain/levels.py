@@ -1,0 +1,40 @@
+"""Every level of a category, and the way from there to the levels that a model uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.domain.columns import Categorical
+from discreet.domain.domain import CONSTANT, Domain
+
+
+def every_level(domain: Domain, features: Sequence[str], design: Sequence[str]) -> tuple[str, ...]:
+    """The design with the first level of plain categories too, beside a constant; a row's norm has the same bound.
+
+    None of the levels is then special: an estimate need not depend on which of them is called the first.
+    """
+    if not design or design[0] != CONSTANT:
+        return tuple(design)
+    plain = [name for name in features if isinstance(domain.columns[name], Categorical)]
+    names = {domain.entries[domain.positions[name][0]].name for name in plain if not domain.columns[name].factors}
+    return tuple(entry.name for entry in domain.entries if entry.name in names.union(design))
+
+
+def lift(domain: Domain, full: Sequence[str], design: Sequence[str]) -> Floats:
+    """L with z = L x: the coordinates of `every_level`, or some of them, from those of the design.
+
+    A first level is the constant less the other levels. Coefficients c of z are L'c of x, against the first levels.
+    """
+    place = {name: i for i, name in enumerate(design)}
+    L = np.zeros((len(full), len(design)))
+    for row, name in zip(L, full, strict=True):
+        if name in place:
+            row[place[name]] = 1.0
+        else:
+            others = domain.positions[domain.column_of[name]][1:]
+            row[[place[domain.entries[i].name] for i in others]] = -1.0
+            row[0] = 1.0
+    return L

@@ -1,0 +1,174 @@
+"""What a release cost each person with all rows: mu^2 of the weighted sum of what these add to each statistic.
+
+Gaussian noise of sd s_b on f_b makes the loss of a person Gaussian with mu^2 = sum_b |sum_i w_i f_b(z_i)|^2/s_b^2, as
+that of a row is, exactly; what a weighted row costs is that of a person who has one. ``docs/mathematics.md``, 10.11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.data.counts import bin_of
+from discreet.data.passes.base import Batch
+from discreet.data.passes.scores import Groups
+from discreet.data.persons import PersonSource
+from discreet.data.reading import Progress, Unread
+from discreet.domain.cells import BINS
+from discreet.domain.coordinates import shortened
+from discreet.domain.encoding import ONE
+from discreet.domain.unit import WEIGHT_BITS
+from discreet.errors import ParameterError
+from discreet.per_instance.mechanisms.gaussian import Places
+from discreet.per_instance.mechanisms.parts import Part
+from discreet.per_instance.mechanisms.stages import StageRows
+from discreet.per_instance.result import Losses, Measured
+from discreet.per_instance.stream import Rows
+from discreet.privacy import sensitivity
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.events.coordinates import StageEvent, stage_name
+from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.released.grids import bins
+
+_ABOUT = {
+    "add-remove": "each person, with all rows and without them",
+    "replace-one": "each person, replaced by another",
+}
+_EVERYBODY = "the certificate's own bound for everybody"
+
+
+def person_losses(source: Any, certificate: Certificate, progress: Progress) -> Losses:
+    """The losses of persons, in the order in which `Losses.names` tells them; of weighted rows in that of the table."""
+    parts = [_Statistic(event, block, certificate) for event, block in _blocks(certificate)]
+    named: list[Any] | None = None
+    values: dict[int, Floats] = {}
+    for column in dict.fromkeys(part.column for part in parts):
+        chosen = [i for i, part in enumerate(parts) if part.column == column]
+        declared = certificate.domain if column is None else certificate.declared or certificate.domain
+        table = Unread.of(source, declared)
+        if not table.reader.ordered:
+            raise ParameterError("The rows of a query have no fixed order. Collect it into a table or a file first.")
+        named, found = _pass(table, [parts[i] for i in chosen], column, progress)
+        values |= dict(zip(chosen, found, strict=True))
+    kept = np.array([name is not None for name in named or []]) if named else None
+    measured = [Measured(part.part, values[i] if kept is None else values[i][kept]) for i, part in enumerate(parts)]
+    names = None if named is None else [str(name) for name in named if name is not None]
+    return Losses(certificate, measured, _ABOUT[certificate.guarantee.neighbors], names)
+
+
+def _blocks(certificate: Certificate) -> Iterator[tuple[GaussianEvent | StageEvent, Block]]:
+    for event in certificate.events:
+        if not isinstance(event, GaussianEvent | StageEvent):
+            raise ParameterError("The losses of persons are known for releases of Gaussian sums only.")
+        yield from ((event, block) for block in event.blocks)
+
+
+class _Statistic:
+    """What one statistic costs persons."""
+
+    def __init__(self, event: GaussianEvent | StageEvent, block: Block, certificate: Certificate) -> None:
+        self._event, self._block, domain = event, block, certificate.domain
+        self._stage = StageRows(event, domain) if isinstance(event, StageEvent) else None
+        space = event.coordinates if isinstance(event, StageEvent) else domain
+        self._bound = certificate.guarantee.neighbors == "replace-one" or block.statistic == "eigenvalue"
+        name = f"{stage_name(block)} of a stage" if isinstance(event, StageEvent) else block.name
+        self._most = (sensitivity.sensitivity(block, space) / block.sd) ** 2
+        if certificate.guarantee.neighbors == "replace-one":
+            self._most = event.mu**2 / len(event.blocks)
+        self.part = Part(name, _never, self._most, _EVERYBODY if self._bound else "")
+        counted = block.statistic == "counts" and self._stage is None
+        self.column = block.columns[0] if counted else None
+        alone = domain if self.column is None else domain.select([self.column])
+        self._places: Places = alone if self._stage is None else self._stage
+
+    def vectors(self, rows: Rows) -> Floats:
+        """What each row adds, as a vector whose length is that of the noise layout."""
+        block = self._block
+        if self._bound:
+            return np.zeros((len(rows.Z), 1))
+        if self._stage is None:
+            return _vectors(block, self._places, rows.Z)
+        if block.statistic in ("counts", "lengths"):
+            return np.eye(bins(block, self._stage.coordinates) + 1)[self._stage.bins(rows.Z, block) + 1, 1:]
+        own, lines = self._stage.seen(block, rows)
+        if block.statistic == "meat":
+            return np.asarray(lines.Z[:, self._stage.indices(own.rows)])
+        return _vectors(own, self._stage, lines.Z)
+
+    def cost(self, sums: Floats) -> Floats:
+        """mu^2 of persons, from the sums of what their rows add."""
+        if self._bound:
+            return np.full(len(sums), self._most)
+        if self._block.statistic != "meat":
+            return np.asarray(np.einsum("ij,ij->i", sums, sums) / self._block.sd**2)
+        event = self._event
+        assert isinstance(event, StageEvent)
+        radius = event.radii[event.coordinates.outcomes.index(self._block.columns[0])]
+        S = shortened(sums.T, radius, event.coordinates.norm_squared_lattice) / ONE
+        return np.asarray(np.einsum("ij,ij->j", S, S) ** 2 / self._block.sd**2)
+
+
+def _never(rows: Rows) -> Floats:
+    raise AssertionError("persons are not rows")
+
+
+def _vectors(block: Block, places: Places, Z: Floats) -> Floats:
+    X, Y = Z[:, places.indices(block.rows)], Z[:, places.indices(block.columns)]
+    if block.statistic == "gram":
+        i, j = np.triu_indices(X.shape[1])
+        off = np.sqrt(2.0) if block.layout == "weighted" else 1.0
+        return np.asarray(X[:, i] * X[:, j] * np.where(i == j, 1.0, off))
+    if block.statistic == "cross":
+        return np.asarray(np.einsum("ni,nj->nij", X, Y).reshape(len(Z), -1))
+    if block.statistic == "counts":
+        return np.asarray(np.eye(BINS + 1)[bin_of(Y[:, 0], block.span) + 1, 1:])
+    own = Y if block.statistic == "squares" else X
+    return np.asarray(own if block.statistic == "sums" else own**2)
+
+
+def _pass(
+    table: Unread, parts: list[_Statistic], column: str | None, progress: Progress
+) -> tuple[list[Any] | None, list[Floats]]:
+    """The names of persons, where they have any, and what each statistic costs each of them."""
+    reader, own = table.reader, table.reader if column is None else table.reader.only(column)
+    domain = table.domain if column is None else table.domain.select([column])
+    has_persons = isinstance(reader, PersonSource)
+
+    def work(batches: Iterable[Batch]) -> tuple[list[Any], list[list[Floats]]]:
+        groups, names, costs = [Groups() for _ in parts], list[Any](), [list[Floats]() for _ in parts]
+        for batch in batches:
+            persons = reader.persons(batch.raw) if isinstance(reader, PersonSource) else None
+            T = _added(parts, batch, reader.weights(batch.raw), own.kept(batch.raw))
+            names += [] if persons is None else _new(persons.to_pylist(), names)
+            for group, cost, part, t in zip(groups, costs, parts, T, strict=True):
+                cost.append(part.cost(group.add(t, persons)))
+        for group, cost, part in zip(groups, costs, parts, strict=True):
+            if len(rest := group.rest()):
+                cost.append(part.cost(rest))
+        return names, costs
+
+    ((names, costs),) = Unread(own, domain).read(work, report=progress, n_jobs=1)
+    return names if has_persons else None, [np.concatenate(cost) for cost in costs]
+
+
+def _added(parts: list[_Statistic], batch: Batch, weights: Any, kept: Any) -> list[Floats]:
+    """What each row of a batch adds to each statistic; nothing where it was dropped."""
+    rows = Rows(batch.A / ONE)
+    kept = np.ones(batch.rows, dtype=bool) if kept is None else kept
+    shares = np.ones(batch.rows) if weights is None else weights / float(1 << WEIGHT_BITS)
+    found = []
+    for part in parts:
+        own = part.vectors(rows)
+        full = np.zeros((batch.rows, own.shape[1]))
+        full[kept] = own * shares[kept][:, None]
+        found.append(full)
+    return found
+
+
+def _new(persons: list[Any], before: list[Any]) -> list[Any]:
+    """The persons who begin in a batch: rows of one stand together."""
+    last: Any = before[-1] if before else ()
+    return [name for name, earlier in zip(persons, [last, *persons], strict=False) if name != earlier]
