@@ -95,7 +95,7 @@ def test_a_simulated_table_has_the_sums_of_its_rows_in_any_coordinates(rows):
             np.testing.assert_allclose(*(m.integers(i, places).astype(float) for m in (margins, their_margins)))
         sums = [own.staged(stage) for own in (ours, real)]
         assert sums[0].count == rows
-        for kind in STATISTICS:
+        for kind in (kind for kind in STATISTICS if kind != "information"):
             block = stage_block(stage, kind, () if kind in ("gram", "lengths") else ("stay",))
             held = [own.meat(stage, [1]).integers(block) for own in (ours, real)] if kind in ("inner", "meat") else None
             for part, same in zip(*(held or [own.integers(block, [1]) for own in sums]), strict=True):
