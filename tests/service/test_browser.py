@@ -114,8 +114,21 @@ def test_a_request_over_budget_has_no_button_to_spend(analyst):
     page = analyst.go("/tables/small/model")
     page.get_by_label("Formula").fill("income ~ age")
     analyst.press("See the price and the plan")
+    page.get_by_role("heading", name="How good it will be").wait_for()
     assert "would exceed the account 'town/small'" in page.get_by_role("alert").inner_text()
+    assert page.get_by_role("button", name="Try it").is_visible()
     assert page.get_by_role("button", name="Spend").count() == 0
+
+
+def test_a_model_without_a_plan_has_a_price(analyst):
+    page = analyst.go("/tables/people/model")
+    page.get_by_label("Formula").fill("sex ~ age")
+    page.get_by_label("Method").select_option("DPLogisticRegression")
+    page.get_by_label("epsilon").fill("0.3")
+    analyst.press("See the price and the plan")
+    page.get_by_role("heading", name="No plan").wait_for()
+    analyst.press("Spend, and fit it")
+    page.get_by_role("heading", name="The certificate").wait_for()
 
 
 def test_the_custodian_approves(analyst, custodian):
