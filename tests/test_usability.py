@@ -63,6 +63,7 @@ COMMANDS = [
     "schema init",
     "schema check",
     "sign",
+    "serve",
     *(f"ledger {name}" for name in ("init", "show", "history", "export", "verify", "plan")),
 ]
 

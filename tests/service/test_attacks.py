@@ -133,16 +133,17 @@ def test_a_forged_or_ended_session_is_none(town, monkeypatch):
 
 
 def test_guessing_keys_is_slowed_down(town):
-    answers = [town.http.get("/v1/me", headers={"Authorization": "Bearer dk_1_2"}).status_code for _ in range(25)]
-    assert answers[0] == 401
-    assert answers[-1] == 429
+    wrong = {"Authorization": "Bearer dk_1_2"}
+    answers = (town.http.get("/v1/me", headers=wrong).status_code for _ in range(1000))
+    assert next(answers) == 401
+    assert 429 in answers
     assert town("ada", "GET", "/me").status_code == 200
 
 
 def test_asking_without_end_is_slowed_down(tmp_path):
     town = Town(set_up(tmp_path, more="requests_a_minute = 10"))
-    answers = [town("ada", "GET", "/me").status_code for _ in range(30)]
-    assert answers[:10] == [200] * 10
+    answers = (town("ada", "GET", "/me").status_code for _ in range(1000))
+    assert [next(answers) for _ in range(10)] == [200] * 10
     assert 429 in answers
     assert town("bob", "GET", "/me").status_code == 200
 
@@ -397,14 +398,14 @@ def test_a_table_that_does_not_fit_is_never_opened(tmp_path):
 
 def test_times_are_seen_in_steps(tmp_path):
     """A job that is over is seen to run until its step ends, and the balance moves only when the clock ticks."""
-    town = Town(set_up(tmp_path, step=30.0))
+    town = Town(set_up(tmp_path, step=600.0))
     id_ = town.ask().json()["id"]
     job = town.service.jobs.claim("test")
     rest = town.service.work.do(job)
-    assert 20 < rest <= 30
+    assert 0 < rest <= 600
     stored = town.service.jobs.get(id_)
     assert stored.state == "done"
-    assert stored.shown == pytest.approx(stored.started + 30.0)
+    assert stored.shown == pytest.approx(stored.started + 600.0)
     seen = town("ada", "GET", f"/jobs/{id_}").json()
     assert (seen["state"], seen["over"], seen["files"]) == ("running", False, [])
     assert town("ada", "GET", f"/jobs/{id_}/files/release.json").status_code == 404

@@ -49,7 +49,7 @@ def kinds(town):
     return [entry.facts["kind"] for entry in town.service.ledger.entries()]
 
 
-def until(look, seconds=90):
+def until(look, seconds=300):
     """Wait for something that must come."""
     end = time.monotonic() + seconds
     while not (found := look()):
@@ -135,7 +135,7 @@ def test_a_killed_service_goes_on_with_its_queue(tmp_path):
     service.start()
     try:
         client = Client(service.address, service.key("ada"))
-        done = [client.job(job.id).wait(120) for job in asked]
+        done = [client.job(job.id).wait(300) for job in asked]
         assert [job.state for job in done] == ["done"] * 3
     finally:
         service.stop()

@@ -4,6 +4,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from conftest import write_people
 
 from discreet.ledger import audit
 from discreet.results.saved import check_saved
@@ -68,6 +69,19 @@ def test_a_model_that_a_release_serves_is_free(place):
     other = place.done("bob", formula="income ~ sex", reuse=False)
     assert other["kind"] == "fit"
     assert paid(place) == 3
+
+
+def test_a_release_of_rows_that_have_changed_is_not_taken_for_one_of_those_that_are_there(town, tmp_path):
+    first = town.done(formula="income ~ age + sex")
+    town.service.catalogue.close("people", "a test", "test")
+    town.service.catalogue.check("people", "test")  # the same rows: nothing changed
+    assert town.done("bob", formula="income ~ sex")["kind"] == "model"
+    write_people(tmp_path / "people.csv", rows=1500)
+    town.service.catalogue.check("people", "test")
+    assert town.done("bob", formula="income ~ sex")["kind"] == "fit"
+    listed = {one["release"]: one["current"] for one in town("ada", "GET", "/tables/people/releases").json()}
+    assert not listed[first["id"]]
+    assert sorted(listed.values()) == [False, True]
 
 
 def test_a_release_for_several_models(town):

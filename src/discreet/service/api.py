@@ -58,10 +58,8 @@ def made_up(
 
 @api.get("/tables/{table}/releases", tags=["analysts"])
 def releases(table: str, person: Analyst, service: Open) -> list[dict[str, Any]]:
-    """Releases of a table that models can be fitted to for free."""
-    found = service.jobs.releases(_known(service, table))
-    seen = [job for job in found if service.catalogue[table].shared or job.person == person.name]
-    return [{"release": job.id, "epsilon": job.facts["epsilon"], "asked": views.formulas(job)} for job in seen]
+    """Releases that models can be fitted to for free, and whether they are of the table as it is now."""
+    return views.releases(service, _known(service, table), person)
 
 
 @api.post("/quote", tags=["analysts"])

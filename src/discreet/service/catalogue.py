@@ -7,11 +7,12 @@ by the columns that it names, can find out where the odd row is.
 
 from __future__ import annotations
 
+import time
 import warnings
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import insert, select, update
 
 from discreet.core.files import canonical
 from discreet.data.moments import Moments
@@ -82,14 +83,22 @@ class Catalogue:
         """Take no more requests until the table was checked again."""
         self._set(name, problem, None, by)
 
+    def changed(self, name: str) -> float:
+        """When the table was last seen to be another one: releases from before are about other rows."""
+        return float(self.states()[name].get("changed", 0.0))
+
     def _set(self, name: str, problem: str | None, mark: str | None, by: str) -> None:
-        state = "open" if problem is None else "closed"
+        values: dict[str, Any] = {"state": "open" if problem is None else "closed", "problem": problem}
         with self._store.writing() as connection:
-            if _state(connection, name) != state:
-                note(connection, by, f"{'opened' if state == 'open' else 'closed'} a table", table=name)
-            values = {"state": state, "fingerprint": mark, "problem": problem}
-            if not connection.execute(update(tables).where(tables.c.name == name).values(**values)).rowcount:
+            known = connection.execute(select(tables).where(tables.c.name == name)).first()
+            if known is None or known.state != values["state"]:
+                note(connection, by, f"{'opened' if problem is None else 'closed'} a table", table=name)
+            if mark is not None and (known is None or known.fingerprint != mark):
+                values |= {"fingerprint": mark, "changed": time.time()}
+            if known is None:
                 connection.execute(insert(tables).values(name=name, **values))
+            else:
+                connection.execute(update(tables).where(tables.c.name == name).values(**values))
 
     def _fingerprint(self, name: str) -> str:
         """What changes when the file or the schema does."""
@@ -112,7 +121,3 @@ def problem_of(data: Path, domain: Domain) -> str | None:
     except Exception as error:
         return INTERNAL.format(type(error).__name__)
     return EMPTY if empty else None
-
-
-def _state(connection: Connection, name: str) -> str | None:
-    return connection.execute(select(tables.c.state).where(tables.c.name == name)).scalar()

@@ -105,11 +105,13 @@ class Service:
         return Quote(price, why_not, self.serves(asked, person), share)
 
     def serves(self, asked: Any, person: Person) -> list[dict[str, Any]]:
-        """Releases that a model can be fitted to without paying, the most accurate first."""
+        """Releases of the table as it is that a model can be fitted to without paying, the most accurate first."""
         if getattr(asked, "method", None) not in SOLVES:
             return []
-        found = []
+        found, changed = [], self.catalogue.changed(asked.table)
         for job in self.jobs.releases(asked.table):
+            if (job.started or 0.0) < changed:
+                continue
             if not self.catalogue[asked.table].shared and job.person != person.name:
                 continue
             released = self._released(job.id)

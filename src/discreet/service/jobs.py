@@ -28,7 +28,7 @@ from discreet.service.people import Person
 from discreet.service.requests import Asked, read
 from discreet.service.storage import Store, files, jobs
 
-LEASE = 15.0
+LEASE = 60.0
 """Seconds after its last sign of life at which a worker is taken for dead."""
 
 OVER = ("done", "refused", "failed", "lost", "cancelled")

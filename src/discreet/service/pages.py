@@ -132,10 +132,10 @@ def table(table: str, person: Reader, service: Open) -> Response:
     """A table: its columns, its budget, and what was released of it."""
     found, domain = views.table(service, table), service.catalogue.domain(table)
     columns = [(name, *_described(column)) for name, column in domain.inputs.items()]
-    released = [job for job in service.jobs.releases(table) if found["shared"] or job.person == person.name]
-    return render("table.html", person, table=found, columns=columns, missing=domain.missing,
+    return render(
+        "table.html", person, table=found, columns=columns, missing=domain.missing,
         steps=service.balances.steps(service.catalogue[table].account),
-        releases=[{"id": job.id, "epsilon": job.facts["epsilon"], "asked": views.formulas(job)} for job in released],
+        releases=views.releases(service, table, person), reference=secrets.token_urlsafe(24),
     )  # fmt: skip
 
 

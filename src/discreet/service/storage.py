@@ -64,6 +64,7 @@ tables = Table(
     Column("name", String, primary_key=True),
     Column("state", String, nullable=False),
     Column("fingerprint", String),
+    Column("changed", Float, nullable=False, default=0.0),
     Column("problem", Text),
 )  # fmt: skip
 jobs = Table(

@@ -70,7 +70,7 @@ class Supervisor:
                 self._bury()
                 if now >= beats["settle"]:
                     self._settle()
-                    beats["settle"] = now + LEASE / 3
+                    beats["settle"] = now + LEASE / 12
                 if now >= beats["tick"]:
                     self._service.balances.tick()
                     beats["tick"] = (now // step + 1) * step

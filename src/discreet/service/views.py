@@ -90,3 +90,19 @@ def formulas(found: Job) -> list[str]:
     """The models that a release was made for."""
     facts = found.facts
     return list(facts["formulas"]) if "formulas" in facts else [facts["formula"]]
+
+
+def releases(service: Service, table: str, person: Person) -> list[dict[str, Any]]:
+    """Releases of a table that somebody may fit models to, the newest first."""
+    shared, changed = service.catalogue[table].shared, service.catalogue.changed(table)
+    return [
+        {
+            "release": job.id,
+            "epsilon": job.facts["epsilon"],
+            "asked": formulas(job),
+            "current": (job.started or 0.0) >= changed,
+            "made": moment(job.created),
+        }
+        for job in service.jobs.releases(table)
+        if shared or job.person == person.name
+    ]

@@ -36,7 +36,7 @@ def work(config: str, name: str, parent: int) -> None:
 
 def _live(service: Service, name: str) -> None:
     while True:
-        time.sleep(LEASE / 5)
+        time.sleep(LEASE / 12)
         try:
             service.jobs.live(name)
         except Exception:
