@@ -33,6 +33,7 @@ from discreet import (
 from discreet.cli import app
 from discreet.core.placeholders import Unavailable
 from discreet.errors import DataError, DiscreetWarning, DomainError, FileFormatError, ParameterError
+from discreet.gate.entropy import NO_NOISE
 from discreet.papers import registry
 from discreet.privacy import gdp
 
@@ -64,23 +65,21 @@ def on_lattice(frame):
 # ---------------------------------------------------------------- fits without noise
 
 
-def test_weighted_fits_are_those_of_statsmodels_without_noise():
-    frame = on_lattice(panel(np.random.default_rng(1)))
-    wanted = sm.WLS(frame["y"], sm.add_constant(frame[["x", "z"]]), weights=frame["w"]).fit().params.to_numpy()
-    moments = Moments.from_source(frame.drop(columns="id"), WEIGHTED)
-    G = moments.floats([0, 1, 2, 3])
-    theta = np.linalg.solve(G[:3, :3], G[:3, 3])
-    found = np.array([theta[0], theta[1], theta[2]]) * 4
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
-
-
-def test_persons_beyond_their_rows_count_as_m_in_the_fit():
-    frame = on_lattice(panel(np.random.default_rng(2), 300, 8))
+def counts(frame, domain):
+    """What rows count, from the words of the documentation."""
     n = frame.groupby("id")["id"].transform("size")
-    share = np.where(n > 4, np.floor(2**20 * 4 / n) / 2**20, 1.0)
-    wanted = sm.WLS(frame["y"], sm.add_constant(frame[["x", "z"]]), weights=share).fit().params.to_numpy()
-    G = Moments.from_source(frame, PERSONS).floats([0, 1, 2, 3])
-    np.testing.assert_allclose(4 * np.linalg.solve(G[:3, :3], G[:3, 3]), wanted, rtol=0, atol=1e-10)
+    own = np.floor(frame["w"] / 8 * 2**20) if domain.unit.weights else 2.0**20
+    return np.where((n > 4) & (domain.unit.person is not None), np.floor(own * 4 / n), own)
+
+
+@pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
+@pytest.mark.parametrize("domain", [PERSONS, WEIGHTED, BOTH])
+def test_weighted_fits_are_those_of_statsmodels_without_noise(domain):
+    frame = on_lattice(panel(np.random.default_rng(1), 400, 8))
+    weighted = sm.WLS(frame["y"], sm.add_constant(frame[["x", "z"]]), weights=counts(frame, domain))
+    given = {"epsilon": 100, "delta": 1e-2, "targets": ["y"], "stages": 1, "random_state": NO_NOISE}
+    found = release(frame, domain=domain, **given).fit("y", model="ols")
+    np.testing.assert_allclose([found.intercept, *found.coef], weighted.fit().params, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("domain", [PERSONS, WEIGHTED, BOTH])
