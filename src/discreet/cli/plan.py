@@ -111,9 +111,9 @@ def plan(
 def _write(found: Plan | ModelPlan, saved: Path | None, drawn: Path | None) -> None:
     if saved is not None:
         write_document(saved, found.to_dict() | {"format_version": 1})
-    if isinstance(found, ModelPlan) and drawn is not None:
-        raise ParameterError("A plan for classes or counts has no picture: leave out --picture.")
     if drawn is not None:
+        if isinstance(found, ModelPlan):
+            raise ParameterError("A plan for classes or counts has no picture: leave out --picture.")
         with atomic_write(drawn) as file, style():
             found.plot().savefig(file, format=drawn.suffix[1:].lower(), dpi=200)
 

@@ -70,7 +70,8 @@ class TurnedRows(Rows):
         if self._exposure is None:
             return np.zeros(len(A))
         place = self.domain.indices([self._exposure])[0]
-        return np.log(self.domain.centre[place] + self.domain.half[place] * (A[:, place] / ONE))
+        offsets: Floats = np.log(self.domain.centre[place] + self.domain.half[place] * (A[:, place] / ONE))
+        return offsets
 
     def _parts(
         self, loss: Loss, X: Floats, theta: Floats, y: Floats, label: Callable[[Floats], Floats]

@@ -123,10 +123,11 @@ class ModelPlan:
     def to_frame(self) -> Any:
         """A pandas frame: one row for each epsilon and coefficient."""
         lines = [(name, found, i) for found in self.expected for i, name in enumerate(self.names)]
-        return to_pandas(
-            {"name": [name for name, _, _ in lines], "epsilon": [found.epsilon for _, found, _ in lines]}
-            | {key: [float(getattr(f, key)[i]) for _, f, i in lines] for key in ("std_err", "privacy_noise", "error")}
-        )
+        table: dict[str, list[Any]] = {"name": [name for name, _, _ in lines]}
+        table["epsilon"] = [found.epsilon for _, found, _ in lines]
+        for key in ("std_err", "privacy_noise", "error"):
+            table[key] = [float(getattr(found, key)[i]) for _, found, i in lines]
+        return to_pandas(table)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description; withheld numbers are None."""
@@ -288,7 +289,12 @@ class _Classes:
         known = self._facts
         table, truth, true = self._table(rng)
         table = table.append_column(known.target, pa.array(self._outcomes(truth, rng)))
-        given = {"epsilon": epsilon, "delta": promise.delta, "neighbors": promise.neighbors, "rows": known.rows}
+        given: dict[str, Any] = {
+            "epsilon": epsilon,
+            "delta": promise.delta,
+            "neighbors": promise.neighbors,
+            "rows": known.rows,
+        }
         least, missing = self._loss(truth, truth), np.full(len(true), np.nan)
         mean = self._loss(np.full(len(truth), truth.mean()), truth) - least
         domain = self._domain.select([*known.features, known.target])
