@@ -394,7 +394,7 @@ def test_tiny_tables_without_an_intercept_have_the_stages_of_their_fits(ball, st
         ({"correlation": [[1, 2], [2, 1]]}, "3 x 3 matrix for age, smoker, ward"),
         ({"features": ["height"]}, "'height' is not declared"),
         ({"target": "height"}, "'height' is not declared"),
-        ({"target": "ward"}, "needs a number"),
+        ({"target": "ward[c]"}, "needs a number"),
         ({"mean_square": 1000}, "No outcome 'stay' within its bounds"),
         ({"mean_square": 10}, "No outcome 'stay' within its bounds"),
         ({"mean_square": 250, "about": {"stay": {"sd": 2}}}, "either mean_square"),

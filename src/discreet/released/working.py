@@ -24,7 +24,7 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.scouting import centre_of, expected, penalties, scale_of
 from discreet.released.solve.noise_aware import denoise
 
-_CUT, _UNSEEN = 0.4, 0.5
+_CUT, _UNSEEN = 0.3, 0.5
 """The mean push of a clipped residual in one direction, in units of b; what counts may hide, in sds of their noise."""
 
 
