@@ -33,7 +33,7 @@ _ENOUGH = 0.7
 _WIDE = 64
 """Of tables with more coordinates products are not worth what they cost, unless they are asked for."""
 
-_EXPECTED = {"a class": (0.15, 0.17), "a count": (0.3, 0.1)}
+_EXPECTED = {"a class": (0.2, 0.17), "a count": (0.3, 0.1)}
 """How much of the curvature of a row, times the variance of its predictor, and times the square of the intercept less
 its centre, is expected; of a count, in units of the mean."""
 
