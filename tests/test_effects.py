@@ -228,7 +228,7 @@ def test_pure_noise_has_no_largest_effect():
 
 def test_a_logistic_report_speaks_of_log_odds():
     frame = people(2000)
-    model = DPLogisticRegression(epsilon=1, delta=1e-6, bounds_X=(18, 65), classes=[0, 1], random_state=0)
+    model = DPLogisticRegression(epsilon=1, delta=1e-6, bounds_X=(18, 65), classes=[0, 1], random_state=0, stages=1)
     results = model.fit(frame[["age"]], (frame.sex == "male").astype(int)).results_
     page = report(results)
     assert "log odds of the outcome" in page
@@ -262,7 +262,7 @@ def test_a_comparison_moves_all_that_moves_along(bent):
 
 
 def test_without_inference_there_are_no_effects_to_test():
-    model = DPLogisticRegression(epsilon=1, delta=1e-6, bounds_X=(18, 65), classes=[0, 1], random_state=0)
+    model = DPLogisticRegression(epsilon=1, delta=1e-6, bounds_X=(18, 65), classes=[0, 1], random_state=0, stages=1)
     frame = people(500)
     fitted = model.fit(frame[["age"]], (frame.sex == "male").astype(int)).results_
     assert isinstance(fitted.effects(), Unavailable)

@@ -50,7 +50,7 @@ def both():
 def noisy():
     """Coefficients that are released themselves, with no word on how far they are off."""
     frame = people()
-    model = DPLogisticRegression(epsilon=1, delta=1e-6, bounds_X=(18, 90), classes=[0, 1], random_state=0)
+    model = DPLogisticRegression(epsilon=1, delta=1e-6, bounds_X=(18, 90), classes=[0, 1], random_state=0, stages=1)
     return model.fit(frame[["age"]], (frame.region == "south").astype(int)).results_
 
 

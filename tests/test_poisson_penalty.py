@@ -40,7 +40,7 @@ def test_curvature_costs_a_quarter_of_epsilon(epsilon):
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_the_promise_is_kept_and_used_up(neighbors, noise):
     promise = {"epsilon": 1.0, "delta": None if noise == "laplace" else 1e-6}
-    given = {"bounds_X": (-1, 1), "bounds_y": (0, 10), "neighbors": neighbors, "noise": noise}
+    given = {"bounds_X": (-1, 1), "bounds_y": (0, 10), "neighbors": neighbors, "noise": noise, "stages": 1}
     model = DPPoissonRegression(**promise, **given).fit(X, Y)
     (event,) = model.certificate_.events
     assert all(finding.ok for finding in model.certificate_.check())
@@ -49,7 +49,7 @@ def test_the_promise_is_kept_and_used_up(neighbors, noise):
 
 
 def test_the_penalty_does_not_depend_on_the_data():
-    given = {"epsilon": 1.0, "delta": 1e-6, "bounds_X": (-1, 1), "bounds_y": (0, 10)}
+    given = {"epsilon": 1.0, "delta": 1e-6, "bounds_X": (-1, 1), "bounds_y": (0, 10), "stages": 1}
     assert len({DPPoissonRegression(**given).fit(rows, Y[: len(rows)]).modulus_ for rows in (X, X / 9, X[:50])}) == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from experiments.populations import CHOICES, COUNTS_BOUNDS, choices, counts, rates_of
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
-from discreet import Budget, Domain, DPLinearSVC, DPLogisticRegression, DPPoissonRegression
+from discreet import Budget, Domain, DPLinearSVC, DPLogisticRegression, DPPoissonRegression, plan
 from discreet.core.placeholders import Unavailable
 from discreet.domain.linked import Linked
 from discreet.errors import DomainError, ParameterError
@@ -274,6 +274,26 @@ def test_an_exposure_makes_rates():
     wide = Domain({"x": (-10, 10), "days": (0, 400), "falls": (0, 50)})
     with pytest.raises(DomainError, match="exposure 'days' must be"):
         DPPoissonRegression(**given | {"domain": wide}).fit_source(frame, "falls")
+
+
+def test_a_plan_tells_the_standard_errors_of_classes_and_counts():
+    domain = Domain({"age": (18, 90), "region": ["a", "b"], "bought": bool, "visits": (0, 50)})
+    given = {"features": ["age", "region"], "rows": 5000, "epsilon": [0.1, 1], "r_squared": 0.2, "draws": 3}
+    classes = plan(domain, "bought", **given, about={"bought": {"shares": [0.8, 0.2]}})
+    counts = plan(domain, "visits", **given, methods=["DPPoissonRegression"], about={"visits": {"mean": 2}})
+    margins = plan(domain, "bought", **given, methods=["DPLinearSVC"])
+    for found in (classes, counts):
+        assert found.names == ("(intercept)", "age", "region[b]")
+        assert found.at(1).excess < found.at(0.1).excess
+        assert np.isfinite(found.at(1).std_err).all()
+        assert json.loads(found.to_json())["expected"][1]["epsilon"] == 1
+        assert len(found.to_frame()) == 6
+        assert "no data were touched" in str(found)
+    assert np.isnan(margins.at(1).std_err).all()
+    with pytest.raises(ParameterError, match="for numbers"):
+        plan(domain, "bought", **given, want_error=1.0)
+    with pytest.raises(ParameterError, match="yes or no"):
+        plan(domain, "visits", **given, methods=["DPLinearSVC"])
 
 
 # ---------------------------------------------------------------- parts

@@ -29,6 +29,7 @@ from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.planning import Plan
 from discreet.planning import plan as make_plan
+from discreet.planning.models import ModelPlan
 from discreet.results.plots.style import style
 
 EPILOG = (
@@ -110,10 +111,12 @@ def plan(
             console.say(f"Written: {path}.")
 
 
-def _write(found: Plan, saved: Path | None, drawn: Path | None) -> None:
+def _write(found: Plan | ModelPlan, saved: Path | None, drawn: Path | None) -> None:
     if saved is not None:
         write_document(saved, found.to_dict() | {"format_version": 1})
     if drawn is not None:
+        if isinstance(found, ModelPlan):
+            raise ParameterError("A plan for classes or counts has no picture: leave out --picture.")
         with atomic_write(drawn) as file, style():
             found.plot().savefig(file, format=drawn.suffix[1:].lower(), dpi=200)
 

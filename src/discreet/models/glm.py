@@ -165,8 +165,8 @@ class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
             raise ParameterError(f"The exposure {self.exposure!r} is not among the columns: give it in fit_source.")
         return super()._fit_rows(table, asked)
 
-    def _is_staged(self, table: Unread, design: tuple[str, ...]) -> bool:
-        staged = super()._is_staged(table, design)
+    def _is_staged(self, table: Unread, design: tuple[str, ...], outcome: Outcome) -> bool:
+        staged = super()._is_staged(table, design, outcome)
         if self.exposure is not None and not staged:
             raise ParameterError(
                 "exposure= needs stages, and these need a table that can be read again, a feature, a penalty that is "

@@ -13,7 +13,7 @@ from discreet.domain.levels import every_level
 from discreet.domain.linked import Mean
 from discreet.errors import ParameterError
 from discreet.gate.scouted import MOST_STAGES, Family, Minimisers, release_scouted, turned_norm
-from discreet.gate.stages import COVARIANCES, Covariance, in_ball, refuse_robust
+from discreet.gate.stages import COVARIANCES, Covariance, has_own_bounds, in_ball, refuse_robust
 from discreet.models.base import Asked
 from discreet.models.outcome import Outcome
 from discreet.models.perturbed import PerturbedModel
@@ -69,23 +69,26 @@ class ScoutedModel(PerturbedModel):
             return "a declared number of rows, rows=, for replace-one neighbours"
         return None
 
-    def _is_staged(self, table: Unread, design: tuple[str, ...]) -> bool:
+    def _is_staged(self, table: Unread, design: tuple[str, ...], outcome: Outcome) -> bool:
         """Whether the model is fitted in private coordinates; refuse where that is asked for and cannot be."""
         if self.stages == 1 or self._unfit() is not None:
             return False
         suit = not table.reader.once and design != (CONSTANT,)
+        suit = suit and (self.link != "log" or has_own_bounds(table.domain, outcome.column))
         if self.stages != "auto" and not suit:
-            raise ParameterError("stages= needs rows that can be read again, so no stream, and a feature.")
+            raise ParameterError(
+                "stages= needs rows that can be read again, so no stream, a feature, and bounds of its own for a count."
+            )
         return suit and (self.stages != "auto" or not in_ball(table.domain, design))
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
         domain, target = table.domain, asked.target
         shown = domain.design_names(asked.features)
         design = every_level(domain, asked.features, shown)
-        if not self._is_staged(table, design):
+        outcome = self._outcome(domain, target) if asked.classes is None else Outcome(target, target, asked.classes)
+        if not self._is_staged(table, design, outcome):
             refuse_robust(self.covariance)
             return super()._fit_rows(table, asked)
-        outcome = self._outcome(domain, target) if asked.classes is None else Outcome(target, target, asked.classes)
         with as_progress(table.progress) as report:
             told = replace(table, progress=_Readings(report))
             found = release_scouted(told, *self._asked(domain, design, outcome, asked.promise))

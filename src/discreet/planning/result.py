@@ -24,6 +24,7 @@ from discreet.papers.registry import DEFAULT
 from discreet.planning import wishes, words
 from discreet.planning.facts import Facts
 from discreet.planning.facts import facts as public_facts
+from discreet.planning.models import ModelPlan, model_asked, plan_model
 from discreet.planning.simulation import Expected, Promise, Simulation, chosen
 from discreet.planning.spreads import Spread, spreads
 from discreet.planning.wishes import Answer, Tighter
@@ -237,7 +238,8 @@ def _or_none(value: float | Unavailable) -> float | None:
 _PARAMETERS = """domain : Domain
         Public bounds and levels of the columns.
     target : str
-        The outcome, a number; or a formula such as ``"stay ~ age + log(dose)"`` (docs/formulas.md).
+        The outcome, a number; or a formula such as ``"stay ~ age + log(dose)"`` (docs/formulas.md). A yes or no, or one
+        model of classes or counts in `methods`, gives a `ModelPlan`, with the standard errors that fits will report.
     features : sequence of str, optional
         The features; all other columns by default.
     rows : int
@@ -302,7 +304,7 @@ def plan(
     draws: int = 12,
     random_state: int = 0,
     progress: bool | Progress = False,
-) -> Plan:
+) -> Plan | ModelPlan:
     """Tell how good private models of an outcome will be, from public facts and guesses; no data are touched.
 
     Tables that fit the facts are made up, and the methods' own code is run on them with seeded noise.
@@ -317,7 +319,18 @@ def plan(
     >>> found = plan(domain, "stay", rows=20_000, epsilon=[0.1, 1], r_squared=0.4, draws=6)
     >>> found.best, found.at(1.0).vs_non_private < 1.1
     ('DPLinearRegression', True)
+    >>> plan(domain, "smoker", ["age"], rows=20_000, epsilon=[1], r_squared=0.2, draws=2).at(1).std_err.round(3) > 0
+    array([ True,  True])
     """
+    if (model := model_asked(domain, target, methods)) is not None:
+        if want_width is not None or want_error is not None or mean_square is not None:
+            raise ParameterError("want_width, want_error and mean_square are for numbers, not for classes and counts.")
+        held = Promise(checks.delta(delta, checks.rows(rows)), checks.neighbors(neighbors), level)
+        return plan_model(
+            model, domain, target, features, rows=rows, epsilons=_epsilons(epsilon), promise=held, r_squared=r_squared,
+            correlation=correlation, about=about, draws=_whole("draws", draws, 2),
+            random_state=_whole("random_state", random_state, 0), progress=progress,
+        )  # fmt: skip
     known = public_facts(
         domain, target, features, rows=rows, r_squared=r_squared, mean_square=mean_square,
         correlation=correlation, about=about,

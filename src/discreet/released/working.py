@@ -24,6 +24,9 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.scouting import centre_of, expected, penalties, scale_of
 from discreet.released.solve.noise_aware import denoise
 
+_CUT, _UNSEEN = 0.3, 0.5
+"""The mean push of a clipped residual in one direction, in units of b; what counts may hide, in sds of their noise."""
+
 
 def model_stage(released: ReleasedMoments) -> ReleasedStage | None:
     """The stage at the model, if there is one."""
@@ -75,6 +78,17 @@ def typical_curvature(released: ReleasedMoments) -> float:
     """That of the loss of a typical row."""
     rate = _rate(released)
     return 0.2 if rate is None else rate
+
+
+def clipped_push(released: ReleasedMoments) -> float:
+    """t, such that clipped residuals of counts move a'theta by about sqrt(t a'G a), as in `released.tails`."""
+    stage = model_stage(released)
+    if stage is None or not stage.holds("counts"):
+        return 0.0
+    (name,), (place,), (b,) = stage.event.coordinates.outcomes, stage.event.chosen, stage.event.widths
+    beyond = stage.counts(name)[place + 1 :]
+    clipped = max(float(beyond.sum()), _UNSEEN * stage.sd("counts", name) * math.sqrt(len(beyond)))
+    return (_CUT * b * clipped) ** 2 / (released.rows() * typical_curvature(released))
 
 
 def _gamma(own: Linked) -> Floats:

@@ -8,7 +8,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.debiased import debiased, noise_along, positive, through_noise
 from discreet.released.units import design_units
-from discreet.released.working import model_stage, typical_curvature, working_equations
+from discreet.released.working import clipped_push, model_stage, typical_curvature, working_equations
 from discreet.results.inference import LARGEST_NOISE, Inference
 from discreet.results.withheld import culprits
 
@@ -51,7 +51,7 @@ def infer_model(released: ReleasedMoments) -> Inference | Unavailable:
         W=fit.W,
         L=fit.L,
         sampling=sampling,
-        privacy=fit.privacy + _BENT * step * fit.G,
+        privacy=fit.privacy + (_BENT * step + clipped_push(released)) * fit.G,
         tails=0.0,
         meat_noise=fit.meat_noise,
         df=max(e.n - e.d, 1.0),

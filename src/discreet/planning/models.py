@@ -1,0 +1,314 @@
+"""What to expect of models of classes and counts: the estimators' own code, on tables that are made up."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.optimize import brentq
+
+from discreet.core import checks
+from discreet.core.arrays import Floats
+from discreet.core.placeholders import Unavailable
+from discreet.data.reading import Progress, as_progress
+from discreet.data.tables import design_matrix
+from discreet.domain import Categorical, Domain, Numeric
+from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
+from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
+from discreet.models.perturbed import PerturbedModel
+from discreet.papers.registry import find
+from discreet.planning.facts import Facts, facts
+from discreet.planning.population import population
+from discreet.planning.simulation import Promise
+from discreet.results.summary import Summary, number, to_pandas
+
+_LOGISTIC = math.pi**2 / 3
+"""The variance of the error of a logistic model, in units of its predictor."""
+
+_MODELS = (DPLogisticRegression, DPLinearSVC, DPPoissonRegression)
+
+
+@dataclass(frozen=True, eq=False)
+class Sureness:
+    """What to expect at one epsilon: medians over the made-up tables.
+
+    Parameters
+    ----------
+    epsilon : float
+        The promise.
+    excess : float
+        The log loss, or half the deviance, of a row above that of the true model.
+    best : float
+        The same above the true model of predicting the mean.
+    std_err, privacy_noise, error : array
+        Of (intercept, coefficients): the standard errors that fits report, NaN where they are withheld more often than
+        not; the part of noise; and the root mean squared error of the coefficients that predict.
+    """
+
+    epsilon: float
+    excess: float
+    best: float
+    std_err: Floats
+    privacy_noise: Floats
+    error: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelPlan:
+    """What to expect of a model of classes or counts, before any budget is spent; no data were touched.
+
+    Parameters
+    ----------
+    method, target : str
+        The model and its outcome.
+    names : tuple of str
+        The intercept and the coefficients.
+    rows : int
+        About how many rows there will be.
+    promise : Promise
+        What is promised besides epsilon.
+    expected : tuple of Sureness
+        One for each epsilon.
+    draws : int
+        How many tables were made up.
+    """
+
+    method: str
+    target: str
+    names: tuple[str, ...]
+    rows: int
+    promise: Promise
+    expected: tuple[Sureness, ...]
+    draws: int
+
+    def at(self, epsilon: float) -> Sureness:
+        """What to expect at one of the epsilons."""
+        for found in self.expected:
+            if found.epsilon == epsilon:
+                return found
+        raise ParameterError(f"This plan has no epsilon {epsilon:g}.")
+
+    def summary(self) -> Summary:
+        """How well each epsilon predicts, and how many coefficients have intervals."""
+        rows = []
+        for found in self.expected:
+            given = f"{int(np.sum(np.isfinite(found.std_err)))} of {len(self.names)}"
+            gain = max(0.0, 1 - found.excess / found.best) if found.best > 0 else 0.0
+            rows.append((f"{found.epsilon:g}", number(found.excess), f"{100 * gain:.0f} %", given))
+        return Summary(
+            title=f"A plan for {self.target} by {self.method}",
+            facts=(("Rows", f"about {self.rows:,}"), ("Delta", f"{self.promise.delta:.3g}")),
+            columns=("epsilon", "excess loss", "of what can be explained", "intervals"),
+            rows=tuple(rows),
+            notes=("Made from public facts and guesses; no data were touched. Medians over made-up tables.",),
+        )
+
+    def coefficients(self) -> Summary:
+        """The standard errors that fits report."""
+        cells = [[number(v) if math.isfinite(v) else "withheld" for v in found.std_err] for found in self.expected]
+        return Summary(
+            title="Standard errors of coefficients",
+            facts=(),
+            columns=("", *(f"epsilon {found.epsilon:g}" for found in self.expected)),
+            rows=tuple(zip(self.names, *cells, strict=True)),
+            notes=("Sampling error and privacy noise together, in the unit of each coefficient.",),
+        )
+
+    def to_frame(self) -> Any:
+        """A pandas frame: one row for each epsilon and coefficient."""
+        lines = [(name, found, i) for found in self.expected for i, name in enumerate(self.names)]
+        table: dict[str, list[Any]] = {"name": [name for name, _, _ in lines]}
+        table["epsilon"] = [found.epsilon for _, found, _ in lines]
+        for key in ("std_err", "privacy_noise", "error"):
+            table[key] = [float(getattr(found, key)[i]) for _, found, i in lines]
+        return to_pandas(table)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description; withheld numbers are None."""
+        found = []
+        for own in self.expected:
+            arrays = {
+                key: [None if not math.isfinite(v) else v for v in getattr(own, key).tolist()]
+                for key in ("std_err", "privacy_noise", "error")
+            }
+            found.append({"epsilon": own.epsilon, "excess": own.excess, "best": own.best} | arrays)
+        facts = {"kind": "plan", "method": self.method, "target": self.target, "names": list(self.names)}
+        return facts | {"rows": self.rows, "delta": self.promise.delta, "draws": self.draws, "expected": found}
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def __str__(self) -> str:
+        return f"{self.summary()}\n\n{self.coefficients()}"
+
+    __repr__ = __str__
+
+
+def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type[PerturbedModel] | None:
+    """The model of classes or counts that a plan is asked for: the one that is named, or that of a category."""
+    if isinstance(methods, (list, tuple)) and len(methods) == 1:
+        estimator = find(methods[0]).estimator
+        return next((model for model in _MODELS if issubclass(estimator, model)), None)
+    plain = isinstance(domain, Domain) and methods is None and isinstance(target, str)
+    column = domain.columns.get(target) if plain else None
+    return DPLogisticRegression if isinstance(column, Categorical) and len(column.levels) == 2 else None
+
+
+def plan_model(
+    model: type[PerturbedModel],
+    domain: Domain,
+    target: str,
+    features: Sequence[str] | None,
+    *,
+    rows: int,
+    epsilons: Sequence[float],
+    promise: Promise,
+    r_squared: float,
+    correlation: Any,
+    about: Mapping[str, Mapping[str, Any]] | None,
+    draws: int,
+    random_state: int,
+    progress: bool | Progress,
+) -> ModelPlan:
+    """Simulate a model of classes or counts; parameters as of `plan`.
+
+    `r_squared` is the share of the variance that the predictor explains: of the variable behind a yes or no, or of the
+    count. Of a yes or no, guess ``about={"bought": {"shares": [0.7, 0.3]}}``; of a count its mean.
+    """
+    column, guesses = domain.columns.get(target), dict(about or {})
+    own = guesses.pop(target, {})
+    if model is DPPoissonRegression:
+        if not isinstance(column, Numeric) or column.low < 0:
+            raise ParameterError(f"Counts are at least 0: declare bounds from 0 on for {target!r}.")
+        stand, mean = domain, float(own.get("mean", (column.low + column.high) / 10))
+    else:
+        if not isinstance(column, Categorical) or len(column.levels) != 2:
+            raise ParameterError(f"A plan for classes needs a yes or no, or two levels, and {target!r} is not.")
+        stand, mean = domain.with_column(target, Numeric(0.0, 1.0)), float(own.get("shares", (0.5, 0.5))[1])
+    known = facts(
+        stand, target, features, rows=rows, r_squared=0.5, mean_square=None, correlation=correlation, about=guesses
+    )
+    checks.fraction("r_squared", r_squared)
+    people = _Classes(model, domain, known, mean, r_squared)
+    found = []
+    with as_progress(progress, "simulating") as report:
+        for i, epsilon in enumerate(epsilons):
+            seeds = [np.random.default_rng([random_state, draw]) for draw in range(draws)]
+            found.append(people.expected(epsilon, promise, seeds))
+            report((i + 1) / len(epsilons))
+    return ModelPlan(model.__name__, target, people.names, known.rows, promise, tuple(found), draws)
+
+
+class _Classes:
+    """Made-up people with a yes or no, or a count, that follows a generalised linear model."""
+
+    def __init__(
+        self, model: type[PerturbedModel], domain: Domain, known: Facts, mean: float, r_squared: float
+    ) -> None:
+        self._model, self._domain, self._facts = model, domain, known
+        self._mean, self._r_squared = mean, r_squared
+        regressors = known.domain.design_names(list(known.features))
+        self.names = ("(intercept)", *(name for name in regressors if name != "(intercept)"))
+
+    def _table(self, rng: np.random.Generator) -> tuple[pa.Table, Floats, Floats]:
+        """Rows, their expected outcomes, and the true (intercept, coefficients)."""
+        known = self._facts
+        pool = population(known, rng)
+        at = rng.integers(0, len(pool.y), known.rows)
+        columns = {name: self._written(name, values[at]) for name, values in pool.values.items()}
+        table = pa.table(columns)
+        X = design_matrix(table, known.domain.select(list(known.features)))
+        centre, sd = X.mean(axis=0), X.std(axis=0)
+        Z = (X - centre) / np.where(sd > 0, sd, 1.0)
+        weights = rng.standard_normal(Z.shape[1])
+        line = Z @ weights
+        size = self._size() / max(float(line.std()), 1e-12)
+        slopes = size * weights / np.where(sd > 0, sd, 1.0)
+        eta = size * line
+
+        def off(a: float) -> float:
+            return float(self._expect(a + eta).mean()) - self._mean
+
+        a = brentq(off, -40.0, 40.0)
+        return table, self._expect(a + eta), np.concatenate([[a - centre @ slopes], slopes])
+
+    def _written(self, name: str, values: Any) -> Any:
+        spec = self._facts.domain.inputs[name]
+        return pa.array([spec.levels[i] for i in values]) if isinstance(spec, Categorical) else pa.array(values)
+
+    @property
+    def _counts(self) -> bool:
+        return self._model is DPPoissonRegression
+
+    def _size(self) -> float:
+        """The sd of the predictor that explains so much."""
+        odds = self._r_squared / (1 - self._r_squared)
+        if self._counts:  # a log-normal rate of mean m has variance m^2 (e^(s^2) - 1), beside m of the count itself
+            return math.sqrt(math.log1p(odds / self._mean))
+        return math.sqrt(odds * _LOGISTIC)
+
+    def _expect(self, eta: Floats) -> Floats:
+        if self._counts:
+            return np.exp(np.minimum(eta, 50.0))
+        return 1 / (1 + np.exp(-np.clip(eta, -700, 700)))
+
+    def _outcomes(self, means: Floats, rng: np.random.Generator) -> Any:
+        column = self._domain.columns[self._facts.target]
+        if isinstance(column, Numeric):
+            return np.clip(rng.poisson(means), column.low, column.high).astype(float)
+        return pa.array([column.levels[int(yes)] for yes in rng.random(len(means)) < means])
+
+    def _loss(self, means: Floats, truth: Floats) -> float:
+        """The expected loss of a row, of predictions against the truth."""
+        m = np.maximum(means, 1e-12)
+        if self._counts:
+            return float(np.mean(m - truth * np.log(m)))
+        return float(-np.mean(truth * np.log(m) + (1 - truth) * np.log(np.maximum(1 - m, 1e-12))))
+
+    def expected(self, epsilon: float, promise: Promise, seeds: Sequence[np.random.Generator]) -> Sureness:
+        """Fit a table with each seed."""
+        fits = [self._fit(epsilon, promise, rng) for rng in seeds]
+        excess, best, errors, noises, offs = (np.array(part) for part in zip(*fits, strict=True))
+        seen = np.isfinite(errors).mean(axis=0) >= 0.5
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            std_err, noise = (np.where(seen, np.nanmedian(part, axis=0), np.nan) for part in (errors, noises))
+        error = np.sqrt(np.mean(offs**2, axis=0))
+        return Sureness(epsilon, float(np.median(excess)), float(np.median(best)), std_err, noise, error)
+
+    def _fit(
+        self, epsilon: float, promise: Promise, rng: np.random.Generator
+    ) -> tuple[float, float, Floats, Floats, Floats]:
+        known = self._facts
+        table, truth, true = self._table(rng)
+        table = table.append_column(known.target, pa.array(self._outcomes(truth, rng)))
+        given: dict[str, Any] = {
+            "epsilon": epsilon,
+            "delta": promise.delta,
+            "neighbors": promise.neighbors,
+            "rows": known.rows,
+        }
+        least, missing = self._loss(truth, truth), np.full(len(true), np.nan)
+        mean = self._loss(np.full(len(truth), truth.mean()), truth) - least
+        domain = self._domain.select([*known.features, known.target])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DiscreetWarning)
+            try:
+                model: Any = self._model(domain=domain, random_state=rng, n_jobs=1, **given)
+                model.fit_source(table, known.target, list(known.features))
+            except DiscreetError:
+                return mean, mean, missing, missing, -true
+        X = design_matrix(table.drop_columns([known.target]), known.domain.select(list(known.features)))
+        params = np.concatenate([np.ravel(model.intercept_), np.ravel(model.coef_)])
+        excess = self._loss(self._expect(params[0] + X @ params[1:]), truth) - least
+        found = model.results_.inference
+        errors = missing if isinstance(found, Unavailable) else found.std_err
+        noise = missing if isinstance(found, Unavailable) else found.privacy_noise
+        return excess, mean, np.asarray(errors), np.asarray(noise), params - true
