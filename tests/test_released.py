@@ -178,7 +178,7 @@ def test_foreign_files_are_refused(content, path):
         PrivateMoments.load(path)
 
 
-@pytest.mark.parametrize("version", [5, 99, "1", None])
+@pytest.mark.parametrize("version", [6, 99, "1", None])
 def test_files_of_the_future_are_refused(version, path):
     forge(path, saved_body(PUBLIC["one outcome"], path) | {"format_version": version})
     with pytest.raises(FileFormatError, match="newer discreet"):
