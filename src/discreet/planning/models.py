@@ -161,6 +161,12 @@ def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type
     return DPLogisticRegression if isinstance(column, Categorical) and len(column.levels) == 2 else None
 
 
+def refuse_wishes(*given: Any) -> None:
+    """Refuse what plans for numbers alone know: widths, errors and mean squares that are asked for."""
+    if any(wish is not None for wish in given):
+        raise ParameterError("want_width, want_error and mean_square are for numbers, not for classes and counts.")
+
+
 def plan_model(
     model: type[PerturbedModel],
     domain: Domain,

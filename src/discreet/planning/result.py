@@ -24,7 +24,7 @@ from discreet.papers.registry import DEFAULT
 from discreet.planning import wishes, words
 from discreet.planning.facts import Facts
 from discreet.planning.facts import facts as public_facts
-from discreet.planning.models import ModelPlan, model_asked, plan_model
+from discreet.planning.models import ModelPlan, model_asked, plan_model, refuse_wishes
 from discreet.planning.simulation import Expected, Promise, Simulation, chosen
 from discreet.planning.spreads import Spread, spreads
 from discreet.planning.wishes import Answer, Tighter
@@ -322,24 +322,37 @@ def plan(
     >>> plan(domain, "smoker", ["age"], rows=20_000, epsilon=[1], r_squared=0.2, draws=2).at(1).std_err.round(3) > 0
     array([ True,  True])
     """
+    epsilons = _epsilons(epsilon)
+    times, seed = _whole("draws", draws, 2), _whole("random_state", random_state, 0)
     if (model := model_asked(domain, target, methods)) is not None:
-        if want_width is not None or want_error is not None or mean_square is not None:
-            raise ParameterError("want_width, want_error and mean_square are for numbers, not for classes and counts.")
+        refuse_wishes(want_width, want_error, mean_square)
         held = Promise(checks.delta(delta, checks.rows(rows)), checks.neighbors(neighbors), level)
-        return plan_model(
-            model, domain, target, features, rows=rows, epsilons=_epsilons(epsilon), promise=held, r_squared=r_squared,
-            correlation=correlation, about=about, draws=_whole("draws", draws, 2),
-            random_state=_whole("random_state", random_state, 0), progress=progress,
-        )  # fmt: skip
+        guesses: dict[str, Any] = {"r_squared": r_squared, "correlation": correlation, "about": about}
+        run: dict[str, Any] = {"rows": rows, "draws": times, "random_state": seed, "progress": progress}
+        return plan_model(model, domain, target, features, epsilons=epsilons, promise=held, **guesses, **run)
     known = public_facts(
         domain, target, features, rows=rows, r_squared=r_squared, mean_square=mean_square,
         correlation=correlation, about=about,
     )  # fmt: skip
     promise = Promise(checks.delta(delta, known.rows), checks.neighbors(neighbors), checks.fraction("level", level))
-    epsilons, (names, left_out) = _epsilons(epsilon), chosen(methods, known.domain.unit)
+    names = chosen(methods, known.domain.unit)
     wanted = wishes.wants(known, want_width, want_error)
     stages = checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
-    simulation = Simulation(known, promise, _whole("draws", draws, 2), _whole("random_state", random_state, 0), stages)
+    simulation = Simulation(known, promise, times, seed, stages)
+    return _simulated(simulation, epsilons, names, wanted, tighter=tighter, progress=progress)
+
+
+def _simulated(
+    simulation: Simulation,
+    epsilons: tuple[float, ...],
+    methods: tuple[list[str], dict[str, str]],
+    wanted: Sequence[wishes.Want],
+    *,
+    tighter: bool,
+    progress: bool | Progress,
+) -> Plan:
+    """Run the simulation: what to expect, what wishes take, and what tighter bounds would bring."""
+    names, left_out = methods
     answers = list[Answer]()
     with one_thread(), as_progress(progress, "simulating") as report:
         steps = _Steps(report, len(epsilons) * len(names) + len(wanted) + 1)
@@ -352,7 +365,8 @@ def plan(
         people = _people(simulation, best, _reference(epsilons))
         steps.done()
     parts = tuple(expected), left_out | failed, tuple(answers), tuple(bounds)
-    return Plan(known, promise, epsilons, *parts, simulation.draws, simulation.r_squared, stages, tuple(others), people)
+    made = simulation.draws, simulation.r_squared, simulation.stages
+    return Plan(simulation.facts, simulation.promise, epsilons, *parts, *made, tuple(others), people)
 
 
 plan.__doc__ = (plan.__doc__ or "").replace("{parameters}", _PARAMETERS)
