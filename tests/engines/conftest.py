@@ -1,13 +1,18 @@
 """Every engine, started once for all tests: what offers a table to it, and what the same table is on one machine."""
 
+import contextlib
 import io
 import itertools
 import os
 import signal
+import socket
+import subprocess
+import tempfile
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
+from pathlib import Path
 
 import duckdb
 import pandas as pd
@@ -187,6 +192,33 @@ def stored_duckdb(bucket):
 # ---------------------------------------------------------------- Spark
 
 
+@contextlib.contextmanager
+def spark_cluster():
+    """The address of a Spark master with two workers, on two hosts as Spark sees it, so that tasks are run twice."""
+    import pyspark
+
+    start = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address, package = f"spark://127.0.0.1:{port}", "org.apache.spark.deploy"
+    web = ["--webui-port", "0"]
+    commands = [[f"{package}.master.Master", "--host", "127.0.0.1", "--port", str(port), *web]]
+    for host in ("127.0.0.1", "127.0.0.2"):
+        size = ["--host", host, "--cores", "1", "--memory", "600m"]
+        commands.append([f"{package}.worker.Worker", *size, *web, address])
+    with tempfile.TemporaryDirectory() as folder:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+        own = os.environ | {"SPARK_WORKER_DIR": folder, "SPARK_DAEMON_MEMORY": "256m"}
+        started = [subprocess.Popen([start, *command], env=own, **quiet) for command in commands]
+        try:
+            yield address
+        finally:
+            for process in reversed(started):
+                process.terminate()
+                process.wait()
+
+
 @pytest.fixture(scope="session")
 def spark(request):
     """One small cluster: two executors of one core each, which can be lost, and tasks that are run twice."""
@@ -194,6 +226,7 @@ def spark(request):
         pytest.skip("Spark takes minutes, so it is asked for: pytest --spark tests/engines")
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'discreet[spark]'")
     settings = {
+        "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.executor.memory": "512m",
         "spark.ui.enabled": "false",
@@ -205,13 +238,14 @@ def spark(request):
         "spark.speculation.minTaskRuntime": "500ms",
         "spark.sql.shuffle.partitions": "4",
     }
-    builder = sql.SparkSession.builder.master("local-cluster[2,1,1024]").appName("discreet")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("WARN")
-    yield session
-    session.stop()
+    with spark_cluster() as address:
+        builder = sql.SparkSession.builder.master(address).appName("discreet")
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("WARN")
+        yield session
+        session.stop()
 
 
 @pytest.fixture(scope="session")

@@ -106,7 +106,7 @@ class Transaction:
 
     def _schema(self) -> pa.Schema:
         with self.told(), contextlib.closing(self._connection.cursor()) as cursor:
-            cursor.execute(f"SELECT * FROM ({self._rows}) AS t LIMIT 0")
+            cursor.execute(f"SELECT * FROM {self.rows()} LIMIT 0")
             return cursor.fetch_record_batch().schema
 
     def kind(self, name: str) -> str:
@@ -143,7 +143,7 @@ class Transaction:
 
     def rows(self) -> str:
         """The rows as a part of a FROM clause."""
-        return f"({self._rows}) AS t"
+        return f"({self._rows}\n) AS t"  # a query may end with a comment
 
     def stream(self, query: str) -> tuple[Any, pa.RecordBatchReader]:
         """The batches of a query, and the cursor that has them."""
