@@ -117,12 +117,38 @@ class Analyst:
         self.answers[f"{kind}: {answer.status_code}"] += 1
 
 
-async def crowd(address: str, keys: list[str], seconds: float) -> list[Analyst]:
-    """All analysts at once."""
+LATE = """
+import sys, time
+while sys.stdin.read(1):
+    begun = time.perf_counter()
+    time.sleep(0.01)
+    print(time.perf_counter() - begun - 0.01, flush=True)
+"""
+"""A process that does nothing but sleep, and tells how late it wakes up: what the machine itself adds."""
+
+
+async def lateness(until: float) -> list[float]:
+    """How late a sleeping process is woken up meanwhile, in seconds."""
+    pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
+    sleeper = await asyncio.create_subprocess_exec(sys.executable, "-c", LATE, **pipes)
+    assert sleeper.stdin is not None
+    assert sleeper.stdout is not None
+    late = []
+    while time.monotonic() < until:
+        sleeper.stdin.write(b"x")
+        late.append(float(await sleeper.stdout.readline()))
+        await asyncio.sleep(0.1)
+    sleeper.stdin.close()
+    await sleeper.wait()
+    return late
+
+
+async def crowd(address: str, keys: list[str], seconds: float) -> tuple[list[Analyst], list[float]]:
+    """All analysts at once; and how late a process is woken up that only sleeps."""
     analysts = [Analyst(address, key, seed) for seed, key in enumerate(keys)]
     until = time.monotonic() + seconds
-    await asyncio.gather(*(analyst.work(until) for analyst in analysts))
-    return analysts
+    late, *_ = await asyncio.gather(lateness(until), *(analyst.work(until) for analyst in analysts))
+    return analysts, late
 
 
 def finished(service: Service, patience: float = 600.0) -> Counter[str]:
@@ -148,6 +174,11 @@ def exact(service: Service) -> dict[str, Any]:
     }
 
 
+def quantiles(values: Any) -> dict[str, float]:
+    """Some quantiles."""
+    return {f"p{q}": round(float(np.percentile(values, q)), 1) for q in (50, 90, 95, 99)}
+
+
 def measure(analysts: int, seconds: float) -> dict[str, Any]:
     """All of it."""
     with tempfile.TemporaryDirectory(prefix="discreet-") as name:
@@ -157,7 +188,7 @@ def measure(analysts: int, seconds: float) -> dict[str, Any]:
         try:
             keys = [service.people.new_key(f"analyst {i}", "analyst", "benchmark") for i in range(analysts)]
             load = os.getloadavg()[0]
-            found = asyncio.run(crowd(address, keys, seconds))
+            found, late = asyncio.run(crowd(address, keys, seconds))
             states, ledger = finished(service), exact(service)
         finally:
             process.terminate()
@@ -171,7 +202,8 @@ def measure(analysts: int, seconds: float) -> dict[str, Any]:
         "seconds": seconds,
         "load_before": load,
         "pages": len(reads),
-        "page_ms": {f"p{q}": round(float(np.percentile(reads, q)), 1) for q in (50, 90, 95, 99)},
+        "page_ms": quantiles(reads),
+        "sleeper_late_ms": quantiles(np.array(late) * 1000),
         "answers": dict(sorted(answers.items())),
         "jobs": dict(sorted(states.items())),
         "ledger": ledger,

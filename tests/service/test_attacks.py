@@ -243,15 +243,15 @@ WAYS_OUT = ["../../people.csv", "..%2f..%2fpeople.csv", "people.csv", "%00", "ta
 
 
 @pytest.mark.parametrize("name", WAYS_OUT)
-def test_no_path_leads_out(town, name):
-    job = town.done(kind="plan")["id"]
-    page = town.browser("ada")
+def test_no_path_leads_out(shared_town, name):
+    job = shared_town.done(kind="plan")["id"]
+    page = shared_town.browser("ada")
     for answer in (
-        town("ada", "GET", f"/jobs/{job}/files/{name}"),
+        shared_town("ada", "GET", f"/jobs/{job}/files/{name}"),
         page.get(f"/jobs/{job}/files/{name}"),
         page.get(f"/tables/{name}"),
         page.get(f"/{name}"),
-        town("ada", "GET", f"/tables/{name}/synthetic"),
+        shared_town("ada", "GET", f"/tables/{name}/synthetic"),
     ):
         assert answer.status_code == 404
         assert "north" not in answer.text
