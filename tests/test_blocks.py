@@ -43,7 +43,7 @@ def exact(frame):
 @pytest.mark.parametrize("kind", ["frame", "parquet"])
 def test_each_block_has_the_moments_of_its_rows(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "STAGE", 64)
-    monkeypatch.setattr("discreet.data.reading._BATCH", 1)
+    monkeypatch.setattr("discreet.data.passes.base._BATCH", 1)
     frame, choose = table(3000), Chooser(5)
     frame.to_parquet(tmp_path / "t.parquet")
     source = frame if kind == "frame" else tmp_path / "t.parquet"

@@ -352,6 +352,7 @@ OUTCOMES = {
     ("outcome", "fit_intercept", "n", "d"),
     [("even", True, 300, 3), ("bell", True, 1000, 20), ("bell", False, 1000, 5), ("two values", True, 1000, 5)],
 )
+@pytest.mark.more
 def test_without_signal_it_is_hardly_worse_than_predicting_nothing(outcome, fit_intercept, n, d):
     rng = np.random.default_rng(n)
     X, y = rng.uniform(-1, 1, (n, d)), OUTCOMES[outcome](rng, n)

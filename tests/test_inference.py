@@ -176,6 +176,7 @@ def lucky(limit, draws=9000):
     yield np.concatenate([[intercept], coef])
 
 
+@pytest.mark.more
 def test_intervals_cover_where_only_lucky_releases_have_any(monkeypatch):
     """One release in twenty passes. For one table the truth is its own fit, and errors are only noise."""
     monkeypatch.setattr(inference, "LARGEST_NOISE", LUCKY)
@@ -208,6 +209,7 @@ def zeros(people, n, noise, draws):
             yield [test.p_value for test in tests]
 
 
+@pytest.mark.more
 def test_joint_tests_reject_at_their_level():
     """Where the noise is large, that of the estimates themselves makes the textbook's test too cautious."""
     found = np.array(list(zeros(Population("independent", 10, 9), 1000, {"epsilon": 3, "delta": 1e-6}, 800)))

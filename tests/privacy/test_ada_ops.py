@@ -94,6 +94,7 @@ def test_the_whole_algorithm_keeps_its_promise(name, X, y, x, target, epsilon, d
         assert spent <= delta
 
 
+@pytest.mark.more
 def test_the_integral_sees_a_broken_promise():
     """The promise is nearly used up, and a little more of any of the three parts breaks it: the test has power."""
     epsilon, delta, data = 1.0, 1e-3, MANY
@@ -105,6 +106,7 @@ def test_the_integral_sees_a_broken_promise():
         assert whole_divergence(broken, *data, epsilon, without=False, count=41) > delta, part
 
 
+@pytest.mark.more
 def test_the_integral_is_exact_for_gaussians():
     """With a draw that tells next to nothing, the integral is the Gaussian curve of the releases."""
     plan = ada_ops.plan(1.0, 1e-6, B=1.0, Y=1.0, d=1)

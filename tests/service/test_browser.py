@@ -8,7 +8,10 @@ import pytest
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium")
+pytestmark = [
+    pytest.mark.more,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt-get install chromium"),
+]
 WAIT = 180_000
 UNNAMED = "e => !e.labels.length && !e.ariaLabel"
 FIELDS = "input:not([type=hidden]), select, textarea"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import pytest
 from conftest import ROOT, Running, Town, set_up
 
 from discreet.client import Client
@@ -13,6 +14,8 @@ from discreet.ledger import audit
 from discreet.service.jobs import LOST, NEUTRAL
 from discreet.service.storage import jobs
 from discreet.service.supervisor import Supervisor
+
+pytestmark = pytest.mark.more
 
 DOOMED = """
 import os, signal, sys

@@ -38,6 +38,7 @@ GRID = np.stack(np.meshgrid(np.geomspace(1e-4, 50, 25), np.geomspace(1e-2, 20, 1
 
 
 @pytest.mark.parametrize("delta", [0.5, 1e-2, 1e-6])
+@pytest.mark.more
 def test_the_mended_bounds_are_never_below_the_exact_epsilon(delta):
     m, r, gamma = (part.ravel() for part in GRID)
     exact = ops.epsilon(delta, m, r, gamma)

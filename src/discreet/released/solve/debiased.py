@@ -213,7 +213,7 @@ def shrunk(M: Floats, plain: Floats, sd: float) -> tuple[Floats, float]:
     --------
     >>> M, sd = shrunk(np.diag([9.0, 1.0]), 5 * np.eye(2), 1.0)
     >>> M.round(2).tolist(), round(sd, 2)
-    ([[8.66, 0.0], [0.0, 1.34]], 0.96)
+    ([[8.65, 0.0], [0.0, 1.35]], 0.96)
     """
     D, p = M - plain, len(M) * (len(M) + 1) / 2
     chance = math.sqrt(2 * p)
