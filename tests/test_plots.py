@@ -223,7 +223,7 @@ def test_noise_is_compared_with_each_released_number(stages):
     found = {name: (sd, values) for name, sd, values in listed}
     if stages > 1:
         gram = released.stages[-1].gram
-        assert len(found["U'U, stage 3"][1]) == len(gram) * (len(gram) + 1) // 2
+        assert len(found["inner U'U, stage 3"][1]) == len(gram) * (len(gram) + 1) // 2
         return
     d = len(released.value("gram"))
     categories = 3  # products of different regions are zero by definition
