@@ -5,6 +5,7 @@ import sys
 from dataclasses import dataclass
 
 import pytest
+from benchmarks import postgres
 from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores already
@@ -61,3 +62,13 @@ def no_noise_yet(monkeypatch):
         pytest.fail("noise was drawn")
 
     monkeypatch.setattr("discreet.gate.moments.add_normal_on_grid", refuse)
+
+
+@pytest.fixture(scope="session")
+def database_server():
+    """The address of a private PostgreSQL server, where its programs are installed."""
+    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'discreet[postgres]'")
+    if postgres.binaries() is None:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    with postgres.server() as address:
+        yield address

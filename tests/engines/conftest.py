@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from benchmarks import postgres
 
 from discreet import Postgres
 from discreet.data import worker
@@ -111,13 +110,10 @@ def cluster():
 
 
 @pytest.fixture(scope="session")
-def database():
+def database(database_server):
     """The address of a server, with a user who has a password."""
     pytest.importorskip("adbc_driver_postgresql", reason="no driver: pip install 'discreet[postgres]'")
-    if postgres.binaries() is None:
-        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    with postgres.server() as address:
-        yield address
+    return database_server
 
 
 def ingested(address, table):

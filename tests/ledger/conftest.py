@@ -14,19 +14,10 @@ from discreet.ledger.storage import Memory
 _NUMBERS = itertools.count()
 
 
-@pytest.fixture(scope="session")
-def server():
-    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'discreet[postgres]'")
-    if postgres.binaries() is None:
-        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    with postgres.server() as address:
-        yield address
-
-
 @pytest.fixture
-def database(server):
+def database(database_server):
     """The address of an empty schema."""
-    return postgres.schema(server, f"ledger{next(_NUMBERS)}")
+    return postgres.schema(database_server, f"ledger{next(_NUMBERS)}")
 
 
 @pytest.fixture

@@ -155,15 +155,6 @@ def shared_town(tmp_path_factory):
     return Town(set_up(tmp_path_factory.mktemp("town")))
 
 
-@pytest.fixture(scope="session")
-def database_server():
-    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'discreet[postgres]'")
-    if postgres.binaries() is None:
-        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    with postgres.server() as address:
-        yield address
-
-
 @pytest.fixture
 def team(tmp_path, database_server):
     """The same in PostgreSQL."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from discreet.core.placeholders import Unavailable
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.debiased import debiased, noise_along, positive, through_noise
+from discreet.released.solve.debiased import debiased, positive
 from discreet.released.units import design_units
 from discreet.released.working import clipped_push, model_stage, typical_curvature, working_equations
-from discreet.results.inference import LARGEST_NOISE, Inference
-from discreet.results.withheld import culprits
+from discreet.results.inference import Inference, inferred
 
 WITHOUT_ERRORS = Unavailable(
     "not released",
@@ -31,30 +28,8 @@ def infer_model(released: ReleasedMoments) -> Inference | Unavailable:
     e = working_equations(released)
     turned = e.of_residuals().turned()
     fit = debiased(turned)
-    units = design_units(released.domain, e.names)
-    offset = np.zeros(len(e.names)) if e.offset is None else e.offset[:, 0]
-    coef, intercept = units.params(e.turn @ fit.theta + offset)
-    own = units.after(e.turn)
-    withheld = noise_along(own.T @ fit.G_all, own.T, through_noise(fit.W, fit.G_all, fit.L)) > LARGEST_NOISE
-    told = culprits(released.domain, e, fit, own.T, withheld)
-    if withheld.all():
-        return Unavailable("not available", " ".join(dict.fromkeys(told)))
     step = float(fit.theta @ turned.S @ fit.theta) ** 2 / (e.d * e.n * typical_curvature(released))
     sampling = fit.G @ positive(turned.S, turned.s_xx) @ fit.G if fit.sampling is None else fit.sampling
-    return Inference(
-        estimate=np.concatenate([[intercept], coef]),
-        estimand="bounded",
-        theta=fit.theta,
-        T=own.T,
-        G=fit.G,
-        G_all=fit.G_all,
-        W=fit.W,
-        L=fit.L,
-        sampling=sampling,
-        privacy=fit.privacy + (_BENT * step + clipped_push(released)) * fit.G,
-        tails=0.0,
-        meat_noise=fit.meat_noise,
-        df=max(e.n - e.d, 1.0),
-        culprits=told,
-        spread=NO_SPREAD,
-    )
+    privacy = fit.privacy + (_BENT * step + clipped_push(released)) * fit.G
+    units, df = design_units(released.domain, e.names), max(e.n - e.d, 1.0)
+    return inferred(released, e, fit, units, sampling=sampling, privacy=privacy, tails=0.0, df=df, spread=NO_SPREAD)

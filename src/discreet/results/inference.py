@@ -362,14 +362,32 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> In
         return SAMPLED
     if released.mean_alone:
         return MEAN_ALONE
-    offset = 0.0 if e.offset is None else e.offset[:, 0]
-    turned = e.of_residuals().turned()
     unit = released.domain.unit
-    fit = debiased(turned, alike=unit.plain)
-    intercept, coef = units.params(e.turn @ fit.theta + offset)[::-1]
+    fit = debiased(e.of_residuals().turned(), alike=unit.plain)
+    return inferred(
+        released,
+        e,
+        fit,
+        units,
+        sampling=_sampling(e, fit, plain=unit.plain),
+        privacy=fit.privacy,
+        tails=0.0 if e.tails is None else e.tails.item(),
+        df=max(e.n / unit.most - e.d, 1.0),
+        spread=NO_SQUARES if fit.sigma2 is None else spread_of(released, e, fit, units),
+    )
+
+
+def inferred(
+    released: ReleasedMoments, e: NormalEquations, fit: Debiased, units: UserUnits, **parts: Any
+) -> Inference | Unavailable:
+    """What `fit`, that of the residuals of equations, tells of them, or which columns are to blame if nothing.
+
+    `parts` are those of `Inference` that depend on the model: sampling, privacy, tails, df and spread.
+    """
+    offset = 0.0 if e.offset is None else e.offset[:, 0]
+    coef, intercept = units.params(e.turn @ fit.theta + offset)
     own = units.after(e.turn)
-    K = through_noise(fit.W, fit.G_all, fit.L)
-    withheld = noise_along(own.T @ fit.G_all, own.T, K) > LARGEST_NOISE
+    withheld = noise_along(own.T @ fit.G_all, own.T, through_noise(fit.W, fit.G_all, fit.L)) > LARGEST_NOISE
     told = culprits(released.domain, e, fit, own.T, withheld)
     if withheld.all():
         return Unavailable("not available", " ".join(dict.fromkeys(told)))
@@ -382,13 +400,9 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> In
         G_all=fit.G_all,
         W=fit.W,
         L=fit.L,
-        sampling=_sampling(e, fit, plain=unit.plain),
-        privacy=fit.privacy,
-        tails=0.0 if e.tails is None else e.tails.item(),
         meat_noise=fit.meat_noise,
-        df=max(e.n / unit.most - e.d, 1.0),
         culprits=told,
-        spread=NO_SQUARES if fit.sigma2 is None else spread_of(released, e, fit, units),
+        **parts,
     )
 
 
