@@ -169,6 +169,7 @@ def test_joblib_processes_refuse():
         Parallel(n_jobs=2, backend="loky")(delayed(spend)(0.1) for _ in range(2))
 
 
+@pytest.mark.more
 def test_cross_validation_in_processes_spends_nothing():
     with Budget(1, 1e-6) as budget:
         with pytest.raises(ValueError, match="worker process"):

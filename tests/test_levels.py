@@ -172,6 +172,7 @@ def simulated():
     return {row["levels"]: row for row in levels.simulated(cell)}
 
 
+@pytest.mark.more
 def test_intervals_cover_at_their_level(simulated):
     row = simulated["all"]
     assert row["given"] == FITS

@@ -224,6 +224,7 @@ def is_reading(process, path):
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc to see when reading has begun")
 @pytest.mark.parametrize("command", [FIT, RELEASE], ids=["fit", "release"])
+@pytest.mark.more
 def test_ctrl_c_stops_with_130_and_leaves_no_file(command, tmp_path):
     write_long(tmp_path / "t.parquet")
     (tmp_path / "t.toml").write_text(SCHEMA)

@@ -6,6 +6,8 @@ from offers import people
 
 from .conftest import ingested
 
+pytestmark = pytest.mark.more
+
 OPTIONS = ["--schema", "people.toml", "--epsilon", 1, "--delta", 1e-6]
 
 

@@ -14,6 +14,8 @@ from tables import full_text
 from discreet import DPLinearRegression, Moments
 from discreet.errors import DataError
 
+pytestmark = pytest.mark.more
+
 TABLE = people(6_000)
 FIT = {"epsilon": 1, "delta": 1e-6, "domain": PEOPLE, "random_state": 1}
 

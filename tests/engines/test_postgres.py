@@ -15,6 +15,8 @@ from discreet.errors import DataError, ParameterError
 
 from .conftest import ingested
 
+pytestmark = pytest.mark.more
+
 PASSWORD = "correct-horse"
 FIT = {"epsilon": 1, "delta": 1e-6, "domain": PEOPLE, "random_state": 1}
 both = pytest.mark.parametrize("pushdown", [False, True], ids=["streamed", "pushdown"])

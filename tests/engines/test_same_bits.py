@@ -11,6 +11,8 @@ from tables import full_text
 from discreet import AdaSSP, Domain, DPLinearRegression, DPLogisticRegression, Moments
 from discreet.errors import DataError, ParameterError
 
+pytestmark = pytest.mark.more
+
 PROMISE = {"epsilon": 1, "delta": 1e-6, "random_state": 1}
 
 

@@ -9,6 +9,8 @@ from tables import full_text
 from discreet import Moments
 from discreet.errors import DataError
 
+pytestmark = pytest.mark.more
+
 
 @pytest.fixture
 def memory():

@@ -250,6 +250,7 @@ def test_a_pool_that_was_there_before_is_refused_after_the_block():
     assert run_alone(code) == ["ended", "released"]
 
 
+@pytest.mark.more
 def test_tasks_that_outlive_a_block_are_refused():
     code = """
         async def main():
@@ -268,6 +269,7 @@ def test_tasks_that_outlive_a_block_are_refused():
     assert run_alone(code) == ["released", "ended", "ended", "released"]
 
 
+@pytest.mark.more
 def test_forks_are_refused_or_charged_to_the_ledger():
     code = """
         import tempfile

@@ -65,6 +65,7 @@ def test_exact_agrees_with_an_integral():
             assert abs(exact(mu, epsilon) / excess - 1) < 1e-25
 
 
+@pytest.mark.more
 def test_mu_is_the_largest_safe_double():
     rng = np.random.default_rng(1)
     points = zip(log_uniform(rng, 1e-3, 50, 2000), log_uniform(rng, 1e-15, 0.5, 2000), strict=True)
@@ -74,6 +75,7 @@ def test_mu_is_the_largest_safe_double():
         assert exact(above(mu), epsilon) > delta  # much tighter than a factor of 1 + 1e-9
 
 
+@pytest.mark.more
 def test_epsilon_is_the_smallest_safe_double():
     rng = np.random.default_rng(2)
     for mu, delta in zip(log_uniform(rng, 1e-4, 20, 2000), log_uniform(rng, 1e-15, 0.5, 2000), strict=True):

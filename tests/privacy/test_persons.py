@@ -345,6 +345,7 @@ def excess(sides, epsilon):
     return float((p - math.exp(epsilon) * q).max()), 4 * (1 + math.exp(epsilon)) / math.sqrt(4 * N_ATTACKS)
 
 
+@pytest.mark.more
 def test_an_attack_with_all_rows_of_one_person_stays_within_the_promise_and_breaks_that_of_rows():
     epsilon, delta = 0.5, 1e-3
     found, slack = excess(attack(Domain(COLUMNS, person="id", rows_per_person=2), epsilon, delta), epsilon)

@@ -14,6 +14,8 @@ from discreet.service.jobs import NEUTRAL
 from discreet.service.settings import Settings
 from discreet.service.storage import events, jobs, keys, sessions
 
+pytestmark = pytest.mark.more
+
 SECRET = "Atlantis"
 """A value of the data that nobody may ever see."""
 

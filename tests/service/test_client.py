@@ -5,6 +5,8 @@ import pytest
 from discreet.client import Client, RequestError
 from discreet.errors import ParameterError
 
+pytestmark = pytest.mark.more
+
 
 @pytest.fixture(scope="module")
 def client(running):

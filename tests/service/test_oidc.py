@@ -11,6 +11,8 @@ from provider import CLIENT, SECRET, Provider
 
 from discreet.errors import ParameterError
 
+pytestmark = pytest.mark.more
+
 OIDC = """
 [oidc]
 issuer = "{issuer}"

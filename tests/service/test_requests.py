@@ -10,6 +10,8 @@ from discreet.ledger import audit
 from discreet.results.saved import check_saved
 from discreet.service.work import load_release
 
+pytestmark = pytest.mark.more
+
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request):

@@ -12,6 +12,8 @@ from conftest import Running, set_up
 from discreet.service.core import Service
 from discreet.service.settings import Settings
 
+pytestmark = pytest.mark.more
+
 
 def test_keys_are_made_and_revoked_on_the_command_line(run, tmp_path):
     config = set_up(tmp_path)
