@@ -61,8 +61,6 @@ import numpy, pyarrow, pyarrow.compute
 pyarrow.array(["what pyarrow loads for itself"])
 before = {{name.partition(".")[0] for name in sys.modules}}
 from discreet.data import worker
-
-pytestmark = pytest.mark.more
 task = {TASK!r}
 batch = pyarrow.RecordBatch.from_pydict({{
     "age": [30.0], "sex": ["F"], "score": [0.5], "grade": [1], "member": [True],
