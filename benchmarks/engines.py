@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -107,6 +108,7 @@ def spark_session() -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     settings = {"spark.driver.memory": "2g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("benchmark")
     for name, value in settings.items():
         builder = builder.config(name, value)

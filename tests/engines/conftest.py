@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 from concurrent.futures import ProcessPoolExecutor
@@ -234,6 +235,7 @@ def spark(request):
         "spark.speculation.minTaskRuntime": "500ms",
         "spark.sql.shuffle.partitions": "4",
     }
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with spark_cluster() as address:
         builder = sql.SparkSession.builder.master(address).appName("discreet")
         for name, value in settings.items():

@@ -7,6 +7,8 @@ executors. Nothing depends on accumulators, so that a task that is tried again, 
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 import threading
 import uuid
 from collections import Counter
@@ -87,6 +89,9 @@ def _quoted(name: str) -> str:
 def with_spark(path: str | Path) -> Any:
     """The frame of what Spark reads under a path, or under the name of a table in its catalog."""
     session, place = _import().SparkSession.builder.appName("discreet").getOrCreate(), str(path)
+    if session.sparkContext.master.startswith("local"):
+        # workers on this machine need this Python, not the first in PATH
+        session.sparkContext.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
     ending = Path(place).suffix.lower()
     if ending in (".csv", ".tsv", ".gz", ".xlsx", ".xlsm"):
         raise DataError("Spark would guess what columns of text hold. Remedy: write the table as Parquet.")
