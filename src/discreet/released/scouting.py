@@ -140,7 +140,7 @@ class Scouting:
     def scout(self) -> Coordinates:
         """The coordinates in which products of the columns are summed up: every row of the same length."""
         typical = self._typical(self.axes)
-        return self._coordinates(self.axes, SPHERE * typical, [typical * edge for edge in EDGES])
+        return self._coordinates(self.axes, SPHERE * typical, [typical * edge for edge in EDGES[::2]])
 
     def final(self, stage: ReleasedStage | None) -> Coordinates:
         """The coordinates of the model, round as far as a scout can tell; along the columns without one."""
