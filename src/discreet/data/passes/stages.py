@@ -118,11 +118,12 @@ class _LinkedLayout(_StageLayout):
 
 
 class _MeatLayout:
-    """S'S of each outcome, and inner U'U of a single one, from lines (e, u)."""
+    """S'S of each outcome, and inner U'U of a single one that is no other model's, from lines (e, u)."""
 
     def __init__(self, coordinates: Coordinates) -> None:
         self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
-        self.shape = (self._m + (self._m == 1)) * self._q, self._q
+        self._inner = self._m == 1 and not isinstance(coordinates, Linked)
+        self.shape = (self._m + self._inner) * self._q, self._q
         self._scores = np.empty(0)
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
@@ -134,6 +135,6 @@ class _MeatLayout:
             at = slice(j * self._q, (j + 1) * self._q)
             S = scores(A.T[self._m : self._m + self._q], A.T[j], out=held)
             total[at] += np.matmul(S, S.T, out=work[at])
-        if self._m == 1:
+        if self._inner:
             inner = np.multiply(A.T[1 : 1 + self._q], np.abs(A.T[0]) < ONE, out=held)
             total[self._q :] += np.matmul(inner, inner.T, out=work[self._q :])
