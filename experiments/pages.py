@@ -110,7 +110,8 @@ def index(results: Path) -> str:
         "# Results: the papers' tables and figures, made again\n\n"
         "Each line is one experiment, `discreet reproduce NAME`; `discreet reproduce --list` tells them all. The\n"
         "pages show pictures beside what the papers say, what agrees, what does not and why. Where a paper's privacy\n"
-        "claim is false, its method is run as published, to compare, and [errata](../errata.md) has the number.\n\n"
+        "claim is false, its method is run as published, to compare, and [errata](../research/errata.md) has\n"
+        "the number.\n\n"
     )
     head += "".join(f"* [{title}]({key}.md)\n" for key, title in PAPERS.items() if _of(key, results)) + "\n"
     return head + markdown(pd.DataFrame(rows, columns=["experiment", "what", "claims that agree", "size"]))

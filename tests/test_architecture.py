@@ -116,7 +116,7 @@ def test_every_folder_has_a_level_and_stands_below_what_it_imports():
 
 
 def test_the_page_on_architecture_lists_the_folders_in_this_order():
-    page = (ROOT.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (ROOT.parents[1] / "docs" / "reference" / "architecture.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)(?:/|\.py)` \|", page, re.MULTILINE)
     assert rows == list(LEVELS)
 

@@ -72,12 +72,12 @@ def test_keys_and_marks_are_unique_and_all_papers_of_methods_are_listed():
     assert {paper for _, paper in CASES} == set(keys)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/errata.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/research/errata.md"])
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
 def test_pages_cite_every_paper_by_its_key(page, paper):
     text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
     assert paper.key in text
     assert paper.authors.removeprefix("Code of ") in text
     assert str(paper.year) in text
-    if page == "docs/errata.md":
+    if page == "docs/research/errata.md":
         assert paper.title.split(" (")[0] in text

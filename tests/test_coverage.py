@@ -103,5 +103,5 @@ def test_the_committed_study_keeps_what_is_asked():
     assert np.mean([row["coverage"] for row in shown]) == pytest.approx(0.95, abs=0.015)
     made_up = [row for row in shown if row["population"] in tables.MADE_UP]
     assert all(0.92 <= row["coverage"] <= 0.985 for row in made_up)
-    page = (RESULTS.parents[2] / "docs" / "coverage.md").read_text()
+    page = (RESULTS.parents[2] / "docs" / "results" / "coverage.md").read_text()
     assert report_page.verdict(rows) in page

@@ -48,7 +48,7 @@ small sets with many columns: methods that shrink can do better. *Guarantee*: ve
 the re-implemented peers too; or equalised, that is noise of a paper or a package at its true cost.
 
 **Equal true epsilon.** Printed constants often cost less than the papers say, and at times more
-([errata](../errata.md)). In the first tables every method has the *same true* (epsilon, delta): published noise is
+([errata](../research/errata.md)). In the first tables each one has the *same true* (epsilon, delta): published noise is
 run at the stated epsilon whose exact cost is the wanted one (within 1e-4 below it). What each costs as printed, and
 how well it does then, is in the last table. For objective perturbation the cost is the best that our accounting
 proves. `AdaOPS` and `NAPP` as printed, and `OPS` by its authors' code, have no known cost (E5, E6; E10; E25): they are

@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the truth, on populations that behave as real tables do: the study and its page.
 
-``python -m experiments.coverage --page docs/coverage.md --data DIR``
+``python -m experiments.coverage --page docs/results/coverage.md --data DIR``
 
 * Cells: a population (`experiments.coverage.tables`), n rows drawn from it with replacement, epsilon; delta = 1e-6.
 * `DPLinearRegression` as it comes, with seeded noise that is otherwise that of a real release.
@@ -149,7 +149,7 @@ def main() -> None:
     parser.add_argument("--real-fits", type=int, default=50, help="of a cell of a UCI set or Adult")
     parser.add_argument("--rows", type=int, nargs="+", default=[2_000, 10_000, 50_000])
     parser.add_argument("--epsilon", type=float, nargs="+", default=list(EPSILONS))
-    parser.add_argument("--page", type=Path, help="write the page too, for example docs/coverage.md")
+    parser.add_argument("--page", type=Path, help="write the page too, for example docs/results/coverage.md")
     given = parser.parse_args()
     folder = uci.data_folder(given.data)
     cells = grid(given.fits, list(MADE_UP), given.rows, given.epsilon, None)

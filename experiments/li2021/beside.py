@@ -1,7 +1,7 @@
 """NAPP-ERM as published beside methods with verified guarantees, on paper 002's simulation, at the same promise.
 
 ``python -m experiments.li2021.beside`` writes experiments/results/napp_beside.json, and the table and figure 1 of
-docs/napp.md.
+docs/research/napp.md.
 
 Published methods get the Lambda that is best in hindsight on the test rows, which no user knows, and the zeta_2 of
 `simulation_002`, which is in their favour. The others get no such help: penalties come from their own public rules, and
@@ -27,7 +27,7 @@ from experiments.record import report
 from experiments.uci import Floats
 
 EPSILON, DELTA = 1.0, 1e-4
-PAGE, PICTURE = Path("docs/napp.md"), Path("docs/napp_fig1.png")
+PAGE, PICTURE = Path("docs/research/napp.md"), Path("docs/research/napp_fig1.png")
 SOUND: dict[str, dict[str, Any]] = {
     "linear": {"NAPP, fixed lasso": NAPP, "DPLasso": DPLasso, "DPLinearRegression": DPLinearRegression},
     "poisson": {"NAPP, fixed lasso": NAPP, "DPPoissonRegression": DPPoissonRegression},

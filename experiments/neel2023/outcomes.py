@@ -232,5 +232,5 @@ REPRODUCTION = Reproduction(
     "constants are E16). separate, correlated, strong: 100 genotype-like columns, outcomes with effects of their own; "
     "made up of 16 common factors; nine tenths explained. keggundirected, pol: every second column as a feature, "
     "outcomes random waves of all columns; that preparation is not private (E18). For n = 200,000 the projection is "
-    "run up to 256 outcomes, to save time. See [many outcomes](../outcomes.md).",
+    "run up to 256 outcomes, to save time. See [many outcomes](../howto/outcomes.md).",
 )

@@ -1,4 +1,4 @@
-"""The pictures and the measured figures of ``docs/theory.md``: ``python -m experiments.planning.theory_page``."""
+"""Pictures and measured figures of ``docs/research/theory.md``: ``python -m experiments.planning.theory_page``."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def main() -> None:
     }
     for name, figure in pictures.items():
         with style():
-            figure.savefig(Path("docs") / f"theory_{name}.png", dpi=140)
+            figure.savefig(Path("docs/research") / f"theory_{name}.png", dpi=140)
     print("| method | n | 95 % quantile | bound | efficiency | predicted |\n|---|---|---|---|---|---|")
     for row in found:
         print(

@@ -53,7 +53,7 @@ EXPECTED = {
     "check_sample_weight_equivalence_on_dense_data": WEIGHT,
     "check_classifiers_one_label_sample_weights": WEIGHT,
 }
-"""The checks of scikit-learn that fail, each with the reason why it must; the same table stands in docs/sklearn.md."""
+"""The checks of scikit-learn that fail, and why each must; the same table stands in docs/migrate/scikit_learn.md."""
 
 CLASSES = [m.estimator for m in registry.METHODS if issubclass(m.estimator, MomentsRegressor)]
 GIVEN = {"epsilon": 1000, "delta": 1e-5, "bounds_X": (-4, 4), "bounds_y": (-4, 4), "n_jobs": 1}
@@ -93,7 +93,7 @@ def test_the_checks_of_scikit_learn(estimator, check):
 def test_every_expected_failure_is_a_check_and_stands_in_the_guide():
     ways = (ESTIMATORS[0], PERTURBED[0])
     assert set(EXPECTED) <= {name_of(check) for way in ways for _, check in estimator_checks_generator(way)}
-    guide = (Path(__file__).parents[2] / "docs" / "sklearn.md").read_text(encoding="utf-8")
+    guide = (Path(__file__).parents[2] / "docs" / "migrate" / "scikit_learn.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `(check_\w+)` \| (.+) \|$", guide, re.MULTILINE))
     assert listed == EXPECTED
 

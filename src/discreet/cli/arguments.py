@@ -41,7 +41,7 @@ Targets = Annotated[
     typer.Option("--target", help="The outcome, unless a formula names it; several, separated by commas."),
 ]
 Formula = Annotated[
-    str | None, typer.Option(help="Instead: 'income ~ age + region + log(wealth)'; see docs/formulas.md.")
+    str | None, typer.Option(help="Instead: 'income ~ age + region + log(wealth)'; see docs/howto/formulas.md.")
 ]
 ReleaseFile = Annotated[Path, typer.Argument(help="A release file.", show_default=False)]
 Report = Annotated[Path | None, typer.Option("--report", help="Where to write a report: one HTML page.")]

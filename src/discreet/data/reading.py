@@ -34,7 +34,7 @@ T = TypeVar("T")
 WHOSE = (
     "The data have a column {name!r}, which looks as if it told whose a row is, and no person= is declared: then one "
     "row is one person, and who has several rows is protected less. Remedy: declare person={name!r} and "
-    "rows_per_person=, in the domain, in the schema or with --person; see docs/persons.md."
+    "rows_per_person=, in the domain, in the schema or with --person; see docs/howto/persons.md."
 )
 Progress = Callable[[float], None]
 

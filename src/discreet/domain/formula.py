@@ -1,4 +1,4 @@
-"""Formulas such as ``income ~ age + C(region) + age:hours + log(wealth)``, over declared columns; see docs/formulas.md.
+"""Formulas such as ``income ~ age + C(region) + log(wealth)``, over declared columns; see docs/howto/formulas.md.
 
 Grammar::
 

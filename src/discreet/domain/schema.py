@@ -33,7 +33,7 @@ _HEAD = """\
 # missing = "drop"
 #
 # Where a person may have many rows, name the column that tells whose a row is, and how many rows one person counts
-# for at most; where rows have weights, their column and a bound on them: see docs/persons.md.
+# for at most; where rows have weights, their column and a bound on them: see docs/howto/persons.md.
 # person = "id"
 # rows_per_person = 4
 # weights = "weight"

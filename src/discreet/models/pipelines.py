@@ -26,7 +26,7 @@ def warn_of_learning_steps(estimator: Any) -> None:
         warnings.warn(
             f"{names} before {type(estimator).__name__} learns from the rows, so one person changes all of them: the "
             "promise covers what comes after it, not the pipeline. Leave it out, for columns are mapped from their "
-            "bounds here, or take steps that read each row by itself; see docs/sklearn.md.",
+            "bounds here, or take steps that read each row by itself; see docs/migrate/scikit_learn.md.",
             DiscreetWarning,
             stacklevel=3,
         )

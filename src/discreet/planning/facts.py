@@ -17,10 +17,10 @@ from discreet.domain.formula import is_formula
 from discreet.errors import ParameterError
 
 SPREAD = 1 / 10
-"""The sd of a number that nobody guesses, over half the width of its bounds; see docs/plan.md."""
+"""The sd of a number that nobody guesses, over half the width of its bounds; see docs/howto/plan.md."""
 
 CORRELATION = 0.3
-"""The root mean square correlation of two features, where nobody guesses it; see docs/plan.md."""
+"""The root mean square correlation of two features, where nobody guesses it; see docs/howto/plan.md."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _check_outcome(domain: Domain, target: str) -> None:
     if not isinstance(column, Numeric) or column.factors or target in domain.norm_columns:
         raise ParameterError(
             f"A plan needs a number with bounds of its own as the outcome, and {target!r} is not. For yes or no, "
-            "see docs/glm.md."
+            "see docs/howto/glm.md."
         )
 
 

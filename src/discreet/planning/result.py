@@ -238,8 +238,8 @@ def _or_none(value: float | Unavailable) -> float | None:
 _PARAMETERS = """domain : Domain
         Public bounds and levels of the columns.
     target : str
-        The outcome, a number; or a formula such as ``"stay ~ age + log(dose)"`` (docs/formulas.md). A yes or no, or one
-        model of classes or counts in `methods`, gives a `ModelPlan`, with the standard errors that fits will report.
+        The outcome, a number; or a formula such as ``"stay ~ age + log(dose)"`` (docs/howto/formulas.md). A yes or no,
+        or one model of classes or counts in `methods`, gives a `ModelPlan`, with the standard errors that fits report.
     features : sequence of str, optional
         The features; all other columns by default.
     rows : int

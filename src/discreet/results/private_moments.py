@@ -43,7 +43,7 @@ class PrivateMoments(ReleasedMoments):
         Parameters
         ----------
         target : str
-            The outcome, or a formula over released columns: ``"income ~ age + region"`` (docs/formulas.md).
+            The outcome, or a formula over released columns: ``"income ~ age + region"`` (docs/howto/formulas.md).
         features : sequence of str, optional
             The regressors; all released columns but the outcome's by default.
         model : {"noise-aware", "ridge", "lasso", "elastic-net", "ols"}

@@ -118,8 +118,8 @@ class Settings(_Closed):
         if self.service.host not in LOCAL and not self.public_is_https:
             raise ParameterError(
                 f"host = {self.service.host!r} is reached from other computers, and keys would travel in the clear. "
-                "Keep host = '127.0.0.1' and put a reverse proxy with TLS in front (docs/service.md); or, where the "
-                "proxy is on another computer, set public = 'https://...', the address that people use."
+                "Keep host = '127.0.0.1' and put a reverse proxy with TLS in front (docs/howto/service.md); or, where "
+                "the proxy is on another computer, set public = 'https://...', the address that people use."
             )
         if self.oidc is not None and self.service.public is None:
             raise ParameterError("[oidc] needs public = 'https://...' in [service]: the provider sends people there.")

@@ -108,5 +108,5 @@ def unquoted(what: str, hint: str = "") -> Iterator[None]:
         raise
     except Exception as error:
         if "No module named 'discreet'" in str(error):
-            hint = " discreet is not installed on its workers: see docs/engines.md."
+            hint = " discreet is not installed on its workers: see docs/howto/engines.md."
         raise type(failure := broken(what))(f"{failure}{hint}") from None

@@ -1,6 +1,6 @@
 """What can be expected before any budget is spent: the papers' bounds, mended where they do not hold.
 
-Bounds hold as they stand, with their constants; rates are orders, with constant 1. See ``docs/theory.md``.
+Bounds hold as they stand, with their constants; rates are orders, with constant 1. See ``docs/research/theory.md``.
 """
 
 from discreet.planning.theory.adaptive import (

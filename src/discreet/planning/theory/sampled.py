@@ -1,7 +1,7 @@
 """Paper 004's theorems 4.2 and 4.5, printed as orders and mended with constants; lemma 12 is part of the latter.
 
 Errors are mean squared errors of a row, as in `outcomes`; G = X'Y/n is the association. Proofs are in
-``docs/theory.md``.
+``docs/research/theory.md``.
 """
 
 from __future__ import annotations

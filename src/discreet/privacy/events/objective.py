@@ -298,7 +298,7 @@ class Calibration:
 
         Where curvature vanishes at the largest slopes nothing is lost from 4b/epsilon on (mathematics.md, 7.3), for
         add-remove neighbours; elsewhere J = log(1 + b/lambda) is to be at most the loss's share of epsilon: a tenth,
-        and a quarter for Poisson regression (docs/glm.md).
+        and a quarter for Poisson regression (docs/howto/glm.md).
         """
         b, each = self.norm**2 * self.loss.curvature, self.epsilon / math.sqrt(count)
         free = self.loss.bell and self.neighbors == "add-remove"
