@@ -1,4 +1,4 @@
-"""The theorem of the two pots (mathematics.md, 3.1) against the analyst who plays best against them."""
+"""The theorem of the two pots (docs/mathematics, 3.1) against the analyst who plays best against them."""
 
 import math
 

@@ -20,7 +20,7 @@ class TurnedRows(Rows):
 
     With z = P'x, w = min(1, r/|z|) and u = w z/r, the loss of a row is w^2 f(u'gamma/w, y): that of eta = z'gamma/r,
     with the weight that the row has in a linear stage. Its gradient w f' u and its Hessian f'' u u' are no larger than
-    those of a row of the norm of u (``docs/mathematics.md``, 13.1).
+    those of a row of the norm of u (``docs/mathematics``, 13.1).
 
     Parameters
     ----------

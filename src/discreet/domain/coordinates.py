@@ -8,7 +8,7 @@ With x the design's coordinates of an encoded row and y_j an outcome, both on th
 
 with u, e and the scores s_j = u e_j rounded to the lattice. P, theta, r and b are public: they are functions of what
 was released before. The products with P and theta are exact, and all else is done row by row in a fixed order, so u,
-e, s and |z| are functions of the row alone. Proofs in ``docs/mathematics.md``, section 11.
+e, s and |z| are functions of the row alone. Proofs in ``docs/mathematics``, section 11.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ With x the design's coordinates of an encoded row and y an outcome in the user's
 
 with c the largest slope of h: the score of a row is b u e, and its Fisher information c a a'. theta'x is exact, and
 all else is done element by element by operations that IEEE 754 defines to the last bit, so e and a are functions of
-the row alone. Proofs in ``docs/mathematics.md``, section 13.
+the row alone. Proofs in ``docs/mathematics``, section 13.
 """
 
 from __future__ import annotations

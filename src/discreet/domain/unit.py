@@ -1,7 +1,7 @@
 """Whom a promise protects, and how much a row counts: public facts about a table.
 
 A person may have many rows. With `rows_per_person` = m, those of somebody who has n > m of them count m/n each, so that
-nobody counts for more than m rows. Weights lie in [0, `largest_weight`]. Proofs: ``docs/mathematics.md``, 2.10.
+nobody counts for more than m rows. Weights lie in [0, `largest_weight`]. Proofs: ``docs/mathematics``, 2.10.
 """
 
 from __future__ import annotations

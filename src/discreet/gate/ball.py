@@ -1,4 +1,4 @@
-"""Exact draws from a Gaussian restricted to the lattice points of a ball: ``docs/mathematics.md``, 8.7.
+"""Exact draws from a Gaussian restricted to the lattice points of a ball: ``docs/mathematics``, 8.7.
 
 The law is p(theta) proportional to f(theta) = exp(-(gamma/2)(theta'S theta - 2 b'theta + lambda |theta|^2)) on the
 lattice points with |theta| <= R, for integer S and b. With A = S + (lambda + nu) I and mu = A^-1 b, for any nu >= 0,

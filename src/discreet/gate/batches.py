@@ -1,4 +1,4 @@
-"""The gate of methods that draw rows at random: batches and blocks of them; proofs in mathematics.md, 8.9 and 8.10.
+"""The gate of methods that draw rows at random: batches and blocks of them; proofs in docs/mathematics, 8.9 and 8.10.
 
 Rows are lattice points, and so are iterates; what a row contributes depends on that row and the iterate alone, bit for
 bit, and contributions are added up as integers.

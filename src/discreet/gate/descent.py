@@ -1,4 +1,4 @@
-"""The gate of gradient descent on exact moments; proofs in mathematics.md, 8.8."""
+"""The gate of gradient descent on exact moments; proofs in docs/mathematics, 8.8."""
 
 from __future__ import annotations
 

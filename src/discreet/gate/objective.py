@@ -1,4 +1,4 @@
-"""The gate of minimisers of perturbed objectives; proofs in mathematics.md, 7.
+"""The gate of minimisers of perturbed objectives; proofs in docs/mathematics, 7.
 
 The noise b is a real Gaussian (or spherical Laplace) vector, rounded. The solver stops where the gradient, with all
 that floating point and the rounding of b may have done to it, is within the event's tolerance; so the result lies
@@ -116,7 +116,7 @@ def minimiser(rows: Rows, task: Task, most: float, entropy: Entropy) -> Floats:
 
 
 def _edge(task: Task, most: float) -> float:
-    """What a norm that is the radius up to rounding errors counts for in the gradient (mathematics.md, 7.7)."""
+    """What a norm that is the radius up to rounding errors counts for in the gradient (docs/mathematics, 7.7)."""
     if task.radius is None:
         return 0.0
     steepest = most * task.event.smoothness + task.event.modulus

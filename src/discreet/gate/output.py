@@ -1,4 +1,4 @@
-"""The gate of ridge coefficients with Gaussian noise of a public shape; proofs in mathematics.md, 8.6 and 8.7."""
+"""The gate of ridge coefficients with Gaussian noise of a public shape; proofs in docs/mathematics, 8.6 and 8.7."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate of posterior samples: coefficients drawn from exact moments; proofs in mathematics.md, 8.
+"""The gate of posterior samples: coefficients drawn from exact moments; proofs in docs/mathematics, 8.
 
 Ridge coefficients, norms, eigenvalues and draws are computed in floating point. Each is released with noise that hides
 the bound on its rounding error which its event lists; here that bound is checked.
@@ -73,7 +73,7 @@ class Ridge:
         return theta
 
     def _solve(self, lambda_: float, B: float, h: float, z: Floats, gamma: float) -> tuple[Floats, float]:
-        """H^-1 (b + L z/sqrt gamma), and a bound on its error (mathematics.md, 8.7)."""
+        """H^-1 (b + L z/sqrt gamma), and a bound on its error (docs/mathematics, 8.7)."""
         H, d = self.S + lambda_ * np.eye(self.d), self.d
         t = float(np.trace(H))
         if not t <= up(trace_bound(d, B, lambda_, self.rows)):

@@ -2,7 +2,7 @@
 
 A few Gaussian releases, whose mu is fixed beforehand, find coordinates in which the table is round. There objectives
 are perturbed whose noise was fixed beforehand, too, in units of these coordinates; and a last Gaussian release at the
-minimisers tells how sure they are. Mathematics in ``docs/mathematics.md``, section 13.
+minimisers tells how sure they are. Mathematics in ``docs/mathematics``, section 13.
 """
 
 from __future__ import annotations

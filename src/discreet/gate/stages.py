@@ -2,7 +2,7 @@
 
 Every step is a release with Gaussian noise, and what one step releases decides how the next one looks at the rows: its
 coordinates, its half widths, its share of what is left. Whatever is decided, mu^2 of all steps adds up to that of the
-promise. Mathematics in ``docs/mathematics.md``, sections 11 and 12.
+promise. Mathematics in ``docs/mathematics``, sections 11 and 12.
 """
 
 from __future__ import annotations

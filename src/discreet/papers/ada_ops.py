@@ -9,7 +9,7 @@ r"""AdaOPS: a posterior sample that adapts to private figures (000 algorithm 1; 
 
 Here q(p) is the normal quantile with P(Z > q) = p. mu1, mu2, mu_o and the deltas are fixed beforehand, from public
 facts, so that D(mu, epsilon) + delta_a + delta_b + delta_o <= delta with mu^2 = mu1^2 + mu2^2 + mu_o^2. With kappa
-step 3 releases nothing and R is the public bound. Proof: ``docs/mathematics.md``, 8.5. `gate.posterior` runs the steps.
+step 3 releases nothing and R is the public bound. Proof: ``docs/mathematics``, 8.5. `gate.posterior` runs the steps.
 
 What the papers print stands below, so that their figures can be reproduced; its privacy claims do not hold (errata E5,
 E6, E25). The text is followed, with a plus sign in equation (8) of 000, where one is missing. 000's bounds are taken

@@ -6,7 +6,7 @@ R(m) = Y (1 + sqrt(n_max m (1 - lambda m/B^2))), which data reach, and
 
     gamma(lambda) = min over m of (rho(m)/R(m))^2,    rho = `privacy.ops.residual_limit`(epsilon, delta, m)
 
-is the largest gamma that keeps the promise for all data (``docs/mathematics.md``, 8.3). The four ways to calibrate
+is the largest gamma that keeps the promise for all data (``docs/mathematics``, 8.3). The four ways to calibrate
 differ in lambda only. What the paper prints instead stands beside it (`printed`).
 """
 

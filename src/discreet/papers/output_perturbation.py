@@ -7,7 +7,7 @@
     5  theta_lambda + N(0, A^-1/gamma), A = I, S or S^2, gamma = (mu_o/Delta)^2
 
 with Delta(h, R, tau) the largest change of theta_lambda in the norm of A. Proof and Delta: `privacy.events.output` and
-``docs/mathematics.md``, 8.6. `gate.output` runs the steps.
+``docs/mathematics``, 8.6. `gate.output` runs the steps.
 """
 
 from __future__ import annotations

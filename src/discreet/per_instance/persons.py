@@ -1,7 +1,7 @@
 """What a release cost each person with all rows: mu^2 of the weighted sum of what these add to each statistic.
 
 Gaussian noise of sd s_b on f_b makes the loss of a person Gaussian with mu^2 = sum_b |sum_i w_i f_b(z_i)|^2/s_b^2, as
-that of a row is, exactly; what a weighted row costs is that of a person who has one. ``docs/mathematics.md``, 10.11.
+that of a row is, exactly; what a weighted row costs is that of a person who has one. ``docs/mathematics``, 10.11.
 """
 
 from __future__ import annotations

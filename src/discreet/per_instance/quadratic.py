@@ -5,7 +5,7 @@ Under the law of one direction let Z be standard normal, and the loss of a row
     T = A Z1^2 + 2 B Z1 Z2 + b1 Z1 + b2 Z2 + mu Z3 + c.
 
 Turn the axes: Z = Y e + U with e a unit vector and U normal across it. Given U, T is a quadratic in Y alone,
-alpha Y^2 + beta Y + gamma, and E (1 - e^(epsilon - T))+ over Y has a closed form (``docs/mathematics.md``, 10.9). With
+alpha Y^2 + beta Y + gamma, and E (1 - e^(epsilon - T))+ over Y has a closed form (``docs/mathematics``, 10.9). With
 e the gradient of T where T = epsilon is likeliest, that closed form hardly depends on U, and a few Gauss-Hermite points
 leave a relative error below 2e-4, half of what is added. `_bend` says by how much the gradient turns on the way there.
 """

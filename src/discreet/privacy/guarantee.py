@@ -1,6 +1,6 @@
 """A promise of privacy, whether we stand behind it, and what it says of add-remove neighbours.
 
-Proof for replace-one neighbours: ``docs/mathematics.md``, 8.3.
+Proof for replace-one neighbours: ``docs/mathematics``, 8.3.
 """
 
 from __future__ import annotations

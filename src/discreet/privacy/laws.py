@@ -7,7 +7,7 @@ Write l = log(dP/dQ) for the privacy loss of one release, P being the law of the
 
 A `Point` is a stage that keeps one declared (epsilon, delta) whatever happened before it; randomised response with
 those two numbers is the worst such stage. Losses of several stages add up, and given the past each is dominated by
-its law, so the law of the sum is dominated by the convolution (``docs/mathematics.md``, 7.5). Everything is rounded
+its law, so the law of the sum is dominated by the convolution (``docs/mathematics``, 7.5). Everything is rounded
 up: losses to the next grid point, sums of probabilities by a relative 1e-9.
 """
 

@@ -1,6 +1,6 @@
 r"""One posterior sample (OPS): its exact privacy curve, and how far leverage and residual may go under a promise.
 
-Proofs are in ``docs/mathematics.md``, sections 8.1 to 8.4.
+Proofs are in ``docs/mathematics``, sections 8.1 to 8.4.
 
 The draw is theta ~ N(theta_hat, H^-1/gamma), H = X'X + lambda I. For a row (x, y) outside the data let
 m = x'H^-1 x be its leverage and r = y - x'theta_hat its residual. All that tells the two data sets apart is

@@ -6,7 +6,7 @@ out before, of either kind, and together they keep the promise
 
     (epsilon_A + epsilon_B, delta_A + delta_B),      where the Gaussian pot, mu, is (epsilon_A, delta_A)-DP
 
-(mathematics.md, 3.1). All sums are exact.
+(docs/mathematics, 3.1). All sums are exact.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""How far one person can move the released statistics: proofs in ``docs/mathematics.md``, section 2.
+r"""How far one person can move the released statistics: proofs in ``docs/mathematics``, section 2.
 
 Rows are z with norm(z_X) <= R on the regressors and norm(z_Y) <= T on the outcomes, in units of the mapped
 columns, rounding included; every coordinate is at most 1. A person counts for `most` rows at most: what holds for a

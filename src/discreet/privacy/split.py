@@ -6,7 +6,7 @@ With mu the whole budget, a share g of mu^2 for X'X and 1 - g for X'Y, one outco
     association    E |N2|^2   = d change_xy^2/(mu^2 (1 - g))                     by the Gaussian mechanism
                               <= 2 n R T sqrt(d)/l change_xy/(mu sqrt(1 - g))    after the projection
 
-(``docs/mathematics.md``, 9.5). A penalty lambda that may be chosen freely turns them into an excess squared error of at
+(``docs/mathematics``, 9.5). A penalty lambda that may be chosen freely turns them into an excess squared error of at
 most 2 |w| sqrt(covariance + association)/n a row, which is 004's bound (7) with its constants.
 """
 

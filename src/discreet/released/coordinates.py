@@ -1,7 +1,7 @@
 """Coordinates in, coordinates out: from what was released so far to axes in which the table is round.
 
 A matrix P holds the axes as columns: z = P'x. With an intercept the first of them is the constant, and the others are
-centred. Mathematics in ``docs/mathematics.md``, section 12.2.
+centred. Mathematics in ``docs/mathematics``, section 12.2.
 """
 
 from __future__ import annotations

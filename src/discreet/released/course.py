@@ -1,7 +1,7 @@
 """The course of a release in private coordinates: what each stage looks like, from what was released before it.
 
 The gate follows it while it releases, and whoever holds the release can follow it again: every matrix, radius and half
-width of a stage is a function of earlier noisy values and of public facts. ``docs/mathematics.md``, section 12.
+width of a stage is a function of earlier noisy values and of public facts. ``docs/mathematics``, section 12.
 """
 
 from __future__ import annotations

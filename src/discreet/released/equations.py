@@ -3,7 +3,7 @@
 Where a release holds every level of a category, it holds some sums twice: with the constant, and as the total over the
 levels. All of them are used: the released coordinates are z = L x, x the regressors, so X'X and X'Y are fitted to Z'Z
 and Z'Y by least squares, after products of different levels of one category, which are 0, were set to 0. See
-``docs/mathematics.md``, 4.4.
+``docs/mathematics``, 4.4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where a generalised linear model is fitted: round coordinates, from what was released before it.
 
 The gate follows it while it releases, and whoever holds the model can follow it again: every matrix and radius is a
-function of earlier noisy values and of public facts. ``docs/mathematics.md``, section 13.
+function of earlier noisy values and of public facts. ``docs/mathematics``, section 13.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What far rows and far residuals would add to a stage, as far as released counts tell: ``docs/mathematics.md``, 6.7.
+"""What far rows and far residuals would add to a stage, as far as released counts tell: ``docs/mathematics``, 6.7.
 
 A stage cuts residuals at b and shortens rows at r, so its equations are those of a fit in which both count less. The
 fit to all of them would differ by G, the inverse of X'X, times the sum of what was taken away. Released counts tell how

@@ -1,4 +1,4 @@
-"""How sure a generalised linear model is: linear inference on the equations of one step; mathematics.md, 13.4."""
+"""How sure a generalised linear model is: linear inference on the equations of one step; docs/mathematics, 13.4."""
 
 from __future__ import annotations
 

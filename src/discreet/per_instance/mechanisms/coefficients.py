@@ -1,4 +1,4 @@
-r"""What released coefficients cost each row: posterior samples and output perturbation (mathematics.md, 8.1, 10.3).
+r"""What released coefficients cost each row: posterior samples and output perturbation (docs/mathematics, 8.1, 10.3).
 
 Their parts need the exact moments: theta_hat and H are private, and computed anew. Where earlier releases fixed the
 penalty and the noise (AdaOPS, output perturbation), the loss is that of all stages with the noise that was used (10.4).

@@ -1,4 +1,4 @@
-r"""What gradient descent and aggregated blocks cost each row (``docs/mathematics.md``, 10.8).
+r"""What gradient descent and aggregated blocks cost each row (``docs/mathematics``, 10.8).
 
 Iterates are public and listed in the certificate. Given them, a step of full-batch descent is Gaussian noise on a sum
 to which the row adds x (x'theta_t - y), so with z = (x, -y) and v_t = (theta_t, 1)

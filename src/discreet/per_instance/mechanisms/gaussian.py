@@ -1,4 +1,4 @@
-r"""What Gaussian noise on statistics costs each row: proofs in ``docs/mathematics.md``, sections 9.3, 9.4 and 10.
+r"""What Gaussian noise on statistics costs each row: proofs in ``docs/mathematics``, sections 9.3, 9.4 and 10.
 
 Gaussian noise of sd s_b on statistic f_b makes the loss of row i Gaussian with
 

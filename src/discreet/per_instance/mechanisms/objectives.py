@@ -1,4 +1,4 @@
-r"""What a perturbed minimiser costs each row (``docs/mathematics.md``, 10.5).
+r"""What a perturbed minimiser costs each row (``docs/mathematics``, 10.5).
 
 *Any loss.* A row moves the objective by its own gradient and Hessian alone, so the event's bound at the row's own norm
 holds for it.

@@ -6,7 +6,7 @@ and r = y - x'theta_hat its residual. With Z a standard normal, the loss of the 
     -log(1 + m)/2 + gamma m r^2/(2 (1 + m)) + sqrt(gamma m) r Z + m Z^2/2,
 
 and abs(Z) exceeds t = sqrt(2 log(1/delta)) with probability at most delta. So every bound here is (epsilon, delta) for
-the law without the row against the law with it, and by ``docs/mathematics.md``, 8.2, both ways. The paper has
+the law without the row against the law with it, and by ``docs/mathematics``, 8.2, both ways. The paper has
 log(2/delta) for t^2 = 2 log(1/delta) (E1). `discreet.privacy.ops.epsilon` is the exact figure, never larger.
 """
 

@@ -1,4 +1,4 @@
-"""Events of gradient descent, of sampled batches and of aggregated blocks: ``docs/mathematics.md``, 8.8 to 8.10.
+"""Events of gradient descent, of sampled batches and of aggregated blocks: ``docs/mathematics``, 8.8 to 8.10.
 
 Iterates are points of the lattice 2^-16, so that their gradients are exact; files keep them in one text.
 """
@@ -27,7 +27,7 @@ POINT_BITS = 16
 MAX_POINTS = 10_000
 
 ACCOUNTANT = 1e-6
-"""The relative error that dp-accounting is given; 1e-14 is added for what it cuts off (mathematics.md, 8.9)."""
+"""The relative error that dp-accounting is given; 1e-14 is added for what it cuts off (docs/mathematics, 8.9)."""
 
 _MULTIPLIERS, _LEAST_RATE = (0.04, 1e6), 2.0**-21
 """What curves are computed for; more noise counts as the most of it."""

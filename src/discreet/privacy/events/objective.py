@@ -3,7 +3,7 @@
 theta minimises sum_i f(x_i'theta, y_i) + r(theta) + b'theta, with |x_i| <= B, r convex with modulus lambda, and b
 Gaussian of sd sigma in every coordinate, or spherical Laplace (density proportional to e^(-|b|/sigma)). Write
 L = B slope, b = B^2 curvature, mu = L/sigma, J = log(1 + b/lambda) and Q_v(m) = P(N(v^2/2, v^2) > m). The bounds on
-the tail of the privacy loss below are proven in ``docs/mathematics.md``, section 7; all losses share them.
+the tail of the privacy loss below are proven in ``docs/mathematics``, section 7; all losses share them.
 
 What is released is the minimiser up to a gradient of norm `tolerance`, with Gaussian noise (or spherical Laplace noise)
 of size `output` on top, which hides that difference: it is at most tolerance/lambda.
@@ -76,7 +76,7 @@ class ObjectiveEvent:
         what a row lost under squared loss has a closed form. The promise does not depend on it.
     coordinates : Coordinates, optional
         Where rows are turned: theta is that of u, whose norm is at most B, and the loss of a row is w^2 f(u'theta/w)
-        with its weight w <= 1 (``docs/mathematics.md``, 13.1).
+        with its weight w <= 1 (``docs/mathematics``, 13.1).
     """
 
     loss: Loss
@@ -296,7 +296,7 @@ class Calibration:
     def least_modulus(self, count: int = 1) -> float:
         """The modulus from which the penalty costs little privacy: all of it for noise, hardly any for curvature.
 
-        Where curvature vanishes at the largest slopes nothing is lost from 4b/epsilon on (mathematics.md, 7.3), for
+        Where curvature vanishes at the largest slopes nothing is lost from 4b/epsilon on (docs/mathematics, 7.3), for
         add-remove neighbours; elsewhere J = log(1 + b/lambda) is to be at most the loss's share of epsilon: a tenth,
         and a quarter for Poisson regression (docs/howto/glm.md).
         """

@@ -1,4 +1,4 @@
-r"""Gaussian noise on ridge coefficients, in three shapes (001 section 4): ``docs/mathematics.md``, 8.6 and 8.7.
+r"""Gaussian noise on ridge coefficients, in three shapes (001 section 4): ``docs/mathematics``, 8.6 and 8.7.
 
 theta_hat + N(0, A^-1/gamma) with a **public** matrix A is mu-GDP, mu = sqrt(gamma) Delta, where Delta is the largest
 change of theta_hat in the norm of A. Let h be a lower bound on the eigenvalues of H = X'X + lambda I and R one on
@@ -79,7 +79,7 @@ def output_change(event: OutputEvent) -> float:
 
 
 def _shape_error(event: OutputEvent) -> float:
-    """A bound on how far the computed C changes a norm of A, relatively: mathematics.md, 8.7."""
+    """A bound on how far the computed C changes a norm of A, relatively: docs/mathematics, 8.7."""
     if event.shape == "isotropic":
         return 0.0
     largest = event.stretch**2 if event.shape == "fisher" else event.stretch

@@ -1,4 +1,4 @@
-"""The event of one posterior sample that is calibrated from public facts (OPS): ``docs/mathematics.md``, 8.3 and 8.7.
+"""The event of one posterior sample that is calibrated from public facts (OPS): ``docs/mathematics``, 8.3 and 8.7.
 
 H = X'X + lambda I has d columns, eigenvalues of at least h, and a trace of at most t. In double precision, with
 Cholesky's factor, the computed coefficients err by at most `relative` times their norm, the computed draw by at most

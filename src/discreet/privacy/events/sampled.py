@@ -2,7 +2,7 @@
 
 *Sampled.* Each row is in the sample with probability q, independently (add-remove); or the sample is one of all sets of
 s = q n rows (replace-one). With D(epsilon) the Gaussian curve of the same noise without sampling, the curves are, as
-``docs/mathematics.md``, 9.3 proves,
+``docs/mathematics``, 9.3 proves,
 
     the table with the row against the one without    q D(log(1 + (e^epsilon - 1)/q))
     the table without it against the one with it      (1 - (1 - q) e^epsilon) D(log(q/(e^-epsilon - 1 + q)))

@@ -1,4 +1,4 @@
-"""Coefficients whose noise follows from two earlier releases, and AdaOPS: ``docs/mathematics.md``, 8.5 and 8.7.
+"""Coefficients whose noise follows from two earlier releases, and AdaOPS: ``docs/mathematics``, 8.5 and 8.7.
 
 First the least eigenvalue l of X'X, then log(Y + B norm(theta)), with Gaussian noise each; then the coefficients:
 a posterior sample (AdaOPS, here), or the ridge coefficients with Gaussian noise (`events.output`).

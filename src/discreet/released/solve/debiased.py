@@ -1,4 +1,4 @@
-"""Debiased coefficients and their covariance, sampling error and privacy noise apart: ``docs/mathematics.md``, 6.
+"""Debiased coefficients and their covariance, sampling error and privacy noise apart: ``docs/mathematics``, 6.
 
 S = A + N1 with A = X'X, and v = A theta + X'e + N2. Inverting S would amplify its noise: S^-1 is too large on average.
 G, the positive definite solution of

@@ -8,7 +8,7 @@ The model is that of `noise_aware`, with coefficients that may be exactly zero:
 A is the denoised X'X, hidden eigenvalues raised. W has every source of error: sampling, the noise of v, the noise of S.
 Where z = L x was released, t refers to the coefficients over the lengths of the columns of L. Of stages, the likelihood
 is what takes the prior of `joint` to its posterior. Gibbs sampling gives the probability of theta_j != 0. Mathematics
-in ``docs/mathematics.md``, section 5.3.
+in ``docs/mathematics``, section 5.3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The posterior of coefficients given all stages: ``docs/mathematics.md``, section 12.3.
+"""The posterior of coefficients given all stages: ``docs/mathematics``, section 12.3.
 
 theta = P t, with P the axes of the first stage. Stage k has axes P T_k, a model theta_k = P t_k, and released
 S = U'U + N1 and c = U'e + N2 with u = w z/r and e = clip(w res, -b, b)/b. With beta = T_k^-1 (t - t_k), what the stage

@@ -8,7 +8,7 @@ The penalty acts on the coefficients of the mapped columns, which all have the s
 Noise makes [[X'X, X'y], [y'X, y'y]] indefinite, and then penalised least squares may have no minimum at all: if the
 quadratic form is negative, or zero where v is not, the objective falls without end. Clipping S alone does not help,
 for v still points into its null space. So the *joint* matrix is first moved to the nearest positive semidefinite one,
-in the metric of the noise; it is then the exact Gram matrix of a few made-up rows. See ``docs/mathematics.md``, 5.1.
+in the metric of the noise; it is then the exact Gram matrix of a few made-up rows. See ``docs/mathematics``, 5.1.
 
 Of stages, the objective is expected over the posterior of `joint`: |y - X theta|^2 is (theta - m)' X'X (theta - m) and
 a constant, which is that of other made-up rows.

@@ -1,4 +1,4 @@
-"""Where an outcome lies and how far it spreads, from two levels of noisy counts: ``docs/mathematics.md``, section 12.1.
+"""Where an outcome lies and how far it spreads, from two levels of noisy counts: ``docs/mathematics``, section 12.1.
 
 Outcomes are taken to follow a law of a centre m and a spread s, three parts normal and one part Cauchy. With c the
 noisy counts over a span and n the number of rows, which is noisy itself,

@@ -1,4 +1,4 @@
-"""The noise-aware solve behind `DPLinearRegression`: mathematics in ``docs/mathematics.md``, section 4.3.
+"""The noise-aware solve behind `DPLinearRegression`: mathematics in ``docs/mathematics``, section 4.3.
 
 S = X'X + N1 and v = X'y + N2. In the eigenbasis of S, with its eigenvalues l denoised to a,
 

@@ -2,7 +2,7 @@
 
 The noise on X'y grows with the width of the outcome's bounds, the error of clipping with the share of outcomes
 outside them. Counts over equal parts of the declared range, released with a small share of the budget, tell how far
-the bounds can be narrowed. Mathematics in ``docs/mathematics.md``, section 4.2.
+the bounds can be narrowed. Mathematics in ``docs/mathematics``, section 4.2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How large counts are, from noisy counts of them over parts of their range: ``docs/mathematics.md``, section 13.3.
+"""How large counts are, from noisy counts of them over parts of their range: ``docs/mathematics``, section 13.3.
 
 Outcomes are taken to follow a negative binomial law of mean m and shape k, a share p of which is 0 besides. With c the
 noisy counts over a span and n the number of rows,

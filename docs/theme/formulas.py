@@ -1,0 +1,265 @@
+"""Formulas in the plain letters of the source, such as ``mu^2 = sum_b |f_b|^2/s_b^2``, as MathML: no script is needed.
+
+The pages of mathematics are written in the symbols of the code, so that they can be read in any editor. `rendered`
+turns what looks like mathematics in a page's HTML into MathML; nothing but its looks changes.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from bs4 import BeautifulSoup, NavigableString, Tag
+from latex2mathml.converter import convert
+
+GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi rho sigma tau phi psi omega "
+    "Gamma Delta Lambda Sigma Phi Psi Omega".split()
+)
+SHORT = {"eps": r"\varepsilon", "epsilon": r"\varepsilon", "phi": r"\varphi"}
+FUNCTIONS = frozenset(
+    "log exp max min sup inf cos sin tr det diag sign floor fl clip erf erfc cosh tanh Var Cov".split()
+)
+LARGE = {"sum": r"\sum", "prod": r"\prod", "integral": r"\int"}
+SIGNS = {
+    "<=": r"\le", ">=": r"\ge", "!=": r"\ne", ":=": ":=", "->": r"\to", "+-": r"\pm", "...": r"\dots", "~": r"\sim",
+    "%": r"\%", "<": "<", ">": ">", "=": "=", "+": "+", "-": "-", "/": "/", "*": r"\ast ", "|": "|", ",": ",",
+    "(": "(", ")": ")", "[": "[", "]": "]", "{": r"\{", "}": r"\}", ".": r"\cdot ", ";": ";", ":": ":", "!": "!",
+}  # fmt: skip
+NAMES = frozenset("sum log exp max min sqrt sup".split())
+"""Names that are words as well."""
+JOINING = frozenset("<= >= != := -> +- = + - / < > ~".split())
+"""Signs that make mathematics of what stands on either side of them."""
+
+_KNOWN = "|".join(sorted({*GREEK, *FUNCTIONS, *LARGE, "eps", "sqrt"}, key=len, reverse=True))
+_ATOM = rf"(?:(?:{_KNOWN})(?![a-z])|[A-Za-z](?![A-Za-z]))"
+_STRONG = re.compile(
+    rf"^[(\[|]*-?(?:\d+(?:\.\d+)?)?[(\[|]*{_ATOM}(?:[\d_^'(\[|/).,\]+:;=-]|$)"
+    r"|^\+-\w|^\(?\d+/[A-Za-z(|]|^[A-Za-z]+_[A-Za-z+{(]|\d\^|^[)\]}]?[\^_|]|\)\^|\)/\(?[\w]|^\|"
+)
+_NUMBER = re.compile(r"^[(\[|]*-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?:/\d+)?[)\]|]*[.,;:]?$")
+_LETTER = re.compile(r"^[(\[]*[aAI][)\]]*[.,;:]?$")
+_NOT = re.compile(r"^[(]?(?:[A-Za-z]{2,}-[A-Za-z]{2,}|E\d+|[a-z]{2,}/[a-z]{2,})\W*$|^\[[A-Z]\]|^[a-z]\)")
+_TOKEN = re.compile(
+    r"\s+|\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?|[A-Za-z]+|<=|>=|!=|:=|->|\+-|\.\.\.|[_^'{}()\[\]|<>=+*/~%.,;:!-]|."
+)
+
+
+def rendered(html: str) -> str:
+    """The page with MathML in the place of plain formulas; blocks that are indented stand by themselves."""
+    soup = BeautifulSoup(html, "html.parser")
+    for block in soup.select("pre.formula"):
+        block.replace_with(BeautifulSoup(displayed(block.get_text()), "html.parser"))
+    for text in list(soup.find_all(string=True)):
+        if isinstance(text, NavigableString) and not _inside(text):
+            made = "".join(_inline(piece, math) for piece, math in pieces(str(text)))
+            if "<math" in made:
+                text.replace_with(BeautifulSoup(made, "html.parser"))
+    return str(soup)
+
+
+def _inside(text: NavigableString) -> bool:
+    names = {parent.name for parent in text.parents if isinstance(parent, Tag)}
+    return bool(names & {"code", "pre", "math", "script", "style", "svg"})
+
+
+def _inline(piece: str, math: bool) -> str:
+    return mathml(piece) if math else piece.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def displayed(block: str) -> str:
+    """A block of formulas, a line each."""
+    return "".join(
+        f'<div class="formula">{mathml(line, display="block")}</div>' for line in block.strip("\n").split("\n")
+    )
+
+
+@cache
+def mathml(formula: str, display: str = "inline") -> str:
+    """A formula as MathML; words in a line of its own stay words."""
+    if display == "inline":
+        return str(convert(latex(formula), display=display))
+    parts = [latex(piece) if math else rf"\text{{{piece}}}" for piece, math in pieces(formula.strip().rstrip("."))]
+    return str(convert(" ".join(parts), display=display))
+
+
+def pieces(text: str) -> list[tuple[str, bool]]:
+    """The text in turn: (words, False) and (formula, True)."""
+    words = re.findall(r"\s+|\S+", text)
+    kinds = _kinds([word for word in words if not word.isspace()])
+    found: list[tuple[str, bool]] = []
+    index, depth = 0, 0
+    for word in words:
+        if word.isspace():
+            found.append(
+                (word, bool(found) and found[-1][1] and (depth > 0 or not found[-1][0].endswith((".", ",", ";", ":"))))
+            )
+            continue
+        math = kinds[index] or depth > 0
+        depth = (
+            max(0, depth + sum(word.count(sign) for sign in "([{") - sum(word.count(sign) for sign in ")]}"))
+            if math
+            else 0
+        )
+        found.append((word, math))
+        index += 1
+    return _joined(found)
+
+
+def _kinds(words: list[str]) -> list[bool]:
+    """Which words are mathematics, by themselves and by their neighbours."""
+    signs = [word.rstrip(",") in JOINING for word in words]
+    strong = [sign or _is_strong(word) for word, sign in zip(words, signs, strict=True)]
+    for i, word in enumerate(words):
+        beside = any(signs[max(i - 1, 0) : i + 2])
+        following = i + 1 < len(words) and strong[i + 1] and word[-1] not in ".,;:"
+        if (_LETTER.match(word) and beside) or (_NUMBER.match(word) and (beside or following)):
+            strong[i] = True
+    for i, word in enumerate(words[:-1]):
+        if word in NAMES and words[i - 1] not in {"the", "a", "of"}:
+            strong[i] = strong[i + 1] or bool(_NUMBER.match(words[i + 1]))
+            strong[i + 1] = strong[i]
+    return strong
+
+
+def _is_strong(word: str) -> bool:
+    bare = word.strip("([]).,;:")
+    if _NOT.match(word) or bare in {"a", "A", "I", "sign", *NAMES}:
+        return False
+    return bool(_STRONG.search(word)) and not re.search(r"[A-Za-z]{4,}\.[a-z]{2}|://|^\([a-z]{2,}$", word)
+
+
+def _joined(found: list[tuple[str, bool]]) -> list[tuple[str, bool]]:
+    """Neighbours of a kind as one; full stops and unmatched brackets at the ends of a formula are words."""
+    runs: list[tuple[str, bool]] = []
+    for piece, math in found:
+        if runs and runs[-1][1] == math:
+            runs[-1] = (runs[-1][0] + piece, math)
+        else:
+            runs.append((piece, math))
+    out: list[tuple[str, bool]] = []
+    for piece, math in runs:
+        out += _trimmed(piece) if math else [(piece, False)]
+    return out
+
+
+def _trimmed(piece: str) -> list[tuple[str, bool]]:
+    start, end = 0, len(piece)
+    while end > start:
+        last, inner = piece[end - 1], piece[start:end]
+        if (
+            last in " ,;:\n"
+            or (last == "." and not inner.endswith("..."))
+            or (last in ")]" and _unmatched(inner, last) > 0)
+        ):
+            end -= 1
+        elif inner[0] in " \n" or (inner[0] in "([" and _unmatched(inner, {"(": ")", "[": "]"}[inner[0]]) < 0):
+            start += 1
+        else:
+            break
+    suffix = re.search(r"(?<=[A-Za-z])-(?:[A-Z]{2,}|[a-z]{3,})$", piece[start:end])
+    end -= len(suffix[0]) if suffix else 0
+    parts = [(piece[:start], False), (piece[start:end], True), (piece[end:], False)]
+    return [part for part in parts if part[0]]
+
+
+def _unmatched(text: str, closing: str) -> int:
+    return text.count(closing) - text.count({")": "(", "]": "["}[closing])
+
+
+def latex(formula: str) -> str:
+    """LaTeX of a plain formula."""
+    return _Reader(_TOKEN.findall(" ".join(formula.split()))).all()
+
+
+class _Reader:
+    """Turns tokens into LaTeX, from left to right."""
+
+    def __init__(self, tokens: list[str]) -> None:
+        self._tokens, self._at = tokens, 0
+
+    def all(self) -> str:
+        out: list[str] = []
+        while self._at < len(self._tokens):
+            out.append(self._next())
+        return " ".join(out)
+
+    def _peek(self, ahead: int = 0) -> str:
+        at = self._at + ahead
+        return self._tokens[at] if at < len(self._tokens) else ""
+
+    def _take(self) -> str:
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _next(self) -> str:
+        token = self._take()
+        if token.isspace():
+            return r"\;" if self._between() else ""
+        if token == "sqrt":
+            if self._peek() == " ":
+                self._take()
+            return rf"\sqrt{{{self._group()}}}"
+        if token == "x" and self._at > 2 and self._tokens[self._at - 3][-1].isdigit() and self._peek(1)[:1].isdigit():
+            return r"\times"
+        return self._raised(_symbol(token), token)
+
+    def _between(self) -> bool:
+        """Whether a blank stands between two factors."""
+        before = self._tokens[self._at - 2] if self._at > 1 else ""
+        return before not in SIGNS and self._peek() not in SIGNS
+
+    def _raised(self, base: str, token: str) -> str:
+        """What stands with its indices, primes and powers."""
+        if token in SIGNS and token not in {")", "]", "|", "}"}:
+            return base
+        below, above = "", ""
+        if re.fullmatch("[A-Z]", token) and self._peek() == "+" and not self._peek(1).isalnum():
+            above = self._take()
+        if len(token) == 1 and token.isalpha() and self._peek().isdigit():
+            below = self._take()
+        while self._peek() in {"_", "^", "'"}:
+            sign = self._take()
+            if sign == "'":
+                above += r"\prime "
+            elif sign == "^":
+                above += self._group()
+            else:
+                below += self._group(index=True)
+        return base + (f"_{{{below}}}" if below else "") + (f"^{{{above}}}" if above else "")
+
+    def _group(self, index: bool = False) -> str:
+        """What an index, a power or a root is of."""
+        if self._peek() in {"(", "{"}:
+            opening = self._take()
+            closing, depth, inner = {"(": ")", "{": "}"}[opening], 1, []
+            while self._at < len(self._tokens):
+                token = self._take()
+                depth += (token == opening) - (token == closing)
+                if depth == 0:
+                    break
+                inner.append(token)
+            return _Reader(inner).all()
+        sign = SIGNS[self._take()] if self._peek() in {"+", "-", "*"} else ""
+        if not self._peek()[:1].isalnum():
+            return sign
+        token = self._take()
+        below = ""
+        if not index and token.isalpha() and self._peek() == "_":
+            self._take()
+            below = f"_{{{self._group(index=True)}}}"
+        return sign + _symbol(token, index) + below
+
+
+def _symbol(token: str, index: bool = False) -> str:
+    if token in SHORT or token in GREEK:
+        return SHORT.get(token, rf"\{token}") + " "
+    if token in LARGE:
+        return LARGE[token] + " "
+    if token in SIGNS:
+        return SIGNS[token]
+    if number := re.fullmatch(r"(\d[\d.]*)e(-?\d+)", token):
+        return ("" if number[1] == "1" else rf"{number[1]} \cdot ") + rf"10^{{{number[2]}}}"
+    if token.isalpha() and token.isascii() and len(token) > (2 if index else 1):
+        return rf"\mathrm{{{token}}}"
+    return token.replace(",", "{,}") if token[0].isdigit() else token
