@@ -35,7 +35,7 @@ def test_plans_are_less_hopeful_than_with_columns_that_fill_their_bounds():
 
 
 def test_the_figures_of_the_page_are_those_of_the_study():
-    page = (ROOT / "docs" / "howto" / "plan.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "results" / "plans.md").read_text(encoding="utf-8")
     for told, spread, words in (
         ("nothing", 1 / 3, "nothing, a third"),
         ("nothing", 1 / 10, "nothing, **a tenth**"),

@@ -43,7 +43,7 @@ how often they hold it nevertheless is in the column *bounded interval, declared
 **The populations.** *wages*, *spending* and *visits* are made up so that they behave like hourly wages, the spending
 of households and visits to a doctor: variances that grow with the mean, skew, heavy tails, curves. *even* has equal
 variances and flatters every method. The others are UCI sets and Adult, each taken as a whole population, with bounds
-as in [the benchmark of declared bounds](../explanation/coordinates.md): rounded outwards to
+as in [the benchmark of declared bounds](declared.md): rounded outwards to
 one digit (`experiments/coverage/tables.py`).
 
 ## Made-up populations

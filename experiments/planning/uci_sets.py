@@ -189,7 +189,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(uci.NAMES))
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 0.1])
     parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--picture", type=Path, help="draw it too, for example docs/howto/plan_uci.png")
+    parser.add_argument("--picture", type=Path, help="draw it too, for example docs/results/plan_uci.png")
     given = parser.parse_args()
     folder = uci.data_folder(given.data)
     if folder is None:
