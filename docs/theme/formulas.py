@@ -13,22 +13,70 @@ from bs4 import BeautifulSoup, NavigableString, Tag
 from latex2mathml.converter import convert
 
 GREEK = frozenset(
-    "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi rho sigma tau phi psi omega "
-    "Gamma Delta Lambda Sigma Phi Psi Omega".split()
+    [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "zeta",
+        "eta",
+        "theta",
+        "kappa",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+        "rho",
+        "sigma",
+        "tau",
+        "phi",
+        "psi",
+        "omega",
+        "Gamma",
+        "Delta",
+        "Lambda",
+        "Sigma",
+        "Phi",
+        "Psi",
+        "Omega",
+    ]
 )
 SHORT = {"eps": r"\varepsilon", "epsilon": r"\varepsilon", "phi": r"\varphi"}
 FUNCTIONS = frozenset(
-    "log exp max min sup inf cos sin tr det diag sign floor fl clip erf erfc cosh tanh Var Cov".split()
+    [
+        "log",
+        "exp",
+        "max",
+        "min",
+        "sup",
+        "inf",
+        "cos",
+        "sin",
+        "tr",
+        "det",
+        "diag",
+        "sign",
+        "floor",
+        "fl",
+        "clip",
+        "erf",
+        "erfc",
+        "cosh",
+        "tanh",
+        "Var",
+        "Cov",
+    ]
 )
-LARGE = {"sum": r"\sum", "prod": r"\prod", "integral": r"\int"}
+LARGE = {"sum": r"\sum", "prod": r"\prod"}
 SIGNS = {
     "<=": r"\le", ">=": r"\ge", "!=": r"\ne", ":=": ":=", "->": r"\to", "+-": r"\pm", "...": r"\dots", "~": r"\sim",
     "%": r"\%", "<": "<", ">": ">", "=": "=", "+": "+", "-": "-", "/": "/", "*": r"\ast ", "|": "|", ",": ",",
     "(": "(", ")": ")", "[": "[", "]": "]", "{": r"\{", "}": r"\}", ".": r"\cdot ", ";": ";", ":": ":", "!": "!",
 }  # fmt: skip
-NAMES = frozenset("sum log exp max min sqrt sup".split())
+NAMES = frozenset(["sum", "log", "exp", "max", "min", "sqrt", "sup"])
 """Names that are words as well."""
-JOINING = frozenset("<= >= != := -> +- = + - / < > ~".split())
+JOINING = frozenset(["<=", ">=", "!=", ":=", "->", "+-", "=", "+", "-", "/", "<", ">", "~"])
 """Signs that make mathematics of what stands on either side of them."""
 
 _KNOWN = "|".join(sorted({*GREEK, *FUNCTIONS, *LARGE, "eps", "sqrt"}, key=len, reverse=True))
@@ -39,7 +87,8 @@ _STRONG = re.compile(
 )
 _NUMBER = re.compile(r"^[(\[|]*-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?:/\d+)?[)\]|]*[.,;:]?$")
 _LETTER = re.compile(r"^[(\[]*[aAI][)\]]*[.,;:]?$")
-_NOT = re.compile(r"^[(]?(?:[A-Za-z]{2,}-[A-Za-z]{2,}|E\d+|[a-z]{2,}/[a-z]{2,})\W*$|^\[[A-Z]\]|^[a-z]\)")
+_NOT = re.compile(r"^[(]?(?:(?!mu-|eps-)[A-Za-z]{2,}-[A-Za-z]{2,}|E\d+|[a-z]{2,}/[a-z]{2,})\W*$|^\[[A-Z]\]|^[a-z]\)")
+_SECTION = re.compile(r"^\d+\.\d+$")
 _TOKEN = re.compile(
     r"\s+|\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?|[A-Za-z]+|<=|>=|!=|:=|->|\+-|\.\.\.|[_^'{}()\[\]|<>=+*/~%.,;:!-]|."
 )
@@ -113,6 +162,10 @@ def _kinds(words: list[str]) -> list[bool]:
     for i, word in enumerate(words):
         beside = any(signs[max(i - 1, 0) : i + 2])
         following = i + 1 < len(words) and strong[i + 1] and word[-1] not in ".,;:"
+        if word.endswith("sqrt") and strong[i] and i + 1 < len(words):
+            strong[i + 1] = True
+        if i == 0 and _SECTION.match(word):
+            continue
         if (_LETTER.match(word) and beside) or (_NUMBER.match(word) and (beside or following)):
             strong[i] = True
     for i, word in enumerate(words[:-1]):
@@ -157,7 +210,7 @@ def _trimmed(piece: str) -> list[tuple[str, bool]]:
             start += 1
         else:
             break
-    suffix = re.search(r"(?<=[A-Za-z])-(?:[A-Z]{2,}|[a-z]{3,})$", piece[start:end])
+    suffix = re.search(r"(?<=[A-Za-z)\]])-(?:[A-Z]{2,}|[a-z]{3,})$", piece[start:end])
     end -= len(suffix[0]) if suffix else 0
     parts = [(piece[:start], False), (piece[start:end], True), (piece[end:], False)]
     return [part for part in parts if part[0]]
@@ -213,7 +266,7 @@ class _Reader:
         """What stands with its indices, primes and powers."""
         if token in SIGNS and token not in {")", "]", "|", "}"}:
             return base
-        below, above = "", ""
+        below, above, prime = "", "", ""
         if re.fullmatch("[A-Z]", token) and self._peek() == "+" and not self._peek(1).isalnum():
             above = self._take()
         if len(token) == 1 and token.isalpha() and self._peek().isdigit():
@@ -221,11 +274,12 @@ class _Reader:
         while self._peek() in {"_", "^", "'"}:
             sign = self._take()
             if sign == "'":
-                above += r"\prime "
+                prime += "′"
             elif sign == "^":
                 above += self._group()
             else:
                 below += self._group(index=True)
+        base = f"{{{base}{prime}}}" if prime else base
         return base + (f"_{{{below}}}" if below else "") + (f"^{{{above}}}" if above else "")
 
     def _group(self, index: bool = False) -> str:
@@ -242,7 +296,7 @@ class _Reader:
             return _Reader(inner).all()
         sign = SIGNS[self._take()] if self._peek() in {"+", "-", "*"} else ""
         if not self._peek()[:1].isalnum():
-            return sign
+            return rf"\text{{{sign}}}"
         token = self._take()
         below = ""
         if not index and token.isalpha() and self._peek() == "_":

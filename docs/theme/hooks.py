@@ -1,7 +1,7 @@
 """What the site has besides its pages: notebooks, commands, files of the repository, formulas, and no way out.
 
-Run by mkdocs (``hooks`` in ``mkdocs.yml``). Links in pages are those of the repository, so that they lead somewhere in a
-checkout as well; here they are turned into those of the site.
+Run by mkdocs (``hooks`` in ``mkdocs.yml``). Links in pages are those of the repository, so that they lead somewhere in
+a checkout as well; here they are turned into those of the site.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ POLICY = "default-src 'self' 'unsafe-inline' data:; worker-src 'self' blob:; obj
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add pages that are made from notebooks and commands, and what pages link to outside of their folder."""
+    """Add pages that are made from notebooks, and what pages link to outside of their folder."""
     for path in sorted((ROOT / "docs").rglob("*.ipynb")):
         where = path.relative_to(ROOT / "docs").with_suffix("")
         text, pictures = notebooks.page(path)
         files.append(File.generated(config, f"{where}.md", content=text))
         for name, content in pictures.items():
             files.append(File.generated(config, f"{where.parent}/{name}", content=content))
-    files.append(File.generated(config, "reference/commands.md", content=commands.page()))
     waiting = [file for file in files if file.src_uri.endswith(".md")]
     while waiting:
         file = waiting.pop()
@@ -52,6 +51,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Links of the repository become those of the site, and indented blocks of mathematics formulas."""
     here = page.file.src_uri
+    if here == "reference/commands.md":
+        return f"{markdown}\n{commands.helps()}"
 
     def turned(match: re.Match[str]) -> str:
         if "://" in match[2] or match[2].startswith("mailto:"):

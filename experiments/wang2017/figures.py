@@ -247,9 +247,9 @@ def draw_2(rows: pd.DataFrame) -> dict[str, Figure]:
 NOTE = (
     "Rows have norm 1, y = x'theta + N(0, 0.25^2) clipped to [-1, 1], theta of norm 0.8, delta = 1e-6; ten made-up "
     "tables. The paper prints neither n nor d: d = 10 here. Losses are exact, by the curves of "
-    "[mathematics](../mathematics/index.md), sections 3, 8 and 10; printed formulas are too small in places (E1, E2, E7). "
-    "DP is over all tables of at most n rows, attained by one that we give: it grows with n, because a table can be "
-    "made whose coefficients are of size sqrt(n)/2."
+    "[mathematics](../mathematics/index.md), sections 3, 8 and 10; printed formulas are too small in places (E1, E2, "
+    "E7). DP is over all tables of at most n rows, attained by one that we give: it grows with n, because a table can "
+    "be made whose coefficients are of size sqrt(n)/2."
 )
 REPRODUCTIONS = (
     Reproduction(

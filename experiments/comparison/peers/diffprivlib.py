@@ -49,19 +49,20 @@ def environment() -> Path:
     return Path(os.environ.get("DISCREET_DIFFPRIVLIB", cached))
 
 
-def _python() -> Path:
+def python() -> Path:
+    """Its interpreter."""
     return environment() / ("Scripts" if os.name == "nt" else "bin") / "python"
 
 
 def available() -> bool:
     """Whether the environment was set up."""
-    return _python().exists()
+    return python().exists()
 
 
 def set_up() -> None:
     """Make the environment and install the packages."""
     subprocess.run([sys.executable, "-m", "venv", str(environment())], check=True)
-    subprocess.run([str(_python()), "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+    subprocess.run([str(python()), "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
 
 
 def releases(d: int) -> float:
@@ -110,7 +111,7 @@ def fit(X: Floats, y: Floats, epsilons: list[float], seeds: list[int]) -> tuple[
 def _worker() -> subprocess.Popen[str]:
     """One process for all fits; -P keeps this folder, whose file has the package's name, off its path."""
     script = Path(__file__).with_name("diffprivlib_worker.py")
-    command = [str(_python()), "-P", str(script)]
+    command = [str(python()), "-P", str(script)]
     worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     atexit.register(_end, worker)
     return worker

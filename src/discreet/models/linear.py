@@ -191,10 +191,10 @@ class MomentsRegressor(MomentsEstimator):
 class DPLinearRegression(MomentsRegressor):
     """Private linear regression that knows its own noise: the default, and the most accurate.
 
-    Noisy counts of the outcome, for 6 % of the budget, tell how far its bounds can be narrowed before clipping costs
-    more than the noise that it saves. Then X'X, X'y and y'y are released once, and the coefficients are the posterior
-    mean under a prior whose scale the release itself gives (`released.solve.noise_aware`). With much data nothing is
-    clipped, nothing is shrunk, and the result is that of ordinary least squares.
+    A small part of the budget finds, privately, where the outcome and the columns lie. X'X, X'y and y'y are then
+    released in coordinates in which the table is round, once or several times (`stages`), and the coefficients are the
+    posterior mean given all that was released. In one stage noisy counts, for 6 % of the budget, narrow the outcome's
+    bounds (`narrow`). With much data nothing is clipped or shrunk, and the result is that of least squares.
 
     Several outcomes, as columns of y or as a list of names in `fit_source`, are fitted to the same stages, or in one
     stage as by `discreet.ReuseCov`, with bounds as declared; ``coef_`` then has a row and ``intercept_`` an entry for

@@ -44,7 +44,7 @@ def response_plot(results: Fitted, level: float = 0.95) -> Figure:
     >>> response_plot(model.results_).get_axes()[0].get_xlabel()
     'x'
     """
-    from matplotlib.figure import Figure
+    from discreet.results.plots.picture import Picture
 
     found = curves(results, checks.fraction("level", level))
     if not found:
@@ -52,7 +52,7 @@ def response_plot(results: Fitted, level: float = 0.95) -> Figure:
     wide = min(len(found), 2)
     high = -(-len(found) // wide)
     with style():
-        figure = Figure(figsize=(WIDTH if wide > 1 else 0.62 * WIDTH, 2.75 * high), layout="constrained")
+        figure = Picture(figsize=(WIDTH if wide > 1 else 0.62 * WIDTH, 2.75 * high), layout="constrained")
         for i, one in enumerate(found, 1):
             _draw(figure.add_subplot(high, wide, i), one, results)
     return figure

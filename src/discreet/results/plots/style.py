@@ -68,9 +68,9 @@ def style() -> Any:
 
 def canvas(height: float, width: float = WIDTH) -> tuple[Any, Any]:
     """A figure with one set of axes; no window, and nothing that must be closed."""
-    from matplotlib.figure import Figure
+    from discreet.results.plots.picture import Picture
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Picture(figsize=(width, height), layout="constrained")
     return figure, figure.add_subplot()
 
 
