@@ -1,10 +1,10 @@
-# make demo, make test and make check set up their own environment in .venv; nothing else is needed but Python 3.11+.
+# make demo, make test, make check and make docs set up their own environment in .venv; nothing else is needed but Python 3.11+.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-more check bench reproduce wheel clean
+.PHONY: demo test test-more check docs bench reproduce wheel clean
 demo: $(READY)
 	$(BIN)/python -m discreet demo
 
@@ -19,6 +19,10 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_architecture.py
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "The site is in build/site. To read it: $(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site"
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet ".[bench]"
@@ -40,4 +44,4 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) dist discreet-demo
+	rm -rf $(VENV) build dist discreet-demo
