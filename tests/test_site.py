@@ -141,8 +141,8 @@ def test_links_of_the_site_lead_somewhere_and_nothing_is_fetched_from_elsewhere(
             assert not urlsplit(address).netloc, f"{uri} asks for {address}"
             if address.startswith("data:"):
                 continue
-            target, anchor = urldefrag(urljoin(uri, address))
-            target = unquote(target)
+            target, anchor = urldefrag(urljoin(f"http://site/{uri}", address))
+            target = unquote(urlsplit(target).path.lstrip("/"))
             assert (site / target).is_file() or (site / target / "index.html").is_file(), f"{uri}: {address}"
             if anchor and target in pages:
                 assert unquote(anchor) in pages[target].names, f"{uri}: {address}"

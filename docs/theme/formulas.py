@@ -79,6 +79,10 @@ NAMES = frozenset(["sum", "log", "exp", "max", "min", "sqrt", "sup"])
 JOINING = frozenset(["<=", ">=", "!=", ":=", "->", "+-", "=", "+", "-", "/", "<", ">", "~"])
 """Signs that make mathematics of what stands on either side of them."""
 
+BREAKS = frozenset(["<=", ">=", ":=", "=", "+", "-", "<", ">"])
+MOST = 24
+"""Letters of a formula that is not broken."""
+
 _KNOWN = "|".join(sorted({*GREEK, *FUNCTIONS, *LARGE, "eps", "sqrt"}, key=len, reverse=True))
 _ATOM = rf"(?:(?:{_KNOWN})(?![a-z])|[A-Za-z](?![A-Za-z]))"
 _STRONG = re.compile(
@@ -87,7 +91,7 @@ _STRONG = re.compile(
 )
 _NUMBER = re.compile(r"^[(\[|]*-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?:/\d+)?[)\]|]*[.,;:]?$")
 _LETTER = re.compile(r"^[(\[]*[aAI][)\]]*[.,;:]?$")
-_NOT = re.compile(r"^[(]?(?:(?!mu-|eps-)[A-Za-z]{2,}-[A-Za-z]{2,}|E\d+|[a-z]{2,}/[a-z]{2,})\W*$|^\[[A-Z]\]|^[a-z]\)")
+_NOT = re.compile(r"^[(]?(?:(?!mu-|eps-)[A-Za-z]{2,}-[A-Za-z]{2,}|E\d+|[a-z]{2,}/[a-z]{2,})\W*$|^\(?\[[A-Z]\]|^[a-z]\)")
 _SECTION = re.compile(r"^\d+\.\d+$")
 _TOKEN = re.compile(
     r"\s+|\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?|[A-Za-z]+|<=|>=|!=|:=|->|\+-|\.\.\.|[_^'{}()\[\]|<>=+*/~%.,;:!-]|."
@@ -127,9 +131,37 @@ def displayed(block: str) -> str:
 def mathml(formula: str, display: str = "inline") -> str:
     """A formula as MathML; words in a line of its own stay words."""
     if display == "inline":
-        return str(convert(latex(formula), display=display))
+        return " ".join(_converted(latex(part), display) for part in lines(formula))
     parts = [latex(piece) if math else rf"\text{{{piece}}}" for piece, math in pieces(formula.strip().rstrip("."))]
-    return str(convert(" ".join(parts), display=display))
+    return _converted(" ".join(parts), display)
+
+
+def _converted(text: str, display: str) -> str:
+    """LaTeX as MathML; bars have no room beside them."""
+    return re.sub(r"<mo[^>]*>&#x0007C;</mo>", '<mo lspace="0" rspace="0">|</mo>', str(convert(text, display=display)))
+
+
+def lines(formula: str) -> list[str]:
+    """A long formula in parts, between which a line may end: before a sign that stands in no bracket.
+
+    Examples
+    --------
+    >>> lines("mu^2 = a + b <= 2 (a + b + c)")
+    ['mu^2', '= a', '+ b', '<= 2 (a + b + c)']
+    """
+    words = formula.split(" ")
+    parts, depth = [words[0]], _depth(words[0])
+    for word in words[1:]:
+        breaks = len(formula) > MOST and depth == 0 and word in BREAKS
+        parts += [word] if breaks else []
+        parts[-1] += "" if breaks else f" {word}"
+        depth += _depth(word)
+    return parts
+
+
+def _depth(word: str) -> int:
+    """How many brackets a word opens."""
+    return sum(word.count(sign) for sign in "([{") - sum(word.count(sign) for sign in ")]}")
 
 
 def pieces(text: str) -> list[tuple[str, bool]]:
@@ -145,11 +177,7 @@ def pieces(text: str) -> list[tuple[str, bool]]:
             )
             continue
         math = kinds[index] or depth > 0
-        depth = (
-            max(0, depth + sum(word.count(sign) for sign in "([{") - sum(word.count(sign) for sign in ")]}"))
-            if math
-            else 0
-        )
+        depth = max(0, depth + _depth(word)) if math else 0
         found.append((word, math))
         index += 1
     return _joined(found)
