@@ -92,6 +92,7 @@ _STRONG = re.compile(
 _NUMBER = re.compile(r"^[(\[|]*-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?:/\d+)?[)\]|]*[.,;:]?$")
 _LETTER = re.compile(r"^[(\[]*[aAI][)\]]*[.,;:]?$")
 _NOT = re.compile(r"^[(]?(?:(?!mu-|eps-)[A-Za-z]{2,}-[A-Za-z]{2,}|E\d+|[a-z]{2,}/[a-z]{2,})\W*$|^\(?\[[A-Z]\]|^[a-z]\)")
+_INITIAL = re.compile(r"^[A-Z]\.(?:-[A-Z]\.)?$")
 _SECTION = re.compile(r"^\d+\.\d+$")
 _TOKEN = re.compile(
     r"\s+|\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?|[A-Za-z]+|<=|>=|!=|:=|->|\+-|\.\.\.|[_^'{}()\[\]|<>=+*/~%.,;:!-]|."
@@ -197,6 +198,8 @@ def _kinds(words: list[str]) -> list[bool]:
         if (_LETTER.match(word) and beside) or (_NUMBER.match(word) and (beside or following)):
             strong[i] = True
     for i, word in enumerate(words[:-1]):
+        if _INITIAL.match(word) and words[i + 1].istitle() and not (i and strong[i - 1]):
+            strong[i] = False
         if word in NAMES and words[i - 1] not in {"the", "a", "of"}:
             strong[i] = strong[i + 1] or bool(_NUMBER.match(words[i + 1]))
             strong[i + 1] = strong[i]
