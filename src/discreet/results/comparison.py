@@ -102,6 +102,8 @@ class Comparison:
         """`difference` by name."""
         if self.a.target != self.b.target:
             return Unavailable("not available", "The models have different outcomes.")
+        if self.a.link != self.b.link:
+            return Unavailable("not available", "The models are of different kinds, with coefficients of other things.")
         if len({isinstance(fitted.inference, Unavailable) for _, fitted in self.models}) > 1:
             return Unavailable("not available", "Only one of the models has debiased coefficients.")
         a, b = _estimates(self.a), _estimates(self.b)
@@ -257,9 +259,9 @@ def _degrees(fitted: Results, name: str) -> float:
 
 def _reference(fitted: Results, name: str) -> Any:
     """The levels that a coefficient is against: those of its column that have none."""
+    domain, name = fitted.certificate.domain, fitted.coordinate(name)
     if name == CONSTANT:
         return None
-    domain = fitted.certificate.domain
     own = domain.positions[column_of(domain, name)]
     return [domain.entries[i].name for i in own if domain.entries[i].name not in fitted.names]
 
@@ -303,6 +305,8 @@ def _differences(pair: Comparison) -> list[str]:
         found.append(f"Outcome: {a.target} in {A}, {b.target} in {B}.")
     if len(_estimands(pair)) > 1:
         found.append("The intervals are about different fits: see the estimand in each model's own summary.")
+    if a.kind != b.kind:
+        found.append(f"Kind: {a.kind} in {A}, {b.kind} in {B}.")
     if a.model != b.model:
         found.append(f"Method: {a.model} in {A}, {b.model} in {B}.")
     for name, mine, other in ((A, a, b), (B, b, a)):
