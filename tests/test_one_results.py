@@ -1,12 +1,14 @@
 """One kind of results object for all models: the same attributes, files, commands and comparisons."""
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
+from sklearn.pipeline import Pipeline
 
 from discreet import (
     NAPP,
@@ -149,6 +151,13 @@ def test_intervals_of_expected_outcomes_are_those_of_the_line(fits, people):
         assert ((low < centre) & (centre < high)).all()
         sides = [mean(end) for end in r.t_test(rows).conf_int().to_numpy().T]
         np.testing.assert_allclose([low, high], sides, rtol=0.02)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_pipelines_survive_pickles(name, fits, people):
+    again, few = pickle.loads(pickle.dumps(Pipeline([("model", fits[name])]))), people[FEATURES][:4]
+    assert list(again.predict(few)) == list(fits[name].predict(few))
+    assert str(again[-1].results_) == str(fits[name].results_)
 
 
 # -------------------------------------------------------------------- files

@@ -83,8 +83,7 @@ def fit(
     options = method_settings(settings, estimator) | ({} if published is None else {"published": published})
     if published is not None and not estimator.papers:
         raise ParameterError(f"{estimator.__name__} is not from a paper: leave out --published.")
-    declared = Domain.from_file(schema).with_file(**file).with_unit(**unit)
-    asked = chosen(declared, target, split(features), formula)
+    asked = chosen(Domain.from_file(schema).with_file(**file).with_unit(**unit), target, split(features), formula)
     domain, outcomes = asked.domain, outcomes_of(asked)
     if len(outcomes) > 1:
         refuse_several(estimator, report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from discreet.core.files import number, numbers, text, texts
 from discreet.core.placeholders import Later
 from discreet.domain.linked import Linked
-from discreet.errors import FileFormatError
+from discreet.errors import FileFormatError, NotReleasedError
 from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.released.grids import GridValues
 from discreet.released.moments import ReleasedMoments
@@ -95,7 +96,9 @@ def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...
     own = [stage.event.coordinates for stage in released.stages]
     exposure = next((at.exposure for at in own if isinstance(at, Linked)), None)
     remarks = () if exposure is None else (f"Rates, and predictions, are for one unit of {exposure}.",)
-    return facts | {"rows": released.rows(), "remarks": remarks}
+    with contextlib.suppress(NotReleasedError):  # of a file whose stages were tampered with, which `check_saved` finds
+        facts["rows"] = released.rows()
+    return facts | {"remarks": remarks}
 
 
 def _are_classes(classes: tuple[Any, ...] | None, count: int, link: str) -> bool:

@@ -100,7 +100,7 @@ class Results(Fitted):
     @property
     def release(self) -> str:  # type: ignore[override]
         """The digest of the release behind it, by which it can be cited."""
-        return digest(document(self)) if self.release_later is None else self.release_later()
+        return digest(self._document()) if self.release_later is None else self.release_later()
 
     @property
     def released(self) -> ReleasedMoments:
@@ -363,7 +363,10 @@ class Results(Fitted):
         """
         if not simulation:
             self.certificate.refuse_simulation("model", "Fit")
-        write_document(path, document(self), overwrite=overwrite)
+        write_document(path, self._document(), overwrite=overwrite)
+
+    def _document(self) -> dict[str, Any]:
+        return document(self)
 
     @staticmethod
     def load(path: str | Path) -> Results:
