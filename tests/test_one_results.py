@@ -219,6 +219,9 @@ def test_any_two_models_can_be_compared(fits):
     assert not other.shared or isinstance(other.differences, Unavailable)
     assert "Kind: linear regression in A, Poisson regression in B." in other.differs()
     assert isinstance(compare(fits["linear"], fits["output"]).differences, Unavailable)
+    real = [Results.load(DATA / f"{name}.json") for name in ("ops.model", "linear.results")]
+    assert compare(*real).together is None
+    assert "inf" not in str(compare(*real)).split()
     classes = compare(fits["several classes"], fits["several classes"])
     assert "north: age" in classes.shared
 

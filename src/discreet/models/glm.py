@@ -191,7 +191,8 @@ class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
 
     def predict(self, X: Any) -> Floats:
         """The expected count, at most the upper bound of the outcome; X is not clipped to the bounds."""
-        counts: Floats = self.results_.expected(super().predict(X))[0]
+        eta = super().predict(X)
+        counts: Floats = self.results_.expected(eta)[0]
         return counts
 
     def __sklearn_tags__(self) -> Any:

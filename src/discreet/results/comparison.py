@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -150,14 +151,15 @@ class Comparison:
 
     @property
     def together(self) -> float | None:
-        """The exact epsilon of both releases for people who are in both, at the larger delta; None if not known."""
+        """The exact epsilon of both releases for people in both of them, at the larger delta; None where there is none."""
         certificates = [fitted.certificate for _, fitted in self.models]
         promises = [c.guarantee for c in certificates]
         known = all(g.status == "verified" for g in promises) and promises[0].neighbors == promises[1].neighbors
         if not known or not self.a.release or self.a.release == self.b.release:
             return None
         events = [event for c in certificates for event in c.events]
-        return accounting.epsilon(events, max(g.delta for g in promises))
+        found = accounting.epsilon(events, max(g.delta for g in promises))
+        return found if math.isfinite(found) else None  # deltas of promises that are not of Gaussian noise add up
 
     def differs(self) -> list[str]:
         """What differs between the models but for their numbers, in words."""
