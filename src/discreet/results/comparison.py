@@ -151,7 +151,7 @@ class Comparison:
 
     @property
     def together(self) -> float | None:
-        """The exact epsilon of both releases for people in both of them, at the larger delta; None where there is none."""
+        """The exact epsilon of both releases for people in both of them, at the larger delta; None if there is none."""
         certificates = [fitted.certificate for _, fitted in self.models]
         promises = [c.guarantee for c in certificates]
         known = all(g.status == "verified" for g in promises) and promises[0].neighbors == promises[1].neighbors
