@@ -1,9 +1,10 @@
-"""Docstrings as they are when the program runs, where words in braces stand for others."""
+"""Docstrings as they are when the program runs, where words in braces stand for others; blocks as in Markdown."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from typing import Any
 
 import griffe
@@ -14,7 +15,10 @@ class Filled(griffe.Extension):
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         """Called by griffe for each object that it has read."""
-        if obj.docstring is None or "{" not in obj.docstring.value:
+        if obj.docstring is None:
+            return
+        obj.docstring.value = re.sub(r"^::\n|(?<=:):$", "", obj.docstring.value, flags=re.MULTILINE)
+        if "{" not in obj.docstring.value:
             return
         found: Any = importlib.import_module(obj.module.path)
         for name in obj.path.removeprefix(obj.module.path).strip(".").split("."):

@@ -76,6 +76,8 @@ SIGNS = {
 }  # fmt: skip
 NAMES = frozenset(["sum", "log", "exp", "max", "min", "sqrt", "sup"])
 """Names that are words as well."""
+SMALL = frozenset(["an", "as", "at", "be", "by", "if", "in", "is", "it", "no", "of", "on", "or", "so", "to", "we"])
+"""Words that are no mathematics, in brackets either."""
 JOINING = frozenset(["<=", ">=", "!=", ":=", "->", "+-", "=", "+", "-", "/", "<", ">", "~"])
 """Signs that make mathematics of what stands on either side of them."""
 
@@ -92,7 +94,7 @@ _STRONG = re.compile(
 _NUMBER = re.compile(r"^[(\[|]*-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?:/\d+)?[)\]|]*[.,;:]?$")
 _LETTER = re.compile(r"^[(\[]*[aAI][)\]]*[.,;:]?$")
 _NOT = re.compile(r"^[(]?(?:(?!mu-|eps-)[A-Za-z]{2,}-[A-Za-z]{2,}|E\d+|[a-z]{2,}/[a-z]{2,})\W*$|^\(?\[[A-Z]\]|^[a-z]\)")
-_INITIAL = re.compile(r"^[A-Z]\.(?:-[A-Z]\.)?$")
+_INITIAL = re.compile(r"^\(?[A-Z]\.(?:-[A-Z]\.)?$")
 _SECTION = re.compile(r"^\d+\.\d+$")
 _TOKEN = re.compile(
     r"\s+|\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?|[A-Za-z]+|<=|>=|!=|:=|->|\+-|\.\.\.|[_^'{}()\[\]|<>=+*/~%.,;:!-]|."
@@ -177,7 +179,7 @@ def pieces(text: str) -> list[tuple[str, bool]]:
                 (word, bool(found) and found[-1][1] and (depth > 0 or not found[-1][0].endswith((".", ",", ";", ":"))))
             )
             continue
-        math = kinds[index] or depth > 0
+        math = kinds[index] or (depth > 0 and not _is_word(word))
         depth = max(0, depth + _depth(word)) if math else 0
         found.append((word, math))
         index += 1
@@ -211,6 +213,14 @@ def _is_strong(word: str) -> bool:
     if _NOT.match(word) or bare in {"a", "A", "I", "sign", *NAMES}:
         return False
     return bool(_STRONG.search(word)) and not re.search(r"[A-Za-z]{4,}\.[a-z]{2}|://|^\([a-z]{2,}$", word)
+
+
+def _is_word(word: str) -> bool:
+    """Whether it is English for certain, in a bracket too."""
+    bare = word.strip("([]).,;:")
+    if bare in SMALL:
+        return True
+    return bare.isalpha() and len(bare) > 2 and bare not in {*GREEK, *FUNCTIONS, *LARGE, "eps", "sqrt"}
 
 
 def _joined(found: list[tuple[str, bool]]) -> list[tuple[str, bool]]:
@@ -308,6 +318,9 @@ class _Reader:
                 prime += "′"
             elif sign == "^":
                 above += self._group()
+            elif self._peek() == "hat":
+                self._take()
+                base = rf"\hat{{{base}}}"
             else:
                 below += self._group(index=True)
         base = f"{{{base}{prime}}}" if prime else base
