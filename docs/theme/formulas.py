@@ -93,7 +93,7 @@ _STRONG = re.compile(
 )
 _NUMBER = re.compile(r"^[(\[|]*-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?:/\d+)?[)\]|]*[.,;:]?$")
 _LETTER = re.compile(r"^[(\[]*[aAI][)\]]*[.,;:]?$")
-_NOT = re.compile(r"^[(]?(?:(?!mu-|eps-)[A-Za-z]{2,}-[A-Za-z]{2,}|E\d+|[a-z]{2,}/[a-z]{2,})\W*$|^\(?\[[A-Z]\]|^[a-z]\)")
+_NOT = re.compile(r"^[(]?(?:(?!mu-|eps-)[A-Za-z]{2,}-[A-Za-z]{2,}|E\d+|[a-z]{2,}/[a-z]{2,})\W*$|^\(?\[[A-Z]\]")
 _INITIAL = re.compile(r"^\(?[A-Z]\.(?:-[A-Z]\.)?$")
 _SECTION = re.compile(r"^\d+\.\d+$")
 _TOKEN = re.compile(
@@ -251,10 +251,24 @@ def _trimmed(piece: str) -> list[tuple[str, bool]]:
             start += 1
         else:
             break
+    if (at := _open(piece[start:end])) > 0:
+        parts = _trimmed(piece[start : start + at]), [("(", False)], _trimmed(piece[start + at + 1 : end])
+        return [(piece[:start], False), *[one for part in parts for one in part], (piece[end:], False)]
     suffix = re.search(r"(?<=[A-Za-z)\]])-(?:[A-Z]{2,}|[a-z]{3,})$", piece[start:end])
     end -= len(suffix[0]) if suffix else 0
     parts = [(piece[:start], False), (piece[start:end], True), (piece[end:], False)]
     return [part for part in parts if part[0]]
+
+
+def _open(text: str) -> int:
+    """Where the last bracket is opened that nobody closes; -1 where there is none."""
+    opened: list[int] = []
+    for at, sign in enumerate(text):
+        if sign == "(":
+            opened.append(at)
+        elif sign == ")" and opened:
+            opened.pop()
+    return opened[-1] if opened else -1
 
 
 def _unmatched(text: str, closing: str) -> int:
