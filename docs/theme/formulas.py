@@ -141,7 +141,11 @@ def mathml(formula: str, display: str = "inline") -> str:
 
 def _converted(text: str, display: str) -> str:
     """LaTeX as MathML; bars have no room beside them."""
-    return re.sub(r"<mo[^>]*>&#x0007C;</mo>", '<mo lspace="0" rspace="0">|</mo>', str(convert(text, display=display)))
+    return re.sub(
+        r"<mo[^>]*>&#x0007C;</mo>",
+        '<mo stretchy="false" lspace="0" rspace="0">|</mo>',
+        str(convert(text, display=display)),
+    )
 
 
 def lines(formula: str) -> list[str]:
@@ -190,6 +194,9 @@ def _kinds(words: list[str]) -> list[bool]:
     """Which words are mathematics, by themselves and by their neighbours."""
     signs = [word.rstrip(",") in JOINING for word in words]
     strong = [sign or _is_strong(word) for word, sign in zip(words, signs, strict=True)]
+    for i, word in enumerate(words[:-1]):
+        if _INITIAL.match(word) and words[i + 1].istitle() and not (i and strong[i - 1]):
+            strong[i] = False
     for i, word in enumerate(words):
         beside = any(signs[max(i - 1, 0) : i + 2])
         following = i + 1 < len(words) and strong[i + 1] and word[-1] not in ".,;:"
@@ -200,8 +207,6 @@ def _kinds(words: list[str]) -> list[bool]:
         if (_LETTER.match(word) and beside) or (_NUMBER.match(word) and (beside or following)):
             strong[i] = True
     for i, word in enumerate(words[:-1]):
-        if _INITIAL.match(word) and words[i + 1].istitle() and not (i and strong[i - 1]):
-            strong[i] = False
         if word in NAMES and words[i - 1] not in {"the", "a", "of"}:
             strong[i] = strong[i + 1] or bool(_NUMBER.match(words[i + 1]))
             strong[i + 1] = strong[i]
