@@ -344,7 +344,7 @@ found = [make(X, y, bounds, (-np.ones(1), np.ones(1)), 10.0, 0, np.random.Random
 for k in range(3):
     print(*np.mean([np.abs(f[k]) for f in found], axis=0).ravel())
 """
-    done = subprocess.run([str(diffprivlib._python()), "-c", code], check=True, capture_output=True, text=True)
+    done = subprocess.run([str(diffprivlib.python()), "-c", code], check=True, capture_output=True, text=True)
     yy, Xy, XX = ([float(word) for word in text.split()] for text in done.stdout.strip().splitlines())
     scale = diffprivlib.releases(3) / 10
     assert yy == pytest.approx([scale], rel=0.12)
