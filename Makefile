@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-more check bench reproduce wheel clean
+.PHONY: demo test test-more check bench reproduce wheel dist sbom man clean
 demo: $(READY)
 	$(BIN)/python -m discreet demo
 
@@ -31,6 +31,15 @@ reproduce: $(READY)
 
 wheel: $(READY)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+# The wheel and the source archive, reproducible, and with `sbom` what they need, in dist/.
+dist: sbom
+
+sbom: $(READY)
+	$(BIN)/python -m distribution --sbom
+
+man: $(READY)
+	$(BIN)/python -m distribution.manual
 
 $(READY): pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'discreet needs Python 3.11 or newer: make PYTHON=python3.12')"

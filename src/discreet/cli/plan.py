@@ -93,7 +93,7 @@ def plan(
         about=_guesses(about),
         methods=split(methods) or None,
         stages=int(stages) if stages.isdecimal() else stages,
-        want_width=dict(_pair("--want-width", text) for text in want_width or []),
+        want_width=dict(_pair("--want-width", text) for text in want_width or []) or None,
         want_error=want_error,
         level=level,
         neighbors=checks.neighbors(neighbors),
