@@ -150,7 +150,7 @@ def test_commands_work_or_say_what_they_lack(call, tmp_path):
         call("predict", "a.json", table, "--out", "p.csv"),
         call("compare", "a.json", "b.json", "--target", "income"),
         call("select", "b.json", "--target", "income"),
-        call("pdp", table, "--release", "a.json"),
+        call("pdp", table, "--release", "a.json", "--out", "pdp.parquet"),
         call("ledger", "verify", "l.ledger", "--witness", "a.json"),
     ]
     assert not [[*one.args[1:], one.stderr] for one in done if one.returncode]
