@@ -83,18 +83,18 @@ def shown(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def papers() -> str:
-    """Errors on the papers' protocol."""
+def papers() -> dict[str, Any]:
+    """Errors on the papers' protocol, and over how many sets."""
     found = stored("comparison", RESULTS)
     assert found is not None
-    means = {(row["method"], row["epsilon"]): row["mean"] for row in summary(found[0]).to_dict("records")}
+    means = {(row["method"], row["epsilon"]): row for row in summary(found[0]).to_dict("records")}
     methods = [m for m in (*METHODS, NON_PRIVATE) if (m, 1.0) in means]
-    rows = [[named(m), *(shown(means[m, e]) for e in (0.1, 0.3, 1.0, 3.0))] for m in methods]
-    return markdown(["", "epsilon 0.1", "0.3", "1", "3"], rows)
+    rows = [[named(m), *(shown(means[m, e]["mean"]) for e in (0.1, 0.3, 1.0, 3.0))] for m in methods]
+    return {"papers": markdown(["", "epsilon 0.1", "0.3", "1", "3"], rows), "sets": means[DEFAULT, 1.0]["sets"]}
 
 
-def declared() -> str:
-    """Errors on declared bounds, one to ten times as wide as the data."""
+def declared() -> dict[str, Any]:
+    """Errors on declared bounds, one to ten times as wide as the data, and over how many sets."""
     files = [path for name in ("declared", "declared-peers") if (path := FIGURES / f"{name}.json").exists()]
     lines = [line for path in files for line in json.loads(path.read_text(encoding="utf-8"))["rows"]]
     means = {(line["method"], line["k"], line["epsilon"]): line["ratio"] for line in lines}
@@ -104,7 +104,8 @@ def declared() -> str:
         for m in (*METHODS, "private mean", "least squares")
         if m in measured
     ]
-    return markdown(["", *(f"k = {k:g}, epsilon {e:g}" for k in WIDTHS for e in EPSILONS)], rows)
+    head = ["", *(f"k = {k:g}, epsilon {e:g}" for k in WIDTHS for e in EPSILONS)]
+    return {"declared": markdown(head, rows), "tables": max(line["tables"] for line in lines)}
 
 
 def coverage() -> str:
@@ -138,7 +139,7 @@ def page() -> str:
     """The whole page, from the files."""
     body = json.loads((FIGURES / "peers.json").read_text(encoding="utf-8"))
     machine = f"{body['cpu_count']}-core {body['cpu']}"
-    parts = {"papers": papers(), "declared": declared(), "coverage": coverage(), "times": times(body["rows"])}
+    parts = papers() | declared() | {"coverage": coverage(), "times": times(body["rows"])}
     peer = diffprivlib.PACKAGES[0].replace("==", " ")
     words = Path(__file__).with_name("peers.template.md").read_text(encoding="utf-8")
     return words.format(**parts, machine=machine, diffprivlib=peer, opendp=f"OpenDP {body['versions']['opendp']}")
