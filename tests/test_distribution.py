@@ -26,6 +26,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 def test_the_version_is_one():
     cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert PROJECT["version"] == discreet.__version__
     assert f"\nversion: {discreet.__version__}\n" in cited
     assert int(archives.epoch()) > 1_700_000_000
 
@@ -202,7 +203,8 @@ def test_the_bill_of_materials_lists_what_is_installed(installed, tmp_path):
         archives.bill_of_materials(installed, tmp_path / name)
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
     bill = json.loads((tmp_path / "one.json").read_text())
-    assert (bill["bomFormat"], bill["metadata"]["component"]["name"]) == ("CycloneDX", "discreet")
+    about = bill["metadata"]["component"]
+    assert (bill["bomFormat"], about["name"], about["version"]) == ("CycloneDX", "discreet", discreet.__version__)
     listed = {component["name"].lower() for component in bill["components"]}
     assert {re.match(r"[\w-]+", one)[0] for one in PROJECT["dependencies"]} <= listed
 
