@@ -58,6 +58,7 @@ def install(wheel: Path, place: Path) -> Path:
 
 def bill_of_materials(python: Path, out: Path) -> None:
     """What an environment holds, as CycloneDX JSON."""
-    given = ["--pyproject", str(ROOT / "pyproject.toml"), "--output-reproducible", "--of", "JSON", "-o", str(out)]
+    given = ["--pyproject", str(ROOT / "pyproject.toml"), "--mc-type", "library"]
+    given += ["--output-reproducible", "--of", "JSON", "-o", str(out)]
     command = [sys.executable, "-m", "cyclonedx_py", "environment", *given, str(python)]
     subprocess.run(command, check=True, capture_output=True)
