@@ -17,7 +17,7 @@ from discreet import Domain, DPLinearRegression, DPLogisticRegression, ReuseCov,
 from discreet.core.files import KINDS
 from discreet.privacy.certificate import VERSIONS
 from discreet.privacy.events import kinds
-from discreet.results.glm_results import FORMAT_VERSIONS
+from discreet.results.documents import FORMAT_VERSIONS
 
 DATA = Path(__file__).parent / "data"
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "formats.md"
@@ -34,7 +34,7 @@ def test_every_kind_version_and_mechanism_is_described():
     assert set(SCHEMA["properties"]["kind"]["enum"]) == set(KINDS)
     for kind in ("release", "results", "many_results"):
         assert defs[kind]["properties"]["format_version"]["enum"] == list(VERSIONS)
-    assert defs["model"]["properties"]["format_version"]["enum"] == list(FORMAT_VERSIONS)
+    assert defs["model"]["properties"]["format_version"]["enum"] == list(FORMAT_VERSIONS["model"])
     assert SCHEMA["$id"].endswith(f":{VERSIONS[-1]}")
     named = [one["$ref"].rpartition("/")[2] for one in defs["event"]["oneOf"]]
     assert {defs[name]["properties"]["mechanism"]["const"] for name in named} == set(kinds._MECHANISMS)
