@@ -18,7 +18,7 @@ from discreet.errors import DiscreetWarning
 
 ROOT = Path(__file__).parent.parent
 FILES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-KINDS = {"python", "toml", "console", "bash", "r", "text"}
+KINDS = {"python", "toml", "console", "bash", "text", "r"}
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
