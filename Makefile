@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-more check bench reproduce wheel dist sbom man clean
+.PHONY: demo test test-more check bench reproduce wheel clean
 demo: $(READY)
 	$(BIN)/python -m discreet demo
 
@@ -32,11 +32,11 @@ reproduce: $(READY)
 wheel: $(READY)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
-# The wheel and the source archive, reproducible, and with `sbom` what they need, in dist/.
-dist: sbom
-
-sbom: $(READY)
-	$(BIN)/python -m distribution --sbom
+# The wheel and the source archive, the same bytes twice, and a bill of materials of what they need, in dist/.
+.PHONY: dist sbom man
+dist sbom: $(READY)
+	$(BIN)/python -m pip install --quiet --editable ".[dist]"
+	$(BIN)/python -m distribution
 
 man: $(READY)
 	$(BIN)/python -m distribution.manual

@@ -1,7 +1,7 @@
 """Make everything that is published: ``make dist``, or ``python -m distribution``.
 
 The wheel and the source archive are built twice, the second time from the unpacked source archive, and must be the same
-bytes. With ``--sbom`` the wheel is then installed in a fresh environment, of which the bill of materials is made.
+bytes. The wheel is then installed in a fresh environment, of which the bill of materials is made.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ def main() -> None:
     """Build, compare, and say what came of it."""
     parser = argparse.ArgumentParser(prog="python -m distribution", description=__doc__)
     parser.add_argument("--out", type=Path, default=archives.ROOT / "dist", help="folder; dist by default")
-    parser.add_argument("--sbom", action="store_true", help="the bill of materials, too")
     given = parser.parse_args()
     for old in given.out.glob("discreet-*"):
         old.unlink()
@@ -27,11 +26,9 @@ def main() -> None:
         found = archives.digests([source, wheel])
         if archives.digests(archives.build_again(source, Path(folder) / "dist")) != found:
             raise SystemExit("The archives are not reproducible: two builds differ.")
-        if given.sbom:
-            bill = given.out / f"discreet-{__version__}.cdx.json"
-            archives.bill_of_materials(archives.install(wheel, Path(folder) / "environment"), bill)
-            found |= archives.digests([bill])
-    for name, digest in found.items():
+        bill = given.out / f"discreet-{__version__}.cdx.json"
+        archives.bill_of_materials(archives.install(wheel, Path(folder) / "environment"), bill)
+    for name, digest in (found | archives.digests([bill])).items():
         print(digest, "", name)
 
 

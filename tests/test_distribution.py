@@ -35,14 +35,12 @@ def test_all_extras_of_users_are_in_all():
     extras = PROJECT["optional-dependencies"]
     (every,) = extras["all"]
     named = set(every.removeprefix("discreet[").removesuffix("]").split(","))
-    assert named == set(extras) - {"all", "bench", "cluster", "dev", "docs", "test"}
+    assert named == set(extras) - {"all", "bench", "cluster", "dev", "dist", "docs", "test"}
 
 
 def test_the_conda_recipe_says_what_the_project_says():
     """Rendered by rattler-build itself; building it needs conda-forge."""
-    rattler = pytest.importorskip(
-        "rattler_build", reason="rattler-build is not installed: pip install py-rattler-build"
-    )
+    rattler = pytest.importorskip("rattler_build", reason="pip install 'discreet[dist]'")
     (variant,) = rattler.Stage0Recipe.from_file(ROOT / "recipe" / "recipe.yaml").render()
     recipe = variant.recipe.to_dict()
     named = {"matplotlib": "matplotlib-base"}  # without what draws windows
@@ -77,7 +75,7 @@ def test_the_manual_page_can_be_read():
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """The source archive and the wheel."""
-    pytest.importorskip("build", reason="build is not installed: pip install build hatchling")
+    pytest.importorskip("build", reason="pip install 'discreet[dist]'")
     out = tmp_path_factory.mktemp("dist")
     return sorted(archives.build(out), key=lambda path: path.suffix)
 
@@ -198,7 +196,7 @@ def test_types_reach_people(installed, tmp_path):
 
 @pytest.mark.more
 def test_the_bill_of_materials_lists_what_is_installed(installed, tmp_path):
-    pytest.importorskip("cyclonedx_py", reason="it is not installed: pip install cyclonedx-bom")
+    pytest.importorskip("cyclonedx_py", reason="pip install 'discreet[dist]'")
     for name in ("one.json", "two.json"):
         archives.bill_of_materials(installed, tmp_path / name)
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
