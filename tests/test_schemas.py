@@ -3,6 +3,8 @@
 import json
 import shutil
 import subprocess
+import tomllib
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,9 @@ from small_table import DOMAIN, people
 from small_table import SCHEMA as TABLE_SCHEMA
 
 from discreet import Domain, DPLinearRegression, DPLogisticRegression, ReuseCov, formula, release
+from discreet.cli.demo import SCHEMA as DEMO
 from discreet.core.files import KINDS
+from discreet.domain.schema import KNOWN, filled_schema
 from discreet.privacy.certificate import VERSIONS
 from discreet.privacy.events import kinds
 from discreet.results.documents import FORMAT_VERSIONS
@@ -131,6 +135,31 @@ def test_what_is_no_file_of_discreet_is_refused(tmp_path):
         assert not loose.is_valid(body | wrong)
     body["certificate"]["domain"]["person"] = "id"
     assert not loose.is_valid(body), "persons are of version 5"
+
+
+# ---------------------------------------------------------------- schemas of tables
+
+TABLE = json.loads((resources.files("discreet") / "schemas" / "table.json").read_text(encoding="utf-8"))
+
+
+def read(text):
+    """A schema as JSON has it: dates are texts."""
+    return json.loads(json.dumps(tomllib.loads(text), default=str))
+
+
+def test_schemas_of_tables_are_described():
+    Draft202012Validator.check_schema(TABLE)
+    assert set(TABLE["properties"]) == KNOWN
+    domain = Domain(
+        DOMAIN.columns | {"born": ("1920-01-01", "2010-12-31"), "member": bool, "grade": [1, 2, 3]},
+        **{"missing": "drop", "person": "id", "rows_per_person": 2, "weights": "w", "largest_weight": 2},
+        file={"decimal": ",", "na": ["?"]},
+    )
+    table = Draft202012Validator(TABLE)
+    for text in (filled_schema(domain.to_dict()), TABLE_SCHEMA, DEMO):
+        table.validate(read(text))
+    for wrong in ("person = 'id'", "[columns]\nage = { low = 18, hihg = 90 }", "[columns]\nage = 'FILL IN'"):
+        assert not table.is_valid(read(wrong))
 
 
 # ---------------------------------------------------------------- the page
