@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from described import assert_described
 from small_table import DOMAIN, people
 
 from discreet import (
@@ -96,6 +97,7 @@ def test_every_honest_file_passes(estimator, options, tmp_path):
         model.results_.save(tmp_path / "results.json")
         files.append("results.json")
     for name in files:
+        assert_described(tmp_path / name)
         wrong = {finding.what for finding in check_saved(load_saved(tmp_path / name)) if not finding.ok}
         assert wrong <= ({"epsilon of all events"} if "published" in options else set())
 

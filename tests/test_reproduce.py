@@ -293,7 +293,7 @@ def test_without_the_repository_the_command_says_where_to_get_it(run):
     """An editable installation too has no experiments in another folder, though its source lies beside them."""
     ran = run("reproduce", "all")
     assert ran.code == 2
-    assert "Get the source repository" in " ".join(ran.said.split())
+    assert "Get the repository of discreet" in " ".join(ran.said.split())
 
 
 INSTALLED = """

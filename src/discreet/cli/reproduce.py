@@ -85,8 +85,8 @@ def _experiments(module: str) -> ModuleType:
     """A module of the experiments, which are part of the repository and not of the installed package."""
     if not (Path.cwd() / "experiments" / "reproduction.py").exists():
         raise ParameterError(
-            "The experiments are not part of the installed package. Get the source repository of discreet "
-            "and run the command in its folder, after `pip install --editable '.[dev]'`."
+            "The experiments are not part of the installed package. Get the repository of discreet, or its source "
+            "archive, and run the command in its folder."
         )
     if importlib.util.find_spec("pandas") is None:
         raise ParameterError("The experiments need pandas: pip install pandas")

@@ -1,0 +1,1 @@
+"""What people install: the wheel, the source archive, the bill of materials, and the manual page."""
