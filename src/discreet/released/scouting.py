@@ -110,7 +110,7 @@ def residual_widths(scale: Scale) -> list[float]:
     [6.0, 8.485, 12.0]
     """
     widths = [scale.most * 2.0 ** (-k / 2) for k in reversed(range(_WIDTHS))]
-    return [width for width in widths if width >= 3 * math.sqrt(scale.mean)] or [scale.most]
+    return [width for width in widths if width >= 3 * math.sqrt(max(scale.mean, 0.0))] or [scale.most]
 
 
 @dataclass(frozen=True, eq=False)

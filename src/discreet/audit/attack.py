@@ -1,0 +1,180 @@
+"""An audit: many fits to two neighbouring tables, and how well the best statistic tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.audit.evidence import Evidence
+from discreet.audit.paths import Way, offered
+from discreet.audit.promise import Promise
+from discreet.audit.result import Audit
+from discreet.audit.search import worst
+from discreet.audit.statistics import best_threshold, counted, separation, trained
+from discreet.audit.subjects import Seen, Subject
+from discreet.audit.tables import Neighbours
+from discreet.core import checks
+from discreet.core.arrays import Floats
+from discreet.data.reading import Progress, as_progress
+from discreet.errors import ParameterError
+from discreet.privacy.certificate import Certificate
+
+TRAINING = 0.15, 0.15
+"""The shares of the fits that train a statistic, and that choose one and its threshold; the others are counted."""
+
+_PILOT = 60
+"""Fits of each table in the search for neighbours, where the law does not tell them apart."""
+
+_MOST_NUMBERS = 64
+
+RATIO, TRAINED = "likelihood ratio", "trained"
+
+
+def audit(
+    subject: Subject,
+    *,
+    path: str | Way = "memory",
+    fits: int = 2000,
+    confidence: float = 0.95,
+    pair: Neighbours | None = None,
+    seed: int | None = None,
+    progress: bool | Progress = False,
+) -> Audit:
+    """Attack an estimator: a lower bound on its epsilon, from many fits to two tables that differ in one person.
+
+    Every fit goes the public way, from the source of rows to the certificate. Random words come from seeds instead of
+    the operating system, so that no budget is charged; all that is made of them is the same.
+
+    Parameters
+    ----------
+    subject : Subject
+        What is attacked; see `subject_of` for the methods of the registry.
+    path : str or callable
+        How rows reach the estimator: a name in `PATHS`, or a function from a table and an empty folder to a source.
+    fits : int
+        How many, half of them for each table.
+    confidence : float
+        Of the bound.
+    pair : Neighbours, optional
+        The tables; the worst that a search finds by default.
+    seed : int, optional
+        To repeat an audit.
+    progress : bool or callable
+        Show a progress bar, or call this with the fraction done.
+
+    Examples
+    --------
+    >>> from discreet.audit import audit, subject_of
+    >>> found = audit(subject_of("SSP", 10.0, 1e-6), fits=200, seed=1)
+    >>> 5 < found.epsilon < 10, found.broken
+    (True, False)
+    """
+    if isinstance(fits, bool) or not isinstance(fits, int) or fits < 40:
+        raise ParameterError(f"fits must be a whole number of at least 40, got {checks.shown(fits)}.")
+    checks.fraction("confidence", confidence)
+    rng = np.random.default_rng(seed)
+    with as_progress(progress, "Fitting") as report:
+        if pair is None:
+            pair = worst(subject, rng, lambda one: _separation(subject, one, rng))
+        found = _fits(subject, pair, path, fits, rng, report)
+    return _judged(subject, pair, path if isinstance(path, str) else "given", found, confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """Numbers of the fits to each table, a line a fit, the logarithm of the likelihood ratio first."""
+
+    first: Floats
+    second: Floats
+    known: bool
+    certificate: Certificate
+    refused: int
+
+    def divided(self) -> list[tuple[Floats, Floats]]:
+        """Those that train, those that choose, and those that are counted."""
+        cuts = np.rint(np.cumsum(TRAINING) * len(self.first)).astype(int)
+        return list(zip(np.split(self.first, cuts), np.split(self.second, cuts), strict=True))
+
+
+def _fits(
+    subject: Subject, pair: Neighbours, path: str | Way, fits: int, rng: np.random.Generator, report: Progress
+) -> Fits:
+    """Fit to both tables in turn."""
+    tables = pair.tables()
+    seen: tuple[list[Seen], list[Seen]] = ([], [])
+    lines: tuple[list[Floats], list[Floats]] = ([], [])
+    read = _reader(tables)
+    with offered(tables, path) as sources:
+        for k in range(2 * (fits // 2)):
+            one = subject.seen(sources[k % 2], rng)
+            seen[k % 2].append(one)
+            lines[k % 2].append(read(one))
+            if k % 8 == 0:
+                report(k / fits)
+    certificates = [one.certificate for own in seen for one in own if one.certificate is not None]
+    if not certificates:
+        raise ParameterError("Every fit was refused, so nothing can be attacked: try other parameters or tables.")
+    width = min(len(line) for own in lines for line in own if len(line) > 2) if certificates else 2
+    first, second = (np.array([_padded(line, width) for line in own]) for own in lines)
+    refused = sum(bool(one.refusal) for own in seen for one in own)
+    known = bool(np.ptp(np.concatenate([first[:, 0], second[:, 0]])) > 0)
+    return Fits(first, second, known, certificates[0], refused)
+
+
+def _reader(tables: tuple[pa.Table, pa.Table]) -> Callable[[Seen], Floats]:
+    """From what a fit shows to numbers: the likelihood ratio, whether it was refused, and all others."""
+    evidence = Evidence(*tables)
+
+    def read(one: Seen) -> Floats:
+        if one.certificate is None or one.coefficients is None:
+            return np.array([0.0, 1.0])
+        ratio = evidence.ratio(one.certificate, one.values)
+        numbers = evidence.numbers(one.certificate, one.values, one.coefficients)
+        found: Floats = np.nan_to_num(np.concatenate([[ratio, 0.0], numbers[:_MOST_NUMBERS]]))
+        return found
+
+    return read
+
+
+def _padded(line: Floats, width: int) -> Floats:
+    return line[:width] if len(line) >= width else np.concatenate([line, np.zeros(width - len(line))])
+
+
+def _separation(subject: Subject, pair: Neighbours, rng: np.random.Generator) -> float:
+    """How well a few fits tell two tables apart."""
+    found = _fits(subject, pair, "memory", 2 * _PILOT, rng, lambda _: None)
+    return separation(found.first, found.second)
+
+
+def _judged(subject: Subject, pair: Neighbours, path: str, fits: Fits, confidence: float) -> Audit:
+    """Choose a statistic and a threshold on some fits, and count what they find on the others."""
+    promise = Promise(fits.certificate)
+    kind, failure, delta = promise.kind, 1 - confidence, promise.guarantee.delta
+    training, choosing, rest = fits.divided()
+    statistics = {TRAINED: trained(*training)} | ({RATIO: lambda A: A[:, 0]} if fits.known else {})
+    sizes = len(rest[0]), len(rest[1])
+    best: dict[str, tuple[float, float]] = {}
+    for name, own in statistics.items():
+        edges = np.zeros(1) if (name, kind) == (RATIO, "mu") else None
+        best[name] = best_threshold(own(choosing[0]), own(choosing[1]), kind, delta, failure, sizes, edges)
+    name = max(best, key=lambda own: (best[own][1], own == RATIO))
+    first, second = (statistics[name](own) for own in rest)
+    return Audit(
+        subject=subject.name,
+        status=subject.status,
+        path=path,
+        neighbors=subject.estimator.neighbors,
+        unit=fits.certificate.domain.unit.short,
+        tables=str(pair),
+        statistic=name,
+        kind=kind,
+        counts=counted(first, second, best[name][0]),
+        trained=sum(map(len, (*training, *choosing))),
+        refused=fits.refused,
+        confidence=confidence,
+        promise=promise,
+        scores=(first, second),
+    )

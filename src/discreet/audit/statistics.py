@@ -1,0 +1,128 @@
+"""Statistics that tell two tables apart, and the threshold of one: chosen on some fits, counted on others."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtri
+
+from discreet.audit import bounds
+from discreet.core.arrays import Floats
+from discreet.privacy import gdp
+
+Kind = Literal["mu", "epsilon"]
+"""What is bounded: the mu of a Gaussian promise, or epsilon at the delta of any other."""
+
+Statistic = Callable[[Floats], Floats]
+"""From the numbers of fits, a line each, to scores: the larger, the likelier the second table."""
+
+_THRESHOLDS = 200
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Guesses and errors on each table."""
+
+    first: int
+    second: int
+    false_positives: int
+    false_negatives: int
+
+    def epsilon(self, kind: Kind, delta: float, failure: float) -> float:
+        """What they prove."""
+        if kind == "mu":
+            return gdp.epsilon(mu=self.mu(failure), delta=delta)
+        return bounds.epsilon_between(*self.rates(failure), delta)
+
+    def mu(self, failure: float) -> float:
+        """The mu that they prove, if the promise is Gaussian."""
+        guesses = self.first + self.second
+        right = guesses - self.false_positives - self.false_negatives
+        return bounds.mu_of_guesses(right, guesses, failure)
+
+    def rates(self, failure: float) -> tuple[float, float]:
+        """The largest error rates that both hold at once with this confidence."""
+        fp = bounds.most(self.false_positives, self.first, failure / 2)
+        return fp, bounds.most(self.false_negatives, self.second, failure / 2)
+
+
+def counted(first: Floats, second: Floats, threshold: float) -> Counts:
+    """Guesses by a threshold."""
+    return Counts(len(first), len(second), int(np.sum(first > threshold)), int(np.sum(second <= threshold)))
+
+
+def trained(first: Floats, second: Floats) -> Statistic:
+    """A logistic model of normal scores and their squares, so that neither units nor tails matter.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> score = trained(rng.normal(0, 1, (500, 1)), rng.normal(2, 1, (500, 1)))
+    >>> bool(score(np.array([[3.0]]))[0] > score(np.array([[-1.0]]))[0])
+    True
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    pooled = np.vstack([first, second])
+    ordered = np.sort(pooled, axis=0)
+    varied = ordered[0] < ordered[-1]
+
+    def features(A: Floats) -> Floats:
+        places = np.array([_place(own, a) for own, a in zip(ordered.T[varied], A.T[varied], strict=True)]).T
+        z = ndtri((places + 0.5) / (len(pooled) + 1))
+        return np.hstack([z, z**2 - 1])
+
+    if not varied.any():
+        return lambda A: np.zeros(len(A))
+    labels = np.repeat([0, 1], [len(first), len(second)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a model that has not converged is a statistic too
+        model = LogisticRegression(C=1.0, max_iter=200).fit(features(pooled), labels)
+    return lambda A: np.asarray(model.decision_function(features(A)), dtype=float)
+
+
+def _place(ordered: Floats, values: Floats) -> Floats:
+    """Among how many of some values each lies; those that are equal count half."""
+    found: Floats = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
+    return found
+
+
+def separation(first: Floats, second: Floats) -> float:
+    """How well the best single number tells the tables apart: from 0.5, not at all, to 1, always."""
+    best = 0.5
+    for a, b in zip(first.T, second.T, strict=True):
+        area = float(np.mean(_place(np.sort(a), b))) / len(a)
+        best = max(best, area, 1 - area)
+    return best
+
+
+def best_threshold(
+    first: Floats,
+    second: Floats,
+    kind: Kind,
+    delta: float,
+    failure: float,
+    sizes: tuple[int, int],
+    edges: Floats | None = None,
+) -> tuple[float, float]:
+    """The threshold, of all or of given ones, that would prove most with so many fits to count, and what it would."""
+    if edges is None:
+        edges = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, _THRESHOLDS + 1)))
+    best = (0.0, -1.0)
+    for threshold in edges:
+        found = counted(first, second, float(threshold))
+        scaled = Counts(
+            *sizes,
+            round((found.false_positives + 0.5) / (len(first) + 1) * sizes[0]),
+            round((found.false_negatives + 0.5) / (len(second) + 1) * sizes[1]),
+        )
+        proven = scaled.mu(failure) if kind == "mu" else scaled.epsilon(kind, delta, failure)
+        right = scaled.first + scaled.second - scaled.false_positives - scaled.false_negatives
+        value = proven + 1e-6 * right / (scaled.first + scaled.second)
+        if value > best[1]:
+            best = (float(threshold), value)
+    return best
