@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ from discreet.audit.paths import Way, offered
 from discreet.audit.promise import Promise
 from discreet.audit.result import Audit
 from discreet.audit.search import worst
-from discreet.audit.statistics import best_threshold, counted, separation, trained
+from discreet.audit.statistics import Counts, Kind, best_threshold, counted, separation, trained
 from discreet.audit.subjects import Seen, Subject
 from discreet.audit.tables import Neighbours
 from discreet.core import checks
@@ -25,8 +27,8 @@ from discreet.privacy.certificate import Certificate
 TRAINING = 0.15, 0.15
 """The shares of the fits that train a statistic, and that choose one and its threshold; the others are counted."""
 
-_PILOT = 60
-"""Fits of each table in the search for neighbours, where the law does not tell them apart."""
+_SEARCH = 0.2
+"""The share of the progress that the search for neighbours is."""
 
 _MOST_NUMBERS = 64
 
@@ -78,8 +80,9 @@ def audit(
     rng = np.random.default_rng(seed)
     with as_progress(progress, "Fitting") as report:
         if pair is None:
-            pair = worst(subject, rng, lambda one: _separation(subject, one, rng))
-        found = _fits(subject, pair, path, fits, rng, report)
+            apart = partial(_separation, rng)
+            pair = worst(subject, rng, apart, lambda done: report(_SEARCH * done))
+        found = _fits(subject, pair, path, fits, rng, lambda done: report(_SEARCH + (1 - _SEARCH) * done))
     return _judged(subject, pair, path if isinstance(path, str) else "given", found, confidence)
 
 
@@ -143,24 +146,34 @@ def _padded(line: Floats, width: int) -> Floats:
     return line[:width] if len(line) >= width else np.concatenate([line, np.zeros(width - len(line))])
 
 
-def _separation(subject: Subject, pair: Neighbours, rng: np.random.Generator) -> float:
-    """How well a few fits tell two tables apart."""
-    found = _fits(subject, pair, "memory", 2 * _PILOT, rng, lambda _: None)
+def _separation(rng: np.random.Generator, subject: Subject, pair: Neighbours, fits: int) -> float:
+    """How well so many fits to each of two tables tell them apart; not at all where all are refused."""
+    try:
+        found = _fits(subject, pair, "memory", 2 * fits, rng, lambda _: None)
+    except ParameterError:
+        return 0.5
     return separation(found.first, found.second)
+
+
+def _preferred(best: dict[str, Counts], kind: Kind) -> str:
+    """The statistic: the likelihood ratio of a Gaussian promise, unless another one is clearly better."""
+    if RATIO not in best or kind != "mu":
+        return TRAINED
+    gain = best[TRAINED].right - best[RATIO].right
+    return TRAINED if gain > 2 * math.sqrt(best[RATIO].guesses / 2) else RATIO
 
 
 def _judged(subject: Subject, pair: Neighbours, path: str, fits: Fits, confidence: float) -> Audit:
     """Choose a statistic and a threshold on some fits, and count what they find on the others."""
     promise = Promise(fits.certificate)
-    kind, failure, delta = promise.kind, 1 - confidence, promise.guarantee.delta
+    kind, delta = promise.kind, promise.guarantee.delta
     training, choosing, rest = fits.divided()
     statistics = {TRAINED: trained(*training)} | ({RATIO: lambda A: A[:, 0]} if fits.known else {})
-    sizes = len(rest[0]), len(rest[1])
-    best: dict[str, tuple[float, float]] = {}
+    best: dict[str, tuple[float, Counts]] = {}
     for name, own in statistics.items():
         edges = np.zeros(1) if (name, kind) == (RATIO, "mu") else None
-        best[name] = best_threshold(own(choosing[0]), own(choosing[1]), kind, delta, failure, sizes, edges)
-    name = max(best, key=lambda own: (best[own][1], own == RATIO))
+        best[name] = best_threshold(own(choosing[0]), own(choosing[1]), kind, delta, edges)
+    name = _preferred({own: counts for own, (_, counts) in best.items()}, kind)
     first, second = (statistics[name](own) for own in rest)
     return Audit(
         subject=subject.name,

@@ -31,8 +31,8 @@ def audit_page(found: Audit) -> str:
     words = f"Curve of finds against false alarms of the attack on {found.subject}, and the curve that is promised."
     caption = (
         "Each point of the blue line is one way to decide: how often it raises a false alarm, and how often it finds "
-        "the person. On the dotted line it is as good as guessing. The promise says that no attack gets into the shaded "
-        "part. The square is what the counted guesses prove, whatever their luck."
+        "the person. On the dotted line it is as good as guessing. The promise says that no attack gets into the "
+        "shaded part. The square is what the counted guesses prove, whatever their luck."
     )
     picture = figure(svg(roc_plot(found), "roc", words), caption)
     again = paragraphs("With other random numbers, so figures differ a little:"), code(command(found))
@@ -95,8 +95,9 @@ def _tried(found: Audit) -> list[str]:
     return [
         paragraphs(
             f"Two tables were made up that differ {differ}, chosen so that this person stands out as far as the "
-            "declared bounds allow. The method was run again and again on both, with new noise each time. An attacker who knows "
-            "both tables, and everything but the noise, then guessed from each release which table it came from.",
+            "declared bounds allow. The method was run again and again on both, with new noise each time. An "
+            "attacker who knows both tables, and everything but the noise, then guessed from each release which table "
+            "it came from.",
             how,
         ),
         table(("", ""), [("Tables", found.tables), ("Rows came by", found.path), ("Protected", found.unit)], "facts"),
@@ -121,8 +122,8 @@ def _sure(found: Audit) -> list[str]:
 
 
 _LIMITS = (
-    "A bound below the promise proves nothing by itself: the attack may be weak, or the fits too few. The promise rests "
-    "on its proof. The audit looks for mistakes between the proof and the program.",
+    "A bound below the promise proves nothing by itself: the attack may be weak, or the fits too few. The promise "
+    "rests on its proof. The audit looks for mistakes between the proof and the program.",
     "The tables are made up. Nothing was learned about anybody, and nobody's budget was charged.",
     "Random words came from seeds, so that the audit costs nothing; how they become noise is what a real release does.",
     "One method, one pair of tables and one way of rows were attacked. Others may have other mistakes.",

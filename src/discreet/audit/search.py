@@ -1,94 +1,135 @@
-"""The search for neighbours that a release gives away most: over the corners of the domain, by the law of the loss.
+"""The search for neighbours that a release gives away most: over the corners of the domain.
 
-`per_instance.losses` tells what a release costs a row, exactly where its law is known. So one fit for each kind of
-crowd is enough to rank all persons at once. Where the loss is only bounded, the bound does not tell persons apart, and
-a few fits of each pair do.
+*By the law.* `per_instance.losses` tells what a release costs a row, exactly where the law of the noise is known. So a
+few fits for each crowd of common rows rank all persons at once. *By fits*, where the loss is only bounded and the bound
+is the same for everybody: every pair is fitted a few times, with a larger epsilon, so that little noise hides which
+pairs differ most; the best of them are fitted again, more often.
 """
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from discreet.audit.subjects import Subject
-from discreet.audit.tables import Neighbours, corners, crowds
+from discreet.audit.tables import Neighbours, Row, corners, crowds
+from discreet.data.reading import Progress
 from discreet.errors import DiscreetError
 from discreet.per_instance import losses
+from discreet.privacy.events.coordinates import StageEvent
 
-_LIKE = 0.97
-"""Pairs that cost at least so much of the most are tried."""
+_RELEASES = 3
+"""Fits for each crowd, where what a row loses depends on what was released before."""
 
-_FINALISTS = 6
+_EPSILON = 8.0
+_ROUNDS = (24, 8), (4, 24)
+"""How many pairs are fitted, and how often to each table."""
+
+Separation = Callable[[Subject, Neighbours, int], float]
+"""From a pair, and a number of fits to each of its tables, to how well these are told apart."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A pair of tables, what it costs by the law of one release, and whether that is exact."""
+    """A pair of tables, and how far apart their releases are."""
 
     pair: Neighbours
     loss: float
-    exact: bool
 
 
-def candidates(subject: Subject, random_state: Any) -> list[Candidate]:
-    """Pairs of tables, the worst first."""
-    domain = subject.domain.select(subject.columns)
-    found = []
-    for crowd in crowds(domain, subject.columns):
-        try:
-            found += _with(subject, crowd, random_state)
-        except DiscreetError:  # a crowd that cannot be fitted, or whose law is not known: others will do
-            continue
-    if not found:
-        crowd, *_ = crowds(domain, subject.columns)
-        found = [Candidate(pair, 1.0, False) for pair in _pairs(subject, crowd)]
-    return sorted(found, key=lambda one: -one.loss)
-
-
-def _pairs(subject: Subject, crowd: tuple[Any, ...]) -> list[Neighbours]:
-    domain = subject.domain.select(subject.columns)
-    ends = corners(domain, subject.columns)
-    if subject.estimator.neighbors == "add-remove":
-        return [Neighbours(domain, crowd, (), (end,)) for end in ends]
-    return [Neighbours(domain, crowd, (one,), (other,)) for one, other in itertools.permutations(ends, 2)]
-
-
-def _with(subject: Subject, crowd: tuple[Any, ...], random_state: Any) -> list[Candidate]:
-    """Every pair with this crowd, and what it costs."""
-    pairs = _pairs(subject, crowd)
-    model = subject.fitted(pairs[0].table(pairs[0].first), random_state)
-    found = []
-    for pair in pairs:
-        if not pair.domain.unit.plain:
-            cost = losses(pair.table(pair.second), model, n_jobs=1)
-        else:
-            person = Neighbours(pair.domain, pair.second, (), ()).table(())
-            given = {"replacement": person} if pair.first else {"targets": person}
-            cost = losses(pair.table(pair.first), model, n_jobs=1, **given)
-        epsilon = cost.epsilon()
-        found.append(Candidate(pair, float(epsilon[-1] if pair.domain.unit.plain else epsilon.max()), cost.exact))
-    return found
-
-
-def worst(subject: Subject, random_state: Any, separation: Callable[[Neighbours], float]) -> Neighbours:
-    """The pair that the law says is worst; where it does not say, the one that a few fits tell apart best.
+def worst(subject: Subject, rng: np.random.Generator, separation: Separation, report: Progress) -> Neighbours:
+    """The pair that the law says is worst; where it does not say, the one that fits tell apart best.
 
     Parameters
     ----------
     subject : Subject
         What is attacked.
-    random_state : Generator
+    rng : Generator
         Of the fits.
     separation : callable
-        From a pair to how well a few fits tell its tables apart.
+        How well fits tell the tables of a pair apart.
+    report : callable
+        Called with the fraction done.
     """
-    found = candidates(subject, random_state)
-    if found[0].exact:
-        return found[0].pair
-    close = [one.pair for one in found if one.loss >= _LIKE * found[0].loss]
-    tried = [close[int(i)] for i in np.unique(np.linspace(0, len(close) - 1, _FINALISTS).astype(int))]
-    return max(tried, key=separation)
+    found = _by_law(subject, rng, report)
+    if found is None:
+        found = _by_fits(subject, rng, separation, report)
+    return max(found, key=lambda one: one.loss).pair
+
+
+def pairs(subject: Subject, crowd: tuple[Row, ...]) -> list[Neighbours]:
+    """The pairs with these common rows: each corner comes and goes, or takes the place of another."""
+    domain = subject.domain.select(subject.columns)
+    ends = corners(domain, subject.columns)
+    if subject.estimator.neighbors == "add-remove":
+        return [Neighbours(domain, crowd, (), (end,)) for end in ends]
+    return [Neighbours(domain, crowd, (one,), (other,)) for one, other in itertools.combinations(ends, 2)]
+
+
+def _crowds(subject: Subject) -> list[tuple[Row, ...]]:
+    return crowds(subject.domain.select(subject.columns), subject.columns)
+
+
+def _by_law(subject: Subject, rng: np.random.Generator, report: Progress) -> list[Candidate] | None:
+    """What each pair costs; None where that is not known."""
+    found: list[Candidate] = []
+    every = _crowds(subject)
+    for k, crowd in enumerate(every):
+        report(k / len(every))
+        try:
+            own = _costs(subject, pairs(subject, crowd), rng)
+        except DiscreetError:  # a crowd that cannot be fitted: others will do
+            continue
+        if own is None:
+            return None
+        found += own
+    return found or None
+
+
+def _costs(subject: Subject, own: list[Neighbours], rng: np.random.Generator) -> list[Candidate] | None:
+    """The mean cost of pairs with the same common rows over a few releases."""
+    total, done = np.zeros(len(own)), 0
+    while done < _RELEASES:
+        done += 1
+        model = subject.fitted(own[0].table(own[0].first), rng)
+        for k, pair in enumerate(own):
+            cost = _cost(pair, model)
+            if not cost.exact:
+                return None
+            apart = cost.delta(0.0)  # the total variation distance: what can be seen in a few fits, far tails cannot
+            total[k] += apart[-1] if pair.domain.unit.plain else apart.max()
+        if not any(isinstance(event, StageEvent) for event in model.certificate_.events):
+            break
+    return [Candidate(pair, float(loss)) for pair, loss in zip(own, total / done, strict=True)]
+
+
+def _cost(pair: Neighbours, model: Any) -> Any:
+    if not pair.domain.unit.plain:
+        return losses(pair.table(pair.second), model, n_jobs=1)
+    person = Neighbours(pair.domain, pair.second, (), ()).table(())
+    given = {"replacement": person} if pair.first else {"targets": person}
+    return losses(pair.table(pair.first), model, n_jobs=1, **given)
+
+
+def _by_fits(subject: Subject, rng: np.random.Generator, separation: Separation, report: Progress) -> list[Candidate]:
+    """How well fits with a larger epsilon tell pairs apart: all of them, then the best ones again."""
+    larger = copy.copy(subject.estimator).set_params(epsilon=max(_EPSILON, subject.estimator.epsilon or 0.0))
+    open_ = replace(subject, estimator=larger)
+    left = [pair for crowd in _crowds(subject) for pair in pairs(subject, crowd)]
+    total, done = sum(size * fits for size, fits in _ROUNDS), 0
+    found: list[Candidate] = []
+    for size, fits in _ROUNDS:
+        chosen = left if len(left) <= size else [left[i] for i in sorted(rng.choice(len(left), size, replace=False))]
+        found = []
+        for pair in chosen:
+            found.append(Candidate(pair, separation(open_, pair, fits)))
+            done += fits
+            report(min(done / total, 1.0))
+        found.sort(key=lambda one: -one.loss)
+        left = [one.pair for one in found[: _ROUNDS[-1][0]]]
+    return found

@@ -22,6 +22,9 @@ Statistic = Callable[[Floats], Floats]
 
 _THRESHOLDS = 200
 
+_DOUBT = 0.2
+"""What a threshold proves is judged with this failure: few errors in a far tail may be luck."""
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -38,11 +41,19 @@ class Counts:
             return gdp.epsilon(mu=self.mu(failure), delta=delta)
         return bounds.epsilon_between(*self.rates(failure), delta)
 
+    @property
+    def guesses(self) -> int:
+        """All of them."""
+        return self.first + self.second
+
+    @property
+    def right(self) -> int:
+        """Those that are no errors."""
+        return self.guesses - self.false_positives - self.false_negatives
+
     def mu(self, failure: float) -> float:
         """The mu that they prove, if the promise is Gaussian."""
-        guesses = self.first + self.second
-        right = guesses - self.false_positives - self.false_negatives
-        return bounds.mu_of_guesses(right, guesses, failure)
+        return bounds.mu_of_guesses(self.right, self.guesses, failure)
 
     def rates(self, failure: float) -> tuple[float, float]:
         """The largest error rates that both hold at once with this confidence."""
@@ -101,28 +112,14 @@ def separation(first: Floats, second: Floats) -> float:
 
 
 def best_threshold(
-    first: Floats,
-    second: Floats,
-    kind: Kind,
-    delta: float,
-    failure: float,
-    sizes: tuple[int, int],
-    edges: Floats | None = None,
-) -> tuple[float, float]:
-    """The threshold, of all or of given ones, that would prove most with so many fits to count, and what it would."""
+    first: Floats, second: Floats, kind: Kind, delta: float, edges: Floats | None = None
+) -> tuple[float, Counts]:
+    """The threshold, of all or of given ones, that proves most, and what it counts."""
     if edges is None:
         edges = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, _THRESHOLDS + 1)))
-    best = (0.0, -1.0)
-    for threshold in edges:
-        found = counted(first, second, float(threshold))
-        scaled = Counts(
-            *sizes,
-            round((found.false_positives + 0.5) / (len(first) + 1) * sizes[0]),
-            round((found.false_negatives + 0.5) / (len(second) + 1) * sizes[1]),
-        )
-        proven = scaled.mu(failure) if kind == "mu" else scaled.epsilon(kind, delta, failure)
-        right = scaled.first + scaled.second - scaled.false_positives - scaled.false_negatives
-        value = proven + 1e-6 * right / (scaled.first + scaled.second)
-        if value > best[1]:
-            best = (float(threshold), value)
-    return best
+    found = [(float(edge), counted(first, second, float(edge))) for edge in edges]
+    return max(found, key=lambda one: (_proven(one[1], kind, delta), one[1].right))
+
+
+def _proven(counts: Counts, kind: Kind, delta: float) -> float:
+    return counts.mu(_DOUBT) if kind == "mu" else counts.epsilon(kind, delta, _DOUBT)

@@ -69,8 +69,8 @@ class Neighbours:
         return pa.table(columns)
 
     def __str__(self) -> str:
-        different = sorted({_shown(row) for row in self.common})
-        common = f"{len(self.common)} rows {' or '.join(different)}"
+        different = list(dict.fromkeys(map(_shown, self.common)))
+        common = f"{len(self.common)} rows {' and '.join(different)}"
         if not self.first:
             return f"{common}; with and without {_shown(self.second[0])}"
         return f"{common}; {_shown(self.first[0])} or {_shown(self.second[0])} besides"
@@ -120,7 +120,9 @@ def corners(domain: Domain, names: Sequence[str]) -> list[Row]:
 
 
 def crowds(domain: Domain, names: Sequence[str], rows: int = ROWS) -> list[tuple[Row, ...]]:
-    """What the common rows may be: all in the middle, or many or a few of them at one corner."""
+    """What the common rows may be: all in the middle, many or a few at one corner, or half of them at each of two."""
     centre: Row = {name: middle(domain.inputs[name]) for name in names}
-    few = max(1, rows // 8)
-    return [(centre,) * rows, *((corner,) * size for size in (rows, few) for corner in corners(domain, names))]
+    ends = corners(domain, names)
+    two = itertools.islice(itertools.combinations(ends, 2), _MOST_CORNERS)
+    alone = [(end,) * size for size in (rows, max(1, rows // 8)) for end in ends]
+    return [(centre,) * rows, *alone, *((one, other) * (rows // 2) for one, other in two)]
