@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import pyarrow as pa
 
-from discreet.audit.evidence import Evidence
+from discreet.audit.evidence import Evidence, Read
+from discreet.audit.noise import Noise
 from discreet.audit.paths import Way, offered
 from discreet.audit.promise import Promise
 from discreet.audit.result import Audit
 from discreet.audit.search import worst
-from discreet.audit.statistics import Counts, Kind, best_threshold, counted, separation, trained
-from discreet.audit.subjects import Seen, Subject
+from discreet.audit.statistics import Counts, best_threshold, counted, separation, trained
+from discreet.audit.subjects import Subject
 from discreet.audit.tables import Neighbours
 from discreet.core import checks
 from discreet.core.arrays import Floats
@@ -88,11 +87,15 @@ def audit(
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """Numbers of the fits to each table, a line a fit, the logarithm of the likelihood ratio first."""
+    """Numbers of the fits to each table, a line a fit: the likelihood ratio, whether it was refused, and all others.
+
+    `whole` says whether the ratio holds all that a release tells, `noise` what the sds of the noise come to.
+    """
 
     first: Floats
     second: Floats
-    known: bool
+    whole: bool
+    noise: Noise
     certificate: Certificate
     refused: int
 
@@ -107,43 +110,31 @@ def _fits(
 ) -> Fits:
     """Fit to both tables in turn."""
     tables = pair.tables()
-    seen: tuple[list[Seen], list[Seen]] = ([], [])
-    lines: tuple[list[Floats], list[Floats]] = ([], [])
-    read = _reader(tables)
+    evidence = Evidence(*tables, subject.estimator.rows, subject.step(tables[1]))
+    certificates: list[Certificate] = []
+    lines: tuple[list[Read | None], list[Read | None]] = ([], [])
     with offered(tables, path) as sources:
         for k in range(2 * (fits // 2)):
             one = subject.seen(sources[k % 2], rng)
-            seen[k % 2].append(one)
-            lines[k % 2].append(read(one))
+            lines[k % 2].append(evidence.read(one, k % 2))
+            certificates += [] if one.certificate is None else [one.certificate]
             if k % 8 == 0:
                 report(k / fits)
-    certificates = [one.certificate for own in seen for one in own if one.certificate is not None]
-    if not certificates:
+    read = [own for side in lines for own in side if own is not None]
+    if not read:
         raise ParameterError("Every fit was refused, so nothing can be attacked: try other parameters or tables.")
-    width = min(len(line) for own in lines for line in own if len(line) > 2) if certificates else 2
-    first, second = (np.array([_padded(line, width) for line in own]) for own in lines)
-    refused = sum(bool(one.refusal) for own in seen for one in own)
-    known = bool(np.ptp(np.concatenate([first[:, 0], second[:, 0]])) > 0)
-    return Fits(first, second, known, certificates[0], refused)
+    width = min(_MOST_NUMBERS, *(len(own.numbers) for own in read))
+    first, second = (np.array([_line(own, width) for own in side]) for side in lines)
+    refused = len(first) + len(second) - len(read)
+    whole = all(own.whole for own in read) and not refused
+    return Fits(first, second, whole, Noise.of([own.noise for own in read]), certificates[0], refused)
 
 
-def _reader(tables: tuple[pa.Table, pa.Table]) -> Callable[[Seen], Floats]:
-    """From what a fit shows to numbers: the likelihood ratio, whether it was refused, and all others."""
-    evidence = Evidence(*tables)
-
-    def read(one: Seen) -> Floats:
-        if one.certificate is None or one.coefficients is None:
-            return np.array([0.0, 1.0])
-        ratio = evidence.ratio(one.certificate, one.values)
-        numbers = evidence.numbers(one.certificate, one.values, one.coefficients)
-        found: Floats = np.nan_to_num(np.concatenate([[ratio, 0.0], numbers[:_MOST_NUMBERS]]))
-        return found
-
-    return read
-
-
-def _padded(line: Floats, width: int) -> Floats:
-    return line[:width] if len(line) >= width else np.concatenate([line, np.zeros(width - len(line))])
+def _line(read: Read | None, width: int) -> Floats:
+    if read is None:
+        return np.array([0.0, 1.0, *[0.0] * width])
+    found: Floats = np.nan_to_num(np.array([read.ratio, 0.0, *read.numbers[:width]]))
+    return found
 
 
 def _separation(rng: np.random.Generator, subject: Subject, pair: Neighbours, fits: int) -> float:
@@ -155,9 +146,9 @@ def _separation(rng: np.random.Generator, subject: Subject, pair: Neighbours, fi
     return separation(found.first, found.second)
 
 
-def _preferred(best: dict[str, Counts], kind: Kind) -> str:
-    """The statistic: the likelihood ratio of a Gaussian promise, unless another one is clearly better."""
-    if RATIO not in best or kind != "mu":
+def _preferred(best: dict[str, Counts]) -> str:
+    """The statistic: the likelihood ratio where the law is known, unless another one is clearly better."""
+    if RATIO not in best:
         return TRAINED
     gain = best[TRAINED].right - best[RATIO].right
     return TRAINED if gain > 2 * math.sqrt(best[RATIO].guesses / 2) else RATIO
@@ -168,12 +159,12 @@ def _judged(subject: Subject, pair: Neighbours, path: str, fits: Fits, confidenc
     promise = Promise(fits.certificate)
     kind, delta = promise.kind, promise.guarantee.delta
     training, choosing, rest = fits.divided()
-    statistics = {TRAINED: trained(*training)} | ({RATIO: lambda A: A[:, 0]} if fits.known else {})
+    statistics = {TRAINED: trained(*training)} | ({RATIO: lambda A: A[:, 0]} if fits.whole else {})
     best: dict[str, tuple[float, Counts]] = {}
     for name, own in statistics.items():
         edges = np.zeros(1) if (name, kind) == (RATIO, "mu") else None
         best[name] = best_threshold(own(choosing[0]), own(choosing[1]), kind, delta, edges)
-    name = _preferred({own: counts for own, (_, counts) in best.items()}, kind)
+    name = _preferred({own: counts for own, (_, counts) in best.items()})
     first, second = (statistics[name](own) for own in rest)
     return Audit(
         subject=subject.name,
@@ -190,4 +181,5 @@ def _judged(subject: Subject, pair: Neighbours, path: str, fits: Fits, confidenc
         confidence=confidence,
         promise=promise,
         scores=(first, second),
+        noise=fits.noise,
     )

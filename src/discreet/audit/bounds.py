@@ -47,8 +47,10 @@ def epsilon_between(fp: float, fn: float, delta: float) -> float:
     return max([0.0, *(math.log(hit / miss) if miss > 0 else math.inf for hit, miss in ways if hit > 0)])
 
 
-def mu_of_guesses(right: int, guesses: int, failure: float) -> float:
+def mu_of_guesses(right: int, guesses: int, failure: float, slip: float = 0.0) -> float:
     """The mu that so many right guesses prove, half of them made on each table; 0 where they prove nothing.
+
+    `slip` is the probability with which the promise allows the release to be anything.
 
     Right guesses are a sum of coins of two kinds, whose mean chance is at most Phi(mu/2). Such a sum is not more spread
     out than one of equal coins (Hoeffding 1956), so the bound of Clopper and Pearson holds for it above its mean.
@@ -58,7 +60,7 @@ def mu_of_guesses(right: int, guesses: int, failure: float) -> float:
     >>> round(mu_of_guesses(900, 1000, 0.05), 3), mu_of_guesses(500, 1000, 0.05)
     (2.38, 0.0)
     """
-    return max(0.0, 2 * float(ndtri(least(right, guesses, failure))))
+    return max(0.0, 2 * float(ndtri(max(least(right, guesses, failure) - slip, 0.0))))
 
 
 def one_run_failure(canaries: int, guesses: int, right: int, epsilon: float, delta: float) -> float:

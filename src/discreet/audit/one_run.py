@@ -117,7 +117,11 @@ def one_run(
     inside = rng.random(canaries) < 0.5
     names = [f"c{k + 1}" for k in np.flatnonzero(inside)] + ["c0"]
     table = pa.table({"who": names, "y": [1.0] * (len(names) - 1) + [0.0]})
-    given = {"domain": canary_domain(canaries), "rows": max(PUBLIC_ROWS, 2 * canaries), "fit_intercept": False}
+    given: dict[str, Any] = {
+        "domain": canary_domain(canaries),
+        "rows": max(PUBLIC_ROWS, 2 * canaries),
+        "fit_intercept": False,
+    }
     model = estimator(epsilon=epsilon, delta=delta, random_state=rng, **(given | {"n_jobs": 1} | options))
     scores = _scores(model.fit_source(table, "y", ["who"]), canaries)
     order = np.argsort(scores)
@@ -127,7 +131,7 @@ def one_run(
 
 
 def _scores(model: PrivateEstimator, canaries: int) -> Floats:
-    """A number for each canary, the larger the likelier it is there: noisy X'y where it is released, or coefficients."""
+    """A number for each canary, the larger the likelier it is there: of noisy X'y and X'X, or a coefficient."""
     blocks = getattr(model.release_, "arrays", {})
     names = [f"who[c{k + 1}]" for k in range(canaries)]
     for block, array in blocks.items():

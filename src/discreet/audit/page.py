@@ -60,6 +60,9 @@ def answer(found: Audit) -> str:
     if found.broken:
         return f"The promise is broken: {bound}."
     share = found.epsilon / found.promised
+    if share > 1:
+        luck = f"{100 * (1 - found.confidence):.3g} %"
+        return f"Not proven to be broken, but repeat it with more fits: {bound}. Luck does that in {luck} of audits."
     near = "Little room is left between the two" if share > 0.8 else "A better attack, or more fits, may find more"
     return f"The attack did not break the promise: {bound}. {near}."
 
@@ -67,6 +70,7 @@ def answer(found: Audit) -> str:
 def facts(found: Audit) -> list[tuple[str, str]]:
     """The figures."""
     counts, promise = found.counts, found.promise
+    ratio, values = found.noise.ratio, found.noise.values
     rows = [
         ("Promised", f"epsilon {found.promised:g}, delta {found.delta:g}; {_STATUS[found.status]}"),
         ("Found", f"epsilon at least {found.epsilon:.4g} at this delta, {100 * found.confidence:g} % sure"),
@@ -78,6 +82,7 @@ def facts(found: Audit) -> list[tuple[str, str]]:
         ("Fits", f"{found.fits:,}: {found.trained:,} to choose how to decide, the others counted"),
         ("False alarms", f"{counts.false_positives:,} of {counts.first:,} fits to the first table"),
         ("Missed", f"{counts.false_negatives:,} of {counts.second:,} fits to the second table"),
+        *([] if ratio is None else [("Noise", f"its sd is {ratio:.4f} of what is listed, by {values:,} values")]),
         *([("Refused", f"{found.refused:,} fits")] if found.refused else []),
     ]
 

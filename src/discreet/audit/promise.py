@@ -12,7 +12,7 @@ from discreet.audit.statistics import Counts, Kind
 from discreet.core.arrays import Floats
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.laws import together
+from discreet.privacy.laws import Failure, together
 
 _POINTS = 25
 
@@ -47,8 +47,14 @@ class Promise:
     @cached_property
     def kind(self) -> Kind:
         """Whether the promise is that of Gaussian noise alone, so that it is one number, mu."""
-        events = self._certificate.events
-        return "mu" if events and not accounting.laws(events) and self.mu > 0 else "epsilon"
+        others = [law for law in accounting.laws(self._certificate.events) if not isinstance(law, Failure)]
+        return "mu" if self.mu > 0 and not others else "epsilon"
+
+    @cached_property
+    def slip(self) -> float:
+        """The probability with which a Gaussian promise allows anything."""
+        laws = accounting.laws(self._certificate.events)
+        return math.fsum(law.probability for law in laws if isinstance(law, Failure))
 
     @cached_property
     def _lines(self) -> list[tuple[float, float]]:
@@ -64,7 +70,7 @@ class Promise:
         """The largest share of the second table's releases that a test finds, by its share of false alarms."""
         if self.kind == "mu":
             with np.errstate(divide="ignore"):
-                found: Floats = ndtr(ndtri(fp) + self.mu)
+                found: Floats = np.minimum(ndtr(ndtri(fp) + self.mu) + self.slip, 1.0)
             return found
         most = np.ones_like(fp)
         for epsilon, delta in self._lines:
@@ -77,6 +83,6 @@ class Promise:
     def broken_by(self, counts: Counts, failure: float) -> bool:
         """Whether guesses prove, with this confidence, that the releases keep less than is promised."""
         if self.kind == "mu":
-            return counts.mu(failure) > self.mu
+            return counts.mu(failure, self.slip) > self.mu
         fp, fn = counts.rates(failure)
         return bool(1 - fn > self.power(np.array([fp]))[0] or 1 - fp > self.power(np.array([fn]))[0])

@@ -35,10 +35,10 @@ class Counts:
     false_positives: int
     false_negatives: int
 
-    def epsilon(self, kind: Kind, delta: float, failure: float) -> float:
+    def epsilon(self, kind: Kind, delta: float, failure: float, slip: float = 0.0) -> float:
         """What they prove."""
         if kind == "mu":
-            return gdp.epsilon(mu=self.mu(failure), delta=delta)
+            return gdp.epsilon(mu=self.mu(failure, slip), delta=delta)
         return bounds.epsilon_between(*self.rates(failure), delta)
 
     @property
@@ -51,9 +51,9 @@ class Counts:
         """Those that are no errors."""
         return self.guesses - self.false_positives - self.false_negatives
 
-    def mu(self, failure: float) -> float:
-        """The mu that they prove, if the promise is Gaussian."""
-        return bounds.mu_of_guesses(self.right, self.guesses, failure)
+    def mu(self, failure: float, slip: float = 0.0) -> float:
+        """The mu that they prove, if the promise is Gaussian up to a probability."""
+        return bounds.mu_of_guesses(self.right, self.guesses, failure, slip)
 
     def rates(self, failure: float) -> tuple[float, float]:
         """The largest error rates that both hold at once with this confidence."""

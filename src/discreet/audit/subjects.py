@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.data.moments import Moments
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.models.base import PrivateEstimator
@@ -45,6 +46,7 @@ class Seen:
     certificate: Certificate | None = None
     values: Sequence[Sequence[GridValues]] = ()
     coefficients: Floats | None = None
+    intercepts: Floats = field(default_factory=lambda: np.zeros(0))
     refusal: str = ""
 
 
@@ -106,8 +108,23 @@ class Subject:
             model = self.fitted(source, random_state)
         except DiscreetError as error:
             return Seen(refusal=type(error).__name__)
-        numbers = np.concatenate([np.ravel(model.coef_), np.ravel(model.intercept_)]).astype(float)
-        return Seen(model.certificate_, getattr(model.release_, "values", ()), numbers)
+        intercepts = np.ravel(model.intercept_).astype(float)
+        numbers = np.concatenate([np.ravel(model.coef_), intercepts]).astype(float)
+        return Seen(model.certificate_, getattr(model.release_, "values", ()), numbers, intercepts)
+
+    def step(self, source: Any) -> float | None:
+        """The step of gradient descent, from a fit without noise, whose first iterate is the step times X'y."""
+        from discreet.gate.entropy import NO_NOISE
+
+        if type(self.estimator).__name__ != "NoisyGradientDescent":
+            return None
+        domain = self.domain.select(self.columns)
+        moments = Moments.from_source(source, domain.with_intercept(self.estimator.fit_intercept), n_jobs=1)
+        (event,) = self.fitted(source, NO_NOISE).certificate_.events
+        design, first = event.design, np.array(event.iterates[len(event.design) : 2 * len(event.design)])
+        v = moments.floats(moments.domain.indices([*design, event.target]))[:-1, -1]
+        k = int(np.argmax(np.abs(v)))
+        return float(first[k] / v[k]) if v[k] != 0 and len(first) else None
 
 
 def subject_of(method: str, epsilon: float, delta: float | None, **options: Any) -> Subject:
