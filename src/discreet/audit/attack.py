@@ -79,10 +79,14 @@ def audit(
     rng = np.random.default_rng(seed)
     with as_progress(progress, "Fitting") as report:
         if pair is None:
-            apart = partial(_separation, rng)
-            pair = worst(subject, rng, apart, lambda done: report(_SEARCH * done))
+            pair = worst_pair(subject, rng, lambda done: report(_SEARCH * done))
         found = _fits(subject, pair, path, fits, rng, lambda done: report(_SEARCH + (1 - _SEARCH) * done))
     return _judged(subject, pair, path if isinstance(path, str) else "given", found, confidence)
+
+
+def worst_pair(subject: Subject, rng: np.random.Generator, report: Progress = lambda _: None) -> Neighbours:
+    """The tables that a search finds to be told apart best; see `search`."""
+    return worst(subject, rng, partial(_separation, rng), report)
 
 
 @dataclass(frozen=True, eq=False)

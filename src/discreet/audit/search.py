@@ -26,8 +26,10 @@ from discreet.privacy.events.coordinates import StageEvent
 _RELEASES = 3
 """Fits for each crowd, where what a row loses depends on what was released before."""
 
+_MOST_CROWDS = 16
+
 _EPSILON = 8.0
-_ROUNDS = (24, 8), (4, 24)
+_ROUNDS = (16, 6), (3, 20)
 """How many pairs are fitted, and how often to each table."""
 
 Separation = Callable[[Subject, Neighbours, int], float]
@@ -71,14 +73,18 @@ def pairs(subject: Subject, crowd: tuple[Row, ...]) -> list[Neighbours]:
     return [Neighbours(domain, crowd, (one,), (other,)) for one, other in itertools.combinations(ends, 2)]
 
 
-def _crowds(subject: Subject) -> list[tuple[Row, ...]]:
-    return crowds(subject.domain.select(subject.columns), subject.columns)
+def _crowds(subject: Subject, rng: np.random.Generator) -> list[tuple[Row, ...]]:
+    """The crowd in the middle, and some of the others where there are many."""
+    first, *others = crowds(subject.domain.select(subject.columns), subject.columns)
+    if len(others) >= _MOST_CROWDS:
+        others = [others[i] for i in sorted(rng.choice(len(others), _MOST_CROWDS - 1, replace=False))]
+    return [first, *others]
 
 
 def _by_law(subject: Subject, rng: np.random.Generator, report: Progress) -> list[Candidate] | None:
     """What each pair costs; None where that is not known."""
     found: list[Candidate] = []
-    every = _crowds(subject)
+    every = _crowds(subject, rng)
     for k, crowd in enumerate(every):
         report(k / len(every))
         try:
@@ -120,7 +126,7 @@ def _by_fits(subject: Subject, rng: np.random.Generator, separation: Separation,
     """How well fits with a larger epsilon tell pairs apart: all of them, then the best ones again."""
     larger = copy.copy(subject.estimator).set_params(epsilon=max(_EPSILON, subject.estimator.epsilon or 0.0))
     open_ = replace(subject, estimator=larger)
-    left = [pair for crowd in _crowds(subject) for pair in pairs(subject, crowd)]
+    left = [pair for crowd in _crowds(subject, rng) for pair in pairs(subject, crowd)]
     total, done = sum(size * fits for size, fits in _ROUNDS), 0
     found: list[Candidate] = []
     for size, fits in _ROUNDS:
