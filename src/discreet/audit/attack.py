@@ -99,7 +99,7 @@ class Fits:
     first: Floats
     second: Floats
     whole: bool
-    noise: Noise
+    noise: dict[str, Noise]
     certificate: Certificate
     refused: int
 
@@ -131,7 +131,9 @@ def _fits(
     first, second = (np.array([_line(own, width) for own in side]) for side in lines)
     refused = len(first) + len(second) - len(read)
     whole = all(own.whole for own in read) and not refused
-    return Fits(first, second, whole, Noise.of([own.noise for own in read]), certificates[0], refused)
+    names = dict.fromkeys(name for own in read for name in own.noise)
+    noise = {name: Noise.of([own.noise[name] for own in read if name in own.noise]) for name in names}
+    return Fits(first, second, whole, noise, certificates[0], refused)
 
 
 def _line(read: Read | None, width: int) -> Floats:

@@ -22,6 +22,9 @@ from discreet.released.grids import GridValues
 
 Values = Sequence[Sequence[GridValues]]
 
+SUMS, COEFFICIENTS = "sums", "coefficients"
+"""Whose noise it is."""
+
 
 @dataclass(frozen=True)
 class Read:
@@ -33,15 +36,16 @@ class Read:
         The logarithm of the likelihood ratio of the events whose law is known.
     numbers : array
         Everything else, as numbers.
-    noise : array
-        The noise in units of its listed sd, computed back with the table that was fitted; standard normal.
+    noise : dict of arrays
+        That of sums and that of coefficients, in units of its listed sd, computed back with the table that was fitted;
+        standard normal.
     whole : bool
         Whether the law of all events is known, so that nothing tells more than the ratio.
     """
 
     ratio: float
     numbers: Floats
-    noise: Floats
+    noise: dict[str, Floats]
     whole: bool
 
 
@@ -68,29 +72,25 @@ class Evidence:
             return None
         theta = _mapped(one)
         both = [self._density(law, one, theta) for law in self._laws]
-        noise = both[fitted][0].noise
-        return Read(
-            both[1][0].logarithm - both[0][0].logarithm,
-            _numbers(one.certificate, one.values, one.coefficients),
-            np.zeros(0) if noise is None else noise,
-            both[0][1],
-        )
+        first, second = (sum(part.logarithm for part in parts.values()) for parts, _ in both)
+        noise = {name: part.noise for name, part in both[fitted][0].items() if part.noise is not None}
+        return Read(second - first, _numbers(one.certificate, one.values, one.coefficients), noise, both[0][1])
 
-    def _density(self, law: Law, one: Seen, theta: Floats | None) -> tuple[Density, bool]:
-        """The density of all events whose law is known, and whether these are all."""
+    def _density(self, law: Law, one: Seen, theta: Floats | None) -> tuple[dict[str, Density], bool]:
+        """The densities of all events whose law is known, of sums and of coefficients, and whether these are all."""
         assert one.certificate is not None
-        found, place, whole = Density(), 0, _fits(one)
+        found, place, whole = {SUMS: Density(), COEFFICIENTS: Density()}, 0, _fits(one)
         for event in one.certificate.events:
             blocks = getattr(event, "blocks", ())
             size = len(blocks) if isinstance(blocks, tuple) else 0
             own, place = one.values[place : place + size], place + size
-            part = None
+            part, name = None, SUMS
             if isinstance(event, GaussianEvent | PublicOutcomesEvent | StageEvent) and _fits(one):
                 part = law.sums(event, own, one.certificate)
             elif theta is not None and isinstance(event, CoefficientEvent | ObjectiveEvent):
-                part = law.coefficients(event, theta, one.certificate.domain, self._step)
+                part, name = law.coefficients(event, theta, one.certificate.domain, self._step), COEFFICIENTS
             whole = whole and part is not None
-            found = found if part is None else found + part
+            found[name] = found[name] if part is None else found[name] + part
         return found, whole
 
 

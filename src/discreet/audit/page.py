@@ -9,6 +9,7 @@ from discreet.results.plots.style import svg
 from discreet.results.report.page import bullets, code, figure, page, paragraphs, section, table
 
 if TYPE_CHECKING:
+    from discreet.audit.noise import Noise
     from discreet.audit.result import Audit
 
 KIND = "Audit of a differentially private regression"
@@ -48,8 +49,8 @@ def audit_page(found: Audit) -> str:
 
 
 BROKEN = (
-    "The promise is NOT kept: the attack tells the person apart better than the promise allows any attack to do. Make "
-    "no release with this method until this is explained, and report it."
+    "The promise is NOT kept, or is not kept by what the certificate lists. Make no "
+    "release with this method until this is explained, and report it."
 )
 
 
@@ -58,7 +59,7 @@ def answer(found: Audit) -> str:
     sure = f"{100 * found.confidence:g} % sure"
     bound = f"epsilon is at least {found.epsilon:.3g} ({sure}), and {found.promised:g} is promised"
     if found.broken:
-        return f"The promise is broken: {bound}."
+        return f"The promise is broken, for {'; '.join(found.problems)}: {bound}."
     share = found.epsilon / found.promised
     if share > 1:
         luck = f"{100 * (1 - found.confidence):.3g} %"
@@ -70,7 +71,6 @@ def answer(found: Audit) -> str:
 def facts(found: Audit) -> list[tuple[str, str]]:
     """The figures."""
     counts, promise = found.counts, found.promise
-    ratio, values = found.noise.ratio, found.noise.values
     rows = [
         ("Promised", f"epsilon {found.promised:g}, delta {found.delta:g}; {_STATUS[found.status]}"),
         ("Found", f"epsilon at least {found.epsilon:.4g} at this delta, {100 * found.confidence:g} % sure"),
@@ -82,9 +82,13 @@ def facts(found: Audit) -> list[tuple[str, str]]:
         ("Fits", f"{found.fits:,}: {found.trained:,} to choose how to decide, the others counted"),
         ("False alarms", f"{counts.false_positives:,} of {counts.first:,} fits to the first table"),
         ("Missed", f"{counts.false_negatives:,} of {counts.second:,} fits to the second table"),
-        *([] if ratio is None else [("Noise", f"its sd is {ratio:.4f} of what is listed, by {values:,} values")]),
+        *((f"Noise of {name}", _noise(own)) for name, own in found.noise.items()),
         *([("Refused", f"{found.refused:,} fits")] if found.refused else []),
     ]
+
+
+def _noise(own: Noise) -> str:
+    return f"its sd is {own.ratio:.4f} of what is listed, by {own.values:,} values"
 
 
 _STATUS = {"verified": "proven and tested", "claimed": "a paper's claim that we do not vouch for"}

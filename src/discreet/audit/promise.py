@@ -57,6 +57,11 @@ class Promise:
         return math.fsum(law.probability for law in laws if isinstance(law, Failure))
 
     @cached_property
+    def adds_up(self) -> bool:
+        """Whether the listed events cost no more than is promised."""
+        return self._certificate.epsilon <= self.guarantee.epsilon
+
+    @cached_property
     def _lines(self) -> list[tuple[float, float]]:
         """Pairs (epsilon, delta) that the certificate keeps."""
         stated = self.guarantee.epsilon, self.guarantee.delta

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.audit.evidence import SUMS
 from discreet.audit.noise import Noise
 from discreet.audit.promise import Promise
 from discreet.audit.statistics import Counts, Kind, counted
@@ -46,8 +47,8 @@ class Audit:
         What the certificates promise.
     scores : pair of arrays
         Of the counted fits to each table.
-    noise : Noise
-        What the noise came to, where its law is known.
+    noise : dict of Noise
+        What the noise of sums and of coefficients came to, where its law is known.
     """
 
     subject: str
@@ -64,7 +65,7 @@ class Audit:
     confidence: float
     promise: Promise
     scores: tuple[Floats, Floats]
-    noise: Noise
+    noise: dict[str, Noise]
 
     @property
     def promised(self) -> float:
@@ -87,15 +88,30 @@ class Audit:
         return self.counts.mu(1 - self.confidence, self.promise.slip) if self.kind == "mu" else None
 
     @property
-    def broken(self) -> bool:
-        """Whether the attack proves that less is kept than is promised, or that there is less noise than is listed.
+    def problems(self) -> list[str]:
+        """What proves that less is kept than is promised; empty for a sound method in all but one of 100,000 audits.
 
-        A sound method is called broken in one of 100,000 audits: `ALARM`, halved between the two. A bound at the usual
-        confidence lies above a promise that is just kept in one of twenty.
+        `ALARM` is shared by all that is tested. (A bound at the usual confidence lies above a promise that is just kept
+        in one of twenty.)
         """
-        failure = ALARM / 2
-        found = self.counts.epsilon(self.kind, self.delta, failure, self.promise.slip) > self.promised
-        return found or self.promise.broken_by(self.counts, failure) or self.noise.is_small(failure)
+        failure, delta, slip = ALARM / 4, self.delta, self.promise.slip
+        found = []
+        beyond = self.counts.epsilon(self.kind, delta, failure, slip) > self.promised
+        if beyond or self.promise.broken_by(self.counts, failure):
+            found.append("the attack tells the tables apart better than the promise allows")
+        for name, own in self.noise.items():
+            if own.is_small(failure):
+                found.append(f"the noise of {name} is smaller than is listed")
+        if SUMS in self.noise and self.noise[SUMS].is_large(failure):
+            found.append("released sums are not those of the table with the listed noise")
+        if self.status == "verified" and not self.promise.adds_up:
+            found.append("the listed noise costs more than is promised")
+        return found
+
+    @property
+    def broken(self) -> bool:
+        """Whether there are problems."""
+        return bool(self.problems)
 
     @property
     def fits(self) -> int:
@@ -129,7 +145,8 @@ class Audit:
             },
             "broken": self.broken,
             "attack": self.statistic,
-            "noise": {"values": self.noise.values, "sd_over_listed": self.noise.ratio},
+            "problems": self.problems,
+            "noise": {name: {"values": own.values, "sd_over_listed": own.ratio} for name, own in self.noise.items()},
             "tables": self.tables,
             "fits": self.fits,
             "trained": self.trained,
