@@ -41,8 +41,9 @@ EPSILON = 8.0
 """The promise of most audits: with less noise, fewer fits come close."""
 
 SECONDS = 15.0
-MOST, LEAST = 3000, 80
-"""An audit has as many fits as take so long, by the speed of the first ones, but at most and at least so many."""
+MOST, LEAST, ENGINES = 3000, 400, 100
+"""An audit has as many fits as take so long, by the speed of the first ones, but at most and at least so many; another
+way of rows has the last number at least."""
 
 CONFIDENCE = 0.95
 PERSONS = Domain({"x": (-1, 1), "y": (-1, 1)}, person="who", rows_per_person=2)
@@ -133,7 +134,7 @@ def attacked(case: Case, quick: bool, pairs: dict[tuple[str, float], Neighbours]
             for source in (*sources, *sources, *sources):
                 subject.seen(source, rng)
             each = (time.perf_counter() - began) / 6
-        fits = 60 if quick else int(min(MOST, max(LEAST, SECONDS / each)))
+        fits = 60 if quick else int(min(MOST, max(LEAST if case.path == "memory" else ENGINES, SECONDS / each)))
     with way(case.path) as path:
         found = audit(subject, path=path, fits=fits, confidence=CONFIDENCE, pair=pair, seed=SEED)
     row = {"case": case.name} | found.to_dict() | {"path": case.path}

@@ -58,27 +58,10 @@ SMALLER = {
     "an eigenvalue": (moments, "add_normal_on_grid", on_grid, "AdaSSP", {}, 200, {}),
     "gradients": (descent, "add_rounded_normal", rounded, "NoisyGradientDescent", WITH_INTERCEPT, 120, {}),
     "an objective": (objective, "_noise", in_objective, "ObjectivePerturbation", WITH_INTERCEPT, 300, {}),
-    "an objective of classes": (
-        objective,
-        "_noise",
-        in_objective,
-        "DPLinearSVC",
-        {"fit_intercept": False},
-        60,
-        CLASSES,
-    ),
     "an objective of classes": (objective, "_noise", in_objective, "DPLinearSVC", {}, 260, CLASSES),
     "sums before it": (moments, "add_normal_on_grid", on_grid, "DPLogisticRegression", {}, 60, CLASSES),
-    "a posterior sample": (
-        posterior,
-        "normals",
-        lambda k: lambda n, s: k * normals(n, s),
-        "OPS",
-        WITH_INTERCEPT,
-        300,
-        {},
-    ),
-    "an adaptive sample": (posterior, "add_normal", plain, "AdaOPS", {}, 260, {}),
+    "a posterior sample": (posterior, "normals", standard, "OPS", {}, 440, {}),
+    "an adaptive sample": (posterior, "add_normal", plain, "AdaOPS", {}, 200, {}),
     "coefficients": (output, "add_normal", plain, "OutputPerturbation", {}, 220, {}),
 }
 SLOW = ("a posterior sample", "an adaptive sample")
@@ -150,7 +133,7 @@ def test_one_step_of_a_descent_without_noise_is_caught(monkeypatch):
         return add_rounded_normal(x, sd * (1e-3 if len(calls) % 6 == 1 else 1.0), source)
 
     monkeypatch.setattr(descent, "add_rounded_normal", first_without)
-    assert attacked(method("NoisyGradientDescent", steps=6), 80).broken
+    assert attacked(method("NoisyGradientDescent", steps=6), 400).broken
 
 
 # ---------------------------------------------------------------- readers that look at values
