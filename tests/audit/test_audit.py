@@ -40,7 +40,7 @@ def test_every_method_can_be_attacked(name):
     tables = Neighbours(subject.domain, crowd, (), (corners(subject.domain, subject.columns)[0],)).tables()
     seen = subject.seen(tables[1], 1)
     assert not seen.refusal
-    read = Evidence(*tables, subject.estimator.rows, subject.step(tables[1])).read(seen, 1)
+    read = Evidence(*tables, subject.step(tables[1])).read(seen, 1)
     again = subject.seen(tables[1], 1)
     assert np.array_equal(seen.coefficients, again.coefficients)
     assert np.isfinite([read.ratio, *read.numbers]).all()
@@ -51,7 +51,7 @@ def test_every_method_can_be_attacked(name):
 
 def test_the_likelihood_ratio_has_its_law():
     """Of a Gaussian release its logarithm is normal, with mean -mu^2/2 and sd mu under the first table."""
-    model = Evidence(*PAIR.tables(), 64)
+    model = Evidence(*PAIR.tables())
     ratios = [model.read(SSP.seen(PAIR.tables()[0], k), 0).ratio for k in range(300)]
     mu = SSP.fitted(PAIR.tables()[0], 0).certificate_.events[0].mu
     assert np.mean(ratios) == pytest.approx(-(mu**2) / 2, abs=5 * mu / np.sqrt(300))

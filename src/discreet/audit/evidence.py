@@ -19,6 +19,7 @@ from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.released.grids import GridValues
+from discreet.released.moments import ReleasedMoments
 
 Values = Sequence[Sequence[GridValues]]
 
@@ -56,14 +57,12 @@ class Evidence:
     ----------
     first, second : pyarrow.Table
         The two tables, in memory, however the releases came about.
-    rows : int, optional
-        The public number of rows.
     step : float, optional
         The step of gradient descent, where it is known.
     """
 
-    def __init__(self, first: pa.Table, second: pa.Table, rows: int | None = None, step: float | None = None) -> None:
-        self._laws = Law(first, rows), Law(second, rows)
+    def __init__(self, first: pa.Table, second: pa.Table, step: float | None = None) -> None:
+        self._laws = Law(first), Law(second)
         self._step = step
 
     def read(self, one: Seen, fitted: int) -> Read | None:
@@ -79,6 +78,7 @@ class Evidence:
     def _density(self, law: Law, one: Seen, theta: Floats | None) -> tuple[dict[str, Density], bool]:
         """The densities of all events whose law is known, of sums and of coefficients, and whether these are all."""
         assert one.certificate is not None
+        released = ReleasedMoments(one.certificate, tuple(map(tuple, one.values)))
         found, place, whole = {SUMS: Density(), COEFFICIENTS: Density()}, 0, _fits(one)
         for event in one.certificate.events:
             blocks = getattr(event, "blocks", ())
@@ -88,7 +88,7 @@ class Evidence:
             if isinstance(event, GaussianEvent | PublicOutcomesEvent | StageEvent) and _fits(one):
                 part = law.sums(event, own, one.certificate)
             elif theta is not None and isinstance(event, CoefficientEvent | ObjectiveEvent):
-                part, name = law.coefficients(event, theta, one.certificate.domain, self._step), COEFFICIENTS
+                part, name = law.coefficients(event, theta, released, self._step), COEFFICIENTS
             whole = whole and part is not None
             found[name] = found[name] if part is None else found[name] + part
         return found, whole

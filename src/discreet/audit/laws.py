@@ -44,9 +44,11 @@ from discreet.privacy.events.output import OutputEvent
 from discreet.privacy.events.posterior import PosteriorEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent
 from discreet.privacy.events.staged import AdaptiveEvent, StagedEvent
-from discreet.privacy.losses import Squared
+from discreet.privacy.losses import Poisson, Squared
 from discreet.released.grids import GridValues
-from discreet.released.scouting import penalties
+from discreet.released.moments import ReleasedMoments
+from discreet.released.prior import prior_of
+from discreet.released.scouting import scouting_of
 
 SumsEvent = GaussianEvent | PublicOutcomesEvent | StageEvent
 """Events whose values are released sums."""
@@ -79,12 +81,10 @@ class Law:
     ----------
     table : pyarrow.Table
         The table.
-    rows : int, optional
-        The public number of rows that the certificates declare.
     """
 
-    def __init__(self, table: pa.Table, rows: int | None = None) -> None:
-        self._table, self._rows = table, rows
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
         self._known: dict[Any, Any] = {}
 
     def sums(self, event: SumsEvent, values: Sequence[Sequence[GridValues]], certificate: Certificate) -> Density:
@@ -97,8 +97,11 @@ class Law:
         ]
         return normal(np.concatenate(noise))
 
-    def coefficients(self, event: Event, theta: Floats, domain: Domain, step: float | None) -> Density | None:
+    def coefficients(
+        self, event: Event, theta: Floats, released: ReleasedMoments, step: float | None
+    ) -> Density | None:
         """Of released coefficients, in units of the mapped columns; None where it is not known."""
+        domain = released.domain
         if isinstance(event, GradientEvent):
             return None if step is None else self._descent(event, theta, domain, step)
         if isinstance(event, PosteriorEvent | AdaptiveEvent):
@@ -110,7 +113,7 @@ class Law:
             fit, d = self._ridge(event, domain), len(event.design)
             C = np.reshape(event.root, (d, d)) if event.root else np.eye(d)
             return self._before(event, fit) + normal(math.sqrt(event.gamma) * C @ (theta - fit.theta))
-        return self._objective(event, theta, domain) if isinstance(event, ObjectiveEvent) else None
+        return self._objective(event, theta, released) if isinstance(event, ObjectiveEvent) else None
 
     # ---------------------------------------------------------------- sums
 
@@ -168,9 +171,9 @@ class Law:
         moved = (theta - np.vstack([theta[1:], last])) / step
         return normal((moved - (theta @ G - v)) / np.array(event.sds)[:, None])
 
-    def _objective(self, event: ObjectiveEvent, theta: Floats, domain: Domain) -> Density | None:
-        """Of a minimiser whose penalty is quadratic, of squares or in the coordinates of a stage."""
-        turned = event.coordinates
+    def _objective(self, event: ObjectiveEvent, theta: Floats, released: ReleasedMoments) -> Density | None:
+        """Of a minimiser whose penalty is quadratic: of squares, or of classes in the coordinates of a stage."""
+        turned, domain, centre = event.coordinates, released.domain, np.zeros(len(theta))
         if turned is None and (event.target is None or not isinstance(event.loss, Squared)):
             return None
         if turned is None:
@@ -180,13 +183,15 @@ class Law:
             sums = rows.sums(event.loss, theta, lambda y: y)
         else:
             (column,) = (name for name in domain.columns if name not in {domain.column_of[own] for own in event.design})
-            if event.loss.name == "Poisson" or self._rows is None:
+            course = scouting_of(released)
+            if isinstance(event.loss, Poisson) or course is None:
                 return None
             theta = np.asarray(turned.radius * np.linalg.solve(turned.P.floats, theta), dtype=np.float64)
-            quadratic = penalties(event, float(self._rows))
+            expected = prior_of(released)
+            centre, quadratic = expected.centre, expected.penalties(event, course.rows)
             turned_rows = TurnedRows(Unread.of(self._table, domain, 1), turned, column)
             sums = turned_rows.sums(event.loss, theta, lambda y: (y == 1).astype(float))
-        b = -(sums.gradient + quadratic * theta) / event.scale
+        b = -(sums.gradient + quadratic * (theta - centre)) / event.scale
         determinant = float(np.linalg.slogdet(sums.hessian + np.diag(quadratic))[1])
         return normal(b, determinant) if event.noise == "gaussian" else Density(determinant - float(np.linalg.norm(b)))
 
