@@ -76,6 +76,9 @@ REPLACE = {"neighbors": "replace-one"}
 def cases() -> list[Case]:
     """Every method of the registry, and variants, persons, weights, models of classes and counts, and ways of rows."""
     found = [Case(method.name) for method in METHODS]
+    found += [Case("DPLinearRegression", path=path) for path in ("pandas", "parquet", "csv", "polars", "duckdb")]
+    found += [Case("DPLinearRegression", path=path) for path in ("dask", "postgres")]
+    found += [Case("DPLinearRegression", epsilon=1.0), Case("SSP", epsilon=1.0), Case("OPS", epsilon=1.0)]
     found += [
         Case("DPLinearRegression, replace-one", REPLACE),
         Case("DPLinearRegression, one stage", {"stages": 1}),
@@ -95,9 +98,6 @@ def cases() -> list[Case]:
         Case("OutputPerturbation, Fisher shape", {"shape": "fisher"}),
         Case("ObjectivePerturbation, replace-one", REPLACE),
     ]
-    found += [Case("DPLinearRegression", path=path) for path in ("pandas", "parquet", "csv", "polars", "duckdb")]
-    found += [Case("DPLinearRegression", path=path) for path in ("dask", "postgres")]
-    found += [Case("DPLinearRegression", epsilon=1.0), Case("SSP", epsilon=1.0), Case("OPS", epsilon=1.0)]
     return found
 
 

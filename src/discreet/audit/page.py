@@ -33,7 +33,8 @@ def audit_page(found: Audit) -> str:
     caption = (
         "Each point of the blue line is one way to decide: how often it raises a false alarm, and how often it finds "
         "the person. On the dotted line it is as good as guessing. The promise says that no attack gets into the "
-        "shaded part. The square is what the counted guesses prove, whatever their luck."
+        "shaded part. The line itself wavers by luck; the square is what the counted guesses prove, whatever "
+        "their luck."
     )
     picture = figure(svg(roc_plot(found), "roc", words), caption)
     again = paragraphs("With other random numbers, so figures differ a little:"), code(command(found))
