@@ -53,7 +53,8 @@ def mu_of_guesses(right: int, guesses: int, failure: float, slip: float = 0.0) -
     `slip` is the probability with which the promise allows the release to be anything.
 
     Right guesses are a sum of coins of two kinds, whose mean chance is at most Phi(mu/2). Such a sum is not more spread
-    out than one of equal coins (Hoeffding 1956), so the bound of Clopper and Pearson holds for it above its mean.
+    out than one of equal coins (Hoeffding 1956), so the bound of Clopper and Pearson holds for it: what it
+    proves lies more than one above the mean.
 
     Examples
     --------

@@ -57,9 +57,10 @@ class Promise:
         return math.fsum(law.probability for law in laws if isinstance(law, Failure))
 
     @cached_property
-    def adds_up(self) -> bool:
-        """Whether the listed events cost no more than is promised."""
-        return self._certificate.epsilon <= self.guarantee.epsilon
+    def unmet(self) -> list[str]:
+        """What the certificate's own check finds, which a real release would be refused for; seeds aside."""
+        seeded = f"status is {self.guarantee.status!r}"
+        return [finding.what for finding in self._certificate.check() if not finding.ok and finding.what != seeded]
 
     @cached_property
     def _lines(self) -> list[tuple[float, float]]:

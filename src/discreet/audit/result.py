@@ -104,8 +104,8 @@ class Audit:
                 found.append(f"the noise of {name} is smaller than is listed")
         if SUMS in self.noise and self.noise[SUMS].is_large(failure):
             found.append("released sums are not those of the table with the listed noise")
-        if self.status == "verified" and not self.promise.adds_up:
-            found.append("the listed noise costs more than is promised")
+        if self.status == "verified" and self.promise.unmet:
+            found.append(f"the certificate does not pass its own check: {', '.join(self.promise.unmet)}")
         return found
 
     @property
