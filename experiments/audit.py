@@ -40,8 +40,8 @@ SEED = 28
 EPSILON = 8.0
 """The promise of most audits: with less noise, fewer fits come close."""
 
-SECONDS = 15.0
-MOST, LEAST, ENGINES = 3000, 400, 100
+SECONDS = 10.0
+MOST, LEAST, ENGINES = 3000, 250, 80
 """An audit has as many fits as take so long, by the speed of the first ones, but at most and at least so many; another
 way of rows has the last number at least."""
 
