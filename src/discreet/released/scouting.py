@@ -19,7 +19,7 @@ from discreet.domain.linked import Linked
 from discreet.privacy import gdp
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
-from discreet.released.coordinates import Axes, standardised, whitened
+from discreet.released.coordinates import Axes, softened, standardised, whitened
 from discreet.released.course import EDGES, SPHERE, far_reach, is_close
 from discreet.released.grids import ReleasedStage
 from discreet.released.moments import ReleasedMoments
@@ -161,9 +161,10 @@ class Scouting:
         return Coordinates.rounded(self.design, names, self.axes.P, theta, SPHERE * typical, widths, lengths)
 
     def final(self, stage: ReleasedStage | None) -> Coordinates:
-        """The coordinates of the model, round as far as a scout can tell; along the columns without one."""
+        """The coordinates of the model, round as far as a scout can tell; without one, along the columns."""
         if stage is None:
-            return self._coordinates(self.axes, self._typical(self.axes))
+            axes = softened(self.axes, constant=self.constant)
+            return self._coordinates(axes, self._typical(axes))
         P = stage.event.coordinates.P.floats
         axes = whitened(P, stage.gram, stage.sd("gram"), constant=self.constant, least=_LEAST)
         return self._coordinates(axes, far_reach(stage, self.rows, self.mu) * math.sqrt(len(self.design)))
