@@ -30,9 +30,22 @@ LEVELS = {
     "papers": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models"),
     "per_instance": (*COMMON, *PUBLIC, *PRIVATE),
     "planning": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers"),
+    "audit": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers", "per_instance"),
     "client": (*COMMON, *PUBLIC),
     "service": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers", "planning"),
-    "cli": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers", "per_instance", "planning", "service"),
+    "cli": (
+        *COMMON,
+        *PUBLIC,
+        *PRIVATE,
+        "ledger",
+        "gate",
+        "models",
+        "papers",
+        "per_instance",
+        "planning",
+        "audit",
+        "service",
+    ),
 }
 DRAWING = {"gate.entropy", "gate.noise", "gate.ball"}
 """Where random words come from, and what is made of them."""
@@ -283,13 +296,13 @@ def test_draws_that_are_not_paid_are_seen():
 OPTIONAL = {
     "pandas": ["results.series"],
     "opendp": [],
-    "polars": ["data.sources.polars"],
-    "duckdb": ["data.sources.duckdb"],
+    "polars": ["audit.paths", "data.sources.polars"],
+    "duckdb": ["audit.paths", "data.sources.duckdb"],
     "dp_accounting": ["privacy.events.iterates"],
     "openpyxl": ["data.sources.excel", "results.export"],  # reads private rows, writes public results
     "psycopg": ["ledger.storage.postgres"],
     "pyspark": ["data.engines.spark"],
-    "dask": ["data.engines.dask"],
+    "dask": ["audit.paths", "data.engines.dask"],
     "distributed": ["data.engines.dask"],
     "adbc_driver_postgresql": ["data.sources.postgres"],
     "fsspec": ["data.sources.stored"],

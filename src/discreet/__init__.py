@@ -133,6 +133,7 @@ _HOMES = {
 
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 _FOLDERS = (
+    "audit",
     "cli",
     "client",
     "core",

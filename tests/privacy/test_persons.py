@@ -1,4 +1,4 @@
-"""A person with many rows, and weights: exact sums, sensitivities by brute force, and an attack on all rows of one."""
+"""A person with many rows, and weights: exact sums, and sensitivities by brute force."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ from discreet.data.counts import light
 from discreet.data.reading import Unread
 from discreet.data.stages import meat, staged
 from discreet.domain.coordinates import Coordinates
-from discreet.errors import DataError, DiscreetWarning, DomainError, ParameterError
+from discreet.errors import DataError, DomainError, ParameterError
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.coordinates import stage_block
 from discreet.privacy.events.gaussian import Block
@@ -314,45 +314,6 @@ def test_the_least_eigenvalue_of_a_person():
         np.linalg.eigvalsh(Moments.from_source(t, DOMAIN).floats([0, 1]))[0] for t in (frame, frame[frame["id"] != 5])
     ]
     assert 0 <= least[0] - least[1] <= 2 * M
-
-
-# ---------------------------------------------------------------- an attack on all rows of one person
-
-N_ATTACKS = 600
-
-
-def attack(domain, epsilon=0.5, delta=1e-3, rows=40):
-    """How often a threshold tells a table with a person of many rows from the one without, over many releases."""
-    rng = np.random.default_rng(12)
-    others = table(rng, 300, 100).drop(columns="w")
-    victim = pd.DataFrame({"id": 1000, "x": 1.0, "c": "a", "y": 1.0}, index=range(rows))
-    sides = []
-    for frame in (others, pd.concat([others, victim])):
-        moments = Moments.from_source(frame, domain)
-        found = [
-            release(moments, epsilon=epsilon, delta=delta, targets=["y"], random_state=seed).value("gram")[:3, :3].sum()
-            for seed in range(N_ATTACKS)
-        ]
-        sides.append(np.array(found))
-    return sides
-
-
-def excess(sides, epsilon):
-    """The largest estimate of P(S) - e^epsilon P'(S) over thresholds S, and four sds of it."""
-    out, inside = sides
-    edges = np.quantile(np.concatenate(sides), np.linspace(0.02, 0.98, 40))
-    p, q = ((side[:, None] > edges).mean(axis=0) for side in (inside, out))
-    return float((p - math.exp(epsilon) * q).max()), 4 * (1 + math.exp(epsilon)) / math.sqrt(4 * N_ATTACKS)
-
-
-@pytest.mark.more
-def test_an_attack_with_all_rows_of_one_person_stays_within_the_promise_and_breaks_that_of_rows():
-    epsilon, delta = 0.5, 1e-3
-    found, slack = excess(attack(Domain(COLUMNS, person="id", rows_per_person=2), epsilon, delta), epsilon)
-    assert found <= delta + slack
-    with pytest.warns(DiscreetWarning, match="person='id'"):
-        broken, slack = excess(attack(Domain(COLUMNS), epsilon, delta), epsilon)
-    assert broken > delta + slack
 
 
 # ---------------------------------------------------------------- declarations

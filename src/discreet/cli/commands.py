@@ -23,6 +23,7 @@ COMMANDS = {
     "check": "Recompute the privacy loss of a release from its noise and compare it with the promise.",
     "sign": "Sign a file, so that others can tell who made it and that nobody changed it: `discreet check FILE --key`.",
     "ledger": "Count what is spent on the people of a table, over all releases.",
+    "audit": "Attack a method, and tell how much of its promise the attack uses up. The tables are made up.",
     "methods": "List the methods and the status of their guarantees.",
     "demo": "Make up a table of 100,000 people and fit income privately, beside the non-private fit.",
     "plan": "Tell how good models will be before any budget is spent: from public facts, without the data.",

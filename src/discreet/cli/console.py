@@ -58,9 +58,14 @@ def output_closed() -> int:
     return 141
 
 
+def as_json(body: Any) -> str:
+    """Machine-readable text."""
+    return json.dumps(body, indent=2, allow_nan=False) + "\n"
+
+
 def print_json(body: Any) -> None:
     """Machine-readable output, and nothing else, on standard output."""
-    sys.stdout.write(json.dumps(body, indent=2, allow_nan=False) + "\n")
+    sys.stdout.write(as_json(body))
 
 
 def plain(text: str) -> Text:

@@ -102,7 +102,8 @@ def count_scale(counts: Sequence[Counts], n: float, declared: tuple[float, float
     low, most = declared[0] - declared[1], 2 * declared[1]
     law = count_law(counts, n, most)
     top = law.quantile(1 - min(_LEAST_CLIPPED, clipped_share(n, mu, q)))
-    return Scale(low + law.mean, low + min(max(top, 2 * law.mean, 1.0), most))
+    mean = max(low + law.mean, 0.5 / max(n, 1.0))  # half a count in all rows, where there are none: its log is taken
+    return Scale(mean, low + min(max(top, 2 * law.mean, 1.0), most))
 
 
 def clipped_share(n: float, mu: float, q: int) -> float:

@@ -1,0 +1,127 @@
+"""What an attacker reads off a release: how much likelier one table makes it than the other, and plain numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.audit.laws import Density, Law
+from discreet.audit.subjects import Seen
+from discreet.core.arrays import Floats
+from discreet.domain import Domain
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.events.coefficients import CoefficientEvent
+from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.gaussian import GaussianEvent
+from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
+from discreet.released.grids import GridValues
+from discreet.released.moments import ReleasedMoments
+
+Values = Sequence[Sequence[GridValues]]
+
+SUMS, COEFFICIENTS = "sums", "coefficients"
+"""Whose noise it is."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read off one release.
+
+    Parameters
+    ----------
+    ratio : float
+        The logarithm of the likelihood ratio of the events whose law is known.
+    numbers : array
+        Everything else, as numbers.
+    noise : dict of arrays
+        That of sums and that of coefficients, in units of its listed sd, computed back with the table that was fitted;
+        standard normal.
+    whole : bool
+        Whether the law of all events is known, so that nothing tells more than the ratio.
+    """
+
+    ratio: float
+    numbers: Floats
+    noise: dict[str, Floats]
+    whole: bool
+
+
+class Evidence:
+    """What releases say about which of two tables they came from.
+
+    Parameters
+    ----------
+    first, second : pyarrow.Table
+        The two tables, in memory, however the releases came about.
+    step : float, optional
+        The step of gradient descent, where it is known.
+    """
+
+    def __init__(self, first: pa.Table, second: pa.Table, step: float | None = None) -> None:
+        self._laws = Law(first), Law(second)
+        self._step = step
+
+    def read(self, one: Seen, fitted: int) -> Read | None:
+        """What a fit to the first table (0) or the second (1) shows; None where it was refused."""
+        if one.certificate is None or one.coefficients is None:
+            return None
+        theta = _mapped(one)
+        both = [self._density(law, one, theta) for law in self._laws]
+        first, second = (sum(part.logarithm for part in parts.values()) for parts, _ in both)
+        noise = {name: part.noise for name, part in both[fitted][0].items() if part.noise is not None}
+        return Read(second - first, _numbers(one.certificate, one.values, one.coefficients), noise, both[0][1])
+
+    def _density(self, law: Law, one: Seen, theta: Floats | None) -> tuple[dict[str, Density], bool]:
+        """The densities of all events whose law is known, of sums and of coefficients, and whether these are all."""
+        assert one.certificate is not None
+        released = ReleasedMoments(one.certificate, tuple(map(tuple, one.values)))
+        found, place, whole = {SUMS: Density(), COEFFICIENTS: Density()}, 0, _fits(one)
+        for event in one.certificate.events:
+            blocks = getattr(event, "blocks", ())
+            size = len(blocks) if isinstance(blocks, tuple) else 0
+            own, place = one.values[place : place + size], place + size
+            part, name = None, SUMS
+            if isinstance(event, GaussianEvent | PublicOutcomesEvent | StageEvent) and _fits(one):
+                part = law.sums(event, own, one.certificate)
+            elif theta is not None and isinstance(event, CoefficientEvent | ObjectiveEvent):
+                part, name = law.coefficients(event, theta, released, self._step), COEFFICIENTS
+            whole = whole and part is not None
+            found[name] = found[name] if part is None else found[name] + part
+        return found, whole
+
+
+def _fits(one: Seen) -> bool:
+    """Whether there are as many released values as the certificate lists."""
+    events = () if one.certificate is None else one.certificate.events
+    kinds = GaussianEvent | PublicOutcomesEvent | StageEvent | SampledEvent
+    return sum(len(event.blocks) for event in events if isinstance(event, kinds)) == len(one.values)
+
+
+def _mapped(one: Seen) -> Floats | None:
+    """The coefficients of the design, the constant first, where units are those of the mapped columns."""
+    assert one.certificate is not None
+    domain: Domain = one.certificate.domain
+    plain = np.all(domain.centre == 0) and np.all(domain.half == 1)
+    one_model = one.coefficients is not None and len(one.intercepts) == 1
+    if not plain or not one_model or one.coefficients is None:
+        return None
+    coefficients = one.coefficients[: len(one.coefficients) - 1]
+    return np.concatenate([one.intercepts, coefficients]) if domain.intercept else coefficients
+
+
+def _numbers(certificate: Certificate, values: Values, coefficients: Floats) -> Floats:
+    """As many numbers for each release of a kind: coefficients, values of samples, and what events list."""
+    found = [coefficients]
+    if any(isinstance(event, SampledEvent) for event in certificate.events):
+        found += [part.floats() for parts in values for part in parts]
+    for event in certificate.events:
+        if isinstance(event, CoefficientEvent):
+            own = (getattr(event, field.name) for field in fields(event))
+            found.append(np.array([value for value in own if isinstance(value, float)]))
+            iterates = getattr(event, "iterates", ())
+            found.append(np.array(iterates[-8:], dtype=float))
+    return np.concatenate(found)

@@ -1,0 +1,154 @@
+"""An audit by one fit: many canaries, each in the table or not by a coin of its own (Steinke, Nasr, Jagielski 2023).
+
+Every canary is a row with a level of its own, so that what it adds lies along an axis that no other one touches. A fit
+to the table with about half of them shows a number for each level. The attacker guesses for the canaries with the most
+extreme numbers, and says nothing of the others. How many guesses are right bounds epsilon, as the canaries were drawn
+independently: `bounds.one_run_epsilon`. The bound is looser than that of many fits, and needs a single one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.audit import bounds
+from discreet.audit.subjects import PUBLIC_ROWS
+from discreet.core import checks
+from discreet.core.arrays import Floats
+from discreet.domain import Domain
+from discreet.errors import ParameterError
+from discreet.models.base import PrivateEstimator
+
+_SHARE = 0.4
+"""The share of the canaries that the attacker guesses, half of them on each side; fixed beforehand."""
+
+_LARGEST = 2000
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """What one fit proved: how many canaries were guessed, how many of them rightly, and the bound on epsilon."""
+
+    subject: str
+    promised: float
+    delta: float
+    canaries: int
+    guesses: int
+    right: int
+    confidence: float
+
+    @property
+    def epsilon(self) -> float:
+        """The lower bound."""
+        failure = 1 - self.confidence
+        return bounds.one_run_epsilon(self.canaries, self.guesses, self.right, self.delta, failure)
+
+    @property
+    def broken(self) -> bool:
+        """Whether the guesses prove that less is kept than is promised."""
+        return self.epsilon > self.promised
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {
+            "method": self.subject,
+            "promised": {"epsilon": self.promised, "delta": self.delta},
+            "bound": {"epsilon": self.epsilon, "confidence": self.confidence},
+            "broken": self.broken,
+            "attack": f"one run, {self.canaries} canaries",
+            "fits": 1,
+            "guesses": self.guesses,
+            "right": self.right,
+        }
+
+
+def canary_domain(canaries: int) -> Domain:
+    """A category with a level for each canary and one for nobody, and an outcome in [-1, 1].
+
+    Examples
+    --------
+    >>> len(canary_domain(3).columns["who"].levels)
+    4
+    """
+    return Domain({"who": [f"c{k}" for k in range(canaries + 1)], "y": (-1, 1)})
+
+
+def one_run(
+    estimator: type[PrivateEstimator],
+    epsilon: float,
+    delta: float,
+    *,
+    canaries: int = 200,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    **options: Any,
+) -> OneRun:
+    """A bound on epsilon from a single fit of a linear model.
+
+    Parameters
+    ----------
+    estimator : type
+        A method for numbers that shows a coefficient for each level.
+    epsilon, delta : float
+        The promise, of add-remove neighbours: canaries come and go.
+    canaries : int
+        How many.
+    confidence : float
+        Of the bound.
+    seed : int, optional
+        To repeat it.
+    **options
+        Other parameters of the estimator.
+
+    Examples
+    --------
+    >>> from discreet import SSP
+    >>> found = one_run(SSP, 20.0, 1e-6, canaries=60, seed=0)
+    >>> 0 <= found.epsilon <= 20
+    True
+    """
+    if isinstance(canaries, bool) or not isinstance(canaries, int) or not 10 <= canaries <= _LARGEST:
+        raise ParameterError(f"canaries must be a whole number from 10 to {_LARGEST}, got {checks.shown(canaries)}.")
+    checks.fraction("confidence", confidence)
+    rng = np.random.default_rng(seed)
+    inside = rng.random(canaries) < 0.5
+    names = [f"c{k + 1}" for k in np.flatnonzero(inside)] + ["c0"]
+    table = pa.table({"who": names, "y": [1.0] * (len(names) - 1) + [0.0]})
+    given: dict[str, Any] = {
+        "domain": canary_domain(canaries),
+        "rows": max(PUBLIC_ROWS, 2 * canaries),
+        "fit_intercept": False,
+    }
+    model = estimator(epsilon=epsilon, delta=delta, random_state=rng, **(given | {"n_jobs": 1} | options))
+    scores = _scores(model.fit_source(table, "y", ["who"]), canaries)
+    order = np.argsort(scores)
+    each = max(1, round(_SHARE * canaries / 2))
+    right = int(np.sum(~inside[order[:each]]) + np.sum(inside[order[-each:]]))
+    return OneRun(estimator.__name__, epsilon, delta, canaries, 2 * each, right, confidence)
+
+
+def _scores(model: PrivateEstimator, canaries: int) -> Floats:
+    """A number for each canary, the larger the likelier it is there: of noisy X'y and X'X, or a coefficient."""
+    blocks = getattr(model.release_, "arrays", {})
+    names = [f"who[c{k + 1}]" for k in range(canaries)]
+    for block, array in blocks.items():
+        if block.statistic == "cross" and set(names) <= set(block.rows):
+            cross: Floats = array[[block.rows.index(name) for name in names], 0]
+            gram = next((own for other, own in blocks.items() if other.statistic == "gram"), None)
+            return cross if gram is None else cross + _precision(blocks) * np.diag(gram)[_places(blocks, names)]
+    found: Floats = np.ravel(model.coef_)[-canaries:]
+    return found
+
+
+def _places(blocks: dict[Any, Floats], names: list[str]) -> list[int]:
+    gram = next(block for block in blocks if block.statistic == "gram")
+    return [gram.rows.index(name) for name in names]
+
+
+def _precision(blocks: dict[Any, Floats]) -> float:
+    """How much a count says beside a sum: both move by 1, so each counts by one over its variance."""
+    sds = {block.statistic: block.sd for block in blocks}
+    return float((sds["cross"] / sds["gram"]) ** 2)

@@ -1,0 +1,94 @@
+"""What a certificate allows any test to find: the promised trade-off between its two errors."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from discreet.audit.statistics import Counts, Kind
+from discreet.core.arrays import Floats
+from discreet.privacy import accounting
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.laws import Failure, together
+
+_POINTS = 25
+
+
+class Promise:
+    """The trade-off of a certificate: of its events, and of the epsilon and delta that it states.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of any of the releases: all have the same noise.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from discreet.audit.subjects import subject_of
+    >>> model = subject_of("SSP", 1.0, 1e-6).fitted(pa.table({"x": [0.0], "y": [0.0]}), 0)
+    >>> promise = Promise(model.certificate_)
+    >>> promise.kind, round(float(promise.power(np.array([0.05]))[0]), 3)
+    ('mu', 0.08)
+    """
+
+    def __init__(self, certificate: Certificate) -> None:
+        self._certificate = certificate
+        self.guarantee = certificate.guarantee
+
+    @cached_property
+    def mu(self) -> float:
+        """The Gaussian part of all events."""
+        return accounting.mu(self._certificate.events)
+
+    @cached_property
+    def kind(self) -> Kind:
+        """Whether the promise is that of Gaussian noise alone, so that it is one number, mu."""
+        others = [law for law in accounting.laws(self._certificate.events) if not isinstance(law, Failure)]
+        return "mu" if self.mu > 0 and not others else "epsilon"
+
+    @cached_property
+    def slip(self) -> float:
+        """The probability with which a Gaussian promise allows anything."""
+        laws = accounting.laws(self._certificate.events)
+        return math.fsum(law.probability for law in laws if isinstance(law, Failure))
+
+    @cached_property
+    def unmet(self) -> list[str]:
+        """What the certificate's own check finds, which a real release would be refused for; seeds aside."""
+        seeded = f"status is {self.guarantee.status!r}"
+        return [finding.what for finding in self._certificate.check() if not finding.ok and finding.what != seeded]
+
+    @cached_property
+    def _lines(self) -> list[tuple[float, float]]:
+        """Pairs (epsilon, delta) that the certificate keeps."""
+        stated = self.guarantee.epsilon, self.guarantee.delta
+        events = self._certificate.events
+        if not events:
+            return [stated]
+        curve = together(accounting.laws(events), self.mu)
+        return [stated, *((e, curve(e)) for e in np.linspace(0, 1.5 * stated[0], _POINTS).tolist())]
+
+    def power(self, fp: Floats) -> Floats:
+        """The largest share of the second table's releases that a test finds, by its share of false alarms."""
+        if self.kind == "mu":
+            with np.errstate(divide="ignore"):
+                found: Floats = np.minimum(ndtr(ndtri(fp) + self.mu) + self.slip, 1.0)
+            return found
+        most = np.ones_like(fp)
+        for epsilon, delta in self._lines:
+            if epsilon > 700:
+                continue
+            most = np.minimum(most, delta + math.exp(epsilon) * fp)
+            most = np.minimum(most, 1 - math.exp(-epsilon) * (1 - delta - fp))
+        return np.clip(most, 0.0, 1.0)
+
+    def broken_by(self, counts: Counts, failure: float) -> bool:
+        """Whether guesses prove, with this confidence, that the releases keep less than is promised."""
+        if self.kind == "mu":
+            return counts.mu(failure, self.slip) > self.mu
+        fp, fn = counts.rates(failure)
+        return bool(1 - fn > self.power(np.array([fp]))[0] or 1 - fp > self.power(np.array([fn]))[0])

@@ -1,0 +1,172 @@
+"""What an audit found: a bound with its confidence, a picture, and a page for the privacy officer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.audit.evidence import SUMS
+from discreet.audit.noise import Noise
+from discreet.audit.promise import Promise
+from discreet.audit.statistics import Counts, Kind, counted
+from discreet.core.arrays import Floats
+from discreet.core.checks import Neighbors
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ALARM = 1e-5
+"""The chance that a sound method is called broken."""
+
+_POINTS = 101
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """A lower bound on the epsilon of an estimator, and how it came about. Its tables are made up, so it is public.
+
+    Parameters
+    ----------
+    subject, status, path : str
+        The method, whether its promise is verified or a paper's claim, and how rows reached it.
+    neighbors, unit, tables : str
+        Who differs between the two tables, and the tables.
+    statistic : str
+        What told them apart.
+    kind : {"mu", "epsilon"}
+        Whether the bound is on the mu of a Gaussian promise, or on epsilon directly.
+    counts : Counts
+        The guesses that were counted.
+    trained, refused : int
+        How many fits chose the statistic and its threshold, and how many of all were refused.
+    confidence : float
+        Of the bound.
+    promise : Promise
+        What the certificates promise.
+    scores : pair of arrays
+        Of the counted fits to each table.
+    noise : dict of Noise
+        What the noise of sums and of coefficients came to, where its law is known.
+    """
+
+    subject: str
+    status: str
+    path: str
+    neighbors: Neighbors
+    unit: str
+    tables: str
+    statistic: str
+    kind: Kind
+    counts: Counts
+    trained: int
+    refused: int
+    confidence: float
+    promise: Promise
+    scores: tuple[Floats, Floats]
+    noise: dict[str, Noise]
+
+    @property
+    def promised(self) -> float:
+        """The epsilon that is promised."""
+        return self.promise.guarantee.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta of the promise and of the bound."""
+        return self.promise.guarantee.delta
+
+    @property
+    def epsilon(self) -> float:
+        """The lower bound: with the stated confidence the true epsilon is no smaller."""
+        return self.counts.epsilon(self.kind, self.delta, 1 - self.confidence, self.promise.slip)
+
+    @property
+    def mu(self) -> float | None:
+        """The lower bound on mu, where the promise is one of mu."""
+        return self.counts.mu(1 - self.confidence, self.promise.slip) if self.kind == "mu" else None
+
+    @property
+    def problems(self) -> list[str]:
+        """What proves that less is kept than is promised; empty for a sound method in all but one of 100,000 audits.
+
+        `ALARM` is shared by all that is tested. (A bound at the usual confidence lies above a promise that is just kept
+        in one of twenty.)
+        """
+        failure, delta, slip = ALARM / 4, self.delta, self.promise.slip
+        found = []
+        beyond = self.counts.epsilon(self.kind, delta, failure, slip) > self.promised
+        if beyond or self.promise.broken_by(self.counts, failure):
+            found.append("the attack tells the tables apart better than the promise allows")
+        for name, own in self.noise.items():
+            if own.is_small(failure):
+                found.append(f"the noise of {name} is smaller than is listed")
+        if SUMS in self.noise and self.noise[SUMS].is_large(failure):
+            found.append("released sums are not those of the table with the listed noise")
+        if self.status == "verified" and self.promise.unmet:
+            found.append(f"the certificate does not pass its own check: {', '.join(self.promise.unmet)}")
+        return found
+
+    @property
+    def broken(self) -> bool:
+        """Whether there are problems."""
+        return bool(self.problems)
+
+    @property
+    def fits(self) -> int:
+        """How many fits there were."""
+        return self.trained + self.counts.first + self.counts.second
+
+    def roc(self) -> tuple[Floats, Floats]:
+        """Shares of false alarms and of finds, for every threshold."""
+        first, second = self.scores
+        edges = np.unique(np.quantile(np.concatenate(self.scores), np.linspace(0, 1, _POINTS)))
+        found = [counted(first, second, float(edge)) for edge in [*edges, -np.inf]]
+        fp = np.array([own.false_positives / own.first for own in found])
+        tp = np.array([1 - own.false_negatives / own.second for own in found])
+        order = np.lexsort((tp, fp))
+        return fp[order], tp[order]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {
+            "method": self.subject,
+            "path": self.path,
+            "neighbors": self.neighbors,
+            "unit": self.unit,
+            "status": self.status,
+            "promised": {"epsilon": self.promised, "delta": self.delta},
+            "bound": {
+                "epsilon": self.epsilon,
+                "mu": self.mu,
+                "promised_mu": self.promise.mu if self.kind == "mu" else None,
+                "confidence": self.confidence,
+            },
+            "broken": self.broken,
+            "attack": self.statistic,
+            "problems": self.problems,
+            "noise": {name: {"values": own.values, "sd_over_listed": own.ratio} for name, own in self.noise.items()},
+            "tables": self.tables,
+            "fits": self.fits,
+            "trained": self.trained,
+            "refused": self.refused,
+            "guesses": [self.counts.first, self.counts.second],
+            "errors": [self.counts.false_positives, self.counts.false_negatives],
+        }
+
+    def plot(self) -> Figure:
+        """The attack's trade-off against the promised one."""
+        from discreet.audit.pictures import roc_plot
+
+        return roc_plot(self)
+
+    def report(self) -> str:
+        """One HTML page, in plain words."""
+        from discreet.audit.page import audit_page
+
+        return audit_page(self)
+
+    def __repr__(self) -> str:
+        verdict = "BROKEN" if self.broken else "not broken"
+        return f"Audit({self.subject}: epsilon >= {self.epsilon:.3g} of {self.promised:g} promised, {verdict})"

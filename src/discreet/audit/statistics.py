@@ -1,0 +1,125 @@
+"""Statistics that tell two tables apart, and the threshold of one: chosen on some fits, counted on others."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtri
+
+from discreet.audit import bounds
+from discreet.core.arrays import Floats
+from discreet.privacy import gdp
+
+Kind = Literal["mu", "epsilon"]
+"""What is bounded: the mu of a Gaussian promise, or epsilon at the delta of any other."""
+
+Statistic = Callable[[Floats], Floats]
+"""From the numbers of fits, a line each, to scores: the larger, the likelier the second table."""
+
+_THRESHOLDS = 200
+
+_DOUBT = 0.2
+"""What a threshold proves is judged with this failure: few errors in a far tail may be luck."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Guesses and errors on each table."""
+
+    first: int
+    second: int
+    false_positives: int
+    false_negatives: int
+
+    def epsilon(self, kind: Kind, delta: float, failure: float, slip: float = 0.0) -> float:
+        """What they prove."""
+        if kind == "mu":
+            return gdp.epsilon(mu=self.mu(failure, slip), delta=delta)
+        return bounds.epsilon_between(*self.rates(failure), delta)
+
+    @property
+    def guesses(self) -> int:
+        """All of them."""
+        return self.first + self.second
+
+    @property
+    def right(self) -> int:
+        """Those that are no errors."""
+        return self.guesses - self.false_positives - self.false_negatives
+
+    def mu(self, failure: float, slip: float = 0.0) -> float:
+        """The mu that they prove, if the promise is Gaussian up to a probability."""
+        return bounds.mu_of_guesses(self.right, self.guesses, failure, slip)
+
+    def rates(self, failure: float) -> tuple[float, float]:
+        """The largest error rates that both hold at once with this confidence."""
+        fp = bounds.most(self.false_positives, self.first, failure / 2)
+        return fp, bounds.most(self.false_negatives, self.second, failure / 2)
+
+
+def counted(first: Floats, second: Floats, threshold: float) -> Counts:
+    """Guesses by a threshold."""
+    return Counts(len(first), len(second), int(np.sum(first > threshold)), int(np.sum(second <= threshold)))
+
+
+def trained(first: Floats, second: Floats) -> Statistic:
+    """A logistic model of normal scores and their squares, so that neither units nor tails matter.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> score = trained(rng.normal(0, 1, (500, 1)), rng.normal(2, 1, (500, 1)))
+    >>> bool(score(np.array([[3.0]]))[0] > score(np.array([[-1.0]]))[0])
+    True
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    pooled = np.vstack([first, second])
+    ordered = np.sort(pooled, axis=0)
+    varied = ordered[0] < ordered[-1]
+
+    def features(A: Floats) -> Floats:
+        places = np.array([_place(own, a) for own, a in zip(ordered.T[varied], A.T[varied], strict=True)]).T
+        z = ndtri((places + 0.5) / (len(pooled) + 1))
+        return np.hstack([z, z**2 - 1])
+
+    if not varied.any():
+        return lambda A: np.zeros(len(A))
+    labels = np.repeat([0, 1], [len(first), len(second)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a model that has not converged is a statistic too
+        model = LogisticRegression(C=1.0, max_iter=200).fit(features(pooled), labels)
+    return lambda A: np.asarray(model.decision_function(features(A)), dtype=float)
+
+
+def _place(ordered: Floats, values: Floats) -> Floats:
+    """Among how many of some values each lies; those that are equal count half."""
+    found: Floats = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")) / 2
+    return found
+
+
+def separation(first: Floats, second: Floats) -> float:
+    """How well the best single number tells the tables apart: from 0.5, not at all, to 1, always."""
+    best = 0.5
+    for a, b in zip(first.T, second.T, strict=True):
+        area = float(np.mean(_place(np.sort(a), b))) / len(a)
+        best = max(best, area, 1 - area)
+    return best
+
+
+def best_threshold(
+    first: Floats, second: Floats, kind: Kind, delta: float, edges: Floats | None = None
+) -> tuple[float, Counts]:
+    """The threshold, of all or of given ones, that proves most, and what it counts."""
+    if edges is None:
+        edges = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, _THRESHOLDS + 1)))
+    found = [(float(edge), counted(first, second, float(edge))) for edge in edges]
+    return max(found, key=lambda one: (_proven(one[1], kind, delta), one[1].right))
+
+
+def _proven(counts: Counts, kind: Kind, delta: float) -> float:
+    return counts.mu(_DOUBT) if kind == "mu" else counts.epsilon(kind, delta, _DOUBT)
