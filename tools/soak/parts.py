@@ -25,8 +25,8 @@ from tools.soak import tables
 from tools.soak.watch import NASTY, Watch
 
 FORMULAS = (
-    "income", "~", "age", "+", "C(region)", "*", "log(score)", ":", "bs(age, 3)", "poly(member, 2)", "I(age^2)", "-",
-    "1", "0", ".", "(", ")", "^", "/", "'x'", "1e9", "member",
+    "income", "~", "age", "+", "C(region)", "*", "log(score)", ":", "bs(age, 3)", "poly(smoker, 2)", "I(age^2)", "-",
+    "1", "0", ".", "(", ")", "^", "/", "'x'", "1e9", "smoker",
 )  # fmt: skip
 
 
@@ -224,15 +224,19 @@ def commands(rng: random.Random, watch: Watch, folder: Path) -> None:
     said = io.StringIO()
 
     def call() -> int:
-        with mock.patch.object(sys, "argv", ["discreet", *arguments]), mock.patch.object(sys, "stdin", io.StringIO()):
+        with (
+            mock.patch.object(sys, "argv", ["discreet", *arguments]),
+            mock.patch.object(sys, "stdin", io.StringIO()),
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(said),
+        ):
             try:
                 cli.main()
             except SystemExit as stop:
                 return int(stop.code or 0)
         return 0
 
-    with mock.patch("discreet.cli.console.out.file", said), mock.patch("discreet.cli.console.err.file", said):
-        code = watch.attempt(f"discreet {' '.join(arguments)}", call)
+    code = watch.attempt(f"discreet {' '.join(arguments)}", call)
     text = said.getvalue()
     watch.read(f"discreet {' '.join(arguments)}", text)
     if "internal error" in text or code not in (None, 0, 1, 2):

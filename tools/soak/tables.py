@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from discreet import Domain
 from tools.soak.watch import Marks
 
-SCHEMA = {"age": (0, 100), "score": (-3, 3), "region": ["north", "south", "west"], "member": bool, "income": (0, 100)}
-FEATURES = ["age", "score", "region", "member"]
+SCHEMA = {"age": (0, 100), "score": (-3, 3), "region": ["north", "south", "west"], "smoker": bool, "income": (0, 100)}
+FEATURES = ["age", "score", "region", "smoker"]
 
 SPOILT: tuple[Any, ...] = (
     None, float("nan"), float("inf"), -1e308, 1e308, 5e-324, 2**70, "", " ", "north ", "47", "x", b"north", True, "NaN",
@@ -33,7 +33,7 @@ def frame(rng: random.Random, marks: Marks) -> pd.DataFrame:
     draw = np.random.default_rng(rng.randrange(2**32))
     n = marks.rows
     people = pd.DataFrame({"age": draw.uniform(0, 100, n), "score": draw.normal(size=n)})
-    people["region"], people["member"] = draw.choice(SCHEMA["region"], n), draw.random(n) < 0.4
+    people["region"], people["smoker"] = draw.choice(SCHEMA["region"], n), draw.random(n) < 0.4
     people["income"] = np.clip(30 + 0.3 * people["age"] + draw.normal(0, 10, n), 0, 100)
     at = rng.randrange(n)
     people.loc[at, ["age", "income"]] = marks.numbers[:2]
