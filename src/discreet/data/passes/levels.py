@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import sparse
 
 from discreet.core.arrays import Floats, Ints
 from discreet.data.sums import Left
@@ -32,31 +31,45 @@ class Levels:
 
     def __init__(self, spans: Sequence[tuple[int, int]], first: int, columns: int) -> None:
         self._spans = spans
-        self._at: Ints = np.concatenate([np.arange(*span) for span in spans])
-        self._starts = np.cumsum([0, *(high - low for low, high in spans)])
-        self._rest: Ints = np.setdiff1d(np.arange(columns), self._at)
+        levels = np.concatenate([np.arange(*span) for span in spans])
+        self._rest: Ints = np.setdiff1d(np.arange(columns), levels)
         self._first = int(np.searchsorted(self._rest, first))
 
     def add(self, Z: Floats, total: Floats, left: Left) -> None:
         """Add the sums over some lines to a total."""
-        D, (places, V) = Z[:, self._rest], self._held(Z)
-        E, own, at = left(D[:, : self._first]), self._rest[: self._first], self._at
-        H, G = (self._matrix(places, values) for values in (V, left(V)))
+        if not len(Z):
+            return
+        D, held = Z[:, self._rest], [_held(Z, *span) for span in self._spans]
+        E, own = left(D[:, : self._first]), self._rest[: self._first]
         total[np.ix_(own, self._rest)] += E.T @ D
-        total[np.ix_(at, self._rest)] += G.T @ D
-        total[np.ix_(own, at)] += (H.T @ E).T
-        pairs = (G.T @ H).tocoo()
-        total[at[pairs.row], at[pairs.col]] += pairs.data
+        for places, v in held:
+            h = left(v)
+            at, sums = _by_place(places, np.hstack([h * D, v * E]))
+            total[np.ix_(at, self._rest)] += sums[:, : len(self._rest)]
+            total[np.ix_(own, at)] += sums[:, len(self._rest) :].T
+            for others, w in held:
+                pairs, products = _by_place(places * total.shape[1] + others, h * w)
+                total[np.divmod(pairs, total.shape[1])] += products[:, 0]
 
-    def _held(self, Z: Floats) -> tuple[Ints, Floats]:
-        """Of each category the place of the coordinate that is not 0, among all levels, and its value."""
-        places, values = np.empty((len(Z), len(self._spans)), dtype=np.int64), np.empty((len(Z), len(self._spans)))
-        for k, (low, high) in enumerate(self._spans):
-            value, moment = (Z[:, low:high] @ np.column_stack([np.ones(high - low), np.arange(high - low)])).T
-            places[:, k] = self._starts[k] + np.where(value == 0, 0, moment / np.where(value == 0, 1, value))
-            values[:, k] = value
-        return places, values
 
-    def _matrix(self, places: Ints, values: Floats) -> sparse.csr_array:
-        n, k = places.shape
-        return sparse.csr_array((values.ravel(), places.ravel(), np.arange(0, n * k + 1, k)), (n, len(self._at)))
+def _held(Z: Floats, low: int, high: int) -> tuple[Ints, Floats]:
+    """The place of the coordinate of a category that is not 0, in each line, and its value, as a column."""
+    value, moment = (Z[:, low:high] @ np.column_stack([np.ones(high - low), np.arange(high - low)])).T
+    places = low + np.where(value == 0, 0, moment / np.where(value == 0, 1, value)).astype(np.int64)
+    return places, value[:, None]
+
+
+def _by_place(places: Ints, X: Floats) -> tuple[Ints, Floats]:
+    """The places that occur, and the sums of the lines of X at each of them.
+
+    Examples
+    --------
+    >>> _by_place(np.array([7, 2, 7]), np.array([[1.0], [2.0], [3.0]]))
+    (array([2, 7]), array([[2.],
+           [4.]]))
+    """
+    order = np.argsort(places, kind="stable")
+    found = places[order]
+    starts = np.flatnonzero(np.diff(found, prepend=-1))
+    sums: Floats = np.add.reduceat(X[order], starts, axis=0)
+    return found[starts], sums
