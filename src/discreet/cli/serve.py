@@ -93,6 +93,7 @@ def _bound(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
+        bound.listen()  # so that who is told the address is not turned away until the server runs
     except OSError as error:
         raise ParameterError(
             f"{host}:{port} cannot be listened on: {error.strerror}. Name another with --port."
