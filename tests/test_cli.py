@@ -255,7 +255,7 @@ def test_saved_models_are_compared_as_they_are(run, folder):
     assert "one release, whose guarantee covers both" in ran.said
     assert "not in it" in ran.said
     refused = run("compare", "short.json", "long.json", "--target", "income")
-    assert (refused.code, "saved models" in refused.said) == (2, True)
+    assert (refused.code, "saved model is used as it is" in refused.said) == (2, True)
     mixed = run("compare", "short.json", "all.json", "--formula", "income ~ age + hours", "--json")
     assert set(json.loads(mixed.out)["models"][1]["params"]) == {"(intercept)", "age", "hours"}
     assert run("compare", "short.json", "all.json").code == 2  # no outcome

@@ -45,8 +45,8 @@ from discreet.privacy.laws import Point
 from discreet.privacy.losses import Logistic
 from discreet.released.solve.newton import Penalty, minimise, subgradient
 from discreet.results.effects import effects
-from discreet.results.glm_results import GLMResults
 from discreet.results.report import report
+from discreet.results.results import Results
 from discreet.results.saved import load_certificate
 from discreet.results.summary import number
 
@@ -202,7 +202,7 @@ def test_real_releases_are_certified(cls, neighbors, noise, tmp_path):
     assert c.guarantee.delta == (0 if noise == "laplace" else 1 / N**2)
     assert "floating point" in c.words()
     one.release_.save(tmp_path / "model.json")
-    loaded = GLMResults.load(tmp_path / "model.json")
+    loaded = Results.load(tmp_path / "model.json")
     assert loaded.certificate == c
     assert loaded.coefficients == one.results_.coefficients
     assert load_certificate(tmp_path / "model.json") == c
@@ -238,7 +238,7 @@ def test_old_readers_refuse_and_new_ones_find_damage(tmp_path):
     assert body["format_version"] == 3
     path.write_text(path.read_text().replace('"coef"', '"cöef"'))
     with pytest.raises(FileFormatError):
-        GLMResults.load(path)
+        Results.load(path)
     with pytest.raises(GuaranteeError, match="simulation"):
         fitted(DPLogisticRegression).release_.save(path)
 

@@ -39,7 +39,6 @@ from discreet import (
 from discreet.core.files import digest
 from discreet.errors import DiscreetError, FileFormatError
 from discreet.planning import plan
-from discreet.results.glm_results import GLMResults
 from discreet.results.saved import check_saved, load_saved
 
 DATA = Path(__file__).parent / "data"
@@ -207,8 +206,10 @@ def read(saved, tmp_path):
         ]
     if isinstance(saved, Results) and names:
         tries.append(lambda: saved.wald_test(list(names)[:1]))
-    if isinstance(saved, GLMResults):
-        tries.append(saved.selected if hasattr(saved, "selected") else saved.to_json)
+    if isinstance(saved, Results):
+        X = np.zeros((2, len(names)))
+        tries += [saved.to_json, saved.ratios, saved.selection, saved.marginal_effects, lambda: saved.dispersion]
+        tries += [lambda: saved.predictions(X), lambda: saved.predict_interval(X, of="mean")]
     for attempt in tries:
         with contextlib.suppress(DiscreetError):
             attempt()

@@ -27,7 +27,6 @@ from discreet.errors import DataError, FileFormatError, GuaranteeError, NotRelea
 from discreet.gate import descent
 from discreet.gate.entropy import NO_NOISE
 from discreet.privacy.certificate import Certificate
-from discreet.results.glm_results import GLMResults
 from discreet.results.saved import load_certificate
 
 ROWS = 1200
@@ -126,7 +125,7 @@ def test_certificates_add_up_and_survive_files(name, fits, tmp_path):
     assert all(finding.ok for finding in certificate.check())
     assert Certificate.from_dict(json.loads(json.dumps(certificate.to_dict()))) == certificate
     fitted.release_.save(tmp_path / "release.json")
-    loaded = GLMResults.load(tmp_path / "release.json")
+    loaded = Results.load(tmp_path / "release.json")
     assert loaded.coefficients == fitted.release_.coefficients == fitted.results_.coefficients
     assert load_certificate(tmp_path / "release.json") == certificate
     assert certificate.events[0].name in certificate.words()

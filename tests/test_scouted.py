@@ -21,7 +21,7 @@ from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.released.scouting import Scale, number_of_stages, residual_widths
 from discreet.released.solve.location import Counts
 from discreet.released.solve.sizes import count_law, count_span
-from discreet.results.glm_results import GLMResults
+from discreet.results.results import Results
 from discreet.results.saved import check_saved, load_saved
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
@@ -140,7 +140,7 @@ def forged(model, change):
     """What `check` says of a file that was changed."""
     body = json.loads(json.dumps(model.release_._document()))
     change(body)
-    return check_saved(GLMResults._from_document(body))
+    return check_saved(Results._from_document(body))
 
 
 def drop(kind):
@@ -227,8 +227,7 @@ def test_ratios_effects_and_dispersion():
     p = 1 / (1 + np.exp(-eta))
     assert effect == pytest.approx(float(np.mean(p * (1 - p))) * logistic.debiased["x0"], rel=1e-3)
     assert logistic.wald_test(["x0", "x1"]).p_value < 1e-6
-    with pytest.raises(ParameterError, match="no ratios"):
-        fitted(DPLinearSVC).results_.ratios()
+    assert "no ratios" in fitted(DPLinearSVC).results_.ratios().reason
 
 
 def test_classical_errors_have_no_meat():
@@ -246,7 +245,7 @@ def test_a_saved_model_predicts(tmp_path):
     domain = Domain({"age": (0, 120), "sex": ["F", "M"], "bought": bool})
     model = DPLogisticRegression(epsilon=1, delta=1e-6, domain=domain).fit_source(people, "bought")
     model.release_.save(tmp_path / "model.json")
-    loaded = GLMResults.load(tmp_path / "model.json")
+    loaded = Results.load(tmp_path / "model.json")
     few = people[["age", "sex"]][:5]
     np.testing.assert_allclose(loaded.predict_proba(few), model.predict_proba(few))
     assert loaded.predict(few).tolist() == model.predict(few).tolist()

@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import NoisyGradientDescent, NoisySGD
+from discreet import NoisyGradientDescent, NoisySGD, Results
 from discreet.errors import FileFormatError
 from discreet.per_instance import losses
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.iterates import MAX_POINTS, kept, pack, unpack
-from discreet.results.glm_results import GLMResults
 from discreet.results.saved import load_certificate
 
 FACTS = {"epsilon": 1.0, "delta": 1e-6, "bounds_X": (-1, 1), "bounds_y": (-1, 1)}
@@ -70,7 +69,7 @@ def test_a_saved_model_is_small_and_tells_everything_again(cls, tmp_path):
     assert path.stat().st_size < 30_000
     (event,), loaded = model.certificate_.events, load_certificate(path)
     assert len(event.iterates) >= 128 * 10
-    assert loaded == model.certificate_ == GLMResults.load(path).certificate
+    assert loaded == model.certificate_ == Results.load(path).certificate
     assert loaded.events[0].mu == event.mu
     assert all(finding.ok for finding in loaded.check())
     before, after = losses((X, y), model), losses((X, y), path)

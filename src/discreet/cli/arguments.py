@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.core.files import kind_of, read_json
 from discreet.data.sources.paths import is_data_file
 from discreet.domain import Domain
 from discreet.domain.formula import Model, formula
@@ -23,6 +22,7 @@ from discreet.ledger.blocks import asked
 from discreet.ledger.charging import ACCOUNT, LEDGER, PURPOSE
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results
+from discreet.results.saved import load_saved
 
 Data = Annotated[Path, typer.Argument(help="Parquet, CSV or Excel file, or a folder of them.", show_default=False)]
 SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML or JSON schema.", show_default=False)]
@@ -246,15 +246,22 @@ def fit_release(
 
 def open_models(
     paths: tuple[Path, Path], target: str | None, features: str | None, text: str | None, model: str
-) -> list[Results]:
+) -> list[Any]:
     """Models from files: saved ones as they are; to releases the same model is fitted."""
-    saved = [kind_of(read_json(path)) == "results" for path in paths]
-    if all(saved) and (target or features or text or model != "noise-aware"):
-        raise ParameterError("These are saved models, which are compared as they are: leave out the other options.")
+    saved = [load_saved(path) for path in paths]
+    if not any(isinstance(one, PrivateMoments) for one in saved):
+        refuse_fitting(target, features, text, model)
     return [
-        Results.load(path) if done else fit_release(PrivateMoments.load(path), target, features, text, model)
-        for path, done in zip(paths, saved, strict=True)
+        fit_release(one, target, features, text, model) if isinstance(one, PrivateMoments) else one for one in saved
     ]
+
+
+def refuse_fitting(target: str | None, features: str | None, text: str | None, model: str, **others: Any) -> None:
+    """Refuse options that describe a model to fit, where a file holds one."""
+    given = {"--target": target, "--features": features, "--formula": text} | others
+    refused = [name for name, value in given.items() if value is not None] + ["--model"] * (model != "noise-aware")
+    if refused:
+        raise ParameterError(f"A saved model is used as it is: leave out {', '.join(refused)}.")
 
 
 def two_names(a: Path, b: Path) -> tuple[str, str]:

@@ -43,8 +43,6 @@ from discreet.core.citations import PAPERS
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.papers.registry import DEFAULT, find
-from discreet.results.glm_results import GLMResults
-from discreet.results.private_moments import PrivateMoments
 
 _KEYS = ", ".join(paper.key for paper in PAPERS)
 EPILOG = "Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6"
@@ -85,8 +83,7 @@ def fit(
     options = method_settings(settings, estimator) | ({} if published is None else {"published": published})
     if published is not None and not estimator.papers:
         raise ParameterError(f"{estimator.__name__} is not from a paper: leave out --published.")
-    declared = Domain.from_file(schema).with_file(**file).with_unit(**unit)
-    asked = chosen(declared, target, split(features), formula)
+    asked = chosen(Domain.from_file(schema).with_file(**file).with_unit(**unit), target, split(features), formula)
     domain, outcomes = asked.domain, outcomes_of(asked)
     if len(outcomes) > 1:
         refuse_several(estimator, report)
@@ -100,9 +97,10 @@ def fit(
     with counted(ledger, account, purpose, request, formula) as charged:
         model.fit_source(given.source, one or outcomes, asked.features or None, progress=console.progress(quiet=json))
     model.release_.save(path, overwrite=force)
+    moments = None if model.release_ is model.results_ else model.release_
     if page is not None:
         with console.saved_before(path):
-            model.results_.save_report(page, model.release_ if isinstance(model.release_, PrivateMoments) else None)
+            model.results_.save_report(page, moments)
     if json:
         places = {"release": str(path)} | ({} if page is None else {"report": str(page)})
         console.print_json(model.results_.to_dict() | places | {"certificate": model.certificate_.to_dict()})
@@ -110,5 +108,5 @@ def fit(
     console.summary(model.results_.summary())
     console.certificate(model.certificate_)
     console.say_counted(charged)
-    console.say_public(path, model.certificate_, models=not isinstance(model.release_, GLMResults))
+    console.say_public(path, model.certificate_, models=moments is not None)
     console.say_where(page)

@@ -22,12 +22,12 @@ from discreet.cli.arguments import (
     fit_release,
     free,
     free_report,
+    refuse_fitting,
     refuse_for_many,
     split,
 )
 from discreet.domain import Domain
-from discreet.errors import ParameterError
-from discreet.results.glm_results import GLMResults
+from discreet.results.many_results import ManyResults
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.saved import load_saved
 
@@ -43,8 +43,8 @@ def model(
     penalty: Annotated[float | None, typer.Option(help="Of penalised models; by default chosen for you.")] = None,
     l1_ratio: Annotated[float | None, typer.Option(help="Of the elastic net: 0 is ridge, 1 is lasso.")] = None,
     estimand: Annotated[
-        str, typer.Option(help="What intervals are about: bounded (far rows count less), or declared.")
-    ] = "bounded",
+        str | None, typer.Option(help="What intervals are about: bounded (far rows count less), or declared.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to save the model.")] = None,
     report: Report = None,
     force: Force = False,
@@ -52,49 +52,44 @@ def model(
 ) -> None:
     """Fit a model to a release: free, without the data. Without --target, to its outcome, or to all that it has.
 
-    A model of classes or counts is released as it is: it is shown, and written to a report.
+    A file that holds a model, saved or released as it is, is shown, and written to a report.
     """
     place = None if out is None else free(out, force, inputs=[release])
     page = free_report(report, force, place or release, [release])
-    options = {name: v for name, v in (("penalty", penalty), ("l1_ratio", l1_ratio)) if v is not None}
-    saved = load_saved(release)
-    if isinstance(saved, GLMResults):
-        refused = {"--target": target, "--features": features, "--formula": formula, "--out": out} | options
-        return _show(saved, page, [name for name, value in refused.items() if value is not None], json=json)
-    released = saved if isinstance(saved, PrivateMoments) else PrivateMoments.load(release)
-    if all_outcomes(released, target, formula, model):
-        refuse_for_many({"--report": report, "--penalty": penalty, "--l1-ratio": l1_ratio})
-        fitted: Any = released.fit_many(features=split(features) or None)
+    given = {"--penalty": penalty, "--l1-ratio": l1_ratio, "--estimand": estimand}
+    saved: Any = load_saved(release)
+    moments = saved if isinstance(saved, PrivateMoments) else None
+    if isinstance(saved, ManyResults) or (moments and all_outcomes(moments, target, formula, model)):
+        refuse_for_many(given | {"--report": report})
+    if moments is None:
+        refuse_fitting(target, features, formula, model, **given | {"--estimand": None})
+        fitted = saved if estimand is None else saved.about(estimand)
     else:
-        fitted = fit_release(released, target, features, formula, model, estimand=estimand, **options)
+        fitted = _fitted(moments, target, features, formula, model, given)
     if place is not None:
-        fitted.save(place)
+        fitted.save(place, overwrite=force)
     if page is not None:
-        fitted.save_report(page, released)
+        fitted.save_report(page, moments)
     if json:
         named = {"out": place, "report": page}
         console.print_json(fitted.to_dict() | {name: str(path) for name, path in named.items() if path is not None})
         return
     console.summary(fitted.summary())
-    _say_left_out(released.domain, [*fitted.names, *(getattr(fitted, "targets", None) or [fitted.target])])
+    if moments is not None:
+        _say_left_out(moments.domain, [*fitted.names, *fitted.targets])
     if place is not None:
         console.say(f"The model is in {place}. It is public, too; `discreet compare` puts it beside others.")
     console.say_where(page)
 
 
-def _show(fitted: GLMResults, page: Path | None, refused: Sequence[str], *, json: bool) -> None:
-    """Show a model that was released as it is."""
-    if refused:
-        raise ParameterError(
-            f"This file holds one model, not a release that others can be fitted to: leave out {', '.join(refused)}."
-        )
-    if page is not None:
-        fitted.save_report(page)
-    if json:
-        console.print_json(fitted.to_dict() | ({} if page is None else {"report": str(page)}))
-        return
-    console.summary(fitted.summary())
-    console.say_where(page)
+def _fitted(
+    released: PrivateMoments, target: str | None, features: str | None, formula: str | None, model: str, given: Any
+) -> Any:
+    """The models of a release that options describe."""
+    if all_outcomes(released, target, formula, model):
+        return released.fit_many(features=split(features) or None)
+    options = {name[2:].replace("-", "_"): value for name, value in given.items() if value is not None}
+    return fit_release(released, target, features, formula, model, **options)
 
 
 def _say_left_out(domain: Domain, names: Sequence[str]) -> None:

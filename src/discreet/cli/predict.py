@@ -20,6 +20,7 @@ from discreet.cli.arguments import (
     default_place,
     fit_release,
     free,
+    refuse_fitting,
     split,
 )
 from discreet.cli.files import reads_files
@@ -82,6 +83,5 @@ def _model(path: Path, target: str | None, features: str | None, formula: str | 
         if all_outcomes(saved, target, formula, kind):
             return saved.fit_many(features=split(features) or None)
         return fit_release(saved, target, features, formula, kind)
-    if target or features or formula or kind != "noise-aware":
-        raise ParameterError("This is a saved model, which is used as it is: leave out the other options.")
+    refuse_fitting(target, features, formula, kind)
     return saved

@@ -21,6 +21,7 @@ from discreet.data.counts import Histogram, Margins
 from discreet.data.reading import Unread
 from discreet.data.stages import Readings
 from discreet.data.turned import TurnedRows
+from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.linked import Linked, Mean
 from discreet.errors import DataError
@@ -37,16 +38,15 @@ from discreet.privacy.events.objective import Calibration, ObjectiveEvent, most_
 from discreet.privacy.losses import Poisson
 from discreet.released.course import quiet_place
 from discreet.released.grids import GridValues
+from discreet.released.prior import Prior, prior
 from discreet.released.scouting import (
     Scale,
     Scouting,
-    centre_of,
     clipped_share,
     count_scale,
     is_wide,
     mean_exposure,
     number_of_stages,
-    penalties,
     residual_widths,
 )
 from discreet.released.solve.newton import Penalty
@@ -58,9 +58,9 @@ Stages = int | Literal["auto"]
 
 MOST_STAGES = 3
 
-COLUMNS, PRODUCTS, ALONE = 0.03, 0.1, 0.05
-"""The shares of mu^2 that tell where the columns lie, and their products; and that of the columns where products are
-not scouted."""
+COLUMNS, PRODUCTS, WITH_LINE, ALONE = 0.03, 0.1, 0.16, 0.05
+"""The shares of mu^2 that tell where the columns lie; their products, and those with a class as well; and that of the
+columns where products are not scouted."""
 
 COUNTS, _FEW, _MOST_COUNTS = 0.08, 16.0, 0.25
 """The share of mu^2 that tells where a count lies, half of it for each of two levels; 16/(n mu) where that is more, at
@@ -70,6 +70,9 @@ ERRORS: dict[Mean, float] = {"logit": 0.12, "log": 0.4}
 """The share of mu^2 of the last release, at the model: of counts it tells a better model, too."""
 
 _LENGTHS: Mapping[Statistic, float] = {"lengths": 0.1, "gram": 0.9}
+_LINE: Mapping[Statistic, float] = {"lengths": 0.06, "gram": 0.56, "cross": 0.38}
+"""How the mu^2 of the scout is split, without and with a line for a class."""
+
 _SPLITS: dict[Mean, Mapping[Statistic, float]] = {
     "logit": {"information": 0.6, "meat": 0.4},
     "log": {"counts": 0.06, "information": 0.24, "cross": 0.55, "meat": 0.15},
@@ -173,9 +176,8 @@ def release_scouted(
     event = _event(noise, family.calibration, scouted)
     progress = table.progress if callable(table.progress) else None
     rows = TurnedRows(table, scouted.coordinates, family.column, exposure=family.exposure, progress=progress)
-    penalty = Penalty(penalties(event, scouted.rows, scouted.rate), np.zeros(len(event.design)))
-    centre = centre_of(scouted.coordinates, scouted.scale)
-    tasks = [Task(label, penalty, event, centre=centre) for label in family.labels]
+    penalty = Penalty(scouted.prior.penalties(event, scouted.rows), np.zeros(len(event.design)))
+    tasks = [Task(label, penalty, event, centre=scouted.prior.centre) for label in family.labels]
     check_moduli(tasks)
     gammas = [minimiser(rows, task, most, entropy) for task in tasks]
     thetas = [scouted.coordinates.P.floats @ gamma / scouted.coordinates.radius for gamma in gammas]
@@ -188,16 +190,12 @@ def release_scouted(
 
 
 class _Scouted(NamedTuple):
-    """What scouts found: coordinates, the number of rows, and of counts their size."""
+    """What scouts found: coordinates, the number of rows, of counts their size, and where the model is expected."""
 
     coordinates: Coordinates
     rows: float
     scale: Scale | None
-
-    @property
-    def rate(self) -> float | None:
-        """The mean of a count."""
-        return None if self.scale is None else self.scale.mean
+    prior: Prior
 
 
 def _shares(family: Family, stages: Stages, covariance: Covariance, session: Session) -> dict[str, float]:
@@ -212,9 +210,14 @@ def _shares(family: Family, stages: Stages, covariance: Covariance, session: Ses
         "exposure": 0.0 if family.exposure is None else ROWS,
         "counts": COUNTS if family.link == "log" else 0.0,
         "columns": COLUMNS if undecided or three else ALONE,
-        "products": PRODUCTS if undecided or three else 0.0,
+        "products": (WITH_LINE if _lined(family) else PRODUCTS) if undecided or three else 0.0,
         "errors": ERRORS[family.link] if family.link is not None and sure else 0.0,
     }
+
+
+def _lined(family: Family) -> tuple[str, ...]:
+    """The coordinate of a yes or no that a line is fitted to first."""
+    return family.outcomes if family.link == "logit" and family.calibration.design[0] == CONSTANT else ()
 
 
 def _noise(calibration: Calibration, count: int, mu: float) -> ObjectiveEvent:
@@ -258,15 +261,19 @@ def _scouted(
         span = count_span(count_law([first], n, 2 * declared[1]))
         (second,) = counted(steps, histograms, [span], want, share)
         scale = count_scale([first, second], n, declared, session.mu, q)._replace(exposure=exposure)
-    last = shares["errors"] == 0
-    if not shares["products"] or (session.rows is None and number_of_stages(n * session.mu, q) == 2):
-        mu = steps.left() if last else steps.share(shares["columns"] + shares["products"])
-        return _Scouted(Scouting(design, n, session.mu, columns(steps, margins, design, n, mu)).final(None), n, scale)
-    course = Scouting(design, n, session.mu, columns(steps, margins, design, n, steps.share(shares["columns"])))
-    scout = course.scout()
-    mu = steps.left() if last else steps.share(shares["products"])
-    blocks = stage_blocks(scout, _LENGTHS, session.promise.neighbors, mu)
-    return _Scouted(course.final(steps.add_stage(readings.staged(scout), blocks)), n, scale)
+    last, stage = shares["errors"] == 0, None
+    classes = {name: steps.domain.map(name) for name in _lined(family)}
+    if shares["products"] and (session.rows is not None or number_of_stages(n * session.mu, q) == 3):
+        course = Scouting(design, n, session.mu, columns(steps, margins, design, n, steps.share(shares["columns"])))
+        scout = course.scout(classes)
+        mu = steps.left() if last else steps.share(shares["products"])
+        blocks = stage_blocks(scout, _LINE if classes else _LENGTHS, session.promise.neighbors, mu)
+        stage = steps.add_stage(readings.staged(scout), blocks)
+    else:
+        mu = steps.left() if last else steps.share(shares["columns"] + min(shares["products"], PRODUCTS))
+        course = Scouting(design, n, session.mu, columns(steps, margins, design, n, mu))
+    own = course.final(stage)
+    return _Scouted(own, n, scale, prior(course, stage, scale, own, classes))
 
 
 def _at_model(

@@ -20,8 +20,8 @@ from discreet.models.perturbed import PerturbedClassifier, PerturbedRegressor
 from discreet.models.scouted import ScoutedModel, level_of
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Logistic, Loss, Poisson, SmoothHinge
-from discreet.released.links import probabilities, rate
-from discreet.results.glm_results import Link
+from discreet.released.links import probabilities
+from discreet.results.links import Link
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -191,9 +191,9 @@ class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
 
     def predict(self, X: Any) -> Floats:
         """The expected count, at most the upper bound of the outcome; X is not clipped to the bounds."""
-        eta = self._predictor(X)[:, 0]
-        column = self.certificate_.domain.columns[self.results_.target]
-        return rate(eta, column.high if isinstance(column, Numeric) else np.inf)
+        eta = super().predict(X)
+        counts: Floats = self.results_.expected(eta)[0]
+        return counts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

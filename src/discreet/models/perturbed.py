@@ -36,7 +36,8 @@ from discreet.privacy.losses import Loss
 from discreet.released.links import places
 from discreet.released.solve.newton import Penalty
 from discreet.released.units import in_user_units
-from discreet.results.glm_results import GLMResults, Link
+from discreet.results.links import Link
+from discreet.results.results import Results, released_model
 
 SECOND = (0.7, 0.5)
 """Of epsilon and of delta: what the second stage of the adaptive method is held to, declared beforehand."""
@@ -295,28 +296,27 @@ class PerturbedModel(PrivateEstimator):
         full: tuple[str, ...],
         design: tuple[str, ...],
         outcome: Outcome,
-    ) -> GLMResults:
+        **told: Any,
+    ) -> Results:
         """The model in the user's units, without the first levels of categories."""
         domain = certificate.domain
         count, L = len(outcome.labels(domain)), lift(domain, full, design)
         mapped = [L.T @ theta for theta in thetas[-count:]]
         final = [in_user_units(domain, design, theta, self._units(domain, outcome)) for theta in mapped]
-        coef, intercept = np.array([c for c, _ in final]), np.array([c for _, c in final])
+        coef: Any = np.array([c for c, _ in final])
+        intercept: Any = np.array([c for _, c in final])
         names, weights = design[int(design[0] == CONSTANT) :], None
         if self.adaptive:
             places = [full.index(name) for name in names]
             weights = np.array([TwoStages.weights(theta)[places] for theta in thetas[:count]])
-        facts = (certificate.method, certificate, self.link, outcome.classes, weights)
-        return GLMResults(outcome.name, names, coef, intercept, *facts)
+        told |= {"link": self.link, "classes": outcome.classes, "weights": weights}
+        if outcome.classes is None:
+            coef, intercept = coef[0], float(intercept[0])
+        return released_model(outcome.name, names, coef, intercept, certificate, **told)
 
     def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
         super()._set(release, fitted, asked)
         self.modulus_ = [event.modulus for event in fitted.certificate.events if hasattr(event, "modulus")][-1]
-
-    def _predictor(self, X: Any) -> Floats:
-        """The linear predictors of the rows of X, which is not clipped to the bounds."""
-        check_is_fitted(self)
-        return self._predictors(X, self.results_.coef, self.results_.intercept)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -336,10 +336,6 @@ class PerturbedRegressor(PrivateRegressor, PerturbedModel):
         self._outcome(domain, asked.target)
         check_pair(X, y)
         return table, domain, asked
-
-    def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
-        super()._set(release, fitted, asked)
-        self.coef_, self.intercept_ = fitted.coef[0], float(fitted.intercept[0])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -377,6 +373,11 @@ class PerturbedClassifier(Classifier, PerturbedModel):
     def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
         super()._set(release, fitted, asked)
         self.classes_ = np.array(fitted.classes)
+
+    def _predictor(self, X: Any) -> Floats:
+        """The linear predictors of the rows of X, which is not clipped to the bounds."""
+        check_is_fitted(self)
+        return self._predictors(X, self.coef_, self.intercept_)
 
     def decision_function(self, X: Any) -> Floats:
         """The linear predictor; above 0 for the second of two classes, largest for the class of several."""

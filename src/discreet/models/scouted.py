@@ -22,7 +22,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.released.moments import ReleasedMoments
 from discreet.released.working import stepped
 from discreet.results.glm_inference import infer_model
-from discreet.results.glm_results import GLMResults
+from discreet.results.results import Results
 
 _STAGES = """stages : int or "auto"
         1 fits the model to the columns as declared. 2 releases first where the columns lie, for 13 % of mu^2, and 3
@@ -107,13 +107,11 @@ class ScoutedModel(PerturbedModel):
         family = Family(calibration, outcome.column, outcome.labels(domain), link, outcomes, exposure)
         return family, self.stages, self.covariance, self._session(promise)
 
-    def _staged(
-        self, found: Minimisers, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome
-    ) -> GLMResults:
+    def _staged(self, found: Minimisers, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome) -> Results:
         released = ReleasedMoments(found.certificate, found.values)
         thetas = [stepped(released)] if self.link == "log" else found.thetas
-        fitted = replace(self._fitted(found.certificate, thetas, design, shown, outcome), values=found.values)
-        return replace(fitted, inference=infer_model(fitted.released))
+        told = {"inference": infer_model(released), "values": found.values}
+        return self._fitted(found.certificate, thetas, design, shown, outcome, **told)
 
 
 class _Readings:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-import numpy as np
-
 from discreet.core.arrays import Floats
-from discreet.core.placeholders import Later, Unavailable
+from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import ParameterError
 from discreet.gate.posterior import Subject
@@ -17,8 +15,7 @@ from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.units import column_of, in_user_units
-from discreet.results.glm_results import GLMResults
-from discreet.results.results import Results
+from discreet.results.results import released_model
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -69,9 +66,6 @@ class CoefficientsRegressor(PrivateRegressor):
         coef, intercept = in_user_units(domain, design, theta, domain.map(column_of(domain, subject.target)))
         names = design[int(design[0] == CONSTANT) :]
         why = Unavailable("not available", self.why_no_inference)
-        given = (asked.target, names)
-        released = GLMResults(*given, coef[None, :], np.array([intercept]), certificate.method, certificate, "identity")
-        cited = Later(lambda: released.release)
-        fitted = Results(*given, coef, intercept, certificate.method, certificate, why, subject.rows, cited)
-        self._set(released, fitted, asked)
+        fitted = released_model(asked.target, names, coef, intercept, certificate, inference=why)
+        self._set(fitted, fitted, asked)
         return self

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from discreet.core import checks
-from discreet.core.arrays import Floats
 from discreet.core.citations import mark_of
 from discreet.domain import Domain
 from discreet.errors import ParameterError
@@ -20,7 +19,7 @@ from discreet.privacy.events.objective import Calibration
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss, Squared
 from discreet.released.solve.newton import Penalty
-from discreet.results.glm_results import Link
+from discreet.results.links import Link
 
 _REASON = (
     "paper 000 names no constants; these are the ones of the theorem that it cites (Kifer, Smith, Thakurta 2012), "
@@ -126,8 +125,3 @@ class ObjectivePerturbation(PerturbedRegressor):
 
     def _units(self, domain: Domain, outcome: Outcome) -> tuple[float, float]:
         return domain.map(outcome.column)
-
-    def predict(self, X: Any) -> Floats:
-        """The expected outcome; X is not clipped to the bounds."""
-        predicted: Floats = self._predictor(X)[:, 0]
-        return predicted

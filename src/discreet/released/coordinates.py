@@ -65,12 +65,12 @@ def standardised(sums: Floats, squares: Floats, sds: tuple[float, float], n: flo
     return Axes(P, float(d))
 
 
-def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool) -> Axes:
+def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool, least: float = 0.0) -> Axes:
     """The next axes, from noisy U'U in the last ones: round where the release knows the directions.
 
     With U'U = Q diag(l) Q', centred where there is a constant, and a its eigenvalues denoised, the new axes are
-    P Q diag((a + c s sqrt(q))/t), to the power -1/2, with t what U'U has for a coordinate that is 1 in every row;
-    turned among themselves so that each needs as few columns as can be, which changes nothing but the time.
+    P Q diag((a + f)/t), to the power -1/2, with f = c s sqrt(q), or more, and t what U'U has for a coordinate that is 1
+    in every row; turned among themselves so that each needs as few columns as can be, which only changes the time.
 
     Parameters
     ----------
@@ -80,6 +80,8 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool) -> Axes:
         The noise sd of the diagonal of U'U.
     constant : bool
         Whether the first axis is the constant.
+    least : float
+        How much of the mean of a is added to f.
 
     Examples
     --------
@@ -99,7 +101,7 @@ def whitened(P: Floats, gram: Floats, sd: float, *, constant: bool) -> Axes:
         centring = np.eye(q)
     l, Q = np.linalg.eigh(gram)  # noqa: E741
     a = np.maximum(denoise(l, sd), 0.0)
-    raised = a + _KNOWN * sd * math.sqrt(q)
+    raised = a + _KNOWN * sd * math.sqrt(q) + least * a.mean()
     turned = triangular(P @ centring @ (Q / np.sqrt(raised / total)))
     axes = np.column_stack([P[:, :1], turned]) if constant else turned
     return Axes(axes, float(np.sum(a / raised)))

@@ -7,13 +7,12 @@ function of earlier noisy values and of public facts. ``docs/mathematics.md``, s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.linked import Linked
@@ -27,21 +26,27 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.location import WHOLE, Counts
 from discreet.released.solve.sizes import count_law
 
-_ENOUGH = 0.7
+Units = tuple[float, float]
+"""Centre and half width of the range that is mapped to [-1, 1]."""
+
+_ENOUGH = 1.5
 """Of n mu/q^1.5: from there on the products of the columns are worth what they cost."""
 
 _WIDE = 64
 """Of tables with more coordinates products are not worth what they cost, unless they are asked for."""
-
-_EXPECTED = {"a class": (0.2, 0.17), "a count": (0.3, 0.1)}
-"""How much of the curvature of a row, times the variance of its predictor, and times the square of the intercept less
-its centre, is expected; of a count, in units of the mean."""
 
 _CLIPPED, _ROOT_CLIPPED, _MOST_CLIPPED = 3.0, 0.15, 0.1
 """Counts and residuals may be clipped in a share of 3 q/(n mu) or 0.15/sqrt(n), at most a tenth."""
 
 _LEAST_CLIPPED = 0.005
 """No more counts than this are beyond the bound of the model's rates."""
+
+_LEAST = 0.3
+"""Directions with less than this of the mean variation are not stretched as others: few rows, far out, may be all there
+is, and their predictors would be noise."""
+
+_HALF_WIDTH = 0.15
+"""That of a class less a half, times the weight of a row: few weights are above 0.3 where all rows have one length."""
 
 _WIDTHS = 12
 """Half widths of residuals of counts that are tried: powers of sqrt(2) of the largest."""
@@ -137,70 +142,31 @@ class Scouting:
         """Whether the design begins with the constant."""
         return self.design[0] == CONSTANT
 
-    def scout(self) -> Coordinates:
-        """The coordinates in which products of the columns are summed up: every row of the same length."""
+    def scout(self, classes: Mapping[str, Units]) -> Coordinates:
+        """The coordinates in which products of the columns are summed up: every row of the same length.
+
+        And those with a yes or no less a half, given as its coordinate with the centre and half width of its unit.
+        """
         typical = self._typical(self.axes)
-        return self._coordinates(self.axes, SPHERE * typical, [typical * edge for edge in EDGES[::2]])
+        theta = np.zeros((len(self.design), len(classes)))
+        theta[0] = [(0.5 - centre) / half for centre, half in classes.values()]
+        widths = [[_HALF_WIDTH / half] for _, half in classes.values()]
+        lengths = [typical * edge for edge in EDGES[::2]]
+        return Coordinates.rounded(self.design, list(classes), self.axes.P, theta, SPHERE * typical, widths, lengths)
 
     def final(self, stage: ReleasedStage | None) -> Coordinates:
         """The coordinates of the model, round as far as a scout can tell; along the columns without one."""
         if stage is None:
             return self._coordinates(self.axes, self._typical(self.axes))
         P = stage.event.coordinates.P.floats
-        axes = whitened(P, stage.gram, stage.sd("gram"), constant=self.constant)
+        axes = whitened(P, stage.gram, stage.sd("gram"), constant=self.constant, least=_LEAST)
         return self._coordinates(axes, far_reach(stage, self.rows, self.mu) * self._typical(axes))
 
     def _typical(self, axes: Axes) -> float:
         return math.sqrt(max(axes.known + self.constant, 1.0))
 
-    def _coordinates(self, axes: Axes, radius: float, lengths: Sequence[float] = ()) -> Coordinates:
-        return Coordinates.rounded(self.design, [], axes.P, np.zeros((len(self.design), 0)), radius, [], lengths)
-
-
-def expected(q: int, rate: float | None, *, constant: bool) -> Floats:
-    """Of each coordinate of theta in round axes the curvature of a row times the variance that it is expected to have.
-
-    Parameters
-    ----------
-    q : int
-        How many there are.
-    rate : float, optional
-        The mean of a count; without one the outcome is a class.
-    constant : bool
-        Whether the first is the intercept.
-    """
-    slopes, first = _EXPECTED["a class" if rate is None else "a count"]
-    found = np.full(q, slopes / q)
-    found[0] = first if constant else found[0]
-    return found * (1.0 if rate is None else rate)
-
-
-def penalties(event: ObjectiveEvent, rows: float, rate: float | None = None) -> Floats:
-    """The quadratic penalty of each coordinate of u: at least the modulus, and what noise calls for.
-
-    With v = H gamma + b, b of sd sigma, and gamma of variance tau, lambda = sigma^2/(tau H) has the least error.
-
-    Parameters
-    ----------
-    event : ObjectiveEvent
-        The noise, and the modulus that privacy needs.
-    rows : float
-        The number of rows.
-    rate : float, optional
-        The mean of a count.
-    """
-    own = expected(len(event.design), rate, constant=event.design[0] == CONSTANT)
-    return np.maximum(event.modulus, event.scale**2 / (max(rows, 1.0) * own))
-
-
-def centre_of(coordinates: Coordinates, scale: Scale | None) -> Floats | None:
-    """Where the penalty draws gamma to: a model that predicts the mean of a count."""
-    if scale is None or coordinates.design[0] != CONSTANT:
-        return None
-    rate = scale.mean / scale.exposure
-    first: Floats = np.eye(len(coordinates.design))[0]
-    centre = np.linalg.solve(coordinates.P.floats, coordinates.radius * math.log(rate) * first)
-    return np.asarray(centre, dtype=np.float64)
+    def _coordinates(self, axes: Axes, radius: float) -> Coordinates:
+        return Coordinates.rounded(self.design, [], axes.P, np.zeros((len(self.design), 0)), radius, [])
 
 
 def scale_of(released: ReleasedMoments) -> Scale | None:
@@ -209,7 +175,7 @@ def scale_of(released: ReleasedMoments) -> Scale | None:
     if not held:
         return None
     counts = [Counts(array, block.span or WHOLE, block.sd) for block, array in held]
-    promise, q = released.certificate.guarantee, len(_objectives(released)[0].design)
+    promise, q = released.certificate.guarantee, len(objectives_of(released)[0].design)
     mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
     scale = count_scale(counts, released.rows(), released.domain.map(held[0][0].columns[0]), mu, q)
     return scale._replace(exposure=_exposure(released))
@@ -222,20 +188,21 @@ def mean_exposure(total: float, rows: float, units: tuple[float, float]) -> floa
 
 
 def _exposure(released: ReleasedMoments) -> float:
-    designs = {name for event in _objectives(released) for name in event.design}
+    designs = {name for event in objectives_of(released) for name in event.design}
     for block, array in released.arrays.items():
         if block.statistic == "sums" and len(block.rows) == 1 and block.rows[0] not in designs:
             return mean_exposure(float(array[0]), released.rows(), released.domain.map(block.rows[0]))
     return 1.0
 
 
-def _objectives(released: ReleasedMoments) -> list[ObjectiveEvent]:
+def objectives_of(released: ReleasedMoments) -> list[ObjectiveEvent]:
+    """The perturbed objectives of a release."""
     return [event for event in released.certificate.events if isinstance(event, ObjectiveEvent)]
 
 
 def scouting_of(released: ReleasedMoments) -> Scouting | None:
     """The scouting that a model took, from its released values alone; None where it had none."""
-    objectives = _objectives(released)
+    objectives = objectives_of(released)
     if not objectives or objectives[0].coordinates is None:
         return None
     design, promise = objectives[0].design, released.certificate.guarantee
@@ -246,18 +213,28 @@ def scouting_of(released: ReleasedMoments) -> Scouting | None:
     return Scouting(design, rows, gdp.mu(epsilon=promise.epsilon, delta=promise.delta), axes)
 
 
+def scouts_of(released: ReleasedMoments) -> list[ReleasedStage]:
+    """The stages before the model."""
+    return [stage for stage in released.stages if not isinstance(stage.event.coordinates, Linked)]
+
+
+def classes_of(stage: ReleasedStage, released: ReleasedMoments) -> dict[str, Units]:
+    """The outcomes of a scout, with their units."""
+    return {name: released.domain.map(name) for name in stage.event.coordinates.outcomes}
+
+
 def strays(released: ReleasedMoments) -> str | None:
     """How the coordinates of a model differ from those that its released values call for, if they do."""
     found = scouting_of(released)
     if found is None:
         return None
-    scouts = [stage for stage in released.stages if not isinstance(stage.event.coordinates, Linked)]
+    scouts = scouts_of(released)
     for stage in scouts:
-        if not is_close(stage.event.coordinates, found.scout()):
+        if not is_close(stage.event.coordinates, found.scout(classes_of(stage, released))):
             return "the coordinates in which columns were scouted do not follow from what was released before"
     expected = found.final(scouts[-1] if scouts else None)
     scale = scale_of(released)
-    for event in _objectives(released):
+    for event in objectives_of(released):
         own = event.coordinates
         if scale is not None and not (isinstance(event.loss, Poisson) and math.isclose(event.loss.limit, scale.most)):
             return "the largest count of the model does not follow from the counts of the outcome"

@@ -14,14 +14,14 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.domain import CONSTANT
 from discreet.domain.linked import Linked
 from discreet.errors import NotReleasedError
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.released.equations import NormalEquations, fitted, model_design
 from discreet.released.grids import ReleasedStage
 from discreet.released.moments import ReleasedMoments
-from discreet.released.scouting import centre_of, expected, penalties, scale_of
+from discreet.released.prior import prior_of
+from discreet.released.scouting import scale_of
 from discreet.released.solve.noise_aware import denoise
 
 _CUT, _UNSEEN = 0.3, 0.5
@@ -61,7 +61,8 @@ def working_equations(released: ReleasedMoments) -> NormalEquations:
 def _score(released: ReleasedMoments, stage: ReleasedStage, own: Linked, rows: float) -> tuple[Floats, float]:
     """The score at the model in units of gamma, and the sd of its noise: as the objective tells it, and a release."""
     event = next(event for event in released.certificate.events if isinstance(event, ObjectiveEvent))
-    told: Floats = penalties(event, rows, _rate(released)) * (_gamma(own) - _centre(released, own))
+    expected = prior_of(released)
+    told: Floats = expected.penalties(event, rows) * (_gamma(own) - expected.centre)
     if not stage.holds("cross"):
         return told, event.scale
     (b,), sd = stage.event.widths, stage.sd("cross")
@@ -96,11 +97,6 @@ def _gamma(own: Linked) -> Floats:
     return np.asarray(gamma, dtype=np.float64)
 
 
-def _centre(released: ReleasedMoments, own: Linked) -> Floats:
-    centre = centre_of(own, scale_of(released))
-    return np.zeros(len(own.design)) if centre is None else centre
-
-
 def stepped(released: ReleasedMoments) -> Floats:
     """The coefficients of the design after one step, with the expected size of coefficients as a prior.
 
@@ -115,9 +111,8 @@ def stepped(released: ReleasedMoments) -> Floats:
     sd = own.largest_slope * stage.sd("information")
     l, Q = np.linalg.eigh(own.largest_slope * stage.information(own.outcomes[0]))  # noqa: E741
     H = (Q * np.maximum(denoise(l, sd), 0.0)) @ Q.T
-    constant = own.design[0] == CONSTANT
-    D = own.radius**2 * expected(len(own.design), rate, constant=constant) / (rate or 1.0)
-    centre = _centre(released, own)
+    centre, expected = prior_of(released)
+    D = own.radius**2 * expected / (rate or 1.0)
     off = _gamma(own) - centre
     noise = s**2 + sd**2 * float(off @ off) / 2
     gamma = centre + np.linalg.solve(H @ H / noise + np.diag(1 / D), H @ (H @ off + score) / noise)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -102,6 +103,8 @@ class Comparison:
         """`difference` by name."""
         if self.a.target != self.b.target:
             return Unavailable("not available", "The models have different outcomes.")
+        if self.a.link != self.b.link:
+            return Unavailable("not available", "The models are of different kinds, with coefficients of other things.")
         if len({isinstance(fitted.inference, Unavailable) for _, fitted in self.models}) > 1:
             return Unavailable("not available", "Only one of the models has debiased coefficients.")
         a, b = _estimates(self.a), _estimates(self.b)
@@ -148,14 +151,15 @@ class Comparison:
 
     @property
     def together(self) -> float | None:
-        """The exact epsilon of both releases for people who are in both, at the larger delta; None if not known."""
+        """The exact epsilon of both releases for people in both of them, at the larger delta; None if there is none."""
         certificates = [fitted.certificate for _, fitted in self.models]
         promises = [c.guarantee for c in certificates]
         known = all(g.status == "verified" for g in promises) and promises[0].neighbors == promises[1].neighbors
         if not known or not self.a.release or self.a.release == self.b.release:
             return None
         events = [event for c in certificates for event in c.events]
-        return accounting.epsilon(events, max(g.delta for g in promises))
+        found = accounting.epsilon(events, max(g.delta for g in promises))
+        return found if math.isfinite(found) else None  # deltas of promises that are not of Gaussian noise add up
 
     def differs(self) -> list[str]:
         """What differs between the models but for their numbers, in words."""
@@ -257,9 +261,9 @@ def _degrees(fitted: Results, name: str) -> float:
 
 def _reference(fitted: Results, name: str) -> Any:
     """The levels that a coefficient is against: those of its column that have none."""
+    domain, name = fitted.certificate.domain, fitted.coordinate(name)
     if name == CONSTANT:
         return None
-    domain = fitted.certificate.domain
     own = domain.positions[column_of(domain, name)]
     return [domain.entries[i].name for i in own if domain.entries[i].name not in fitted.names]
 
@@ -303,6 +307,8 @@ def _differences(pair: Comparison) -> list[str]:
         found.append(f"Outcome: {a.target} in {A}, {b.target} in {B}.")
     if len(_estimands(pair)) > 1:
         found.append("The intervals are about different fits: see the estimand in each model's own summary.")
+    if a.kind != b.kind:
+        found.append(f"Kind: {a.kind} in {A}, {b.kind} in {B}.")
     if a.model != b.model:
         found.append(f"Method: {a.model} in {A}, {b.model} in {B}.")
     for name, mine, other in ((A, a, b), (B, b, a)):

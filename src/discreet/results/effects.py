@@ -157,28 +157,16 @@ class Variables:
         """The level that the others are compared with."""
         return str(self.specs[name].levels[self.order(name)[0]])
 
-    def slope(self, name: str, at: Setting) -> Floats:
-        """The change for one unit more of a number, or from a category's first level to the others, on average."""
-        spec = self.specs[name]
-        if isinstance(spec, Categorical):
-            kinds = np.eye(len(spec.levels))[self.order(name)]
-            rows = [self.regressors(self._all(at, name, kind), self.places[name]).mean(axis=0) for kind in kinds]
-            levels: Floats = np.array(rows[1:]) - rows[0]
-            return levels
-        ((A, B, width),) = self.ends(name, at, self.places[name])
-        change: Floats = ((B - A) / width[:, None]).mean(axis=0, keepdims=True)
-        return change
-
-    def ends(self, name: str, at: Setting, places: Sequence[int] | None = None) -> list[tuple[Floats, Floats, Floats]]:
+    def ends(self, name: str, at: Setting) -> list[tuple[Floats, Floats, Floats]]:
         """Regressors a little below and above a number, and how far apart; or at the first level and at others."""
         spec = self.specs[name]
         if isinstance(spec, Categorical):
             kinds = np.eye(len(spec.levels))[self.order(name)]
-            first, *others = (self.regressors(self._all(at, name, kind), places) for kind in kinds)
+            first, *others = (self.regressors(self._all(at, name, kind)) for kind in kinds)
             return [(first, other, np.ones(len(other))) for other in others]
         x, h = at.numbers[name], _STEP * (spec.high - spec.low)
         low, high = np.maximum(x - h, np.minimum(x, spec.low)), np.minimum(x + h, np.maximum(x, spec.high))
-        A, B = (self.regressors(Setting({**at.numbers, name: end}, at.shares), places) for end in (low, high))
+        A, B = (self.regressors(Setting({**at.numbers, name: end}, at.shares)) for end in (low, high))
         return [(A, B, high - low)]
 
     def _all(self, at: Setting, name: str, kind: Floats) -> Setting:

@@ -1,4 +1,4 @@
-"""What every fitted model offers: numbers by name, a summary, a frame, a picture, a report; and how it reads tables."""
+"""How every fitted model is shown: as a summary, a frame, a picture, a report."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.napp import NappEvent
+from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.contrasts import Contrasts
 from discreet.results.export import excel_file
 from discreet.results.inference import Inference
+from discreet.results.links import KINDS, Link
 from discreet.results.margins import declared_effects, marginal_effects
 from discreet.results.numbers import Numbers
 from discreet.results.spread import Spread
@@ -28,13 +31,12 @@ from discreet.results.summary import SIMULATION, Summary, number, promise, row_c
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_OBJECTIVES = (ObjectiveEvent, NappEvent)
+"""Events of minimisers of penalised objectives."""
+
 
 class Fitted(Numbers):
-    """A fitted model. Holds released values only.
-
-    Subclasses have `target`, `names` (of the regressors), `model` (the method), `certificate`, `inference`, `rows` (the
-    number of rows as far as it is known), `release` (the digest by which the release is cited) and `remarks`.
-    """
+    """How a fitted model is shown; `Results` says what its attributes are."""
 
     target: str
     names: tuple[str, ...]
@@ -43,16 +45,19 @@ class Fitted(Numbers):
     inference: Inference | Unavailable
     rows: float | None
     release: str
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...]
+    link: Link
 
     @property
     def kind(self) -> str:
         """What kind of model it is, in words."""
-        return "linear regression"
+        return KINDS[self.link].words
 
     @property
     def estimand(self) -> str:
         """What the coefficients are about."""
+        if self.link != "identity" or any(isinstance(event, _OBJECTIVES) for event in self.certificate.events):
+            return self._perturbed_estimand
         domain, declared = self.certificate.domain, self.certificate.declared
         column = column_of(domain, self.target)
         text = "the best linear fit to the population with every column clipped to its bounds"
@@ -67,6 +72,13 @@ class Fitted(Numbers):
                 text += ", where rows far from the others count less and far residuals are cut"
         return text
 
+    @property
+    def _perturbed_estimand(self) -> str:
+        fit = f"{self.kind} that fits the population best, with every column clipped to its bounds"
+        if isinstance(self.inference, Unavailable):
+            return f"the penalised {fit}; the penalty draws coefficients towards zero"
+        return f"the {fit}, where rows far from the others count less"
+
     @abstractmethod
     def unit(self, name: str) -> str:
         """The unit of a coefficient, as far as the schema gives units."""
@@ -80,17 +92,14 @@ class Fitted(Numbers):
     def lines(self) -> list[tuple[str, Floats]]:
         """(intercept, coefficients) of each linear predictor, with what stands before its names in `params`."""
 
-    def coordinate(self, name: str) -> str:
-        """The regressor that a name in `params` stands for."""
-        return name
+    @property
+    @abstractmethod
+    def dispersion(self) -> float | Unavailable:
+        """Of counts: how many times as large as their mean their variance is."""
 
-    def spread_facts(self, level: float) -> dict[str, str]:
-        """What the summary says of how outcomes vary around the model."""
-        found = self.inference
-        if isinstance(found, Unavailable):
-            return {}
-        told = _spread(found.spread, self.unit(CONSTANT), level)
-        return dict(zip(("Residual sd", "R-squared"), told, strict=True))
+    @abstractmethod
+    def expected(self, eta: Floats) -> tuple[Floats, Floats]:
+        """Expected outcomes at linear predictors, and their slopes."""
 
     # ---------------------------------------------------------------- effects
 
@@ -103,7 +112,9 @@ class Fitted(Numbers):
         return declared_effects(self)
 
     def marginal_effects(self, at: Any = None) -> Contrasts | Unavailable:
-        """What the outcome changes by for one unit more of each variable, all that moves along included.
+        """What the expected outcome changes by for one unit more of each variable, all that moves along included.
+
+        Of classes it is the probability of the second one, of counts the count.
 
         Parameters
         ----------
@@ -250,9 +261,20 @@ def _facts(fitted: Fitted, level: float) -> dict[str, str]:
     if fitted.rows is not None:
         facts["Rows"] = row_count(certificate, fitted.rows)
     if isinstance(found, Inference):
-        facts |= fitted.spread_facts(level)
+        facts |= _spread_facts(fitted, found, level)
         facts["Standard errors"] = standard_errors(unit, robust=found.robust)
     return facts
+
+
+def _spread_facts(fitted: Fitted, found: Inference, level: float) -> dict[str, str]:
+    """How outcomes vary around the model."""
+    if fitted.link == "identity":
+        told = _spread(found.spread, fitted.unit(CONSTANT), level)
+        return dict(zip(("Residual sd", "R-squared"), told, strict=True))
+    ratio = fitted.dispersion
+    if isinstance(ratio, Unavailable):
+        return {}
+    return {"Dispersion": f"{number(ratio)}: the variance of counts over their mean; 1 for a Poisson law"}
 
 
 def _spread(spread: Spread | Unavailable, unit: str, level: float) -> tuple[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from discreet.core.placeholders import Unavailable
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.debiased import debiased, positive
@@ -19,6 +21,12 @@ _BENT = 0.75
 move a'theta by about sqrt(0.75 (step' H step)^2/(q n k) a'G a), with k the curvature of a typical row."""
 
 NO_SPREAD = Unavailable("not available", "A model of classes or counts has no residual standard deviation.")
+NO_DISPERSION = Unavailable("not available", "Only a model of counts has a dispersion: their variance over their mean.")
+NO_OUTCOMES = Unavailable(
+    "not available",
+    "Only numbers have intervals of new outcomes. predict_interval(of='mean') tells where an expected count, or the "
+    "probability of the second class, lies.",
+)
 
 
 def infer_model(released: ReleasedMoments) -> Inference | Unavailable:
@@ -33,3 +41,15 @@ def infer_model(released: ReleasedMoments) -> Inference | Unavailable:
     privacy = fit.privacy + (_BENT * step + clipped_push(released)) * fit.G
     units, df = design_units(released.domain, e.names), max(e.n - e.d, 1.0)
     return inferred(released, e, fit, units, sampling=sampling, privacy=privacy, tails=0.0, df=df, spread=NO_SPREAD)
+
+
+def dispersion(inference: Inference) -> float | Unavailable:
+    """The mean of squared Pearson residuals, weighted by leverage, from the released information and meat."""
+    if isinstance(inference.sampling, Unavailable) or not inference.robust:
+        return Unavailable("not released", "Classical standard errors take counts to vary as a Poisson law does.")
+    told, Q = np.linalg.eigh(inference.G)
+    kept = Q[:, told > 1e-9 * max(told[-1], np.finfo(float).tiny)]
+    if not kept.size:
+        return Unavailable("not available", inference.withheld or "Noise hides how counts vary.")
+    ratio = np.linalg.solve(kept.T @ inference.G @ kept, kept.T @ inference.sampling @ kept)
+    return float(np.trace(ratio)) / len(ratio)

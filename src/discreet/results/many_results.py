@@ -14,7 +14,7 @@ from discreet.core.arrays import Floats
 from discreet.core.files import load_document, numbers, text, texts, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
-from discreet.errors import GuaranteeError, ParameterError
+from discreet.errors import ParameterError
 from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.released.units import coefficient_unit, regressors
 from discreet.results.design import design_matrix
@@ -132,6 +132,14 @@ class ManyResults:
         predicted: Floats = design_matrix(X, self.certificate.domain, self.names) @ self.coef.T + self.intercept
         return predicted
 
+    def predict_interval(self, X: Any, level: float = 0.95) -> Unavailable:
+        """Intervals are for one outcome, whose model has them."""
+        return Unavailable("not available", "Intervals of predictions are for one outcome: fit it by itself.")
+
+    def predictions(self, X: Any, level: float = 0.95) -> dict[str, Floats]:
+        """What is predicted of each row, by outcome; see `Results.predictions`."""
+        return dict(zip(self.targets, self.predict(X).T, strict=True))
+
     def unit(self, target: str, name: str) -> str:
         """The unit of a coefficient, as far as the schema gives units."""
         return coefficient_unit(self.certificate.domain, target, name)
@@ -181,11 +189,11 @@ class ManyResults:
         """A JSON-ready description: for each outcome its parameters by name, with standard errors where there are."""
         return _description(self)
 
-    def save(self, path: str | Path) -> None:
-        """Save the models and their certificate as JSON with a SHA-256 digest, which finds damage, not forgery."""
-        if self.certificate.simulation:
-            raise GuaranteeError("These models come from a simulation, which promises no privacy: they are not saved.")
-        write_document(path, self._document())
+    def save(self, path: str | Path, *, simulation: bool = False, overwrite: bool = False) -> None:
+        """Save the models and their certificate as JSON with a SHA-256 digest; see `Results.save`."""
+        if not simulation:
+            self.certificate.refuse_simulation("model", "Fit")
+        write_document(path, self._document(), overwrite=overwrite)
 
     def _document(self) -> dict[str, Any]:
         version = self.certificate.format_version

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Categorical, Numeric
 from discreet.domain.derived import unit_of
 from discreet.domain.values import predicting
 from discreet.errors import DataError, ParameterError
-from discreet.released.units import unit_over
+from discreet.released.units import coefficient_unit, unit_over
 from discreet.results.contrasts import Contrasts
 from discreet.results.design import as_table, read_columns
 from discreet.results.effects import Setting, Variables
+from discreet.results.estimate import Estimate, Law
+from discreet.results.inference import Inference
 
 if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
@@ -37,34 +41,62 @@ def declared_effects(fitted: Fitted) -> Contrasts | Unavailable:
         names += [f"{label}, {words}" if words else label for label in found.labels(variable)]
         rows += list(found.across(variable))
     title = f"Effects on {fitted.target} over the declared ranges"
-    return _table(fitted, title, names, rows, [fitted.unit(CONSTANT)] * len(rows), (_MIDDLE,))
+    estimates = [known.contrast(row) for row in rows]
+    return _table(title, names, estimates, [fitted.unit(CONSTANT)] * len(rows), _MIDDLE)
 
 
 def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
-    """The effect of one unit more of each variable, at a place or on average over the rows of a public table."""
+    """The effect of one unit more of each variable, at a place or on average over the rows of a public table.
+
+    It is a smooth function of (intercept, coefficients) b; with g its gradient at the estimate, its errors are those of
+    the weighted sum g'b (the delta method), which is what `Inference.contrast` knows all about.
+    """
     known, found = fitted.inference, Variables(fitted.certificate.domain, fitted.names)
     setting = found.middle if at is None else setting_of(found, at)
     if isinstance(known, Unavailable):
         return known
-    names, rows, units = [], [], []
-    outcome = fitted.unit(CONSTANT)
+    outcome = "1" if fitted.link == "logit" else coefficient_unit(found.domain, fitted.target, CONSTANT) or "1"
+    names, estimates, units = [], [], []
     for variable, spec in found.specs.items():
         names += found.labels(variable)
-        rows += list(found.slope(variable, setting))
         unit = unit_of(spec) if isinstance(spec, Numeric) else None
-        units += [unit_over(outcome or "1", unit)] * len(found.labels(variable))
+        for A, B, width in found.ends(variable, setting):
+            (low, slope), (high, steep) = (fitted.expected(Z @ known.estimate) for Z in (A, B))
+            gradient = ((steep[:, None] * B - slope[:, None] * A) / width[:, None]).mean(axis=0)
+            estimates.append(_smooth(known, float(np.mean((high - low) / width)), gradient))
+            units.append(unit_over(outcome, unit))
     note = "For one unit more of a number; for a level against the first one of its category. "
     many = at is not None and len(next(iter(setting.numbers.values()), next(iter(setting.shares.values()), [0]))) > 1
     note += "Averages over the rows that are given. " if many else ""
     note += "" if at is not None and _all_named(found, at) else "What is not named is in the middle of its range."
-    return _table(fitted, f"Marginal effects on {fitted.target}", names, rows, units, (note.strip(),))
+    return _table(f"Marginal effects on {fitted.target}", names, estimates, units, note.strip())
 
 
-def _table(
-    fitted: Fitted, title: str, names: list[str], rows: list[Any], units: list[str], notes: tuple[str, ...]
-) -> Contrasts:
-    estimates = tuple(fitted.inference.contrast(row) for row in rows)  # type: ignore[union-attr]
-    return Contrasts(title, tuple(names), estimates, (0.0,) * len(estimates), tuple(units), notes)
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """The law of an estimate whose value is so much above that of a weighted sum."""
+
+    law: Law
+    by: float
+
+    def interval(self, level: float) -> Floats | Unavailable:
+        """The ends, moved."""
+        ends = self.law.interval(level)
+        return ends if isinstance(ends, Unavailable) else ends + self.by
+
+    def p_values_at(self, values: Floats) -> Floats | Unavailable:
+        """Of the tests that it has these values."""
+        return self.law.p_values_at(values - self.by)
+
+
+def _smooth(inference: Inference, value: float, gradient: Floats) -> Estimate:
+    """A smooth function of (intercept, coefficients), with its value and its gradient at the estimate."""
+    linear = inference.contrast(gradient)
+    return replace(linear, value=value, law=_Moved(linear.law, value - linear.value))
+
+
+def _table(title: str, names: list[str], estimates: list[Estimate], units: list[str], note: str) -> Contrasts:
+    return Contrasts(title, tuple(names), tuple(estimates), (0.0,) * len(estimates), tuple(units), (note,))
 
 
 def _named(at: Any) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -112,6 +112,12 @@ class PenalisedResults(Results):
     def path(self) -> RegularisationPath:
         """The same model for a grid of penalties; free, for it is computed from the release."""
         return self._problem.path(self.names)
+
+    def _recoded(self, names: tuple[str, ...], M: Floats) -> Self:
+        raise ParameterError(
+            f"A model of kind {self.model!r} draws the levels of a category towards the first one that is declared. "
+            'Leave out Treatment("..."), or fit another kind.'
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""

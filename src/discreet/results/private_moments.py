@@ -14,7 +14,7 @@ from discreet.released.moments import ReleasedMoments
 from discreet.results.inference import ESTIMANDS, Estimand
 from discreet.results.many_results import ManyResults
 from discreet.results.models import Selection, fit_equations, fit_many, select_variables
-from discreet.results.results import Results, against
+from discreet.results.results import Results
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +58,7 @@ class PrivateMoments(ReleasedMoments):
             return fit_equations(self, self.equations(target, features), model, options).about(estimand)
         asked = self._asked(target, features)
         fitted = fit_equations(self, self.equations(asked.target or "", asked.features), model, options)
-        return against(fitted, asked).about(estimand)
+        return fitted.against(asked).about(estimand)
 
     def fit_many(
         self, targets: Sequence[str] | None = None, features: Sequence[str] | None = None, **options: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -10,18 +11,22 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.files import load_document, number, numbers, text, texts, write_document
+from discreet.core.files import digest, kind_of, load_document, read_json, write_document
 from discreet.core.placeholders import Later, Unavailable
-from discreet.domain import CONSTANT
+from discreet.domain import CONSTANT, Numeric
 from discreet.domain.formula import Model
 from discreet.domain.references import recoding
-from discreet.errors import GuaranteeError, ParameterError
-from discreet.privacy.certificate import VERSIONS, Certificate
+from discreet.errors import ParameterError
+from discreet.privacy.certificate import Certificate
 from discreet.released.equations import NormalEquations
+from discreet.released.grids import GridValues
+from discreet.released.links import places, probabilities
 from discreet.released.moments import ReleasedMoments
-from discreet.released.units import coefficient_unit, regressors, unclipped, user_units
+from discreet.released.units import coefficient_unit, unclipped, unit_per, user_units
 from discreet.results.design import design_matrix
+from discreet.results.documents import FORMAT_VERSIONS, document, facts_of, released_facts
 from discreet.results.fitted import Fitted
+from discreet.results.glm_inference import NO_DISPERSION, NO_OUTCOMES, WITHOUT_ERRORS, dispersion
 from discreet.results.inference import (
     ESTIMANDS,
     LARGEST_NOISE,
@@ -29,19 +34,20 @@ from discreet.results.inference import (
     Estimand,
     Inference,
     infer,
-    loaded_inference,
     shown_rows,
 )
+from discreet.results.links import KINDS, Link, expected
 from discreet.results.numbers import json_ready
 from discreet.results.pile_up import remarks
 from discreet.results.series import like
+from discreet.results.summary import to_pandas
 
 _UNKNOWN = Later.of("")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Results(Fitted):
-    """A fitted linear model. Holds released values only, so it can be saved and published.
+    """A fitted model of a number, a class or a count. Holds released values only, so it can be saved and published.
 
     Parameters
     ----------
@@ -50,54 +56,89 @@ class Results(Fitted):
     names : tuple of str
         The regressors, without the intercept.
     coef : array
-        Their coefficients, in units of the outcome per unit of the regressor (per level against the first).
-    intercept : float
-        Predicted outcome where all regressors are zero and categories at their first level.
+        Their coefficients, in units of the linear predictor per unit of the regressor (per level against the first). Of
+        classes there is a row for each linear predictor.
+    intercept : float or array
+        The linear predictor where all regressors are zero and categories at their first level; of classes, of each.
     model : str
-        How the equations were solved.
+        The method, or how the equations were solved.
     certificate : Certificate
         The guarantee of the release behind it.
     inference : Inference or Unavailable
         How sure the release is of the coefficients, or why that is not known.
     rows : float
         The number of rows: declared, or a released noisy one.
-    release_later : Later
-        `release`, which takes a while to find and is seldom asked for.
+    release_later : Later, optional
+        `release`, which takes a while to find and is seldom asked for; None of a model that was released itself.
     remarks : tuple of str
         What the release tells of the data that a reader should know.
+    link : {"identity", "logit", "log", "sign"}
+        How the linear predictor leads to the outcome.
+    classes : tuple, optional
+        The classes of the outcome, in order; more than two have one linear predictor each.
+    weights : array, optional
+        Of the adaptive method: how much more than others each regressor was penalised, a row for each predictor.
+    values : tuple of tuples of GridValues
+        The noisy values of the Gaussian events of the certificate, of a model that was released in private coordinates.
     """
 
     target: str
     names: tuple[str, ...]
     coef: Floats
-    intercept: float
+    intercept: Any
     model: str
     certificate: Certificate
     inference: Inference | Unavailable = OLD_FILE
     rows: float | None = None
-    release_later: Later[str] = _UNKNOWN
+    release_later: Later[str] | None = _UNKNOWN
     remarks: tuple[str, ...] = ()
+    link: Link = "identity"
+    classes: tuple[Any, ...] | None = None
+    weights: Floats | None = None
+    values: tuple[tuple[GridValues, ...], ...] = ()
 
     @property
     def release(self) -> str:  # type: ignore[override]
         """The digest of the release behind it, by which it can be cited."""
-        return self.release_later()
+        return digest(self._document()) if self.release_later is None else self.release_later()
+
+    @property
+    def released(self) -> ReleasedMoments:
+        """The noisy values of its own, with their certificate."""
+        return ReleasedMoments(self.certificate, self.values)
+
+    @property
+    def targets(self) -> tuple[str]:
+        """The one outcome."""
+        return (self.target,)
 
     # ---------------------------------------------------------------- numbers by name
 
     @property
     def coefficients(self) -> dict[str, float]:
-        """The coefficients that predict, by name, the intercept first."""
-        return self._named(np.concatenate([[self.intercept], self.coef]))
+        """The coefficients that predict, by name, the intercept first; behind the class where there are several."""
+        return {head + name: value for head, line in self.lines for name, value in self._named(line).items()}
 
     @property
     def lines(self) -> list[tuple[str, Floats]]:
-        """The one line: (intercept, coefficients)."""
-        return [("", np.concatenate([[self.intercept], self.coef]))]
+        """(intercept, coefficients) of each linear predictor, with what stands before its names in `params`."""
+        rows = np.column_stack([np.atleast_1d(self.intercept), np.atleast_2d(self.coef)])
+        return list(zip(self._heads, rows, strict=True))
+
+    @property
+    def _heads(self) -> list[str]:
+        several = self.classes is not None and len(self.classes) > 2
+        return [f"{label}: " for label in self.classes or ()] if several else [""]
+
+    def coordinate(self, name: str) -> str:
+        """The regressor that a name in `params` stands for."""
+        known = (CONSTANT, *self.names)
+        return next(name.removeprefix(head) for head in ("", *self._heads) if name.removeprefix(head) in known)
 
     def unit(self, name: str) -> str:
-        """The unit of a coefficient, as far as the schema gives units."""
-        return coefficient_unit(self.certificate.domain, self.target, name)
+        """The unit of a coefficient, as far as the schema gives units: that of the outcome, log odds or log rates."""
+        domain, own, head = self.certificate.domain, self.coordinate(name), KINDS[self.link].unit
+        return unit_per(domain, head, own) if head else coefficient_unit(domain, self.target, own)
 
     def about(self, estimand: Estimand) -> Self:
         """The same model with intervals about another fit to the population.
@@ -105,29 +146,125 @@ class Results(Fitted):
         Parameters
         ----------
         estimand : {"bounded", "declared"}
-            The fit in which far rows and far residuals count less, as the release states; or least squares under the
-            declared bounds: what they would add is charged to the intervals, as far as released counts tell.
+            The fit in which far rows and far residuals count less, as the release states; or, of linear models, least
+            squares under the declared bounds: what they would add is charged to the intervals, as far as released
+            counts tell.
         """
         checks.choice("estimand", estimand, ESTIMANDS)
+        if self.link != "identity" and estimand == "declared":
+            raise ParameterError(
+                f"Intervals of a {self.kind} are about the fit in which rows far from the others count less: what "
+                "those would add was not released. Leave out estimand, or choose 'bounded'."
+            )
         found = self.inference
         return self if isinstance(found, Unavailable) else replace(self, inference=replace(found, estimand=estimand))
 
+    def against(self, asked: Model) -> Self:
+        """The same line, with coefficients against the levels that a formula compares with."""
+        domain = self.certificate.domain
+        names = asked.domain.design_names(asked.features)
+        if not domain.intercept or sorted(names) == sorted([CONSTANT, *self.names]):
+            return self
+        return self._recoded(names[1:], recoding(domain, asked.domain, asked.features).T)
+
+    def _recoded(self, names: tuple[str, ...], M: Floats) -> Self:
+        ((_, line),), found = self.lines, self.inference
+        line = M @ line
+        told = found if isinstance(found, Unavailable) else found.combined(M)
+        return replace(self, names=names, coef=line[1:], intercept=float(line[0]), inference=told)
+
+    # ---------------------------------------------------------------- of classes and counts
+
+    def ratios(self, level: float = 0.95) -> Any:
+        """A pandas frame: what one unit more multiplies the odds by, or the expected count, with intervals.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+        """
+        found, ratio = self.intervals(checks.fraction("level", level)), KINDS[self.link].ratio
+        if not ratio:
+            return Unavailable("not available", f"A {self.kind} has no ratios: only odds and rates have them.")
+        if isinstance(found, Unavailable):
+            return found
+        debiased, p = self.known("estimate"), self.known("p_values")
+        names = [name for name in found if name != CONSTANT]
+        columns: dict[str, list[Any]] = {"name": names, ratio: [math.exp(debiased[name]) for name in names]}
+        columns |= {side: [math.exp(found[name][i]) for name in names] for i, side in enumerate(("low", "high"))}
+        return to_pandas(columns | {"p_value": [p[name] for name in names]})
+
+    @property
+    def dispersion(self) -> float | Unavailable:
+        """Of counts: how many times as large as their mean their variance is, on average over the directions."""
+        if self.link != "log":
+            return NO_DISPERSION
+        return self.inference if isinstance(self.inference, Unavailable) else dispersion(self.inference)
+
+    def selection(self) -> list[dict[str, Any]]:
+        """Which regressors have a coefficient other than zero in some predictor, the largest in mapped units first.
+
+        With an l1 penalty coefficients are exactly zero where noise and penalty outweigh the data. Free, as all that is
+        computed from a release.
+        """
+        domain = self.certificate.domain
+        halves = np.array([domain.map(domain.entries[i].column)[1] for i in domain.indices(self.names)])
+        size = np.abs(np.atleast_2d(self.coef) * halves).max(axis=0)
+        table = []
+        for j in np.argsort(-size, kind="stable"):
+            row = {"name": self.names[j], "selected": bool(size[j] > 0), "size": float(size[j])}
+            if self.weights is not None:
+                row["weight"] = float(self.weights[:, j].min())
+            table.append(row)
+        return table
+
     # ---------------------------------------------------------------- predictions
 
-    def predict(self, X: Any) -> Any:
-        """Predict the outcome; X is not clipped to the bounds.
+    def predictor(self, X: Any) -> Floats:
+        """The linear predictors of the rows of X, a column each.
 
         Parameters
         ----------
         X : frame, Arrow table, mapping of columns, or matrix
             The features by name; or a matrix with one column for each of `names`.
+        """
+        eta: Floats = design_matrix(X, self.certificate.domain, self.names) @ self.coef.T + self.intercept
+        return eta if eta.ndim == 2 else eta[:, None]
+
+    def expected(self, eta: Floats) -> tuple[Floats, Floats]:
+        """Expected outcomes at linear predictors, and their slopes: numbers, counts, or probabilities of a class."""
+        domain = self.certificate.domain
+        column = domain.columns.get(self.target)
+        return expected(self.link, eta, column.high if isinstance(column, Numeric) else math.inf)
+
+    def predict(self, X: Any) -> Any:
+        """The expected number or count, or the class, of each row; X is not clipped to the bounds.
+
+        Parameters
+        ----------
+        X : frame, Arrow table, mapping of columns, or matrix
+            As for `predictor`.
 
         Returns
         -------
         array, or Series
             Of a pandas frame a Series with the frame's index.
         """
-        return like(X, self._design(X) @ self.coef + self.intercept, self.target)
+        eta = self.predictor(X)
+        found = self.expected(eta[:, 0])[0] if self.classes is None else np.array(self.classes)[places(eta)]
+        return like(X, found, self.target)
+
+    def predict_proba(self, X: Any) -> Floats | Unavailable:
+        """The probability of each class, in the order of `classes`; of logistic models only.
+
+        Parameters
+        ----------
+        X : frame, Arrow table, mapping of columns, or matrix
+            As for `predictor`.
+        """
+        if self.link != "logit":
+            return Unavailable("not available", f"A {self.kind} has no probabilities: a logistic regression has.")
+        return probabilities(self.predictor(X))
 
     def predict_interval(
         self, X: Any, level: float = 0.95, *, of: str = "outcome"
@@ -141,16 +278,18 @@ class Results(Fitted):
         level : float
             The share of outcomes, or of samples and noises, for which the interval holds.
         of : {"outcome", "mean"}
-            Where a new outcome lies, with a variance that may change along the line, and tails that are normal, or as
-            heavy as released counts of residuals say; or where the line itself lies, NaN where the features tell too
-            little of it.
+            Where a new outcome lies, which is for numbers, with a variance that may change along the line, and tails
+            that are normal, or as heavy as released counts of residuals say; or where the expected outcome lies, the
+            line itself, a count, or the probability of the second class: NaN where the features tell too little of it.
         """
         checks.choice("of", of, ("outcome", "mean"))
         level = checks.fraction("level", level)
-        Z = np.column_stack([np.ones(len(D := self._design(X))), D])
-        found = self.inference
+        D, found = design_matrix(X, self.certificate.domain, self.names), self.inference
+        Z = np.column_stack([np.ones(len(D)), D])
         if isinstance(found, Unavailable):
             return found
+        if of == "outcome" and self.link != "identity":
+            return NO_OUTCOMES
         C, df, spread, centre = found.covariance, found.degrees(Z), found.spread, Z @ found.estimate
         if isinstance(C, Unavailable) or isinstance(df, Unavailable):
             return C if isinstance(C, Unavailable) else df  # type: ignore[return-value]
@@ -162,10 +301,25 @@ class Results(Fitted):
         else:
             variance = np.where(found.noise_of(Z) > LARGEST_NOISE, np.nan, variance)
             half = found.quantile(level, df) * np.sqrt(variance)
-        return centre - half, centre + half
+        low, high = (self.expected(end)[0] for end in (centre - half, centre + half))
+        return low, high
 
-    def _design(self, X: Any) -> Floats:
-        return design_matrix(X, self.certificate.domain, self.names)
+    def predictions(self, X: Any, level: float = 0.95) -> dict[str, Any]:
+        """All that is predicted of each row, by column: outcomes, and their probabilities or intervals.
+
+        Parameters
+        ----------
+        X : frame, Arrow table, mapping of columns, or matrix
+            As for `predict`.
+        level : float
+            Of the intervals of outcomes.
+        """
+        found, p, interval = {"prediction": self.predict(X)}, self.predict_proba(X), self.predict_interval(X, level)
+        if not isinstance(p, Unavailable):
+            found |= {f"p[{label}]": column for label, column in zip(self.classes or (), p.T, strict=True)}
+        if not isinstance(interval, Unavailable):
+            found |= dict(zip(("low", "high"), interval, strict=True))
+        return found
 
     # ---------------------------------------------------------------- files
 
@@ -180,11 +334,14 @@ class Results(Fitted):
             "conf_int": self.intervals(0.95),
             "rsquared": self.rsquared,
             "residual_sd": self.residual_sd,
+            "dispersion": self.dispersion,
             "df_resid": self.df_resid,
         }
         return {
             "target": self.target,
             "model": self.model,
+            "link": self.link,
+            "classes": self.classes,
             **{key: json_ready(value) for key, value in numbers.items()},
             "units": {name: self.unit(name) for name in self.coefficients},
             "rows": self.rows,
@@ -192,52 +349,34 @@ class Results(Fitted):
             "release": self.release,
         }
 
-    def save(self, path: str | Path) -> None:
-        """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery."""
-        if self.certificate.simulation:
-            raise GuaranteeError("This model comes from a simulation, which promises no privacy: it is not saved.")
-        write_document(path, self._document())
+    def save(self, path: str | Path, *, simulation: bool = False, overwrite: bool = False) -> None:
+        """Save the model and its certificate as JSON with a SHA-256 digest, which finds damage, not forgery.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        simulation : bool
+            Must be True to save a model whose noise came from a seed.
+        overwrite : bool
+            Must be True to replace a file: another model may be all that is left of its budget.
+        """
+        if not simulation:
+            self.certificate.refuse_simulation("model", "Fit")
+        write_document(path, self._document(), overwrite=overwrite)
 
     def _document(self) -> dict[str, Any]:
-        version = self.certificate.format_version
-        body = {"kind": "results", "format_version": version, "certificate": self.certificate.to_dict()}
-        facts = {"target": self.target, "model": self.model, "names": list(self.names)}
-        numbers = {"coef": self.coef.tolist(), "intercept": self.intercept, "rows": self.rows, "release": self.release}
-        told = {"remarks": list(self.remarks)} if self.remarks else {}
-        return body | facts | numbers | told | {"inference": self.inference.to_dict()}
+        return document(self)
 
-    @classmethod
-    def load(cls, path: str | Path) -> Results:
-        """Load what `save` wrote, by this version or an older one."""
-        return load_document(path, "results", VERSIONS, cls._from_document)
+    @staticmethod
+    def load(path: str | Path) -> Results:
+        """Load what `save` wrote, by this version or an older one: a model of any kind."""
+        kind = "model" if kind_of(read_json(path)) == "model" else "results"
+        return load_document(path, kind, FORMAT_VERSIONS[kind], Results._from_document)
 
-    @classmethod
-    def _from_document(cls, body: dict[str, Any]) -> Results:
-        certificate, target = Certificate.from_dict(body["certificate"]), text(body["target"])
-        names = regressors(certificate.domain, texts(body["names"]), [target])
-        return cls(
-            target, names, numbers(body["coef"], (len(names),)), number(body["intercept"]), text(body["model"]),
-            certificate, loaded_inference(body.get("inference"), len(names) + 1),
-            None if body.get("rows") is None else number(body["rows"]), Later.of(text(body.get("release", ""))),
-            texts(body.get("remarks", [])),
-        )  # fmt: skip
-
-
-def against(fitted: Results, asked: Model) -> Results:
-    """The same line, with coefficients against the levels that a formula compares with."""
-    domain = fitted.certificate.domain
-    names = asked.domain.design_names(asked.features)
-    if not domain.intercept or sorted(names) == sorted([CONSTANT, *fitted.names]):
-        return fitted
-    if type(fitted) is not Results:
-        raise ParameterError(
-            f"A model of kind {fitted.model!r} draws the levels of a category towards the first one that is declared. "
-            'Leave out Treatment("..."), or fit another kind.'
-        )
-    M = recoding(domain, asked.domain, asked.features).T
-    line, found = M @ fitted.lines[0][1], fitted.inference
-    told = found if isinstance(found, Unavailable) else found.combined(M)
-    return replace(fitted, names=tuple(names[1:]), coef=line[1:], intercept=float(line[0]), inference=told)
+    @staticmethod
+    def _from_document(body: dict[str, Any]) -> Results:
+        return Results(**facts_of(body))
 
 
 def results(released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str) -> Results:
@@ -248,3 +387,19 @@ def results(released: ReleasedMoments, e: NormalEquations, theta: Floats, model:
     facts = released.certificate, infer(released, e, units), shown_rows(released, e)
     told = Later(lambda: released.digest), remarks(released, target)
     return Results(target, names, coef, intercept, model, *facts, *told)
+
+
+def released_model(
+    target: str,
+    names: tuple[str, ...],
+    coef: Floats,
+    intercept: Any,
+    certificate: Certificate,
+    *,
+    inference: Inference | Unavailable = WITHOUT_ERRORS,
+    values: tuple[tuple[GridValues, ...], ...] = (),
+    **kind: Any,
+) -> Results:
+    """Package coefficients that were released themselves; `kind` has link, classes and weights."""
+    facts = released_facts(certificate, values) | kind
+    return Results(target, names, coef, intercept, certificate.method, certificate, inference, **facts)

@@ -16,12 +16,11 @@ from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
 from discreet.released import scouting
 from discreet.released.units import column_of
-from discreet.results.glm_results import GLMResults
 from discreet.results.many_results import ManyResults
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results
 
-Saved = PrivateMoments | GLMResults | Results | ManyResults
+Saved = PrivateMoments | Results | ManyResults
 
 _LINKS = {
     "logit": ("logistic",),
@@ -34,7 +33,7 @@ _LINKS = {
 
 def load_saved(path: str | Path) -> Saved:
     """A release of moments or a model, by the kind that the file says it is."""
-    kinds: dict[Any, Any] = {"model": GLMResults, "results": Results, "many results": ManyResults}
+    kinds: dict[Any, Any] = {"model": Results, "results": Results, "many results": ManyResults}
     found: Saved = kinds.get(kind_of(read_json(path)), PrivateMoments).load(path)
     return found
 
@@ -50,7 +49,7 @@ def check_saved(saved: Saved) -> list[Finding]:
     if isinstance(saved, PrivateMoments):
         why = _strayed(saved)
         return found if why is None else [*found, Finding("stages", False, why)]
-    if isinstance(saved, GLMResults) and saved.values and (why := _scouted(saved)) is not None:
+    if isinstance(saved, Results) and saved.values and (why := _scouted(saved)) is not None:
         found = [*found, Finding("stages", False, why)]
     try:
         why = _unexplained(saved)
@@ -69,7 +68,7 @@ def _strayed(saved: PrivateMoments) -> str | None:
         return "what was released does not tell where they begin"
 
 
-def _scouted(saved: GLMResults) -> str | None:
+def _scouted(saved: Results) -> str | None:
     """How the coordinates of a model differ from those that its values call for, if they do."""
     try:
         return scouting.strays(saved.released)
@@ -77,24 +76,23 @@ def _scouted(saved: GLMResults) -> str | None:
         return "what was released does not tell where they begin"
 
 
-def _unexplained(saved: GLMResults | Results | ManyResults) -> str | None:
+def _unexplained(saved: Results | ManyResults) -> str | None:
     """Why numbers in a file cannot come from the listed events, if they cannot."""
     events = saved.certificate.events
     if not events:
         return "the file holds coefficients, and its certificate lists nothing that was computed from data"
-    targets = saved.targets if isinstance(saved, ManyResults) else (saved.target,)
     for event in events:
-        if not isinstance(event, BlockEvent) and (why := _differs(saved, event, targets)) is not None:
+        if not isinstance(event, BlockEvent) and (why := _differs(saved, event)) is not None:
             return why
     objectives = any(isinstance(event, ObjectiveEvent) for event in events)
-    if isinstance(saved, GLMResults) and objectives:
+    if isinstance(saved, Results) and objectives:
         return _stages(saved)
-    if isinstance(events[0], BlockEvent | StageEvent) and not _are_released(saved, targets):
+    if isinstance(events[0], BlockEvent | StageEvent) and not _are_released(saved):
         return "the file holds coefficients of columns whose products are not listed"
     return None
 
 
-def _differs(saved: GLMResults | Results | ManyResults, event: Event, targets: tuple[str, ...]) -> str | None:
+def _differs(saved: Results | ManyResults, event: Event) -> str | None:
     """How released coefficients differ from those that an event lists, if they do."""
     domain = saved.certificate.domain
     names = {*saved.names, CONSTANT} if domain.intercept else {*saved.names}
@@ -104,12 +102,12 @@ def _differs(saved: GLMResults | Results | ManyResults, event: Event, targets: t
         return "the file holds coefficients of other regressors than the certificate lists"
     if isinstance(event, BlockEvent) or event.target is None:
         return None
-    if [column_of(domain, event.target)] != [column_of(domain, t) for t in targets]:
+    if [column_of(domain, event.target)] != [column_of(domain, t) for t in saved.targets]:
         return "the file holds coefficients for another outcome than the certificate lists"
     return None
 
 
-def _are_released(saved: GLMResults | Results | ManyResults, targets: tuple[str, ...]) -> bool:
+def _are_released(saved: Results | ManyResults) -> bool:
     """Whether products of the regressors, and of these with each outcome, are listed."""
     domain, blocks = saved.certificate.domain, saved.certificate.blocks
     stages = [event for event in saved.certificate.events if isinstance(event, StageEvent)]
@@ -120,7 +118,7 @@ def _are_released(saved: GLMResults | Results | ManyResults, targets: tuple[str,
     held = {column[name] for block in blocks if block.statistic == "gram" for name in block.rows}
     names = {column[name] for name in ({*saved.names, CONSTANT} if domain.intercept else {*saved.names})}
     crossed = [block for block in blocks if block.statistic == "cross"]
-    for target in targets:
+    for target in saved.targets:
         outcome = domain.entries[domain.target(target)].name
         cross = {column[name] for block in crossed if outcome in block.columns for name in block.rows}
         if outcome not in turned and (not names <= held or not (column[outcome] in held or names <= cross)):
@@ -128,11 +126,11 @@ def _are_released(saved: GLMResults | Results | ManyResults, targets: tuple[str,
     return True
 
 
-def _stages(saved: GLMResults) -> str | None:
+def _stages(saved: Results) -> str | None:
     """Why objectives cannot be those of a model, if they cannot: too few, or of another loss."""
     events = [event for event in saved.certificate.events if isinstance(event, ObjectiveEvent)]
     pilots = [event for event in events if event.declared is None]
-    if len(pilots) != len(saved.coef) or (len(events) > len(pilots)) != (saved.weights is not None):
+    if len(pilots) != len(saved.lines) or (len(events) > len(pilots)) != (saved.weights is not None):
         return "the model has other linear predictors, or stages, than the certificate lists objectives"
     if any(event.loss.name not in _LINKS[saved.link] for event in events):
         return f"no {saved.kind} has the loss that the certificate lists"

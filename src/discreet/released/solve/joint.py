@@ -136,13 +136,14 @@ class _Stage:
     clipped: float
 
     @classmethod
-    def of(cls, stage: ReleasedStage, outcome: str, base: Floats, n: float) -> _Stage:
+    def of(cls, stage: ReleasedStage, outcome: str, base: Floats, n: float, energy: float | None) -> _Stage:
         own = stage.event.coordinates
         j = own.outcomes.index(outcome)
         b = stage.event.widths[j]
         T = base @ own.P.floats
         grams = _denoised(stage.gram, stage.sd("gram"))
-        p = shares(stage.counts(outcome), max(float(stage.counts(outcome).sum()), 1.0))
+        if energy is None:
+            energy = float(stage.squares[j]) / n
         return cls(
             T=T,
             back=_inverse(T),
@@ -150,14 +151,30 @@ class _Stage:
             grams=grams,
             c=stage.cross[:, j],
             scale=own.radius / b,
-            energy=min(max(float(stage.squares[j]) / n, _LEAST_ENERGY), 1.0),
+            energy=min(max(energy, _LEAST_ENERGY), 1.0),
             left_over=_left_over(stage.gram, grams[0], stage.sd("gram")),
             noise=stage.sd("cross"),
-            clipped=float(p[stage.event.chosen[j] + 1 :].sum()),
+            clipped=_clipped(stage, outcome, stage.event.chosen[j]),
         )
 
 
-def joint(stages: Sequence[ReleasedStage], outcome: str, location: Location, size: float, *, constant: bool) -> Joint:
+def _clipped(stage: ReleasedStage, outcome: str, place: int) -> float:
+    """The share of residuals that are clipped, where they were counted."""
+    if not stage.holds("counts"):
+        return 0.0
+    counts = stage.counts(outcome)
+    return float(shares(counts, max(float(counts.sum()), 1.0))[place + 1 :].sum())
+
+
+def joint(
+    stages: Sequence[ReleasedStage],
+    outcome: str,
+    location: Location,
+    size: float,
+    *,
+    constant: bool,
+    energy: float | None = None,
+) -> Joint:
     """The posterior of one outcome's coefficients.
 
     Parameters
@@ -172,12 +189,14 @@ def joint(stages: Sequence[ReleasedStage], outcome: str, location: Location, siz
         About the mean of |z|^2 in the first stage, the constant apart.
     constant : bool
         Whether the design begins with the constant.
+    energy : float, optional
+        The mean of e^2, where no stage released it.
     """
     P, n = stages[0].event.coordinates.P.floats, location.rows
     hypotheses = location.hypotheses if constant else (Hypothesis(1.0, 0.0, 1.0),)
     with one_thread():  # many products of small matrices
         base = _inverse(P)
-        facts = [_Stage.of(stage, outcome, base, n) for stage in stages]
+        facts = [_Stage.of(stage, outcome, base, n, energy) for stage in stages]
         spread = location.spread or math.sqrt(facts[0].energy * size) / facts[0].scale
         grid = _VARIANCES * spread**2 / size if P.shape[1] > constant else np.ones(1)
         laws = begun = _begun(P.shape[1], hypotheses, grid, constant=constant)

@@ -18,6 +18,7 @@ from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.released.units import column_of
 from discreet.results.effects import Variables, effects
 from discreet.results.export import latex
+from discreet.results.links import KINDS
 from discreet.results.plots.releases import brief
 from discreet.results.summary import number, promise, row_count
 
@@ -75,9 +76,9 @@ def effects_caption(results: Fitted, level: float) -> str:
     """What the picture of the effects shows."""
     text = (
         "Each feature goes from one end of its declared range to the other, with everything that moves along (squares, "
-        f"products, curves) and the others in the middle of theirs, so that all effects are in {_measure(results)}; "
-        "levels of a category are compared with its first one. On the right stands the coefficient itself, where a "
-        "single one makes the effect. "
+        "products, curves) and the others in the middle of theirs, so that all effects are in "
+        f"{KINDS[results.link].measure}; levels of a category are compared with its first one. On the right stands "
+        "the coefficient itself, where a single one makes the effect. "
     )
     if isinstance(results.inference, Unavailable):
         return f"{text}No intervals: they are {results.inference}."
@@ -89,21 +90,10 @@ def effects_caption(results: Fitted, level: float) -> str:
     )
 
 
-def _measure(results: Fitted) -> str:
-    """What effects are in: the unit of the outcome, or what the model is linear in."""
-    measures = {
-        "logistic regression": "log odds of the outcome",
-        "Poisson regression": "the logarithm of the expected count",
-        "linear classification": "the score, whose sign is the class",
-    }
-    return measures.get(results.kind, "the unit of the outcome")
-
-
 def curves_caption(results: Fitted, level: float) -> str:
     """What the picture of curves shows."""
-    what = (
-        "The predicted outcome" if results.kind == "linear regression" else f"The prediction, in {_measure(results)},"
-    )
+    linear = results.link == "identity"
+    what = "The predicted outcome" if linear else f"The prediction, in {KINDS[results.link].measure},"
     text = (
         f"{what} along each feature that stands in several terms, or in a curve, with the others in the middle of "
         "their ranges; where another feature multiplies it, a line for each of several places of that one."

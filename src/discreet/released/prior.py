@@ -1,0 +1,159 @@
+"""Where a generalised linear model is expected, from what was released before it: ``docs/mathematics.md``, 13.4.
+
+The penalty draws gamma = r P^-1 theta to a centre, as strongly as the noise calls for. Of counts the centre is the
+model that predicts their mean. Of a yes or no it is a line for the probability, fitted to the products that the scout
+released, turned into log odds as if both classes were normal with the same covariance: with p the share of yes, R^2
+what the line explains, and b its slopes,
+
+    log odds = logit(p) sqrt(1 + var/2.9) + b'(x - mean)/(p (1 - p) (1 - R^2))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.domain import CONSTANT
+from discreet.domain.coordinates import Coordinates
+from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.released.grids import ReleasedStage
+from discreet.released.moments import ReleasedMoments
+from discreet.released.scouting import (
+    Scale,
+    Scouting,
+    Units,
+    classes_of,
+    objectives_of,
+    scale_of,
+    scouting_of,
+    scouts_of,
+)
+from discreet.released.solve.joint import Normal, joint
+from discreet.released.solve.location import Hypothesis, Location
+
+_EXPECTED = {"a class": (0.2, 0.17), "a count": (0.3, 0.1)}
+"""How much of the curvature of a row, times the variance of its predictor, and times the square of the intercept less
+its centre, is expected; of a count, in units of the mean."""
+
+_CURVATURE = 0.2
+"""That of the loss of a class, at a typical row."""
+
+_MISFIT = 0.1
+"""The mean square by which log odds are expected to differ from a line's, over that of the line's."""
+
+_RAREST, _MOST_EXPLAINED = 0.1, 0.6
+"""No class is taken to be rarer, and no line to explain more: log odds would depend on the noise above all."""
+
+_PROBIT = 2.9
+"""1 + var/2.9 stretches log odds at the mean to log odds of the mean."""
+
+
+class Prior(NamedTuple):
+    """Where gamma is expected.
+
+    Parameters
+    ----------
+    centre : array
+        Its mean.
+    expected : array
+        Of each coordinate its variance, times the curvature of a row, in round axes; of a count, times the mean.
+    """
+
+    centre: Floats
+    expected: Floats
+
+    def penalties(self, event: ObjectiveEvent, rows: float) -> Floats:
+        """The quadratic penalty of each coordinate of gamma: at least the modulus, and what noise calls for.
+
+        With v = H gamma + b, b of sd sigma, and gamma of variance tau, lambda = sigma^2/(tau H) has the least error.
+
+        Parameters
+        ----------
+        event : ObjectiveEvent
+            The noise, and the modulus that privacy needs.
+        rows : float
+            The number of rows.
+        """
+        return np.maximum(event.modulus, event.scale**2 / (max(rows, 1.0) * self.expected))
+
+
+def prior(
+    course: Scouting, stage: ReleasedStage | None, scale: Scale | None, own: Coordinates, classes: Mapping[str, Units]
+) -> Prior:
+    """Where gamma is expected in the coordinates of the model.
+
+    Parameters
+    ----------
+    course : Scouting
+        What was known of the columns.
+    stage : ReleasedStage, optional
+        The scout, if there was one.
+    scale : Scale, optional
+        Of counts, how large they are.
+    own : Coordinates
+        Those of the model.
+    classes : mapping
+        The yes or no that the scout knows of, with its unit.
+    """
+    plain = _plain(own, scale)
+    if stage is None or not stage.holds("cross"):
+        return plain
+    (units,) = classes.values()
+    law = log_odds(course, stage, units)
+    gamma = law.through(np.asarray(own.radius * np.linalg.inv(own.P.floats), dtype=np.float64))
+    slopes = gamma.mean[1:]
+    tau = np.diag(gamma.covariance) + _MISFIT * float(slopes @ slopes) / len(slopes)
+    expected = _CURVATURE * tau / own.radius**2
+    expected[0] = plain.expected[0]
+    return Prior(gamma.mean, expected)
+
+
+def _plain(own: Coordinates, scale: Scale | None) -> Prior:
+    """Where nothing is known of the slopes."""
+    q, constant = len(own.design), own.design[0] == CONSTANT
+    slopes, first = _EXPECTED["a class" if scale is None else "a count"]
+    centre, expected = np.zeros(q), np.full(q, slopes / q)
+    if constant:
+        expected[0] = first
+    if scale is not None:
+        expected *= scale.mean
+    if scale is not None and constant:
+        rate = scale.mean / scale.exposure
+        centre = np.linalg.solve(own.P.floats, own.radius * math.log(rate) * np.eye(q)[0])
+    return Prior(np.asarray(centre, dtype=np.float64), expected)
+
+
+def log_odds(course: Scouting, stage: ReleasedStage, units: Units) -> Normal:
+    """The law of the coefficients of log odds, given a scout that released U'e of a yes or no as well."""
+    own, n, (centre, half) = stage.event.coordinates, max(course.rows, 1.0), units
+    (name,), ((b,),) = own.outcomes, own.widths
+    middle, spread = (0.5 - centre) / half, 0.5 / half
+    about = Location(n, middle, spread, (Hypothesis(1.0, middle, spread**2 / 3),))
+    energy = float(stage.gram[0, 0]) * (own.radius * spread / b) ** 2 / n
+    line = joint([stage], name, about, max(course.axes.known, 1.0), constant=True, energy=energy)
+    mean, q = line.gram[0] / n, len(line.mean)
+    m = half * line.mean + centre * np.eye(q)[0]
+    p = min(max(float(mean @ m), _RAREST), 1 - _RAREST)
+    explained = float(m @ (line.gram / n - np.outer(mean, mean)) @ m)
+    variance = min(p * (1 - p) + half**2 * float(mean @ line.law.covariance @ mean), 0.25)
+    k = 1 / (variance * (1 - min(max(explained / variance, 0.0), _MOST_EXPLAINED)))
+    M = half * k * (np.eye(q) - np.outer(np.eye(q)[0], mean))
+    M[:, 0] = 0.0
+    law = line.law.through(M)
+    stretch = math.sqrt(1 + k**2 * max(explained, 0.0) / _PROBIT)
+    return Normal(law.mean + math.log(p / (1 - p)) * stretch * np.eye(q)[0], law.covariance)
+
+
+def prior_of(released: ReleasedMoments) -> Prior:
+    """Where a model that was released was expected, from its released values alone."""
+    course, scouts = scouting_of(released), scouts_of(released)
+    own = objectives_of(released)[0].coordinates
+    assert course is not None
+    assert own is not None
+    stage = scouts[-1] if scouts else None
+    classes = {} if stage is None else classes_of(stage, released)
+    return prior(course, stage, scale_of(released), own, classes)
