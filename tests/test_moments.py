@@ -492,7 +492,7 @@ def test_no_such_file(tmp_path):
         Moments.load(tmp_path / "none.moments")
 
 
-def no_space(*_):
+def no_space(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

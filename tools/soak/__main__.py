@@ -133,8 +133,8 @@ def drawn(seed: int, summary: Summary) -> None:
     summary.counts["tests run"] += counts.get("passed", 0) + counts.get("failed", 0)
     if ran.returncode:
         summary.counts["tests failed"] += max(counts.get("failed", 0), 1)
-        again = " ".join(f"{name}={value}" for name, value in own.items()) + " " + " ".join(command[1:])
-        summary.failures.append(f"{again}")
+        again = " ".join([*(f"{name}={value}" for name, value in own.items()), "python", *command[1:]])
+        summary.failures.append(again)
         print(f"FAILED {file}\n{ran.stdout[-3000:]}\n  again: {again}\n", flush=True)
 
 
