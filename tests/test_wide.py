@@ -102,8 +102,8 @@ def test_what_a_container_may_have_counts(monkeypatch, tmp_path):
 
 
 def test_models_that_take_minutes_say_so():
-    with pytest.warns(DiscreetWarning, match=r"3,000 coordinates, levels included, takes about \d+ minutes"):
-        check_size(3000, staged=False)
+    with pytest.warns(DiscreetWarning, match=r"5,000 coordinates, levels included, takes about \d+ minutes"):
+        check_size(5000, staged=False)
 
 
 def test_wide_tables_have_one_stage_unless_more_are_asked_for():

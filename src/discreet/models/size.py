@@ -10,8 +10,8 @@ from discreet.errors import DiscreetWarning
 MATRICES = {1: 40, 2: 350}
 """How many matrices with a row and a column for each coefficient are held at a time, in one stage and in several."""
 
-_PRODUCTS = {1: 120, 2: 4000}
-"""How many products of such matrices take as long as the solution and its standard errors."""
+_PRODUCTS = {1: 10, 2: 500}
+"""How many products of such matrices take as long as the solution, without standard errors, which wide ones lack."""
 
 _RATE = 1.5e10
 """Products and sums of numbers in a second on one core."""
