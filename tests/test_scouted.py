@@ -299,7 +299,7 @@ def test_a_plan_tells_the_standard_errors_of_classes_and_counts():
 
 
 def test_stages_are_chosen_by_public_and_released_figures():
-    assert [number_of_stages(n_mu, 10) for n_mu in (20.0, 30.0)] == [2, 3]
+    assert [number_of_stages(n_mu, 10) for n_mu in (40.0, 60.0)] == [2, 3]
     assert number_of_stages(1e9, 65) == 2
 
 

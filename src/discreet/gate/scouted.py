@@ -40,6 +40,7 @@ from discreet.released.course import quiet_place
 from discreet.released.grids import GridValues
 from discreet.released.prior import Prior, prior
 from discreet.released.scouting import (
+    Lead,
     Scale,
     Scouting,
     clipped_share,
@@ -210,14 +211,14 @@ def _shares(family: Family, stages: Stages, covariance: Covariance, session: Ses
         "exposure": 0.0 if family.exposure is None else ROWS,
         "counts": COUNTS if family.link == "log" else 0.0,
         "columns": COLUMNS if undecided or three else ALONE,
-        "products": (WITH_LINE if _lined(family) else PRODUCTS) if undecided or three else 0.0,
+        "products": (WITH_LINE if _leads(family) else PRODUCTS) if undecided or three else 0.0,
         "errors": ERRORS[family.link] if family.link is not None and sure else 0.0,
     }
 
 
-def _lined(family: Family) -> tuple[str, ...]:
-    """The coordinate of a yes or no that a line is fitted to first."""
-    return family.outcomes if family.link == "logit" and family.calibration.design[0] == CONSTANT else ()
+def _leads(family: Family) -> bool:
+    """Whether a line is fitted to a yes or no first."""
+    return family.link == "logit" and family.calibration.design[0] == CONSTANT
 
 
 def _noise(calibration: Calibration, count: int, mu: float) -> ObjectiveEvent:
@@ -262,18 +263,18 @@ def _scouted(
         (second,) = counted(steps, histograms, [span], want, share)
         scale = count_scale([first, second], n, declared, session.mu, q)._replace(exposure=exposure)
     last, stage = shares["errors"] == 0, None
-    classes = {name: steps.domain.map(name) for name in _lined(family)}
+    known = Lead(family.outcomes[0], steps.domain.map(family.outcomes[0])) if _leads(family) else None
     if shares["products"] and (session.rows is not None or number_of_stages(n * session.mu, q) == 3):
         course = Scouting(design, n, session.mu, columns(steps, margins, design, n, steps.share(shares["columns"])))
-        scout = course.scout(classes)
+        scout = course.scout(known)
         mu = steps.left() if last else steps.share(shares["products"])
-        blocks = stage_blocks(scout, _LINE if classes else _LENGTHS, session.promise.neighbors, mu)
+        blocks = stage_blocks(scout, _LENGTHS if known is None else _LINE, session.promise.neighbors, mu)
         stage = steps.add_stage(readings.staged(scout), blocks)
     else:
         mu = steps.left() if last else steps.share(shares["columns"] + min(shares["products"], PRODUCTS))
         course = Scouting(design, n, session.mu, columns(steps, margins, design, n, mu))
     own = course.final(stage)
-    return _Scouted(own, n, scale, prior(course, stage, scale, own, classes))
+    return _Scouted(own, n, scale, prior(course, stage, scale, own, known))
 
 
 def _at_model(

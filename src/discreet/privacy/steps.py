@@ -36,11 +36,14 @@ _OBJECTIVES = ("objective", "objective; declared objective")
 _SCOUTS = ["sums, diagonal", "sums, diagonal; stage: lengths, gram"]
 _SCOUTS += [scouts.replace("stage:", "stage without intercept:") for scouts in _SCOUTS[1:]]
 _TURNED = [f"{rows}{scouts}; turned objective" for rows in ("sums; ", "") for scouts in _SCOUTS]
+_LED = [f"{rows}{_SCOUTS[1]}, cross; turned objective" for rows in ("sums; ", "")]
 _SUMS = ("sums; ", "", "sums; sums; ")
 _COUNTED = [f"{rows}counts; counts; {scouts}; turned objective" for rows in _SUMS for scouts in _SCOUTS]
 _AT_COUNTS = ("counts, information, cross, meat", "counts, information, cross")
 _POISSON = [f"{turned}; model: {errors}" for turned in _COUNTED for errors in _AT_COUNTS]
-_LOGISTIC = [f"{turned}; model: {errors}" for turned in _TURNED for errors in ("information, meat", "information")]
+_LOGISTIC = [
+    f"{turned}; model: {errors}" for turned in (*_TURNED, *_LED) for errors in ("information, meat", "information")
+]
 _POSTERIOR = ("posterior sampling", "posterior sampling in a ball")
 
 STEPS: dict[str, tuple[str, ...]] = {
@@ -61,7 +64,7 @@ STEPS: dict[str, tuple[str, ...]] = {
         "public outcomes: gram, cross",
         "sample: gram; public outcomes: cross",
     ),
-    "DPLogisticRegression": (*_OBJECTIVES, *_LOGISTIC, *_TURNED),
+    "DPLogisticRegression": (*_OBJECTIVES, *_LOGISTIC, *_TURNED, *_LED),
     "DPPoissonRegression": (*_OBJECTIVES, *_POISSON),
     "DPLinearSVC": (*_OBJECTIVES, *_TURNED),
     "ObjectivePerturbation": _OBJECTIVES,

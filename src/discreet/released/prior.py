@@ -11,7 +11,6 @@ what the line explains, and b its slopes,
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +22,10 @@ from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.released.grids import ReleasedStage
 from discreet.released.moments import ReleasedMoments
 from discreet.released.scouting import (
+    Lead,
     Scale,
     Scouting,
-    Units,
-    classes_of,
+    lead_of,
     objectives_of,
     scale_of,
     scouting_of,
@@ -82,7 +81,7 @@ class Prior(NamedTuple):
 
 
 def prior(
-    course: Scouting, stage: ReleasedStage | None, scale: Scale | None, own: Coordinates, classes: Mapping[str, Units]
+    course: Scouting, stage: ReleasedStage | None, scale: Scale | None, own: Coordinates, known: Lead | None
 ) -> Prior:
     """Where gamma is expected in the coordinates of the model.
 
@@ -96,14 +95,13 @@ def prior(
         Of counts, how large they are.
     own : Coordinates
         Those of the model.
-    classes : mapping
-        The yes or no that the scout knows of, with its unit.
+    known : Lead, optional
+        The yes or no that the scout knew of.
     """
     plain = _plain(own, scale)
-    if stage is None or not stage.holds("cross"):
+    if stage is None or known is None:
         return plain
-    (units,) = classes.values()
-    law = log_odds(course, stage, units)
+    law = log_odds(course, stage, known)
     gamma = law.through(np.asarray(own.radius * np.linalg.inv(own.P.floats), dtype=np.float64))
     slopes = gamma.mean[1:]
     tau = np.diag(gamma.covariance) + _MISFIT * float(slopes @ slopes) / len(slopes)
@@ -127,25 +125,23 @@ def _plain(own: Coordinates, scale: Scale | None) -> Prior:
     return Prior(np.asarray(centre, dtype=np.float64), expected)
 
 
-def log_odds(course: Scouting, stage: ReleasedStage, units: Units) -> Normal:
-    """The law of the coefficients of log odds, given a scout that released U'e of a yes or no as well."""
-    own, n, (centre, half) = stage.event.coordinates, max(course.rows, 1.0), units
-    (name,), ((b,),) = own.outcomes, own.widths
-    middle, spread = (0.5 - centre) / half, 0.5 / half
+def log_odds(course: Scouting, stage: ReleasedStage, known: Lead) -> Normal:
+    """The law of the coefficients of log odds that a line for the probability calls for."""
+    own, n, (centre, half) = stage.event.coordinates, max(course.rows, 1.0), known.units
+    ((b,),), middle, spread = own.widths, (0.5 - centre) / half, 0.5 / half
     about = Location(n, middle, spread, (Hypothesis(1.0, middle, spread**2 / 3),))
     energy = float(stage.gram[0, 0]) * (own.radius * spread / b) ** 2 / n
-    line = joint([stage], name, about, max(course.axes.known, 1.0), constant=True, energy=energy)
-    mean, q = line.gram[0] / n, len(line.mean)
-    m = half * line.mean + centre * np.eye(q)[0]
+    line = joint([stage], known.name, about, max(course.axes.known, 1.0), constant=True, energy=energy)
+    first, mean = np.eye(len(line.mean))[0], line.gram[0] / n
+    m, C = centre * first + half * line.mean, half**2 * line.law.covariance
     p = min(max(float(mean @ m), _RAREST), 1 - _RAREST)
-    explained = float(m @ (line.gram / n - np.outer(mean, mean)) @ m)
-    variance = min(p * (1 - p) + half**2 * float(mean @ line.law.covariance @ mean), 0.25)
-    k = 1 / (variance * (1 - min(max(explained / variance, 0.0), _MOST_EXPLAINED)))
-    M = half * k * (np.eye(q) - np.outer(np.eye(q)[0], mean))
+    variance = min(p * (1 - p) + float(mean @ C @ mean), 0.25)
+    explained = max(float(m @ (line.gram / n - np.outer(mean, mean)) @ m), 0.0)
+    k = 1 / (variance * (1 - min(explained / variance, _MOST_EXPLAINED)))
+    M = k * (np.eye(len(m)) - np.outer(first, mean))
     M[:, 0] = 0.0
-    law = line.law.through(M)
-    stretch = math.sqrt(1 + k**2 * max(explained, 0.0) / _PROBIT)
-    return Normal(law.mean + math.log(p / (1 - p)) * stretch * np.eye(q)[0], law.covariance)
+    middle = math.log(p / (1 - p)) * math.sqrt(1 + k**2 * explained / _PROBIT)
+    return Normal(M @ m + middle * first, M @ C @ M.T)
 
 
 def prior_of(released: ReleasedMoments) -> Prior:
@@ -155,5 +151,4 @@ def prior_of(released: ReleasedMoments) -> Prior:
     assert course is not None
     assert own is not None
     stage = scouts[-1] if scouts else None
-    classes = {} if stage is None else classes_of(stage, released)
-    return prior(course, stage, scale_of(released), own, classes)
+    return prior(course, stage, scale_of(released), own, lead_of(released))

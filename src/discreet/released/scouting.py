@@ -7,7 +7,7 @@ function of earlier noisy values and of public facts. ``docs/mathematics.md``, s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,15 +19,12 @@ from discreet.domain.linked import Linked
 from discreet.privacy import gdp
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
-from discreet.released.coordinates import Axes, standardised, whitened
+from discreet.released.coordinates import Axes, softened, standardised, whitened
 from discreet.released.course import EDGES, SPHERE, far_reach, is_close
 from discreet.released.grids import ReleasedStage
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.location import WHOLE, Counts
 from discreet.released.solve.sizes import count_law
-
-Units = tuple[float, float]
-"""Centre and half width of the range that is mapped to [-1, 1]."""
 
 _ENOUGH = 1.5
 """Of n mu/q^1.5: from there on the products of the columns are worth what they cost."""
@@ -45,8 +42,8 @@ _LEAST = 0.3
 """Directions with less than this of the mean variation are not stretched as others: few rows, far out, may be all there
 is, and their predictors would be noise."""
 
-_HALF_WIDTH = 0.15
-"""That of a class less a half, times the weight of a row: few weights are above 0.3 where all rows have one length."""
+_LIGHT = 0.3
+"""Few rows of the scout weigh more than this: they are taken to the same length."""
 
 _WIDTHS = 12
 """Half widths of residuals of counts that are tried: powers of sqrt(2) of the largest."""
@@ -77,6 +74,13 @@ class Scale(NamedTuple):
     mean: float
     most: float
     exposure: float = 1.0
+
+
+class Lead(NamedTuple):
+    """A yes or no that a line is fitted to first: its coordinate, and centre and half width of its mapped range."""
+
+    name: str
+    units: tuple[float, float]
 
 
 def count_scale(counts: Sequence[Counts], n: float, declared: tuple[float, float], mu: float, q: int) -> Scale:
@@ -142,25 +146,27 @@ class Scouting:
         """Whether the design begins with the constant."""
         return self.design[0] == CONSTANT
 
-    def scout(self, classes: Mapping[str, Units]) -> Coordinates:
-        """The coordinates in which products of the columns are summed up: every row of the same length.
+    def scout(self, lead: Lead | None) -> Coordinates:
+        """The coordinates in which products of the columns are summed up, and those with a yes or no less a half.
 
-        And those with a yes or no less a half, given as its coordinate with the centre and half width of its unit.
+        Every row is taken to the same length.
         """
         typical = self._typical(self.axes)
-        theta = np.zeros((len(self.design), len(classes)))
-        theta[0] = [(0.5 - centre) / half for centre, half in classes.values()]
-        widths = [[_HALF_WIDTH / half] for _, half in classes.values()]
+        names, widths, theta = [], [], np.zeros((len(self.design), int(lead is not None)))
+        if lead is not None:
+            centre, half = lead.units
+            names, widths, theta[0] = [lead.name], [[_LIGHT / 2 / half]], (0.5 - centre) / half
         lengths = [typical * edge for edge in EDGES[::2]]
-        return Coordinates.rounded(self.design, list(classes), self.axes.P, theta, SPHERE * typical, widths, lengths)
+        return Coordinates.rounded(self.design, names, self.axes.P, theta, SPHERE * typical, widths, lengths)
 
     def final(self, stage: ReleasedStage | None) -> Coordinates:
-        """The coordinates of the model, round as far as a scout can tell; along the columns without one."""
+        """The coordinates of the model, round as far as a scout can tell; without one, along the columns."""
         if stage is None:
-            return self._coordinates(self.axes, self._typical(self.axes))
+            axes = softened(self.axes, constant=self.constant)
+            return self._coordinates(axes, self._typical(axes))
         P = stage.event.coordinates.P.floats
         axes = whitened(P, stage.gram, stage.sd("gram"), constant=self.constant, least=_LEAST)
-        return self._coordinates(axes, far_reach(stage, self.rows, self.mu) * self._typical(axes))
+        return self._coordinates(axes, far_reach(stage, self.rows, self.mu) * math.sqrt(len(self.design)))
 
     def _typical(self, axes: Axes) -> float:
         return math.sqrt(max(axes.known + self.constant, 1.0))
@@ -218,9 +224,10 @@ def scouts_of(released: ReleasedMoments) -> list[ReleasedStage]:
     return [stage for stage in released.stages if not isinstance(stage.event.coordinates, Linked)]
 
 
-def classes_of(stage: ReleasedStage, released: ReleasedMoments) -> dict[str, Units]:
-    """The outcomes of a scout, with their units."""
-    return {name: released.domain.map(name) for name in stage.event.coordinates.outcomes}
+def lead_of(released: ReleasedMoments) -> Lead | None:
+    """The outcome that a scout knew of."""
+    names = [name for stage in scouts_of(released) for name in stage.event.coordinates.outcomes]
+    return Lead(names[0], released.domain.map(names[0])) if names else None
 
 
 def strays(released: ReleasedMoments) -> str | None:
@@ -230,7 +237,7 @@ def strays(released: ReleasedMoments) -> str | None:
         return None
     scouts = scouts_of(released)
     for stage in scouts:
-        if not is_close(stage.event.coordinates, found.scout(classes_of(stage, released))):
+        if not is_close(stage.event.coordinates, found.scout(lead_of(released))):
             return "the coordinates in which columns were scouted do not follow from what was released before"
     expected = found.final(scouts[-1] if scouts else None)
     scale = scale_of(released)

@@ -28,6 +28,10 @@ _CUT, _UNSEEN = 0.3, 0.5
 """The mean push of a clipped residual in one direction, in units of b; what counts may hide, in sds of their noise."""
 
 
+_ROUND, _UNROUND = 0.8, 0.4
+"""What the information is in round axes, over n rate/r^2, and how far off it may be."""
+
+
 def model_stage(released: ReleasedMoments) -> ReleasedStage | None:
     """The stage at the model, if there is one."""
     found = [stage for stage in released.stages if isinstance(stage.event.coordinates, Linked)]
@@ -97,6 +101,15 @@ def _gamma(own: Linked) -> Floats:
     return np.asarray(gamma, dtype=np.float64)
 
 
+def _information(stage: ReleasedStage, own: Linked, rows: float, rate: float) -> tuple[Floats, float]:
+    """The Fisher information in units of gamma, and the sd of its error: axes are round, so it is about h I."""
+    h, sd = _ROUND * rows * rate / own.radius**2, own.largest_slope * stage.sd("information")
+    l, Q = np.linalg.eigh(own.largest_slope * stage.information(own.outcomes[0]))  # noqa: E741
+    trust = 1 / (1 + (sd / (_UNROUND * h)) ** 2)
+    told = (Q * np.maximum(denoise(l, sd), 0.0)) @ Q.T
+    return trust * told + (1 - trust) * h * np.eye(len(l)), math.sqrt(trust) * sd
+
+
 def stepped(released: ReleasedMoments) -> Floats:
     """The coefficients of the design after one step, with the expected size of coefficients as a prior.
 
@@ -108,9 +121,7 @@ def stepped(released: ReleasedMoments) -> Floats:
         raise NotReleasedError("This model was released without a score.")
     rows, rate = released.rows(), _rate(released)
     score, s = _score(released, stage, own, rows)
-    sd = own.largest_slope * stage.sd("information")
-    l, Q = np.linalg.eigh(own.largest_slope * stage.information(own.outcomes[0]))  # noqa: E741
-    H = (Q * np.maximum(denoise(l, sd), 0.0)) @ Q.T
+    H, sd = _information(stage, own, rows, rate or 1.0)
     centre, expected = prior_of(released)
     D = own.radius**2 * expected / (rate or 1.0)
     off = _gamma(own) - centre
