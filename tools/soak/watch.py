@@ -20,6 +20,9 @@ from discreet.errors import DiscreetError
 
 T = TypeVar("T")
 
+DEFECT = "This is a defect of discreet"
+"""What an error of ours says that is as bad as one of others."""
+
 
 @dataclass(frozen=True)
 class Marks:
@@ -80,6 +83,8 @@ class Watch:
                 except (DiscreetError, *kept) as error:
                     found, told = None, "".join(traceback.format_exception(error))
                     self.refused[type(error).__name__] += 1
+                    if DEFECT in str(error):
+                        self.foreign.append(f"{what}: {error}")
                 except Exception as error:
                     found, told = None, ""
                     self.foreign.append(f"{what}: {''.join(traceback.format_exception(error)[-12:])}")
