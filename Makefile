@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-more check docs bench reproduce wheel clean
+MINUTES ?= 30
+
+.PHONY: demo test test-more test-oldest test-newest soak check docs bench reproduce wheel clean
 demo: $(READY)
 	$(BIN)/python -m discreet demo
 
@@ -13,6 +15,15 @@ test: $(READY)
 
 test-more: $(READY)
 	$(BIN)/python -m pytest -n 2 -m more
+
+test-oldest:
+	$(PYTHON) -m tools.versions oldest
+
+test-newest:
+	$(PYTHON) -m tools.versions newest
+
+soak: $(READY)
+	$(BIN)/python -m tools.soak --minutes $(MINUTES)
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -53,4 +64,4 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) build dist discreet-demo
+	rm -rf $(VENV) .venv-oldest .venv-newest build dist discreet-demo

@@ -492,7 +492,7 @@ def test_no_such_file(tmp_path):
         Moments.load(tmp_path / "none.moments")
 
 
-def no_space(*_):
+def no_space(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -509,11 +509,12 @@ def limited():
         signal.signal(signal.SIGXFSZ, handler)
 
 
-@pytest.fixture(params=["when it is flushed", "after some bytes", "when it is renamed"])
+@pytest.fixture(params=["when it is flushed", "after some bytes", "when it gets its name"])
 def full_disk(request, monkeypatch):
     if request.param == "when it is flushed":
         monkeypatch.setattr(os, "fsync", no_space)
-    elif request.param == "when it is renamed":
+    elif request.param == "when it gets its name":
+        monkeypatch.setattr(os, "link", no_space)
         monkeypatch.setattr("pathlib.Path.replace", no_space)
     else:
         return limited()

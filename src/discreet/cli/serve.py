@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +12,7 @@ import typer
 
 from discreet.cli import console
 from discreet.cli.demo import SCHEMA, people
+from discreet.core.scratch import Scratch
 from discreet.errors import DiscreetWarning, ParameterError
 from discreet.ledger.charging import LEDGER
 
@@ -37,8 +37,8 @@ def serve(
     if demo == (config is not None):
         raise ParameterError("Name a configuration, or give --demo.")
     if config is None:
-        with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
-            _serve(_set_up(Path(folder)), 0 if port is None else port, demo=True)
+        with Scratch() as folder:
+            _serve(_set_up(folder), 0 if port is None else port, demo=True)
     elif new_key is not None:
         key = _opened(config).people.new_key(new_key, role, "command line")
         console.say(f"The key of {new_key}, which is shown once:", key)
@@ -93,6 +93,7 @@ def _bound(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
+        bound.listen()  # so that who is told the address is not turned away until the server runs
     except OSError as error:
         raise ParameterError(
             f"{host}:{port} cannot be listened on: {error.strerror}. Name another with --port."

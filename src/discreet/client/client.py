@@ -6,7 +6,6 @@ import io
 import json
 import os
 import secrets
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from urllib.parse import quote, urlsplit
 import pyarrow as pa
 import pyarrow.csv
 
+from discreet.core.scratch import Scratch
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, ParameterError
 from discreet.results.private_moments import PrivateMoments
@@ -246,6 +246,6 @@ class Job:
         return dict(json.loads(self.file("certificate.json")))
 
     def _loaded(self, name: str) -> Saved:
-        with tempfile.TemporaryDirectory() as folder:
-            self.save(name, Path(folder) / name)
-            return load_saved(Path(folder) / name)
+        with Scratch() as folder:
+            self.save(name, folder / name)
+            return load_saved(folder / name)

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import os
+import secrets
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,6 +37,9 @@ KINDS = {
 }
 """What documents hold, by the kind that they say they are."""
 
+_HANDLES = Path("/proc/self/fd")
+"""Where Linux shows open files, those without a name too."""
+
 DIGITS = 300
 """Whole numbers of more digits are refused: no float holds them, and Python may refuse to read them."""
 
@@ -44,25 +48,48 @@ DIGITS = 300
 def atomic_write(path: str | Path, *, confidential: bool = False) -> Iterator[IO[bytes]]:
     """Open a file that appears under its name only once it is complete and on disk.
 
-    When anything fails (a full disk, Ctrl-C) the partial file is removed and an older file of that name stays.
+    When anything fails (a full disk, Ctrl-C) the partial file is removed and an older file of that name stays. Where
+    the system has files without a name, a kill leaves nothing either.
     """
-    path = Path(path)
+    path, mode = Path(path), 0o600 if confidential else 0o644
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, name = _begun(path)
     except OSError as error:
         raise _naming(path, error) from None
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o600 if confidential else 0o644)
-        Path(name).replace(path)
+            os.fsync(handle)
+            name = _linked(handle, path, mode) if name is None else name
+        if name != path:
+            name.chmod(mode)
+            name.replace(path)
     except BaseException as error:
-        Path(name).unlink(missing_ok=True)
+        if name not in (None, path):
+            name.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise _naming(path, error) from None
         raise
+
+
+def _begun(path: Path) -> tuple[int, Path | None]:
+    """A new file in the folder of another: without a name where the system has such files, else with a hidden one."""
+    if hasattr(os, "O_TMPFILE") and _HANDLES.is_dir():
+        with contextlib.suppress(OSError):
+            return os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o600), None
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    return handle, Path(name)
+
+
+def _linked(handle: int, path: Path, mode: int) -> Path:
+    """Give a file without a name its own, or a hidden one where another file has that."""
+    os.fchmod(handle, mode)
+    for name in (path, path.with_name(f".{path.name}.{secrets.token_hex(4)}")):
+        with contextlib.suppress(FileExistsError):
+            os.link(_HANDLES / str(handle), name, src_dir_fd=0)  # so that Python follows the link
+            return name
+    raise FileExistsError(f"{path} cannot be written.")
 
 
 def _naming(path: Path, error: OSError) -> OSError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -235,9 +235,10 @@ def _facts(domain: Domain, targets: Sequence[str]) -> dict[str, Any]:
 
 def outcome_names(domain: Domain, targets: Sequence[str]) -> tuple[str, ...]:
     """The coordinates of outcomes, each named once."""
-    if isinstance(targets, str) or not targets:
+    names = list(targets) if isinstance(targets, Iterable) and not isinstance(targets, str) else []
+    if not names or not all(isinstance(name, str) for name in names):
         raise ParameterError("targets must be a list with at least one column name, or None.")
-    outcomes = tuple(domain.entries[domain.target(name)].name for name in targets)
+    outcomes = tuple(domain.entries[domain.target(name)].name for name in names)
     if len(set(outcomes)) < len(outcomes):
         raise ParameterError("An outcome is named twice in targets.")
     return outcomes

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ import pyarrow.parquet as pq
 
 from discreet.core.arrays import Bools, Floats
 from discreet.core.problems import Problems
+from discreet.core.scratch import Scratch
 from discreet.data.sources.base import Source, spans
 from discreet.data.sources.duckdb import sort_to_file
 from discreet.data.sources.weights import ALL, on_grid
@@ -45,12 +43,14 @@ class PersonSource(Source):
         The rows; those of a file are in a folder of its own, which goes with this object.
     domain : Domain
         The public facts, which name the column of persons.
+    folder : Scratch, optional
+        That of the file.
     """
 
     columnar = True
 
-    def __init__(self, held: pa.Table | Path, domain: Domain) -> None:
-        self.domain, self._held = domain, held
+    def __init__(self, held: pa.Table | Path, domain: Domain, folder: Scratch | None = None) -> None:
+        self.domain, self._held, self._folder = domain, held, folder
         self._places = {name: f"c{i}" for i, name in enumerate(domain.inputs)}
         self.total = held.num_rows if isinstance(held, pa.Table) else pq.read_metadata(held).num_rows
 
@@ -191,7 +191,7 @@ _UNORDERED = "The rows were not put in the order of persons: DuckDB failed. Noth
 
 def _on_disk(batches: Iterable[pa.RecordBatch], schema: pa.Schema, domain: Domain) -> PersonSource:
     """The same in a file, in a folder that only its owner may read and that is removed with the source."""
-    folder, failures = Path(tempfile.mkdtemp(prefix="discreet-")), list[DataError]()
+    folder, failures = Scratch(), list[DataError]()
 
     def rows() -> Iterator[pa.RecordBatch]:
         try:
@@ -202,13 +202,12 @@ def _on_disk(batches: Iterable[pa.RecordBatch], schema: pa.Schema, domain: Domai
 
     try:
         try:
-            sort_to_file(pa.RecordBatchReader.from_batches(schema, rows()), folder)
+            sort_to_file(pa.RecordBatchReader.from_batches(schema, rows()), folder.path)
         except DataError as failure:
             raise (failures or [failure])[0] from None
-        source = PersonSource(folder / "rows.parquet", domain)
+        source = PersonSource(folder.path / "rows.parquet", domain, folder)
         _check_order(source)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        folder.close()
         raise
-    weakref.finalize(source, shutil.rmtree, folder, True)
     return source

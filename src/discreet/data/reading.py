@@ -16,13 +16,14 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from discreet.core import checks
+from discreet.core.memory import refuse_beyond
 from discreet.core.problems import Problems
 from discreet.core.threads import one_thread
 from discreet.data.passes.base import Batch, Pass, encoded, usual_size
 from discreet.data.persons import by_person
 from discreet.data.sources.arrow import StreamSource, TableSource
 from discreet.data.sources.base import Remote, Source
-from discreet.data.sums import PartialSums, joined
+from discreet.data.sums import ARRAYS, PartialSums, joined
 from discreet.data.tables import as_table
 from discreet.domain import Domain
 from discreet.domain.unit import identifiers
@@ -86,10 +87,19 @@ class Unread:
             if isinstance(reader, Remote):
                 found = reader.sums(what, report)
             else:
+                self._refuse_large(what, 1 if what.in_order else threads(self.n_jobs))
                 size = what.size(columnar=reader.columnar)
                 found = joined(self.read(partial(what.sums, reader), size, report, n_jobs=jobs))
             report(1.0)
         return found
+
+    def _refuse_large(self, what: Pass, jobs: int) -> None:
+        """Refuse sums that need more memory than there is: each thread has its own."""
+        needed = (ARRAYS * jobs * (1 if self.domain.unit.plain else 2) + 2) * 8.0 * what.numbers
+        d = len(self.domain.entries)
+        refuse_beyond(
+            needed, f"Summing up {d:,} coordinates in {jobs} threads", "Fewer levels or columns help, or n_jobs=1."
+        )
 
     def read(
         self,

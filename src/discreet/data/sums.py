@@ -22,6 +22,9 @@ Left = Callable[[Floats], Floats]
 
 CARRY_EVERY = 1 << (63 - 53 - 1)
 LIMB = 32
+ARRAYS = 5
+"""How many arrays a running sum holds."""
+
 _PART = float(1 << WEIGHT_BITS)
 _SMALL = 1 << (62 - LIMB - 1)
 

@@ -63,6 +63,10 @@ less noise matters beside the sampling error, the more what tells of the latter 
 _FEW = 10.0
 """Where n mu^2/q is less, there is no meat unless it is asked for: it would be lost in noise."""
 
+WIDE = 512
+"""Coordinates of a table from which one stage is the default: what several stages say together takes time with their
+cube, a hundred times over, and memory with their square."""
+
 _LEAST_SHARE = 1e-3
 """No statistic gets less of mu^2."""
 
@@ -132,10 +136,13 @@ def _covariance(covariance: Covariance, course: Course, size: int, count: int, *
 def stages_suit(domain: Domain, targets: Sequence[str], *, once: bool, asked: bool) -> bool:
     """Whether a table can be released in stages; refuse where it cannot and stages are asked for.
 
-    Outcomes must be numbers with bounds of their own, and rows not be readable `once` only.
+    Outcomes must be numbers with bounds of their own, and rows not be readable `once` only. A wide table has several
+    stages only where they are asked for.
     """
     suit = not once and all(has_own_bounds(domain, name) for name in targets)
-    if asked and not suit:
+    if not asked:
+        return suit and len(domain.entries) <= WIDE
+    if not suit:
         raise ParameterError(
             "stages= needs outcomes that are numbers with bounds of their own, and rows that can be read again, so "
             "no stream. Choose stages=1 or 'auto'."

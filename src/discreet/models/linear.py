@@ -33,6 +33,7 @@ from discreet.gate.stages import (
     stages_suit,
 )
 from discreet.models.base import Asked, PrivateRegressor
+from discreet.models.size import check_size
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
@@ -80,6 +81,7 @@ class MomentsEstimator(PrivateRegressor):
         return self._fit(moments, Asked((target,), names, promise))
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
+        check_size(len(table.domain.entries), staged=False)
         return self._fit(summed(table), asked)
 
     @abstractmethod
@@ -206,7 +208,8 @@ class DPLinearRegression(MomentsRegressor):
     stages : int or "auto"
         How many stages the release has, each in coordinates that the ones before it found. All rows are read once
         before any noise is drawn, which finds bad data, and once for each stage. "auto" decides by the released number
-        of rows; streams, which can be read only once, have one stage, and so has `fit_moments`, which reads no rows.
+        of rows; streams, which can be read only once, have one stage, and so have `fit_moments`, which reads no rows,
+        and tables of more than 512 coordinates, for which more would take long.
     narrow : bool
         Whether the outcome's bounds may be narrowed where there is one stage: all rows are then read twice. With
         narrow=False the bounds are used as declared, in one stage.
@@ -250,7 +253,9 @@ class DPLinearRegression(MomentsRegressor):
         return super()._check()
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
-        if self._is_staged(table.domain, asked, once=table.reader.once):
+        staged = self._is_staged(table.domain, asked, once=table.reader.once)
+        check_size(len(table.domain.entries), staged=staged)
+        if staged:
             released = self._release(Readings.of(table), asked)
             if not asked.several:
                 return self._fit_released(released, asked)

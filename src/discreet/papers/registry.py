@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet.core import checks
 from discreet.errors import ParameterError
 from discreet.models.base import PrivateEstimator
 from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
@@ -82,6 +83,6 @@ def find(name: str) -> Method:
     'AdaSSP'
     """
     for method in METHODS:
-        if method.name.lower() == name.lower():
+        if isinstance(name, str) and method.name.lower() == name.lower():
             return method
-    raise ParameterError(f"There is no method {name!r}. Known: {', '.join(m.name for m in METHODS)}.")
+    raise ParameterError(f"There is no method {checks.shown(name)}. Known: {', '.join(m.name for m in METHODS)}.")

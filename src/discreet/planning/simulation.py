@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -79,8 +79,9 @@ def row_epsilon(epsilon: float, delta: float, most: int) -> float:
 
 def chosen(names: Sequence[str] | None, unit: Unit = ROWS) -> tuple[list[str], dict[str, str]]:
     """The methods to simulate, and why others are left out."""
-    if isinstance(names, str):
-        raise ParameterError(f"methods must be a list of names, for example [{names!r}].")
+    if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
+        example = names if isinstance(names, str) else METHODS[0].name
+        raise ParameterError(f"methods must be a list of names, for example [{example!r}].")
     why = {method.name: _why_not(method.estimator, unit) for method in METHODS}
     left_out = {name: reason for name, reason in why.items() if reason}
     if names is None:

@@ -40,6 +40,9 @@ ESTIMANDS: tuple[Estimand, ...] = get_args(Estimand)
 LARGEST_NOISE = 0.25
 """Intervals are given where the noise of X'X is at most this share of the variation that tells of a coefficient."""
 
+WIDEST = 1024
+"""Coefficients up to which there are standard errors: they take time with the fourth power of their number."""
+
 _REACH, _HALVINGS = 5.0, 36
 """An end of an interval is searched for up to 5 times as far as it would be without noise, by so many halvings."""
 
@@ -60,6 +63,10 @@ MEAN_ALONE = Unavailable(
     "not available",
     "There are too few rows for this epsilon to tell more than the mean of the outcome: slopes are 0 because nothing "
     "is known of them. More rows or a larger epsilon help.",
+)
+TOO_WIDE = Unavailable(
+    "not available",
+    f"Standard errors of more than {WIDEST:,} coefficients would take hours. Fewer levels or columns help.",
 )
 OLD_FILE = Unavailable(
     "not released",
@@ -362,6 +369,8 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> In
         return SAMPLED
     if released.mean_alone:
         return MEAN_ALONE
+    if e.d > WIDEST:
+        return TOO_WIDE
     unit = released.domain.unit
     fit = debiased(e.of_residuals().turned(), alike=unit.plain)
     return inferred(

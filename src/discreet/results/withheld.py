@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -41,26 +41,29 @@ def culprits(domain: Domain, e: NormalEquations, fit: Debiased, T: Floats, withh
     V = T @ fit.G_all @ T.T
     together = np.abs(V) >= _TOGETHER * np.sqrt(np.outer(np.diag(V), np.diag(V)))
     first = 0 if e.names[0] == CONSTANT else 1
+    columns, still = [column_of(domain, name) for name in e.names], _vary_hardly(e)
     for i in np.flatnonzero(withheld):
         places = [int(j) - first for j in np.flatnonzero(together[i]) if j > 0]
-        texts[i] = _told(domain, e, places)
+        texts[i] = _told(columns, still, places)
     return tuple(texts)
 
 
-def _told(domain: Domain, e: NormalEquations, at: Sequence[int]) -> str:
-    """What is the matter with regressors whose coefficients go up and down together."""
+def _told(columns: Sequence[str], still: Bools, at: Sequence[int]) -> str:
+    """What is the matter with regressors whose coefficients go up and down together.
+
+    `columns` are those of all regressors, and `still` tells which of them hardly vary.
+    """
     if not at:
         return "There are too few rows for this epsilon. More rows or a larger epsilon help."
-    still = [i for i in at if _varies_hardly(e, i)]
-    if still:
-        names = _columns(domain, e, still)
+    names = _once(columns[i] for i in at if still[i])
+    if names:
         verb, they, it = ("varies", "it is", "it") if len(names) == 1 else ("vary", "they are", "them")
         return (
             f"{_joined(names)} {verb} too little within the declared bounds to be told from noise: {they} nearly "
             "constant, or the bounds are far too wide. Tighter bounds, more rows or a larger epsilon help, or a model "
             f"without {it}."
         )
-    names = _columns(domain, e, at)
+    names = _once(columns[i] for i in at)
     if len(names) == 1:
         return (
             f"{names[0]} is nearly determined by the other features. Leave one of them out, or give more rows or a "
@@ -72,15 +75,15 @@ def _told(domain: Domain, e: NormalEquations, at: Sequence[int]) -> str:
     )
 
 
-def _varies_hardly(e: NormalEquations, i: int) -> bool:
-    n = max(float(e.S[0, 0]), 1.0)
-    square = float(e.S[i, i]) - (float(e.S[0, i]) ** 2 / n if e.names[0] == CONSTANT else 0.0)
-    unit = np.linalg.solve(e.turn, np.eye(len(e.S))[i])
-    return square < _HARDLY * e.s_xx * float(unit @ unit)
+def _vary_hardly(e: NormalEquations) -> Bools:
+    squares = np.diag(e.S) - (e.S[0] ** 2 / max(float(e.S[0, 0]), 1.0) if e.names[0] == CONSTANT else 0.0)
+    units = np.linalg.solve(e.turn, np.eye(len(e.S)))
+    hardly: Bools = squares < _HARDLY * e.s_xx * np.einsum("ij,ij->j", units, units)
+    return hardly
 
 
-def _columns(domain: Domain, e: NormalEquations, at: Sequence[int]) -> list[str]:
-    return list(dict.fromkeys(column_of(domain, e.names[i]) for i in at))
+def _once(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
 
 
 def _joined(names: Sequence[str]) -> str:

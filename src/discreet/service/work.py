@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from discreet.core.checks import Neighbors
+from discreet.core.scratch import Scratch
 from discreet.core.threads import one_thread
 from discreet.domain import Domain
 from discreet.errors import BudgetError, DiscreetError, DiscreetWarning, LedgerError
@@ -256,16 +255,16 @@ def formulas(asked: Fit | Release) -> list[str]:
 
 def load_release(content: str) -> PrivateMoments:
     """A release from its document."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "release.json"
+    with Scratch() as folder:
+        path = folder / "release.json"
         path.write_text(content, encoding="utf-8")
         return PrivateMoments.load(path)
 
 
 def saved(what: Any) -> str:
     """The document of a release or a model."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "saved.json"
+    with Scratch() as folder:
+        path = folder / "saved.json"
         what.save(path)
         return path.read_text(encoding="utf-8")
 

@@ -53,6 +53,11 @@ class Pass(ABC):
         """The most rows that a batch has."""
         return usual_size(self.domain)
 
+    @property
+    def numbers(self) -> int:
+        """How many sums there are, about: those with every coordinate, where there are not those with every pair."""
+        return len(self.domain.entries)
+
     @abstractmethod
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """The sums over some batches of a reader."""

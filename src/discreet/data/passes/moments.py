@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,7 @@ import numpy as np
 
 from discreet.core.arrays import Bools, Floats
 from discreet.data.passes.base import Batch, Pass
+from discreet.data.passes.levels import MANY, Levels
 from discreet.data.passes.light import Tally
 from discreet.data.sources.base import Source
 from discreet.data.sums import EXACT_ROWS, Left, PartialSums, Total
@@ -21,12 +23,11 @@ from discreet.errors import DataError
 
 def layout(domain: Domain, targets: tuple[str, ...] = ()) -> Layout:
     """Which products are summed up: all of them, or those that models of some outcomes need."""
-    if not targets:
-        return Layout(len(domain.entries))
     outcomes = domain.indices(targets)
     taken = {domain.entries[i].column for i in outcomes}
-    features = [i for i, entry in enumerate(domain.entries) if entry.column not in taken]
-    return Layout(len(domain.entries), features, outcomes)
+    features = [i for i, entry in enumerate(domain.entries) if entry.column not in taken] if targets else ()
+    wide = [at for name, at in domain.positions.items() if len(at) >= MANY and name not in taken]
+    return Layout(len(domain.entries), features, outcomes, tuple((at[0], at[-1] + 1) for at in wide))
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class MomentsPass(Pass):
     def size(self, *, columnar: bool) -> int:
         """The most rows that a batch has."""
         return layout(self.domain, self.targets).batch(columnar=columnar)
+
+    @property
+    def numbers(self) -> int:
+        """How many sums there are."""
+        return math.prod(layout(self.domain, self.targets).shape)
 
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """The sums over some batches."""
@@ -89,11 +95,14 @@ class Layout:
     features, outcomes : sequence of int
         Places of F and of Y. All products within F, all of F with Y, and the squares of Y are kept, as an array of
         f + 1 rows and f + l columns whose last row holds the squares. Without outcomes, all products are kept.
+    wide : sequence of (int, int)
+        Where categories of many levels begin and end, which are summed up by level.
     """
 
     size: int
     features: Sequence[int] = ()
     outcomes: Sequence[int] = ()
+    wide: Sequence[tuple[int, int]] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -119,13 +128,28 @@ class Layout:
     def _both(self) -> slice | list[int]:
         return _span([*self.features, *self.outcomes])
 
+    @cached_property
+    def _levels(self) -> Levels | None:
+        """Sums by level of wide categories, where there are any."""
+        if not self.wide:
+            return None
+        if not self.outcomes:
+            return Levels(self.wide, self.size, self.size)
+        at = [(self.features.index(low), self.features.index(high - 1) + 1) for low, high in self.wide]
+        return Levels(at, len(self.features), len(self.features) + len(self.outcomes))
+
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add the products of a batch to a total; `work` is an array of the same shape."""
         if not self.outcomes:
-            total += np.matmul(left(A).T, A, out=work)
+            if self._levels is not None:
+                self._levels.add(A, total, left)
+            else:
+                total += np.matmul(left(A).T, A, out=work)
             return
         F, f = A[:, self._features], len(self.features)
-        if sampled is None:
+        if sampled is None and self._levels is not None:
+            self._levels.add(A[:, self._both], total[:f], left)
+        elif sampled is None:
             total[:f] += np.matmul(left(F).T, A[:, self._both], out=work[:f])
         else:
             S = F[sampled]

@@ -36,6 +36,12 @@ class InCoordinates(Pass):
         """The most rows that a batch has."""
         return _size(self.domain)
 
+    @property
+    def numbers(self) -> int:
+        """How many sums there are."""
+        q, m = len(self.coordinates.axes), len(self.coordinates.outcomes)
+        return (sum(map(len, self.coordinates.widths)) + (m + 1) * q) * (q + 1)
+
     def facts(self) -> dict[str, Any]:
         """The coordinates."""
         return {"coordinates": self.coordinates.to_dict()}

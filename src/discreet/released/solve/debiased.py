@@ -112,7 +112,7 @@ class Contrasts(NamedTuple):
 def noise_along(b: Floats, R: Floats, K: Floats) -> Floats:
     """The noise of the contrasts in the rows of R, for b = R G and K = E[N1 G N1]."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        squares = np.einsum("pi,ij,pj->p", b, K, b) / np.einsum("pi,pi->p", R, b)
+        squares = np.einsum("pi,pi->p", b @ K, b) / np.einsum("pi,pi->p", R, b)
     noise: Floats = np.sqrt(np.maximum(np.nan_to_num(squares, nan=0.0), 0.0))
     return noise
 
@@ -138,28 +138,27 @@ def contrasts(
     m = CR / np.where(variance > 0, variance, 1.0)[:, None]
     own = np.broadcast_to(theta, m.shape)
     luck, luck_slope, spread = np.zeros((3, len(R)))
+    length, inner = np.einsum("pi,pi->p", R, whole), G_all if L is None else L @ G_all @ L.T
+    B, K_b, t, M = (x if L is None else x @ L.T for x in (whole, whole @ K @ G_all, theta, m))
     for i in np.flatnonzero(noise > 0):
-        H, spread[i] = _luck(whole[i], float(R[i] @ whole[i]), noise[i], K, G_all, W, L)
-        luck[i], luck_slope[i] = -(b[i] @ H @ theta), -(b[i] @ H @ m[i])
+        H, spread[i] = _luck(B[i], K_b[i], float(length[i]), noise[i], inner, W)
+        along = (b[i] if L is None else L @ b[i]) @ H
+        luck[i], luck_slope[i] = -(along @ t), -(along @ M[i])
     tilt, curve = along_noise(W, b, own, m, L), along_noise(W, b, m, m, L)
     return Contrasts(variance, tilt, curve, noise, luck, luck_slope, spread)
 
 
-def _luck(
-    b: Floats, length: float, noise: float, K: Floats, G: Floats, W: Floats, L: Floats | None
-) -> tuple[Floats, float]:
+def _luck(b: Floats, k: Floats, length: float, noise: float, G: Floats, W: Floats) -> tuple[Floats, float]:
     """H = E[N1 D], D the change of 1/noise by N1 to first order, divided by the sd of D; and this sd.
 
-    noise^2 = b'K b/a'b changes by -(2 b'N G K b + b'E[N' G N G N']b - noise^2 b'N b)/a'b, with `length` = a'b.
+    noise^2 = b'K b/a'b changes by -(2 b'N G K b + b'E[N' G N G N']b - noise^2 b'N b)/a'b, with `length` = a'b and
+    k = G K b. All of them are in the coordinates of the release, whose noise is M.
     """
-    k = G @ (K @ b)
-    slope = np.outer(k, b) + np.outer(b, k) + G @ through_noise(W, np.outer(b, b), L) @ G - noise**2 * np.outer(b, b)
+    slope = np.outer(k, b) + np.outer(b, k) + G @ through_noise(W, np.outer(b, b)) @ G - noise**2 * np.outer(b, b)
     slope /= 2 * noise**3 * length
-    if L is not None:
-        slope = L @ slope @ L.T
     H = W * slope * (2 - np.eye(len(W)))
     sd = float(np.sum(H * slope)) ** 0.5
-    return (H if L is None else L.T @ H @ L) / sd, sd
+    return H / sd, sd
 
 
 def debiased(e: NormalEquations, *, alike: bool = True) -> Debiased:
@@ -197,7 +196,7 @@ def debiased(e: NormalEquations, *, alike: bool = True) -> Debiased:
 def told_directions(A: Inverse) -> Floats:
     """The projection on the directions that are not lost in noise; in the others theta stays at the offset."""
     g, Q = np.linalg.eigh(A.G)
-    kept = Q[:, np.sqrt(g * np.einsum("ij,ik,kj->j", Q, through_noise(A.W, A.G, A.L), Q)) <= _LOST]
+    kept = Q[:, np.sqrt(g * np.einsum("ij,ij->j", Q, through_noise(A.W, A.G, A.L) @ Q)) <= _LOST]
     projection: Floats = kept @ kept.T
     return projection
 
@@ -313,7 +312,7 @@ def along_noise(W: Floats, b: Floats, x: Floats, y: Floats, L: Floats | None = N
     if L is not None:
         b, x, y = b @ L.T, x @ L.T, y @ L.T
     apart = W - np.diag(np.diag(W))
-    found: Floats = np.einsum("pi,ij,pj->p", b**2, W, x * y) + np.einsum("pi,ij,pj->p", b * x, apart, b * y)
+    found: Floats = np.einsum("pi,pi->p", b**2 @ W, x * y) + np.einsum("pi,pi->p", (b * x) @ apart, b * y)
     return found
 
 

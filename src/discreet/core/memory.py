@@ -1,0 +1,62 @@
+"""How much memory there is, and a refusal of what needs more, before any of it is taken."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from discreet.errors import ParameterError
+
+_GROUP = Path("/sys/fs/cgroup")
+_SYSTEM = Path("/proc/meminfo")
+
+
+def available() -> int | None:
+    """Bytes that this process can still have: of the machine, or of its container if that has less; None if unknown.
+
+    Examples
+    --------
+    >>> found = available()
+    >>> found is None or found > 0
+    True
+    """
+    found = list[int]()
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = _SYSTEM.read_text(encoding="ascii").splitlines()
+        found.append(1024 * int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]))
+    with contextlib.suppress(OSError, ValueError):  # "max" where a container has no limit
+        limit, used = (int((_GROUP / name).read_text(encoding="ascii")) for name in ("memory.max", "memory.current"))
+        found.append(max(limit - used, 0))
+    return min(found, default=None)
+
+
+def refuse_beyond(needed: float, what: str, remedy: str) -> None:
+    """Refuse what needs more memory than there is.
+
+    Parameters
+    ----------
+    needed : float
+        Bytes, by public facts alone.
+    what, remedy : str
+        What needs them, as the beginning of a sentence; and what would help, as a sentence.
+
+    Examples
+    --------
+    >>> refuse_beyond(8e3, "A small model", "Nothing need be done.")
+    """
+    there = available()
+    if there is not None and needed > there:
+        raise ParameterError(
+            f"{what} needs about {spelled(needed)} of memory, and {spelled(there)} are free. Nothing was read. {remedy}"
+        )
+
+
+def spelled(size: float) -> str:
+    """Bytes for people.
+
+    Examples
+    --------
+    >>> spelled(2.34e9), spelled(5e6)
+    ('2.3 GB', '5.0 MB')
+    """
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
