@@ -4,7 +4,8 @@
     python -m experiments.audit --quick    # 60 fits each; says little
     python -m experiments.audit --page     # the page again, from stored results
 
-Fits go the public way; tables are made up and found by search. A row is one audit. `docs/results/audit.md` shows the table.
+Fits go the public way; tables are made up and found by search. A row is one audit. `docs/results/audit.md`
+shows the table.
 """
 
 from __future__ import annotations
