@@ -15,6 +15,7 @@ import math
 import warnings
 import zlib
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ from sklearn.linear_model import LogisticRegression
 from discreet import DiscreetWarning, DPLinearRegression, DPLogisticRegression, DPPoissonRegression
 
 MOST_COLUMNS, DELTA, TEST_ROWS = 60, 1e-6, 20_000
+LEAST, LARGE = 1e-4, 900
+"""The least excess on test rows, and the rows of a set that is large."""
+
 STAGES: dict[str, Any] = {"one stage": 1, "stages": "auto"}
 KINDS = ("plain", "rare", "overdispersed", "zeros", "large", "no effect")
 
@@ -48,7 +52,7 @@ def classes(cell: study.Cell) -> study.Rows:
     found = []
     for split, (train, test) in enumerate(uci.splits(len(y), cell["splits"])):
         mean, sd = X[train].mean(axis=0), X[train].std(axis=0)
-        Z = (X - mean) / np.where(sd > 0, sd, 1.0)
+        Z = (X - mean) / np.where(sd > 1e-9 * (np.abs(mean) + sd), sd, np.inf)  # not constant but for rounding
         free = LogisticRegression(C=100.0, max_iter=5000, tol=1e-8).fit(Z[train], y[train]).decision_function(Z)
         base = {part: log_loss(free[rows], y[rows]) for part, rows in (("fitted", train), ("test", test))}
         for draw in range(cell["draws"]):
@@ -63,8 +67,11 @@ def classes(cell: study.Cell) -> study.Rows:
     return found
 
 
-def classes_table(rows: study.Rows) -> list[dict[str, Any]]:
-    """For each k and epsilon: the geometric mean of excesses over the sets, and of their ratio to one stage."""
+def classes_table(rows: study.Rows, sizes: dict[str, int]) -> list[dict[str, Any]]:
+    """For each k and epsilon: the geometric mean of excesses over the sets, and of their ratio to one stage.
+
+    On test rows an excess of less than `LEAST` counts as that.
+    """
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         groups[row["k"], row["epsilon"], row["data"], row["method"]].append(row)
@@ -79,12 +86,17 @@ def classes_table(rows: study.Rows) -> list[dict[str, Any]]:
         line |= {"one stage": _geometric(one), "stages": _geometric(staged), "ratio": float(np.exp(ratios.mean()))}
         for method in STAGES:
             line[f"test, {method}"] = float(np.mean([tests[k, epsilon, name, method] for name in sets]))
+        large = np.array([sizes[name] >= LARGE for name in sets])
+        one, staged = (np.array([max(tests[k, epsilon, name, method], LEAST) for name in sets]) for method in STAGES)
+        line["test ratio"] = _geometric(staged / one)
+        line["large sets"], line["test ratio, large"] = int(large.sum()), _geometric((staged / one)[large])
+        line["ratio, large"] = float(np.exp(ratios[large].mean()))
         worst = int(ratios.argmax())
         lines.append(line | {"worst": f"{math.exp(ratios[worst]):.2f} {sets[worst]}"})
     return lines
 
 
-def _geometric(values: list[float]) -> float:
+def _geometric(values: Sequence[float] | Floats) -> float:
     return float(np.exp(np.mean(np.log(values))))
 
 
@@ -164,7 +176,7 @@ def main(arguments: list[str]) -> None:
             for data, k, epsilon, method in grid
         ]
         rows = study.run("classes", cells, classes, log, given.jobs)
-        table = classes_table(rows)
+        table = classes_table(rows, {name: len(uci.load(name, folder)[1]) for name in names})
         title = "Logistic regression: log loss above the fit without privacy, geometric mean over UCI sets"
     else:
         grid = itertools.product(KINDS, given.rows, given.epsilon or (0.3, 1.0, 3.0))

@@ -1,4 +1,4 @@
-"""Where a generalised linear model is expected, from what was released before it: ``docs/mathematics``, 13.4.
+"""Where a generalised linear model is expected, from what was released before it: ``docs/mathematics``, 13.3.
 
 The penalty draws gamma = r P^-1 theta to a centre, as strongly as the noise calls for. Of counts the centre is the
 model that predicts their mean. Of a yes or no it is a line for the probability, fitted to the products that the scout
