@@ -14,6 +14,7 @@ from discreet.audit.evidence import Evidence
 from discreet.audit.one_run import one_run
 from discreet.audit.page import command
 from discreet.audit.paths import offered
+from discreet.audit.search import Candidate, _climbed, _costs, moved
 from discreet.audit.tables import corners, crowds, middle
 from discreet.cli import app
 from discreet.errors import ParameterError
@@ -47,6 +48,18 @@ def test_every_method_can_be_attacked(name):
     lawless = ("NAPP", "NoisySGD", "SubsampleAggregate", "DPPoissonRegression")
     assert read.whole == (name not in lawless)
     assert all(np.abs(noise).max() < 8 for noise in read.noise.values())
+
+
+def test_the_worst_person_is_looked_for_inside_the_corners_too():
+    """From a person in the middle the search climbs to where sums move most."""
+    inside = moved(Neighbours(SSP.domain, (ZERO,) * 4, (), (ONE,)))
+    assert {tuple(row.items()) for pair in inside for row in pair.second} == {
+        (("x", a), ("y", b)) for a, b in [(x, 1.0) for x in (-1, -0.5, 0, 0.5)] + [(1.0, y) for y in (-1, -0.5, 0, 0.5)]
+    }
+    start = Candidate(Neighbours(SSP.domain, (ZERO,) * 32, (), ({"x": 0.5, "y": 0.5},)), 0.0)
+    end = _climbed(SSP, start, np.random.default_rng(0))
+    assert {abs(value) for row in end.pair.second for value in row.values()} == {1.0}
+    assert end.loss > 1.1 * _costs(SSP, [start.pair], np.random.default_rng(1))[0].loss
 
 
 def test_the_likelihood_ratio_has_its_law():

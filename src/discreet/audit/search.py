@@ -1,15 +1,17 @@
-"""The search for neighbours that a release gives away most: over the corners of the domain.
+"""The search for neighbours that a release gives away most: over the corners of the domain, and from there inwards.
 
 *By the law.* `per_instance.losses` tells what a release costs a row, exactly where the law of the noise is known. So a
-few fits for each crowd of common rows rank all persons at once. *By fits*, where the loss is only bounded and the bound
-is the same for everybody: every pair is fitted a few times, with a larger epsilon, so that little noise hides which
-pairs differ most; the best of them are fitted again, more often.
+few fits for each crowd of common rows rank all persons at once; then the worst one is moved along each column in turn,
+as long as that costs more, for where rows far out count less the worst person may be none at a corner. *By fits*,
+where the loss is only bounded and the bound is the same for everybody: every pair is fitted a few times, with a larger
+epsilon, so that little noise hides which pairs differ most; the best of them are fitted again, more often.
 """
 
 from __future__ import annotations
 
 import copy
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +21,7 @@ import numpy as np
 from discreet.audit.subjects import Subject
 from discreet.audit.tables import Neighbours, Row, corners, crowds
 from discreet.data.reading import Progress
+from discreet.domain import Numeric
 from discreet.errors import DiscreetError
 from discreet.per_instance import losses
 from discreet.privacy.events.coordinates import StageEvent
@@ -27,6 +30,10 @@ _RELEASES = 3
 """Fits for each crowd, where what a row loses depends on what was released before."""
 
 _MOST_CROWDS = 16
+
+_PARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+_STEPS, _GAIN = 4, 0.01
+"""Where on the range of a number the person is tried, how many numbers are moved, and what a move must gain."""
 
 _EPSILON = 8.0
 _ROUNDS = (16, 6), (3, 20)
@@ -61,7 +68,8 @@ def worst(subject: Subject, rng: np.random.Generator, separation: Separation, re
     found = _by_law(subject, rng, report)
     if found is None:
         found = _by_fits(subject, rng, separation, report)
-    return max(found, key=lambda one: one.loss).pair
+        return max(found, key=lambda one: one.loss).pair
+    return _climbed(subject, max(found, key=lambda one: one.loss), rng).pair
 
 
 def pairs(subject: Subject, crowd: tuple[Row, ...]) -> list[Neighbours]:
@@ -95,6 +103,30 @@ def _by_law(subject: Subject, rng: np.random.Generator, report: Progress) -> lis
             return None
         found += own
     return found or None
+
+
+def _climbed(subject: Subject, best: Candidate, rng: np.random.Generator) -> Candidate:
+    """From the worst corner along single columns, as long as the person loses more."""
+    for _ in range(_STEPS):
+        found = _costs(subject, [best.pair, *moved(best.pair)], rng) or [best]
+        here, farthest = found[0], max(found, key=lambda one: one.loss)
+        if farthest.loss <= here.loss * (1 + _GAIN):
+            break
+        best = farthest
+    return best
+
+
+def moved(pair: Neighbours) -> list[Neighbours]:
+    """The pairs whose person has another value of one number: at the ends of its range, and between."""
+    found = []
+    for name, column in pair.domain.inputs.items():
+        if not isinstance(column, Numeric) or not math.isfinite(column.high - column.low):
+            continue
+        for part in _PARTS:
+            value = column.low + part * (column.high - column.low)
+            if any(row.get(name) not in (None, value) for row in pair.second):
+                found.append(replace(pair, second=tuple({**row, name: value} for row in pair.second)))
+    return found
 
 
 def _costs(subject: Subject, own: list[Neighbours], rng: np.random.Generator) -> list[Candidate] | None:
