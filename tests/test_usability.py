@@ -55,6 +55,7 @@ COMMANDS = [
     "compare",
     "select",
     "check",
+    "audit",
     "methods",
     "pdp",
     "plan",

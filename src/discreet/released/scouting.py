@@ -39,8 +39,8 @@ _LEAST_CLIPPED = 0.005
 """No more counts than this are beyond the bound of the model's rates."""
 
 _LEAST = 0.3
-"""Directions with less than this of the mean variation are not stretched as others: few rows, far out, may be all there
-is, and their predictors would be noise."""
+"""Of classes: directions with less than this of the mean variation are not stretched as others. Few rows, far out, may
+be all there is, and their predictors would be noise."""
 
 _LIGHT = 0.3
 """Few rows of the scout weigh more than this: they are taken to the same length."""
@@ -135,12 +135,16 @@ class Scouting:
         The number of rows, and mu of the whole promise.
     axes : Axes
         Along the columns.
+    counts : bool
+        Whether the outcome is a count: its model takes a further step, and has standard errors, from fewer rows on if
+        noise is small where most rows are.
     """
 
     design: tuple[str, ...]
     rows: float
     mu: float
     axes: Axes
+    counts: bool
 
     @property
     def constant(self) -> bool:
@@ -166,8 +170,10 @@ class Scouting:
             axes = softened(self.axes, constant=self.constant)
             return self._coordinates(axes, self._typical(axes))
         P = stage.event.coordinates.P.floats
-        axes = whitened(P, stage.gram, stage.sd("gram"), constant=self.constant, least=_LEAST)
-        return self._coordinates(axes, far_reach(stage, self.rows, self.mu) * math.sqrt(len(self.design)))
+        least = 0.0 if self.counts else _LEAST
+        axes = whitened(P, stage.gram, stage.sd("gram"), constant=self.constant, least=least)
+        typical = self._typical(axes) if self.counts else math.sqrt(len(self.design))
+        return self._coordinates(axes, far_reach(stage, self.rows, self.mu) * typical)
 
     def _typical(self, axes: Axes) -> float:
         return math.sqrt(max(axes.known + self.constant, 1.0))
@@ -217,7 +223,8 @@ def scouting_of(released: ReleasedMoments) -> Scouting | None:
     held = {block.statistic: (block, array) for block, array in released.arrays.items() if block.rows == names}
     (sums, x), (squares, xx) = held["sums"], held["diagonal"]
     axes = standardised(x, xx, (sums.sd, squares.sd), rows, constant=design[0] == CONSTANT)
-    return Scouting(design, rows, gdp.mu(epsilon=promise.epsilon, delta=promise.delta), axes)
+    counts = isinstance(objectives[0].loss, Poisson)
+    return Scouting(design, rows, gdp.mu(epsilon=promise.epsilon, delta=promise.delta), axes, counts)
 
 
 def scouts_of(released: ReleasedMoments) -> list[ReleasedStage]:
