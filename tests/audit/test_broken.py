@@ -59,14 +59,29 @@ SMALLER = {
     "an eigenvalue": (moments, "add_normal_on_grid", on_grid, "AdaSSP", {}, 200, {}),
     "gradients": (descent, "add_rounded_normal", rounded, "NoisyGradientDescent", WITH_INTERCEPT, 120, {}),
     "an objective": (objective, "_noise", in_objective, "ObjectivePerturbation", WITH_INTERCEPT, 300, {}),
+    "an objective with Laplace noise": (
+        objective,
+        "_noise",
+        in_objective,
+        "ObjectivePerturbation",
+        WITH_INTERCEPT | {"noise": "laplace", "delta": None},
+        600,
+        {},
+    ),
     "an objective of classes": (objective, "_noise", in_objective, "DPLinearSVC", {}, 260, CLASSES),
     "sums before it": (moments, "add_normal_on_grid", on_grid, "DPPoissonRegression", {}, 60, COUNTS),
     "a posterior sample": (posterior, "normals", standard, "OPS", {}, 440, {}),
     "an adaptive sample": (posterior, "add_normal", plain, "AdaOPS", {}, 200, {}),
     "coefficients": (output, "add_normal", plain, "OutputPerturbation", {}, 220, {}),
 }
-SLOW = ("a posterior sample", "an adaptive sample")
-"""They are calibrated anew in every fit."""
+SLOW = (
+    "a posterior sample",
+    "an adaptive sample",
+    "an objective of classes",
+    "an objective with Laplace noise",
+    "batches",
+)
+"""Of which a fit takes long."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.more) if n in SLOW else n for n in SMALLER])
@@ -85,14 +100,14 @@ LAWLESS = {
     # whose law is not known: a variant with almost no noise is told by what it does
     "batches": (batches, "add_rounded_normal", rounded, "NoisySGD", {"steps": 4, "rate": 1.0}, 400, {}),
     "blocks": (batches, "add_rounded_normal", rounded, "SubsampleAggregate", {}, 200, {}),
-    "an objective with Laplace noise": (
+    "an objective of classes with Laplace noise": (
         objective, "_noise", in_objective, "DPLogisticRegression",
         {"noise": "laplace", "delta": None, "fit_intercept": False}, 400, CLASSES,
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LAWLESS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.more) if n in SLOW else n for n in LAWLESS])
 def test_noise_that_is_far_too_small_is_caught_where_the_law_is_not_known(name, monkeypatch):
     place, what, made, known, options, fits, tables = LAWLESS[name]
     assert not attacked(method(known, 1.0, **options), fits, **tables).broken

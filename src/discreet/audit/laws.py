@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import gammainc, gammaincinv
 
 from discreet.core.arrays import Floats
 from discreet.data.counts import light
@@ -72,6 +73,22 @@ def normal(noise: Any, logarithm: float = 0.0) -> Density:
     """Of standard normal noise, times a factor that depends on the table."""
     own = np.ravel(np.asarray(noise, dtype=float))
     return Density(logarithm - float(own @ own) / 2, own)
+
+
+def normal_scores(b: Floats) -> Floats:
+    """Standard normals in the place of spherical Laplace noise: in the same direction, of a length as likely.
+
+    Examples
+    --------
+    >>> lengths = np.random.default_rng(0).gamma(3, size=4000)
+    >>> scores = np.array([normal_scores(np.array([0.0, length, 0.0])) for length in lengths])
+    >>> bool(abs((scores**2).sum(axis=1).mean() - 3) < 0.15)
+    True
+    """
+    length, d = float(np.linalg.norm(b)), len(b)
+    if length == 0:
+        return b
+    return b / length * math.sqrt(2 * float(gammaincinv(d / 2, float(gammainc(float(d), length)))))
 
 
 class Law:
@@ -193,7 +210,9 @@ class Law:
             sums = turned_rows.sums(event.loss, theta, lambda y: (y == 1).astype(float))
         b = -(sums.gradient + quadratic * (theta - centre)) / event.scale
         determinant = float(np.linalg.slogdet(sums.hessian + np.diag(quadratic))[1])
-        return normal(b, determinant) if event.noise == "gaussian" else Density(determinant - float(np.linalg.norm(b)))
+        if event.noise == "gaussian":
+            return normal(b, determinant)
+        return Density(determinant - float(np.linalg.norm(b)), normal_scores(b))
 
 
 @dataclass(frozen=True, eq=False)
