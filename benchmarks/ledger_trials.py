@@ -131,6 +131,12 @@ def _after(owner: Any, name: str, only: Callable[..., bool] = lambda *_: True) -
     setattr(owner, name, wrapped)
 
 
+def _naming(hook: Callable[..., None]) -> None:
+    """Where a file gets its name: a link where the system has files without a name, else another name."""
+    hook(files, "_linked")
+    hook(Path, "replace")
+
+
 def _is(kind: str) -> Callable[..., bool]:
     return lambda _, entry: isinstance(entry, Entry) and entry.facts["kind"] == kind
 
@@ -146,8 +152,8 @@ STEPS: dict[str, tuple[Callable[[], None], bool | None]] = {
     "after commit": (lambda: _after(charging.Charge, "commit"), True),
     "before file": (lambda: _before(files, "atomic_write"), True),
     "inside file": (lambda: _before(os, "fsync"), True),
-    "before rename": (lambda: _before(Path, "replace"), True),
-    "after rename": (lambda: _after(Path, "replace"), True),
+    "before name": (lambda: _naming(_before), True),
+    "after name": (lambda: _naming(_after), True),
 }
 """Where a release dies, and whether it is spent then."""
 
@@ -164,7 +170,7 @@ def kill(place: str, folder: Path, rounds: int) -> dict[str, Any]:
         files_there = sorted(folder.glob("*.json"))
         found["flaws"] += sound(ledger, files_there)
         found["steps"][name] = {"spent": account.releases() - before, "file": path.exists()}
-        if account.releases() - before != int(bool(spent)) or path.exists() != (name == "after rename"):
+        if account.releases() - before != int(bool(spent)) or path.exists() != (name == "after name"):
             found["wrong"].append(name)
     rng = random.Random(0)
     for number in range(rounds):

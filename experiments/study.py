@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -17,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from discreet.cli.reproduce import load
+from discreet.cli.reproduce import begin_worker
 
 Cell = dict[str, Any]
 Rows = list[dict[str, Any]]
@@ -57,7 +55,7 @@ def run(title: str, cells: Iterable[Cell], work: Callable[[Cell], Rows], log: Pa
     with (
         Progress(*columns, console=Console(stderr=True)) as progress,
         log.open("a", encoding="utf-8") as file,
-        ProcessPoolExecutor(jobs, initializer=_begin, initargs=(ROOT,)) as pool,
+        ProcessPoolExecutor(jobs, initializer=begin_worker, initargs=(ROOT,)) as pool,
     ):
         task = progress.add_task(title, total=len(wanted), completed=len(wanted) - len(missing))
         if log.stat().st_size and not log.read_bytes().endswith(b"\n"):
@@ -81,19 +79,6 @@ def seconds(cells: Iterable[Cell], log: Path) -> float:
     """How long the work of these cells took, in processes put one after the other."""
     times = {_key(entry["cell"]): entry.get("seconds", 0.0) for entry in _entries(log)}
     return float(sum(times.get(_key(cell), 0.0) for cell in cells))
-
-
-def _begin(root: Path) -> None:
-    """Make a process ready: it knows the experiments, and ends with who started it, even where that one is killed."""
-    load(root)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _timed(work: Callable[[Cell], Rows], cell: Cell) -> tuple[Rows, float]:

@@ -151,6 +151,7 @@ def test_commands_work_or_say_what_they_lack(call, tmp_path):
         call("select", "b.json", "--target", "income"),
         call("pdp", table, "--release", "a.json", "--out", "pdp.parquet"),
         call("ledger", "verify", "l.ledger", "--witness", "a.json"),
+        call("audit", "SSP", "--epsilon", 8, "--fits", 40),
     ]
     assert not [[*one.args[1:], one.stderr] for one in done if one.returncode]
     (tmp_path / "people.xlsx").write_bytes(b"PK")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import multiprocessing
 import os
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -108,3 +110,16 @@ def load(root: Path) -> None:
     package = importlib.util.module_from_spec(spec)
     sys.modules["experiments"] = package
     spec.loader.exec_module(package)
+
+
+def begin_worker(root: Path) -> None:
+    """Make a process ready: it knows the experiments, and ends with who started it, even where that one is killed."""
+    load(root)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
