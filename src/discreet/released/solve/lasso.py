@@ -30,8 +30,9 @@ _TINY = 1e-200
 _TOLERANCE = 1e-12
 """The duality gap at which coordinate descent stops, as a share of y'y."""
 
-_SWEEPS, _WORK = 1_000, 10**8
-"""At most so many sweeps, or so many products, for one penalty: only penalties far below the noise need more."""
+_SWEEPS, _MOST_SWEEPS, _WORK = 1_000, 100_000, 10**8
+"""At most so many sweeps for one penalty, between these by the number of products. Only penalties far below the noise
+need more, and those whose duality gap rounding errors keep above the tolerance."""
 
 STEPS = 100
 _DECADES = 4
@@ -80,7 +81,7 @@ def solve_path(X: Floats, y: Floats, n: float, penalties: Floats, l1_ratio: floa
         return ridges
     scale = np.sqrt(len(X) / n)
     X, y = np.asfortranarray(scale * X), scale * y
-    sweeps = max(_SWEEPS, _WORK // X.shape[1] ** 2)
+    sweeps = min(max(_SWEEPS, _WORK // X.shape[1] ** 2), _MOST_SWEEPS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         options = {"precompute": X.T @ X, "Xy": X.T @ y, "tol": _TOLERANCE, "max_iter": sweeps}
