@@ -12,6 +12,7 @@ from offers import PEOPLE, SECRET_LEVEL, people
 from tables import full_text
 
 from discreet import DPLinearRegression, Moments
+from discreet.data.engines.base import unquoted
 from discreet.errors import DataError
 
 pytestmark = pytest.mark.more
@@ -175,6 +176,16 @@ def test_spark_a_task_that_always_fails(spark):
     with pytest.raises(DataError, match=r"Spark job broke off.*Spark's own log tells why") as caught:
         Moments.from_source(mapped(spark, work), PEOPLE)
     assert SECRET_LEVEL not in full_text(caught.value)
+
+
+def test_an_engine_that_fails_while_it_handles_control_c_was_interrupted():
+    with pytest.raises(KeyboardInterrupt), unquoted("job"):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise OSError(SECRET_LEVEL)  # noqa: B904 - as a gateway does that closes what is closed
+    with pytest.raises(DataError), unquoted("job"):
+        raise OSError(SECRET_LEVEL)
 
 
 def test_spark_control_c_cancels(spark, tmp_path, interrupted):

@@ -99,6 +99,11 @@ class EngineSource(Remote):
         return worker.sums(what, self._engine.answers(worker.task(what), list(what.domain.reads), report))
 
 
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether an engine failed while it handled Ctrl-C."""
+    return error is not None and (isinstance(error, KeyboardInterrupt) or _is_interrupt(error.__context__))
+
+
 @contextmanager
 def unquoted(what: str, hint: str = "") -> Iterator[None]:
     """Put our own error in place of those of an engine, which may quote data."""
@@ -107,6 +112,8 @@ def unquoted(what: str, hint: str = "") -> Iterator[None]:
     except DiscreetError:
         raise
     except Exception as error:
+        if _is_interrupt(error):
+            raise KeyboardInterrupt from None
         if "No module named 'discreet'" in str(error):
             hint = " discreet is not installed on its workers: see docs/howto/engines.md."
         raise type(failure := broken(what))(f"{failure}{hint}") from None
