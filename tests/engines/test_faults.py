@@ -178,12 +178,17 @@ def test_spark_a_task_that_always_fails(spark):
     assert SECRET_LEVEL not in full_text(caught.value)
 
 
+def closing():
+    """As a gateway does that closes a socket which is closed."""
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        raise OSError(SECRET_LEVEL)  # noqa: B904
+
+
 def test_an_engine_that_fails_while_it_handles_control_c_was_interrupted():
     with pytest.raises(KeyboardInterrupt), unquoted("job"):
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt:
-            raise OSError(SECRET_LEVEL)  # noqa: B904 - as a gateway does that closes what is closed
+        closing()
     with pytest.raises(DataError), unquoted("job"):
         raise OSError(SECRET_LEVEL)
 
