@@ -72,6 +72,7 @@ SMALLER = {
     "sums before it": (moments, "add_normal_on_grid", on_grid, "DPPoissonRegression", {}, 60, COUNTS),
     "a posterior sample": (posterior, "normals", standard, "OPS", {}, 440, {}),
     "an adaptive sample": (posterior, "add_normal", plain, "AdaOPS", {}, 200, {}),
+    "blocks": (batches, "add_rounded_normal", rounded, "SubsampleAggregate", {}, 900, {}),
     "coefficients": (output, "add_normal", plain, "OutputPerturbation", {}, 220, {}),
 }
 SLOW = (
@@ -80,6 +81,7 @@ SLOW = (
     "an objective of classes",
     "an objective with Laplace noise",
     "batches",
+    "blocks",
 )
 """Of which a fit takes long."""
 

@@ -89,7 +89,7 @@ class Evidence:
                 part = law.sums(event, own, one.certificate)
             elif theta is not None and isinstance(event, CoefficientEvent | ObjectiveEvent):
                 part, name = law.coefficients(event, theta, released, self._step), COEFFICIENTS
-            whole = whole and part is not None
+            whole = whole and part is not None and part.known
             found[name] = found[name] if part is None else found[name] + part
         return found, whole
 

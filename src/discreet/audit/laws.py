@@ -38,7 +38,7 @@ from discreet.gate.moments import exact_blocks, exact_counts
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.iterates import GradientEvent
+from discreet.privacy.events.iterates import AggregateEvent, GradientEvent
 from discreet.privacy.events.kinds import Event
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.events.output import OutputEvent
@@ -63,10 +63,13 @@ class Density:
 
     logarithm: float = 0.0
     noise: Floats | None = None
+    known: bool = True
+    """Whether the density is known for all tables."""
 
     def __add__(self, other: Density) -> Density:
         parts = [own.noise for own in (self, other) if own.noise is not None]
-        return Density(self.logarithm + other.logarithm, np.concatenate(parts) if parts else None)
+        noise = np.concatenate(parts) if parts else None
+        return Density(self.logarithm + other.logarithm, noise, self.known and other.known)
 
 
 def normal(noise: Any, logarithm: float = 0.0) -> Density:
@@ -121,6 +124,8 @@ class Law:
         domain = released.domain
         if isinstance(event, GradientEvent):
             return None if step is None else self._descent(event, theta, domain, step)
+        if isinstance(event, AggregateEvent):
+            return self._blocks(event, theta, domain)
         if isinstance(event, PosteriorEvent | AdaptiveEvent):
             fit = self._ridge(event, domain)
             R = np.linalg.cholesky(event.gamma * fit.hessian)
@@ -187,6 +192,12 @@ class Law:
         theta = np.reshape(event.iterates, (-1, len(event.design)))
         moved = (theta - np.vstack([theta[1:], last])) / step
         return normal((moved - (theta @ G - v)) / np.array(event.sds)[:, None])
+
+    def _blocks(self, event: AggregateEvent, theta: Floats, domain: Domain) -> Density | None:
+        """Of the mean over blocks of a table of zeros: it is 0, whichever rows they have, so noise is all there is."""
+        if any(part.any() for part in self._products(event.design, event.target, domain)):
+            return None
+        return Density(noise=theta * event.blocks / event.sd, known=False)
 
     def _objective(self, event: ObjectiveEvent, theta: Floats, released: ReleasedMoments) -> Density | None:
         """Of a minimiser whose penalty is quadratic: of squares, or of classes in the coordinates of a stage."""
