@@ -262,19 +262,17 @@ def _scouted(
         span = count_span(count_law([first], n, 2 * declared[1]))
         (second,) = counted(steps, histograms, [span], want, share)
         scale = count_scale([first, second], n, declared, session.mu, q)._replace(exposure=exposure)
-    last, stage, counts = shares["errors"] == 0, None, scale is not None
+    three = shares["products"] > 0 and (session.rows is not None or number_of_stages(n * session.mu, q) == 3)
+    last, stage = shares["errors"] == 0, None
+    alone = steps.left() if last else steps.share(shares["columns"] + min(shares["products"], PRODUCTS))
+    axes = columns(steps, margins, design, n, steps.share(shares["columns"]) if three else alone)
+    course = Scouting(design, n, session.mu, axes, counts=scale is not None)
     known = Lead(family.outcomes[0], steps.domain.map(family.outcomes[0])) if _leads(family) else None
-    if shares["products"] and (session.rows is not None or number_of_stages(n * session.mu, q) == 3):
-        course = Scouting(
-            design, n, session.mu, columns(steps, margins, design, n, steps.share(shares["columns"])), counts
-        )
+    if three:
         scout = course.scout(known)
         mu = steps.left() if last else steps.share(shares["products"])
         blocks = stage_blocks(scout, _LENGTHS if known is None else _LINE, session.promise.neighbors, mu)
         stage = steps.add_stage(readings.staged(scout), blocks)
-    else:
-        mu = steps.left() if last else steps.share(shares["columns"] + min(shares["products"], PRODUCTS))
-        course = Scouting(design, n, session.mu, columns(steps, margins, design, n, mu), counts)
     own = course.final(stage)
     return _Scouted(own, n, scale, prior(course, stage, scale, own, known))
 

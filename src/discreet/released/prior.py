@@ -38,7 +38,7 @@ _EXPECTED = {"a class": (0.2, 0.17), "a count": (0.3, 0.1)}
 """How much of the curvature of a row, times the variance of its predictor, and times the square of the intercept less
 its centre, is expected; of a count, in units of the mean."""
 
-_CURVATURE = 0.2
+CURVATURE = 0.2
 """That of the loss of a class, at a typical row."""
 
 _MISFIT = 0.1
@@ -105,7 +105,7 @@ def prior(
     gamma = law.through(np.asarray(own.radius * np.linalg.inv(own.P.floats), dtype=np.float64))
     slopes = gamma.mean[1:]
     tau = np.diag(gamma.covariance) + _MISFIT * float(slopes @ slopes) / len(slopes)
-    expected = _CURVATURE * tau / own.radius**2
+    expected = CURVATURE * tau / own.radius**2
     expected[0] = plain.expected[0]
     return Prior(gamma.mean, expected)
 
@@ -140,8 +140,8 @@ def log_odds(course: Scouting, stage: ReleasedStage, known: Lead) -> Normal:
     k = 1 / (variance * (1 - min(explained / variance, _MOST_EXPLAINED)))
     M = k * (np.eye(len(m)) - np.outer(first, mean))
     M[:, 0] = 0.0
-    middle = math.log(p / (1 - p)) * math.sqrt(1 + k**2 * explained / _PROBIT)
-    return Normal(M @ m + middle * first, M @ C @ M.T)
+    at_mean = math.log(p / (1 - p)) * math.sqrt(1 + k**2 * explained / _PROBIT)
+    return Normal(M @ m + at_mean * first, M @ C @ M.T)
 
 
 def prior_of(released: ReleasedMoments) -> Prior:

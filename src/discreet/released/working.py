@@ -20,7 +20,7 @@ from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.released.equations import NormalEquations, fitted, model_design
 from discreet.released.grids import ReleasedStage
 from discreet.released.moments import ReleasedMoments
-from discreet.released.prior import prior_of
+from discreet.released.prior import CURVATURE, Prior, prior_of
 from discreet.released.scouting import scale_of
 from discreet.released.solve.noise_aware import denoise
 
@@ -51,7 +51,7 @@ def working_equations(released: ReleasedMoments) -> NormalEquations:
     L = own.P.floats.T @ K / own.radius
     B = fitted(L, np.eye(len(L)))
     S = c * B @ stage.information(name) @ B.T
-    score, s_V = _score(released, stage, own, rows)
+    score, s_V = _score(released, prior_of(released), stage, own)
     V = (B @ score)[:, None] + S @ theta
     e = NormalEquations(
         tuple(full), (name,), (S + S.T) / 2, V, None, c * stage.sd("information"), np.array([s_V]), None, rows, L=L
@@ -62,11 +62,10 @@ def working_equations(released: ReleasedMoments) -> NormalEquations:
     return replace(e, offset=theta, meats=meats, s_meats=np.array([b**2 * stage.sd("meat")]))
 
 
-def _score(released: ReleasedMoments, stage: ReleasedStage, own: Linked, rows: float) -> tuple[Floats, float]:
+def _score(released: ReleasedMoments, prior: Prior, stage: ReleasedStage, own: Linked) -> tuple[Floats, float]:
     """The score at the model in units of gamma, and the sd of its noise: as the objective tells it, and a release."""
     event = next(event for event in released.certificate.events if isinstance(event, ObjectiveEvent))
-    expected = prior_of(released)
-    told: Floats = expected.penalties(event, rows) * (_gamma(own) - expected.centre)
+    told: Floats = prior.penalties(event, released.rows()) * (_gamma(own) - prior.centre)
     if not stage.holds("cross"):
         return told, event.scale
     (b,), sd = stage.event.widths, stage.sd("cross")
@@ -82,7 +81,7 @@ def _rate(released: ReleasedMoments) -> float | None:
 def typical_curvature(released: ReleasedMoments) -> float:
     """That of the loss of a typical row."""
     rate = _rate(released)
-    return 0.2 if rate is None else rate
+    return CURVATURE if rate is None else rate
 
 
 def clipped_push(released: ReleasedMoments) -> float:
@@ -120,12 +119,12 @@ def stepped(released: ReleasedMoments) -> Floats:
     if stage is None or not isinstance(own := stage.event.coordinates, Linked):
         raise NotReleasedError("This model was released without a score.")
     rows, rate = released.rows(), _rate(released)
-    score, s = _score(released, stage, own, rows)
+    prior = prior_of(released)
+    score, s = _score(released, prior, stage, own)
     H, sd = _information(stage, own, rows, rate or 1.0)
-    centre, expected = prior_of(released)
-    D = own.radius**2 * expected / (rate or 1.0)
-    off = _gamma(own) - centre
+    D = own.radius**2 * prior.expected / (rate or 1.0)
+    off = _gamma(own) - prior.centre
     noise = s**2 + sd**2 * float(off @ off) / 2
-    gamma = centre + np.linalg.solve(H @ H / noise + np.diag(1 / D), H @ (H @ off + score) / noise)
+    gamma = prior.centre + np.linalg.solve(H @ H / noise + np.diag(1 / D), H @ (H @ off + score) / noise)
     theta: Floats = own.P.floats @ gamma / own.radius
     return theta
