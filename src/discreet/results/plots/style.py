@@ -96,7 +96,8 @@ def logarithmic(*axes: Any) -> None:
                 ticks = super().tick_values(vmin, vmax)
                 if sum(low <= tick <= high for tick in ticks) >= 3:
                     return ticks
-            return MaxNLocator(5).tick_values(low, high)
+            steps = MaxNLocator(5).tick_values(low, high)
+            return steps[steps > 0]
 
     for axis in axes:
         getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
@@ -113,7 +114,7 @@ def power(value: float) -> str:
     >>> power(0.01), power(1000.0), power(1e-6), power(1e12)
     ('0.01', '1,000', '10⁻⁶', '10¹²')
     """
-    exponent = math.log10(value) if value > 0 else math.nan
+    exponent = math.log10(value)
     if abs(exponent - round(exponent)) < 1e-9 and not -4 < exponent < 5:
         return "10" + str(round(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"{value:,g}"
