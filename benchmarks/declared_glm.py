@@ -106,8 +106,9 @@ def classes_table(rows: study.Rows, sizes: dict[str, int]) -> list[dict[str, Any
         for method in (ONE_STAGE, STAGES, KNOWN):
             line[method] = float(np.mean([mean[k, epsilon, method, name, "test"] for name in sets]))
         for method, part in itertools.product((STAGES, KNOWN), ("test", "fitted")):
+            least = LEAST if part == "test" else 0.0
             own, one = (
-                np.array([max(mean[k, epsilon, name, data, part], LEAST) for data in sets])
+                np.array([max(mean[k, epsilon, name, data, part], least) for data in sets])
                 for name in (method, ONE_STAGE)
             )
             line[f"{method}, {part}"] = _geometric(own / one)
