@@ -74,7 +74,7 @@ class StagePass(InCoordinates):
 
 
 class MeatPass(InCoordinates):
-    """Sums S'S of the scores of each outcome, at one half width; and U'U of the inner rows of a single one."""
+    """Sums S'S of the scores of each outcome, at one half width; and U'U of the outer rows of a single one."""
 
     kind: ClassVar[str] = "meat"
 
@@ -124,12 +124,15 @@ class _LinkedLayout(_StageLayout):
 
 
 class _MeatLayout:
-    """S'S of each outcome, and inner U'U of a single one that is no other model's, from lines (e, u)."""
+    """S'S of each outcome, and U'U of the outer rows of a single one that is no other model's, from lines (e, u).
+
+    Outer are those with |e| = 1; they are few, and what they leave of U'U of all rows is that of the inner ones.
+    """
 
     def __init__(self, coordinates: Coordinates) -> None:
         self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
-        self._inner = self._m == 1 and not isinstance(coordinates, Linked)
-        self.shape = (self._m + self._inner) * self._q, self._q
+        self._outer = self._m == 1 and not isinstance(coordinates, Linked)
+        self.shape = (self._m + self._outer) * self._q, self._q
         self._scores = np.empty(0)
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
@@ -141,6 +144,6 @@ class _MeatLayout:
             at = slice(j * self._q, (j + 1) * self._q)
             S = scores(A.T[self._m : self._m + self._q], A.T[j], out=held)
             total[at] += np.matmul(S, S.T, out=work[at])
-        if self._inner:
-            inner = np.multiply(A.T[1 : 1 + self._q], np.abs(A.T[0]) < ONE, out=held)
-            total[self._q :] += np.matmul(inner, inner.T, out=work[self._q :])
+        if self._outer:
+            outer = A.T[1:, np.abs(A.T[0]) == ONE]
+            total[self._q :] += np.matmul(outer, outer.T, out=work[self._q :])
