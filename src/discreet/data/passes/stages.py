@@ -20,6 +20,9 @@ from discreet.domain.linked import Linked, chart_of, coordinates_from_dict
 _NARROW = 64
 """Columns up to which longer batches are faster; of a length that is no power of two, which caches handle badly."""
 
+_SMALL, _SHORT = 1_000_000, 512
+"""Multiplications up to which OpenBLAS has a faster way for a product, unless so few rows of a table are too many."""
+
 
 def _size(domain: Domain) -> int:
     return EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3) // 8 * 8 - 8
@@ -99,9 +102,13 @@ class _StageLayout:
         l, B = self._l, left(A)  # noqa: E741
         E, U, F, V = A.T[:l], A.T[l:], B.T[:l], B.T[l:]
         total[l:, :-1] += np.matmul(V, U.T, out=work[l:, :-1])
-        if l:
-            total[:l, :-1] += np.matmul(F, U.T, out=work[:l, :-1])
-            total[:l, -1] += np.einsum("ij,ij->i", F, E)
+        if not l:
+            return
+        step = _SMALL // (l * len(U))
+        step = step if step >= _SHORT else len(A)
+        for i in range(0, len(A), step):
+            total[:l, :-1] += np.matmul(F[:, i : i + step], U[:, i : i + step].T, out=work[:l, :-1])
+        total[:l, -1] += np.einsum("ij,ij->i", F, E)
 
 
 class _LinkedLayout(_StageLayout):
