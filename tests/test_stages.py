@@ -569,10 +569,8 @@ def _cost(certificate, one, two):
         sums = [staged(table, event.coordinates) for table in tables]
         products = [meat(table, event.coordinates, event.chosen) for table in tables]
         for block in event.blocks:
-            if block.statistic == "meat":
-                exact = [own.integers(block, held) for own, held in zip(products, sums, strict=True)]
-            else:
-                exact = [own.integers(block, event.chosen) for own in sums]
+            exact = [own.integers(block) for own in products] if block.statistic == "meat" else None
+            exact = exact or [own.integers(block, event.chosen) for own in sums]
             parts = zip(*exact, block.sds, strict=True)
             total += sum(float(np.sum((np.array(a - b, dtype=float) * 2.0**-40 / sd) ** 2)) for a, b, sd in parts)
     return total

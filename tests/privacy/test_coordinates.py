@@ -576,7 +576,7 @@ def test_sums_are_those_of_python_integers():
         for name, e in zip(stage.outcomes, own, strict=True):
             S = np.array([[round(Fraction(a * b, 1 << 20)) for a, b in zip(u, e, strict=True)] for u in U], object)
             products = meat(Unread.of(frame, domain, 1), stage, chosen)
-            diagonal, upper = products.integers(stage_block(stage, "meat", [name]), sums)
+            diagonal, upper = products.integers(stage_block(stage, "meat", [name]))
             assert diagonal.tolist() == np.diag(S @ S.T).tolist()
             assert upper.tolist() == (S @ S.T)[i, j].tolist()
             with pytest.raises(ValueError, match="single outcome"):
@@ -613,8 +613,9 @@ def test_inner_rows_are_those_whose_residuals_are_not_clipped(place):
     S = U @ U.T
     assert diagonal.tolist() == np.diag(S).tolist()
     assert upper.tolist() == S[np.triu_indices(len(S), k=1)].tolist()
-    with pytest.raises(ValueError, match="same stage"):
-        sums.integers(block, read(frame, domain, random_stage(rng, m=1)[1]))
+    for other in (None, read(frame, domain, random_stage(rng, m=1)[1])):
+        with pytest.raises(ValueError, match="same stage"):
+            sums.integers(block, other)
 
 
 def test_rows_that_lack_a_value_do_not_count():

@@ -173,7 +173,7 @@ class MeatSums(_Sums):
     MeatSums(2 coordinates, 1 outcomes, confidential)
     """
 
-    def integers(self, block: Block, stage: StageSums) -> list[Objects]:
+    def integers(self, block: Block, stage: StageSums | None = None) -> list[Objects]:
         """Diagonal and upper triangle of an outcome's S'S, or of its inner U'U.
 
         In units of 2^-40, or of 2^-60 as other weighted sums.
@@ -182,8 +182,8 @@ class MeatSums(_Sums):
         ----------
         block : Block
             Of the same coordinates.
-        stage : StageSums
-            Of the same rows, in the same coordinates: U'U of all of them is there.
+        stage : StageSums, optional
+            Of the same rows, in the same coordinates; needed for inner U'U, which is that of all rows less the outer's.
         """
         if block.statistic == "inner":
             return self._inner(stage)
@@ -192,12 +192,16 @@ class MeatSums(_Sums):
         more = sum_bits(self.domain) - 2 * LATTICE_BITS
         return [part.astype(object) << more for part in found] if more else found
 
-    def _inner(self, stage: StageSums) -> list[Objects]:
+    def _inner(self, stage: StageSums | None) -> list[Objects]:
         """U'U of all rows, less that of the outer ones: u is a function of the row, whatever the half width."""
         own, q = self.coordinates, len(self.coordinates.axes)
         if len(self._high) != 2 * q or len(own.outcomes) > 1:
             raise ValueError("inner rows are those of a single outcome")
-        if stage.domain != self.domain or replace(stage.coordinates, widths=own.widths, lengths=()) != own:
+        if (
+            stage is None
+            or stage.domain != self.domain
+            or replace(stage.coordinates, widths=own.widths, lengths=()) != own
+        ):
             raise ValueError("inner rows are those of the same stage")
         (high, low), (outer_high, outer_low) = stage._square(len(stage._high) - q), self._square(q)
         return _triangle(*carry(high - outer_high, low - outer_low))
