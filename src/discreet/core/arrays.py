@@ -28,8 +28,9 @@ def short_buffers() -> Iterator[None]:
     Examples
     --------
     >>> with short_buffers():
-    ...     np.getbufsize()
-    512
+    ...     inside = np.getbufsize()
+    >>> inside, np.getbufsize()
+    (512, 8192)
     """
     with np.errstate():  # which restores it
         np.setbufsize(_SHORT)
