@@ -7,7 +7,9 @@ noisy counts over a span and n the number of rows, which is noisy itself,
     s  log-uniform,   m | s ~ N(0, s^2) with odds 100 : 1 against uniform on [-1, 1]
 
 on a grid of (n, m, s). With an intercept they may lie in two places, too, as those do that are 0 or 1: each pair of
-16ths of the bounds with another one between them, and each share of the upper one, has the weight of a uniform m.
+16ths of the bounds with another one between them, and each share of the upper one, has the weight of a uniform m. And
+they may fall off to one side, as what people spend does, and what they spend it on seldom: a share of them at one
+place, the others exponential from there.
 Where noise drowns the counts, m stays at the middle of the declared bounds: a centre that is found in noise would be
 worse.
 """
@@ -33,6 +35,13 @@ _CENTRES = (97, 65)
 
 _UPPER = np.linspace(0.05, 0.95, 19)
 """The share of the upper of two places."""
+
+_STARTS, _TAILS, _SPIKES = (
+    np.linspace(-31 / 32, 31 / 32, 32),
+    np.geomspace(0.05, 0.6, 7),
+    np.array([0.0, 0.3, 0.5, 0.7]),
+)
+"""Laws that fall off to one side: from where, the scale of their tail, and the share that is where they start."""
 
 _ROWS = np.linspace(-2.5, 2.5, 11)
 """The grid of n, in sds of its noise."""
@@ -190,14 +199,15 @@ _kept = functools.lru_cache(maxsize=8)
 
 @_kept
 def _laws(span: Span, points: int) -> _Laws:
-    """Laws with one centre in a span, and those with two places."""
-    return _Laws(*(np.concatenate(pair) for pair in zip(_one_place(span, points), _two_places()[0], strict=True)))
+    """Laws with one centre in a span, those with two places, and those that fall off to one side."""
+    kinds = _one_place(span, points), _two_places()[0], _one_side()[0]
+    return _Laws(*(np.concatenate(parts) for parts in zip(*kinds, strict=True)))
 
 
 @_kept
 def _parts(span: Span, points: int, counted: Span) -> Floats:
     """The shares of outcomes that these laws have in each of the parts of another span."""
-    return np.vstack([_one_place_parts(span, points, counted), _two_places_parts(counted)])
+    return np.vstack([_one_place_parts(span, points, counted), _two_places_parts(counted), _one_side_parts(counted)])
 
 
 def _one_place(span: Span, points: int) -> _Laws:
@@ -235,3 +245,40 @@ def _two_places_parts(counted: Span) -> Floats:
     y, part = np.linspace(*counted, BINS + 1), 2 / BINS
     lower, upper = (np.clip((y - own[:, None]) / part, 0.0, 1.0) for own in (low, high))
     return np.diff((1 - p)[:, None] * lower + p[:, None] * upper, axis=1)
+
+
+class _Tail(NamedTuple):
+    """Exponential laws cut off at the end of the bounds: start, side (-1 or 1), scale, length, and share of a spike."""
+
+    start: Floats
+    side: Floats
+    S: Floats
+    L: Floats
+    p: Floats
+
+    @property
+    def missing(self) -> Floats:
+        """What cutting off takes away from an exponential law."""
+        return np.exp(-self.L / self.S)
+
+
+@functools.cache
+def _one_side() -> tuple[_Laws, _Tail]:
+    """Outcomes that fall off from a place to one side, some of them all at that place."""
+    grid = np.meshgrid(_STARTS, [-1.0, 1.0], _TAILS, _SPIKES, indexing="ij")
+    start, side, S, p = (part.ravel() for part in grid)
+    L = 1 - side * start
+    tail = _Tail(*(part[L > S] for part in (start, side, S, L, p)))
+    start, side, S, L, p = tail
+    odds = tail.missing / (1 - tail.missing)
+    mean, square = (1 - p) * (S - L * odds), (1 - p) * (2 * S**2 - (L**2 + 2 * L * S) * odds)
+    return _Laws(start + side * mean, np.sqrt(square - mean**2), np.zeros(len(S))), tail
+
+
+@_kept
+def _one_side_parts(counted: Span) -> Floats:
+    tail = _Tail(*(part[:, None] for part in _one_side()[1]))
+    far = tail.side * (np.linspace(*counted, BINS + 1) - tail.start)
+    F = (1 - np.exp(-np.maximum(far, 0.0) / tail.S)) / (1 - tail.missing)
+    near = np.where(far < 0, 0.0, tail.p + (1 - tail.p) * np.minimum(F, 1.0))
+    return np.diff(np.where(tail.side > 0, near, 1 - near), axis=1)
