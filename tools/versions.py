@@ -4,8 +4,9 @@
     python -m tools.versions newest     all packages at their newest, on the newest Python of this machine
     python -m tools.versions newest --python 3.12
 
-Each has an environment of its own, .venv-oldest, .venv-newest or .venv-newest-3.12. The first is made again when pyproject.toml changes,
-the second is brought up to date each time. What the declared packages need themselves is always the newest that fits.
+Each has an environment of its own: .venv-oldest, .venv-newest, .venv-newest-3.12. The first is made again when
+pyproject.toml changes, the others are brought up to date each time. What the declared packages need themselves is
+always the newest that fits.
 """
 
 from __future__ import annotations

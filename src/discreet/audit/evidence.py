@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pyarrow as pa
 
-from discreet.audit.laws import Density, Law
-from discreet.audit.subjects import Seen
+from discreet.audit.densities import Density
+from discreet.audit.laws import Law, Unlisted
+from discreet.audit.subjects import Quiet, Seen
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.privacy.certificate import Certificate
@@ -18,6 +19,7 @@ from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
+from discreet.privacy.losses import Squared
 from discreet.released.grids import GridValues
 from discreet.released.moments import ReleasedMoments
 
@@ -57,13 +59,13 @@ class Evidence:
     ----------
     first, second : pyarrow.Table
         The two tables, in memory, however the releases came about.
-    step : float, optional
-        The step of gradient descent, where it is known.
+    quiet : Quiet, optional
+        A fit without noise: see `Subject.quiet`.
     """
 
-    def __init__(self, first: pa.Table, second: pa.Table, step: float | None = None) -> None:
+    def __init__(self, first: pa.Table, second: pa.Table, quiet: Quiet | None = None) -> None:
         self._laws = Law(first), Law(second)
-        self._step = step
+        self._unlisted = Unlisted() if quiet is None else _unlisted(quiet)
 
     def read(self, one: Seen, fitted: int) -> Read | None:
         """What a fit to the first table (0) or the second (1) shows; None where it was refused."""
@@ -87,8 +89,10 @@ class Evidence:
             part, name = None, SUMS
             if isinstance(event, GaussianEvent | PublicOutcomesEvent | StageEvent) and _fits(one):
                 part = law.sums(event, own, one.certificate)
+            elif isinstance(event, SampledEvent) and _fits(one):
+                part = law.sampled(event, own, one.certificate)
             elif theta is not None and isinstance(event, CoefficientEvent | ObjectiveEvent):
-                part, name = law.coefficients(event, theta, released, self._step), COEFFICIENTS
+                part, name = law.coefficients(event, theta, released, self._unlisted), COEFFICIENTS
             whole = whole and part is not None and part.known
             found[name] = found[name] if part is None else found[name] + part
         return found, whole
@@ -101,11 +105,27 @@ def _fits(one: Seen) -> bool:
     return sum(len(event.blocks) for event in events if isinstance(event, kinds)) == len(one.values)
 
 
+def _unlisted(quiet: Quiet) -> Unlisted:
+    """What a fit without noise tells beside its certificate."""
+    certificate, theta = quiet.seen.certificate, None if quiet.seen.certificate is None else _mapped(quiet.seen)
+    if certificate is None or theta is None:
+        return Unlisted()
+    released = ReleasedMoments(certificate, tuple(map(tuple, quiet.seen.values)))
+    return Law(quiet.table).unlisted(certificate.events[-1], theta, released)
+
+
 def _mapped(one: Seen) -> Floats | None:
-    """The coefficients of the design, the constant first, where units are those of the mapped columns."""
+    """The coefficients of the design, the constant first, where units are those of the mapped columns.
+
+    The predictor of a class or of a count has its own unit. Where there are several objectives, the coefficients are
+    those of one of them.
+    """
     assert one.certificate is not None
     domain: Domain = one.certificate.domain
-    plain = np.all(domain.centre == 0) and np.all(domain.half == 1)
+    objectives = [event for event in one.certificate.events if isinstance(event, ObjectiveEvent)]
+    own = [event for event in objectives if not isinstance(event.loss, Squared)]
+    places = domain.indices(own[0].design) if own else list(range(len(domain.entries)))
+    plain = np.all(domain.centre[places] == 0) and np.all(domain.half[places] == 1) and len(objectives) <= 1
     one_model = one.coefficients is not None and len(one.intercepts) == 1
     if not plain or not one_model or one.coefficients is None:
         return None
