@@ -78,6 +78,7 @@ def in_ball(times):
 
 CLASSES = {"common": ({"x": 1.0, "y": 1}, {"x": -1.0, "y": 0}) * 16, "person": ({"x": 1.0, "y": 0},)}
 COUNTS = {"common": ({"x": 1.0, "y": 4.0}, {"x": -1.0, "y": 0.0}) * 16, "person": ({"x": 1.0, "y": 0.0},)}
+THREE = Domain({"x": (-1, 1), "y": [0, 1, 2]})
 FLAT = {"common": ({"x": 1.0, "y": 0.0},) * 32}
 FAR = {"common": (ONE,) * 32}
 MOVED = {"instead": ({"x": -1.0, "y": 1.0},)}
@@ -132,6 +133,7 @@ SMALLER = {
     "classes with a lasso": perturbed("DPLogisticRegression", 440, {"penalty": "l1", **NO_INTERCEPT}, CLASSES),
     "classes with Laplace noise": perturbed("DPLogisticRegression", 400, PURE, CLASSES),
     "a smooth hinge with Laplace noise": perturbed("DPLinearSVC", 400, PURE, CLASSES),
+    "three classes": perturbed("DPLogisticRegression", 120, {"domain": THREE}, tables=CLASSES),
     "counts": perturbed("DPPoissonRegression", 260, tables=COUNTS),
     "counts as declared": perturbed("DPPoissonRegression", 260, {"stages": 1}, COUNTS),
     "a lasso": perturbed("NAPP", 440, tables=FAR),

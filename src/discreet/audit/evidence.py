@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from discreet.audit.densities import Density
 from discreet.audit.laws import Law, Unlisted
+from discreet.audit.minimisers import Model
 from discreet.audit.subjects import Quiet, Seen
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
@@ -71,18 +72,18 @@ class Evidence:
         """What a fit to the first table (0) or the second (1) shows; None where it was refused."""
         if one.certificate is None or one.coefficients is None:
             return None
-        theta = _mapped(one)
-        both = [self._density(law, one, theta) for law in self._laws]
+        models = _models(one)
+        both = [self._density(law, one, models) for law in self._laws]
         first, second = (sum(part.logarithm for part in parts.values()) for parts, _ in both)
         noise = {name: part.noise for name, part in both[fitted][0].items() if part.noise is not None}
         return Read(second - first, _numbers(one.certificate, one.values, one.coefficients), noise, both[0][1])
 
-    def _density(self, law: Law, one: Seen, theta: Floats | None) -> tuple[dict[str, Density], bool]:
+    def _density(self, law: Law, one: Seen, models: list[Model | None]) -> tuple[dict[str, Density], bool]:
         """The densities of all events whose law is known, of sums and of coefficients, and whether these are all."""
         assert one.certificate is not None
         released = ReleasedMoments(one.certificate, tuple(map(tuple, one.values)))
         found, place, whole = {SUMS: Density(), COEFFICIENTS: Density()}, 0, _fits(one)
-        for event in one.certificate.events:
+        for event, model in zip(one.certificate.events, models, strict=True):
             blocks = getattr(event, "blocks", ())
             size = len(blocks) if isinstance(blocks, tuple) else 0
             own, place = one.values[place : place + size], place + size
@@ -91,8 +92,8 @@ class Evidence:
                 part = law.sums(event, own, one.certificate)
             elif isinstance(event, SampledEvent) and _fits(one):
                 part = law.sampled(event, own, one.certificate)
-            elif theta is not None and isinstance(event, CoefficientEvent | ObjectiveEvent):
-                part, name = law.coefficients(event, theta, released, self._unlisted), COEFFICIENTS
+            elif model is not None:
+                part, name = law.coefficients(event, model, released, self._unlisted), COEFFICIENTS
             whole = whole and part is not None and part.known
             found[name] = found[name] if part is None else found[name] + part
         return found, whole
@@ -107,30 +108,41 @@ def _fits(one: Seen) -> bool:
 
 def _unlisted(quiet: Quiet) -> Unlisted:
     """What a fit without noise tells beside its certificate."""
-    certificate, theta = quiet.seen.certificate, None if quiet.seen.certificate is None else _mapped(quiet.seen)
-    if certificate is None or theta is None:
+    certificate = quiet.seen.certificate
+    if certificate is None or (model := _models(quiet.seen)[-1]) is None:
         return Unlisted()
     released = ReleasedMoments(certificate, tuple(map(tuple, quiet.seen.values)))
-    return Law(quiet.table).unlisted(certificate.events[-1], theta, released)
+    return Law(quiet.table).unlisted(certificate.events[-1], model, released)
 
 
-def _mapped(one: Seen) -> Floats | None:
-    """The coefficients of the design, the constant first, where units are those of the mapped columns.
+def _models(one: Seen) -> list[Model | None]:
+    """For each event the coefficients that it released; None where it released none, or they are not shown."""
+    assert one.certificate is not None
+    events, thetas = one.certificate.events, _mapped(one)
+    kinds = [isinstance(event, CoefficientEvent | ObjectiveEvent) for event in events]
+    if sum(kinds) != len(thetas):
+        return [None] * len(events)
+    places = [1] if len(thetas) == 1 else list(range(len(thetas)))
+    models = iter([Model(theta, place) for theta, place in zip(thetas, places, strict=True)])
+    return [next(models) if own else None for own in kinds]
 
-    The predictor of a class or of a count has its own unit. Where there are several objectives, the coefficients are
-    those of one of them.
+
+def _mapped(one: Seen) -> list[Floats]:
+    """The coefficients of each model, the constant first, where units are those of the mapped columns.
+
+    The predictor of a class or of a count has its own unit.
     """
     assert one.certificate is not None
+    assert one.coefficients is not None
     domain: Domain = one.certificate.domain
-    objectives = [event for event in one.certificate.events if isinstance(event, ObjectiveEvent)]
-    own = [event for event in objectives if not isinstance(event.loss, Squared)]
-    places = domain.indices(own[0].design) if own else list(range(len(domain.entries)))
-    plain = np.all(domain.centre[places] == 0) and np.all(domain.half[places] == 1) and len(objectives) <= 1
-    one_model = one.coefficients is not None and len(one.intercepts) == 1
-    if not plain or not one_model or one.coefficients is None:
-        return None
-    coefficients = one.coefficients[: len(one.coefficients) - 1]
-    return np.concatenate([one.intercepts, coefficients]) if domain.intercept else coefficients
+    objectives = (event for event in one.certificate.events if isinstance(event, ObjectiveEvent))
+    own = [event.design for event in objectives if not isinstance(event.loss, Squared)]
+    places = domain.indices(own[0]) if own else list(range(len(domain.entries)))
+    count = len(one.intercepts)
+    if not (np.all(domain.centre[places] == 0) and np.all(domain.half[places] == 1) and count):
+        return []
+    slopes = np.reshape(one.coefficients[: len(one.coefficients) - count], (count, -1))
+    return list(np.column_stack([one.intercepts, slopes]) if domain.intercept else slopes)
 
 
 def _numbers(certificate: Certificate, values: Values, coefficients: Floats) -> Floats:

@@ -32,7 +32,7 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from discreet.audit.densities import Density, normal, spherical, truncated
-from discreet.audit.minimisers import Objective
+from discreet.audit.minimisers import Model, Objective
 from discreet.core.arrays import Floats
 from discreet.data.counts import light
 from discreet.data.moments import Moments
@@ -124,11 +124,9 @@ class Law:
                 noise.append(released.floats()[zero] / sd)
         return Density(noise=np.concatenate(noise), known=False)
 
-    def coefficients(
-        self, event: Event, theta: Floats, released: ReleasedMoments, unlisted: Unlisted
-    ) -> Density | None:
+    def coefficients(self, event: Event, model: Model, released: ReleasedMoments, unlisted: Unlisted) -> Density | None:
         """Of released coefficients, in units of the mapped columns; None where it is not known."""
-        domain, step = released.domain, unlisted.step
+        domain, step, theta = released.domain, unlisted.step, model.theta
         if isinstance(event, GradientEvent):
             return None if step is None else self._descent(event, theta, domain, step)
         if isinstance(event, BatchesEvent):
@@ -145,17 +143,17 @@ class Law:
             return self._before(event, fit) + normal(math.sqrt(event.gamma) * C @ (theta - fit.theta))
         if isinstance(event, NappEvent):
             return self._napp(event, theta, domain)
-        return self._objective(event, theta, released, unlisted) if isinstance(event, ObjectiveEvent) else None
+        return self._objective(event, model, released, unlisted) if isinstance(event, ObjectiveEvent) else None
 
-    def unlisted(self, event: Event, theta: Floats, released: ReleasedMoments) -> Unlisted:
+    def unlisted(self, event: Event, model: Model, released: ReleasedMoments) -> Unlisted:
         """What a release of this table without noise tells beside its certificate."""
         if isinstance(event, DescentEvent):
             _, v = self._products(event.design, event.target, released.domain)
-            first = np.vstack([np.reshape(event.iterates, (-1, len(v))), theta])[1]
+            first = np.vstack([np.reshape(event.iterates, (-1, len(v))), model.theta])[1]
             k = int(np.argmax(np.abs(v)))
             return Unlisted(step=float(first[k] / v[k]) if v[k] != 0 else None)
         if isinstance(event, ObjectiveEvent) and event.coordinates is None:
-            own = Objective.of(self._table, event, theta, released)
+            own = Objective.of(self._table, event, model, released)
             return Unlisted(lasso=None if own is None else own.lasso)
         return Unlisted()
 
@@ -286,12 +284,12 @@ class Law:
         return spherical(b, float(np.linalg.slogdet(G + quadratic)[1]), cast(NoiseLaw, event.noise))
 
     def _objective(
-        self, event: ObjectiveEvent, theta: Floats, released: ReleasedMoments, unlisted: Unlisted
+        self, event: ObjectiveEvent, model: Model, released: ReleasedMoments, unlisted: Unlisted
     ) -> Density | None:
         """Of a minimiser: with the penalty of a stage, one that is quadratic alone, or one that a fit has told."""
         quadratic = event.coordinates is not None or event.target is not None
         lasso = 0.0 if quadratic else unlisted.lasso
-        own = None if lasso is None else Objective.of(self._table, event, theta, released)
+        own = None if lasso is None else Objective.of(self._table, event, model, released)
         return None if own is None or lasso is None else own.density(lasso)
 
 

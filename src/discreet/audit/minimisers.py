@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from discreet.data.reading import Unread
 from discreet.data.rows import Rows, Sums
 from discreet.data.turned import TurnedRows
 from discreet.domain import Domain, Numeric
+from discreet.domain.linked import Linked
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Loss, Poisson, Squared
 from discreet.released.moments import ReleasedMoments
@@ -32,6 +34,13 @@ _RARE = 1e-9
 
 _ROUNDING = 1e-5
 """Of the scale: what a fit without noise may leave of the gradient where there is no l1 norm."""
+
+
+class Model(NamedTuple):
+    """Coefficients that were released, and of classes the one that they are for."""
+
+    theta: Floats
+    place: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,19 +67,21 @@ class Objective:
     quadratic: Floats
 
     @classmethod
-    def of(cls, table: pa.Table, event: ObjectiveEvent, theta: Floats, released: ReleasedMoments) -> Objective | None:
+    def of(cls, table: pa.Table, event: ObjectiveEvent, model: Model, released: ReleasedMoments) -> Objective | None:
         """That of a release; None where it cannot be told."""
-        domain, turned, d = released.domain, event.coordinates, len(event.design)
-        used = {domain.column_of[name] for name in event.design}
+        domain, turned, d, theta = released.domain, event.coordinates, len(event.design), model.theta
+        stage = model_stage(released)
+        exposure = stage.event.coordinates.exposure if stage and isinstance(stage.event.coordinates, Linked) else None
+        used = {exposure, *(domain.column_of[name] for name in event.design)}
         outcomes = [name for name in domain.columns if name not in used]
-        if len(outcomes) != 1:
+        if len(outcomes) != 1 or len(theta) != d:  # the first level of a category is not shown
             return None
         (column,), unread = outcomes, Unread.of(table, domain, 1)
-        label = label_of(event.loss, domain, column)
+        label = label_of(event.loss, domain, column, model.place)
         if turned is None:
             rows = Rows(unread, event.design, column)
             return cls(event, rows, label, theta, np.zeros(d), np.full(d, event.modulus))
-        course, stage = scouting_of(released), model_stage(released)
+        course = scouting_of(released)
         if isinstance(event.loss, Poisson) and stage is not None:  # its coefficients are one step further
             theta = stage.event.coordinates.theta.floats[:, 0]
         if course is None or (isinstance(event.loss, Poisson) and stage is None):
@@ -78,7 +89,8 @@ class Objective:
         gamma = np.asarray(turned.radius * np.linalg.solve(turned.P.floats, theta), dtype=np.float64)
         expected = prior_of(released)
         quadratic = expected.penalties(event, course.rows)
-        return cls(event, TurnedRows(unread, turned, column), label, gamma, expected.centre, quadratic)
+        rows = TurnedRows(unread, turned, column, exposure=exposure)
+        return cls(event, rows, label, gamma, expected.centre, quadratic)
 
     def _sums(self, theta: Floats) -> Sums:
         return self.rows.sums(self.event.loss, theta, self.label)
@@ -120,8 +132,8 @@ class Objective:
         return found if zero < _RARE else Density(found.logarithm)
 
 
-def label_of(loss: Loss, domain: Domain, column: str) -> Callable[[Floats], Floats]:
-    """From the column of an outcome to what a loss takes: the mapped number, a count, or whether it is the last class.
+def label_of(loss: Loss, domain: Domain, column: str, place: int = 1) -> Callable[[Floats], Floats]:
+    """From the column of an outcome to what a loss takes: the mapped number, a count, or whether it is a class.
 
     Examples
     --------
@@ -133,4 +145,4 @@ def label_of(loss: Loss, domain: Domain, column: str) -> Callable[[Floats], Floa
     (centre, half), declared = domain.map(column), domain.columns[column]
     if isinstance(loss, Poisson) and isinstance(declared, Numeric):
         return lambda y: np.clip(centre + half * y, declared.low, declared.high)
-    return lambda y: (y == 1).astype(float)
+    return lambda y: (y == place).astype(float)

@@ -99,8 +99,9 @@ class Subject:
     @property
     def columns(self) -> list[str]:
         """All columns that are read, the features first."""
-        outcomes = [self.target] if isinstance(self.target, str) else [*self.target]
-        made = self.domain.select([*self.features, *outcomes])
+        others = [self.target] if isinstance(self.target, str) else [*self.target]
+        exposure = getattr(self.estimator, "exposure", None)
+        made = self.domain.select([*self.features, *others, *([] if exposure is None else [exposure])])
         return list(made.inputs)
 
     @property
