@@ -149,6 +149,9 @@ class Law:
         """What a release of this table without noise tells beside its certificate."""
         if isinstance(event, DescentEvent):
             _, v = self._products(event.design, event.target, released.domain)
+            if isinstance(event, BatchesEvent):
+                kinds = self._kinds(event, released.domain)
+                v = -kinds.counts @ _gradients(kinds, event, np.zeros((1, len(v))))[0]
             first = np.vstack([np.reshape(event.iterates, (-1, len(v))), model.theta])[1]
             k = int(np.argmax(np.abs(v)))
             return Unlisted(step=float(first[k] / v[k]) if v[k] != 0 else None)
@@ -225,14 +228,11 @@ class Law:
         if math.prod(int(n) + 1 for n in kinds.counts) > _MOST_SUMS:
             return None
         theta, d = np.reshape(event.iterates, (-1, len(event.design))), len(event.design)
-        points, clip = np.vstack([theta, last]), event.clip - math.sqrt(d) * 2.0 ** -(GRADIENT_BITS + 1)
+        points = np.vstack([theta, last])
         moves = (points[:-1] - points[1:]) / step
         drawn, chances = kinds.samples(event.rate)
-        logarithm = 0.0
-        for at, move in zip(theta, moves, strict=True):
-            own = np.ldexp(clipped_gradients(kinds.X, kinds.y, at, clip).astype(float), -GRADIENT_BITS)
-            z = (move - drawn @ own) / event.sd
-            logarithm += float(logsumexp(chances - np.sum(z * z, axis=1) / 2))
+        z = (moves[:, None] - drawn @ _gradients(kinds, event, theta)) / event.sd
+        logarithm = float(np.sum(logsumexp(chances - np.sum(z * z, axis=2) / 2, axis=1)))
         radius = RADIUS * event.outcome / event.norm * math.sqrt(d)
         inside = bool((np.linalg.norm(points, axis=1) < radius - _EDGE).all())
         free = int((radius / (step * event.sd)) ** 2 / (2 * d * math.log(4 * d / _NEVER)))
@@ -306,6 +306,13 @@ class Kinds:
         drawn = np.array(list(itertools.product(*(range(n + 1) for n in self.counts))), dtype=float)
         chances: Floats = np.asarray(binom.logpmf(drawn, self.counts, rate), dtype=np.float64)
         return drawn, chances.sum(axis=1)
+
+
+def _gradients(kinds: Kinds, event: BatchesEvent, theta: Floats) -> Floats:
+    """The clipped gradients of each kind of row at each of some points."""
+    clip = event.clip - math.sqrt(len(event.design)) * 2.0 ** -(GRADIENT_BITS + 1)
+    found = [clipped_gradients(kinds.X, kinds.y, at, clip).astype(float) for at in theta]
+    return np.asarray(np.ldexp(found, -GRADIENT_BITS), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
