@@ -70,6 +70,30 @@ def test_the_likelihood_ratio_has_its_law():
     assert np.std(ratios) == pytest.approx(mu, rel=0.2)
 
 
+CLASS = {"common": ({"x": 1.0, "y": 1}, {"x": -1.0, "y": 0}) * 4, "person": {"x": 1.0, "y": 0}}
+LAWS = {
+    "drawn batches": ("NoisySGD", {"steps": 4, "rate": 0.5}, {}),
+    "a ball": ("OPS", {"calibration": "pure", "delta": None}, {"common": (ONE,) * 4}),
+    "a lasso that is 0 at times": ("NAPP", {}, {"common": (ONE,) * 4}),
+    "classes with Laplace noise": ("DPLogisticRegression", {"noise": "laplace", "delta": None}, CLASS),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_both_tables_agree_on_how_much_they_have_in_common(name):
+    """The integral of the lesser density is the mean of min(1, ratio) under the first table, and so under the second."""
+    method, options, tables = LAWS[name]
+    subject = subject_of(method, 8.0, **({"delta": 1e-6} | options))
+    pair = Neighbours(subject.domain, tables.get("common", (ZERO,) * 4), (), (tables.get("person", ONE),))
+    evidence, means = Evidence(*pair.tables(), subject.quiet()), []
+    for k, table in enumerate(pair.tables()):
+        read = [evidence.read(subject.seen(table, seed), k) for seed in range(150)]
+        assert all(own.whole for own in read)
+        means.append(np.mean(np.exp(np.minimum([(1 - 2 * k) * own.ratio for own in read], 0.0))))
+    assert means[0] == pytest.approx(means[1], abs=0.12)
+    assert means[0] < 0.97
+
+
 def test_a_budget_is_not_charged():
     with Budget(1.0, 1e-6) as budget:
         audit(SSP, fits=40, pair=PAIR, seed=0)
