@@ -134,6 +134,7 @@ SMALLER = {
     "classes with Laplace noise": perturbed("DPLogisticRegression", 400, PURE, CLASSES),
     "a smooth hinge with Laplace noise": perturbed("DPLinearSVC", 400, PURE, CLASSES),
     "three classes": perturbed("DPLogisticRegression", 120, {"domain": THREE}, tables=CLASSES),
+    "classes after a pilot": perturbed("DPLogisticRegression", 260, {"adaptive": True}, CLASSES),
     "counts": perturbed("DPPoissonRegression", 260, tables=COUNTS),
     "counts as declared": perturbed("DPPoissonRegression", 260, {"stages": 1}, COUNTS),
     "a lasso": perturbed("NAPP", 440, tables=FAR),

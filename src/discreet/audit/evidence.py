@@ -116,15 +116,22 @@ def _unlisted(quiet: Quiet) -> Unlisted:
 
 
 def _models(one: Seen) -> list[Model | None]:
-    """For each event the coefficients that it released; None where it released none, or they are not shown."""
+    """For each event the coefficients that it released; None where it released none, or they are not shown.
+
+    Of a pilot only the weights are shown that follow from it; the constant is penalised as little as any.
+    """
     assert one.certificate is not None
     events, thetas = one.certificate.events, _mapped(one)
-    kinds = [isinstance(event, CoefficientEvent | ObjectiveEvent) for event in events]
-    if sum(kinds) != len(thetas):
-        return [None] * len(events)
-    places = [1] if len(thetas) == 1 else list(range(len(thetas)))
-    models = iter([Model(theta, place) for theta, place in zip(thetas, places, strict=True)])
-    return [next(models) if own else None for own in kinds]
+    own = [k for k, event in enumerate(events) if isinstance(event, CoefficientEvent | ObjectiveEvent)]
+    found: list[Model | None] = [None] * len(events)
+    if len(own) != len(thetas) * (1 if one.weights is None else 2):
+        return found
+    for k, theta in enumerate(thetas):
+        weights = None if one.weights is None else one.weights[k]
+        if weights is not None and len(weights) < len(theta):
+            weights = np.array([weights.min(), *weights])
+        found[own[len(own) - len(thetas) + k]] = Model(theta, k if len(thetas) > 1 else 1, weights)
+    return found
 
 
 def _mapped(one: Seen) -> list[Floats]:

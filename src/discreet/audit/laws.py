@@ -289,6 +289,8 @@ class Law:
         """Of a minimiser: with the penalty of a stage, one that is quadratic alone, or one that a fit has told."""
         quadratic = event.coordinates is not None or event.target is not None
         lasso = 0.0 if quadratic else unlisted.lasso
+        if lasso and model.weights is not None:  # those of a pilot weigh it as well
+            return None
         own = None if lasso is None else Objective.of(self._table, event, model, released)
         return None if own is None or lasso is None else own.density(lasso)
 

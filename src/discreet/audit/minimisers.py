@@ -37,10 +37,11 @@ _ROUNDING = 1e-5
 
 
 class Model(NamedTuple):
-    """Coefficients that were released, and of classes the one that they are for."""
+    """Coefficients that were released, of classes the one that they are for, and how a pilot weighs their penalties."""
 
     theta: Floats
     place: int = 1
+    weights: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,8 @@ class Objective:
         label = label_of(event.loss, domain, column, model.place)
         if turned is None:
             rows = Rows(unread, event.design, column)
-            return cls(event, rows, label, theta, np.zeros(d), np.full(d, event.modulus))
+            weights = np.ones(d) if model.weights is None else model.weights
+            return cls(event, rows, label, theta, np.zeros(d), event.modulus * weights / weights.min())
         course = scouting_of(released)
         if isinstance(event.loss, Poisson) and stage is not None:  # its coefficients are one step further
             theta = stage.event.coordinates.theta.floats[:, 0]

@@ -61,6 +61,7 @@ class Seen:
     values: Sequence[Sequence[GridValues]] = ()
     coefficients: Floats | None = None
     intercepts: Floats = field(default_factory=lambda: np.zeros(0))
+    weights: Floats | None = None
     refusal: str = ""
 
 
@@ -139,7 +140,8 @@ class Subject:
             return Seen(refusal=type(error).__name__)
         intercepts = np.ravel(model.intercept_).astype(float)
         numbers = np.concatenate([np.ravel(model.coef_), intercepts]).astype(float)
-        return Seen(model.certificate_, getattr(model.release_, "values", ()), numbers, intercepts)
+        weights = getattr(model.results_, "weights", None)
+        return Seen(model.certificate_, getattr(model.release_, "values", ()), numbers, intercepts, weights)
 
     def quiet(self) -> Quiet | None:
         """A fit without noise, where it tells what certificates do not list: a step, or the weight of an l1 norm.
