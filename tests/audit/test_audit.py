@@ -81,7 +81,7 @@ LAWS = {
 
 @pytest.mark.parametrize("name", LAWS)
 def test_both_tables_agree_on_how_much_they_have_in_common(name):
-    """The integral of the lesser density is the mean of min(1, ratio) under the first, of its inverse under the other."""
+    """The integral of the lesser density is the mean of min(1, ratio) under one, of its inverse under the other."""
     method, options, tables = LAWS[name]
     subject = subject_of(method, 8.0, **({"delta": 1e-6} | options))
     pair = Neighbours(subject.domain, tables.get("common", (ZERO,) * 4), (), (tables.get("person", ONE),))
