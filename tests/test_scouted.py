@@ -320,5 +320,8 @@ def test_counts_tell_the_law_of_a_count(mean):
 
 
 def test_widths_of_residuals_are_rising():
-    assert residual_widths(Scale(0.01, 1.0)) == sorted(residual_widths(Scale(0.01, 1.0)))
-    assert residual_widths(Scale(50.0, 10.0)) == [10.0]
+    for spread in (0.01, 0.4, 1.0):
+        widths = residual_widths(Scale(0.01, 1.0, spread))
+        assert widths == sorted(set(widths))
+        assert (widths[0], widths[-1]) == (spread, 1.0)
+    assert residual_widths(Scale(50.0, 10.0, 10.0)) == [10.0]

@@ -45,6 +45,7 @@ from discreet.released.scouting import (
     Scouting,
     clipped_share,
     count_scale,
+    is_few,
     is_wide,
     mean_exposure,
     number_of_stages,
@@ -63,12 +64,15 @@ COLUMNS, PRODUCTS, WITH_LINE, ALONE = 0.03, 0.1, 0.16, 0.05
 """The shares of mu^2 that tell where the columns lie; their products, and those with a class as well; and that of the
 columns where products are not scouted."""
 
-COUNTS, _FEW, _MOST_COUNTS = 0.08, 16.0, 0.25
-"""The share of mu^2 that tells where a count lies, half of it for each of two levels; 16/(n mu) where that is more, at
-the cost of the last release, but at most a quarter."""
+COUNTS = 0.08
+"""The share of mu^2 that tells where a count lies, half of it for each of two levels."""
 
-ERRORS: dict[Mean, float] = {"logit": 0.12, "log": 0.4}
+ERRORS: dict[Mean, float] = {"logit": 0.12, "log": 0.62}
 """The share of mu^2 of the last release, at the model: of counts it tells a better model, too."""
+
+_RAISED = {"columns": (25.0, 0.1), "counts": (12.0, 0.25), "products": (15.0, 0.2)}
+"""Where rows are few shares are raised at the cost of the last release: to the first of these over n mu, at most to the
+second; that of products for counts only."""
 
 _LENGTHS: Mapping[Statistic, float] = {"lengths": 0.1, "gram": 0.9}
 _LINE: Mapping[Statistic, float] = {"lengths": 0.06, "gram": 0.56, "cross": 0.38}
@@ -78,9 +82,11 @@ _SPLITS: dict[Mean, Mapping[Statistic, float]] = {
     "logit": {"information": 0.6, "meat": 0.4},
     "log": {"counts": 0.06, "information": 0.24, "cross": 0.55, "meat": 0.15},
 }
-"""How the mu^2 of the last release is split; classical standard errors have no meat."""
+_FEW_ROWS: Mapping[Statistic, float] = {"counts": 0.02, "information": 0.1, "cross": 0.87, "meat": 0.01}
+"""How the mu^2 of the last release is split, and that of counts where rows are few: there standard errors are not told
+anyway. Classical ones have no meat."""
 
-_CURVATURE = 0.05
+_CURVATURE = 0.015
 """The share of epsilon that curvature may cost where counts are modelled."""
 
 _ROOM = 1e-7
@@ -216,6 +222,17 @@ def _shares(family: Family, stages: Stages, covariance: Covariance, session: Ses
     }
 
 
+def _raised(shares: Mapping[str, float], n_mu: float, family: Family) -> dict[str, float]:
+    """The shares for so many rows times mu, those of the first releases raised at the cost of the last one."""
+    raised = dict(shares)
+    if shares["errors"] > 0 and shares["products"] > 0:
+        names = ("columns", "counts", "products") if family.link == "log" else ("columns",)
+        raised |= {
+            name: max(shares[name], min(few / n_mu, most)) for name, (few, most) in _RAISED.items() if name in names
+        }
+    return raised
+
+
 def _leads(family: Family) -> bool:
     """Whether a line is fitted to a yes or no first."""
     return family.link == "logit" and family.calibration.design[0] == CONSTANT
@@ -255,9 +272,9 @@ def _scouted(
         blocks = steps.calibrated([Want("sums", (family.exposure,), (), 1.0)], steps.share(shares["exposure"]))
         (total,) = steps.add(blocks, exact_blocks(margins, blocks))
         exposure = mean_exposure(float(total[0]), n, steps.domain.map(family.exposure))
+    shares = _raised(shares, n * session.mu, family)
     if histograms:
-        want = [Want("counts", (), (family.column,), 1.0)]
-        share = max(shares["counts"], min(_FEW / (n * session.mu), _MOST_COUNTS)) / 2
+        want, share = [Want("counts", (), (family.column,), 1.0)], shares["counts"] / 2
         (first,) = counted(steps, histograms, [None], want, share)
         span = count_span(count_law([first], n, 2 * declared[1]))
         (second,) = counted(steps, histograms, [span], want, share)
@@ -287,7 +304,9 @@ def _at_model(
     stage = Linked.at(
         scouted.coordinates, family.outcomes, np.column_stack(thetas), widths, family.link, most, family.exposure
     )
-    split = {kind: share for kind, share in _SPLITS[family.link].items() if robust or kind != "meat"}
+    few = family.link == "log" and is_few(scouted.rows * steps.session.mu, len(scouted.coordinates.design))
+    own = _FEW_ROWS if few else _SPLITS[family.link]
+    split = {kind: share for kind, share in own.items() if robust or kind != "meat"}
     total, mu = math.fsum(split.values()), steps.left()
     shares = {kind: share / total for kind, share in split.items()}
     blocks = stage_blocks(stage, shares, steps.session.promise.neighbors, mu)

@@ -34,7 +34,7 @@ from discreet.released.scouting import (
 from discreet.released.solve.joint import Normal, joint
 from discreet.released.solve.location import Hypothesis, Location
 
-_EXPECTED = {"a class": (0.2, 0.17), "a count": (0.3, 0.1)}
+_EXPECTED = {"a class": (0.2, 0.17), "a count": (0.3, 0.04)}
 """How much of the curvature of a row, times the variance of its predictor, and times the square of the intercept less
 its centre, is expected; of a count, in units of the mean."""
 

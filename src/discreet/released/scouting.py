@@ -46,7 +46,13 @@ _LIGHT = 0.3
 """Few rows of the scout weigh more than this: they are taken to the same length."""
 
 _WIDTHS = 12
-"""Half widths of residuals of counts that are tried: powers of sqrt(2) of the largest."""
+"""Half widths of residuals of counts that are tried, at most one more: powers of sqrt(2) of the least."""
+
+_LEAST_SPREAD = 2.0
+"""Counts spread by at least so many sds of a Poisson count of their mean."""
+
+_FEW = 50.0
+"""Of n mu/q: below it rows are too few for standard errors of counts, and all goes into the model."""
 
 
 def number_of_stages(n_mu: float, q: int) -> int:
@@ -60,6 +66,11 @@ def number_of_stages(n_mu: float, q: int) -> int:
     return 3 if n_mu >= _ENOUGH * q**1.5 and not is_wide(q) else 2
 
 
+def is_few(n_mu: float, q: int) -> bool:
+    """Whether counts have so few rows, times mu, that only their model is worth to be known."""
+    return n_mu < _FEW * q
+
+
 def is_wide(q: int) -> bool:
     """Whether there are so many coordinates that only where they lie is worth to be known."""
     return q > _WIDE
@@ -68,11 +79,12 @@ def is_wide(q: int) -> bool:
 class Scale(NamedTuple):
     """What counts of an outcome tell of its size, in its own unit: its mean, and a bound that few exceed.
 
-    And the mean exposure, 1 where there is none.
+    And how far above the mean all but a few are, and the mean exposure, 1 where there is none.
     """
 
     mean: float
     most: float
+    spread: float
     exposure: float = 1.0
 
 
@@ -101,9 +113,12 @@ def count_scale(counts: Sequence[Counts], n: float, declared: tuple[float, float
     """
     low, most = declared[0] - declared[1], 2 * declared[1]
     law = count_law(counts, n, most)
-    top = law.quantile(1 - min(_LEAST_CLIPPED, clipped_share(n, mu, q)))
+    share = clipped_share(n, mu, q)
+    top = law.quantile(1 - min(_LEAST_CLIPPED, share))
     mean = max(low + law.mean, 0.5 / max(n, 1.0))  # half a count in all rows, where there are none: its log is taken
-    return Scale(mean, low + min(max(top, 2 * law.mean, 1.0), most))
+    largest = low + min(max(top, 2 * law.mean, 1.0), most)
+    spread = max(low + law.quantile(1 - share) - mean, _LEAST_SPREAD * math.sqrt(mean))
+    return Scale(mean, largest, min(spread, largest))
 
 
 def clipped_share(n: float, mu: float, q: int) -> float:
@@ -112,15 +127,15 @@ def clipped_share(n: float, mu: float, q: int) -> float:
 
 
 def residual_widths(scale: Scale) -> list[float]:
-    """Half widths that are tried for residuals of counts; none is below three sds of a count of that mean.
+    """Half widths that are tried for residuals of counts: from their spread about the mean up to the largest count.
 
     Examples
     --------
-    >>> [round(width, 3) for width in residual_widths(Scale(mean=4.0, most=12.0))]
+    >>> [round(width, 3) for width in residual_widths(Scale(mean=4.0, most=12.0, spread=6.0))]
     [6.0, 8.485, 12.0]
     """
-    widths = [scale.most * 2.0 ** (-k / 2) for k in reversed(range(_WIDTHS))]
-    return [width for width in widths if width >= 3 * math.sqrt(scale.mean)] or [scale.most]
+    widths = [scale.spread * 2.0 ** (k / 2) for k in range(_WIDTHS)]
+    return [*(width for width in widths if width < 0.999 * scale.most), scale.most]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,13 @@ left is the noise of S: the equations of a linear model, with H in the place of 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.domain import CONSTANT
 from discreet.domain.linked import Linked
 from discreet.errors import NotReleasedError
 from discreet.privacy.events.objective import ObjectiveEvent
@@ -27,6 +29,9 @@ from discreet.released.solve.noise_aware import denoise
 _CUT, _UNSEEN = 0.3, 0.5
 """The mean push of a clipped residual in one direction, in units of b; what counts may hide, in sds of their noise."""
 
+
+_SIZES = {0.03: 1 / 7, 1.0: 6 / 7}
+"""Variances of slopes over what is expected, with their probabilities."""
 
 _ROUND, _UNROUND = 0.8, 0.4
 """What the information is in round axes, over n rate/r^2, and how far off it may be."""
@@ -109,11 +114,25 @@ def _information(stage: ReleasedStage, own: Linked, rows: float, rate: float) ->
     return trust * told + (1 - trust) * h * np.eye(len(l)), math.sqrt(trust) * sd
 
 
+def _shrunken(v: Floats, H: Floats, noise: float, variances: Sequence[Floats]) -> Floats:
+    """The mean of x given v = H x + noise, averaged over the variances that x may have, by their likelihood."""
+    means, logs = [], []
+    for D, probability in zip(variances, _SIZES.values(), strict=True):
+        C = noise * np.eye(len(v)) + (H * D) @ H
+        u = np.linalg.solve(C, v)
+        means.append(D * (H @ u))
+        logs.append(math.log(probability) - (np.linalg.slogdet(C)[1] + v @ u) / 2)
+    weights = np.exp(np.array(logs) - max(logs))
+    mean: Floats = weights @ np.array(means) / weights.sum()
+    return mean
+
+
 def stepped(released: ReleasedMoments) -> Floats:
     """The coefficients of the design after one step, with the expected size of coefficients as a prior.
 
-    With H the information, s the noise of the score S, c the centre and D the variances that are expected, gamma - c is
-    the posterior mean (H^2/s^2 + D^-1)^-1 H (H (gamma_0 - c) + S)/s^2.
+    With H the information, s the sd of the noise of the score S, c the centre, D the variances that are expected and
+    v = H (gamma_0 - c) + S, gamma - c is the posterior mean D H C^-1 v, C = s^2 I + H D H, averaged over what slopes
+    may be: as large as expected, or next to none.
     """
     stage = model_stage(released)
     if stage is None or not isinstance(own := stage.event.coordinates, Linked):
@@ -122,9 +141,10 @@ def stepped(released: ReleasedMoments) -> Floats:
     prior = prior_of(released)
     score, s = _score(released, prior, stage, own)
     H, sd = _information(stage, own, rows, rate or 1.0)
-    D = own.radius**2 * prior.expected / (rate or 1.0)
     off = _gamma(own) - prior.centre
     noise = s**2 + sd**2 * float(off @ off) / 2
-    gamma = prior.centre + np.linalg.solve(H @ H / noise + np.diag(1 / D), H @ (H @ off + score) / noise)
+    D = own.radius**2 * prior.expected / (rate or 1.0)
+    slopes = np.arange(len(D)) >= int(own.design[0] == CONSTANT)
+    gamma = prior.centre + _shrunken(H @ off + score, H, noise, [np.where(slopes, size * D, D) for size in _SIZES])
     theta: Floats = own.P.floats @ gamma / own.radius
     return theta

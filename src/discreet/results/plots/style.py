@@ -96,8 +96,7 @@ def logarithmic(*axes: Any) -> None:
                 ticks = super().tick_values(vmin, vmax)
                 if sum(low <= tick <= high for tick in ticks) >= 3:
                     return ticks
-            steps = MaxNLocator(5).tick_values(low, high)
-            return steps[steps > 0]
+            return [step for step in MaxNLocator(5).tick_values(low, high) if step > 0]
 
     for axis in axes:
         getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
