@@ -14,7 +14,7 @@ from discreet.audit.evidence import Evidence
 from discreet.audit.one_run import one_run
 from discreet.audit.page import command
 from discreet.audit.paths import offered
-from discreet.audit.search import Candidate, _climbed, _costs, moved
+from discreet.audit.search import Candidate, _climbed, _costs, moved, pairs
 from discreet.audit.tables import corners, crowds, middle
 from discreet.cli import app
 from discreet.errors import ParameterError
@@ -123,6 +123,24 @@ def test_pairs_of_replaced_rows_are_of_one_size():
     assert first.num_rows == second.num_rows
     assert first != second
     assert "besides" in str(pair)
+
+
+def test_public_outcomes_stay_as_they_are():
+    subject = subject_of("ReuseCov", 8.0, 1e-6, neighbors="replace-one", association="projection")
+    found = pairs(subject, (ZERO,) * 4)
+    assert found
+    assert all(pair.first[0]["y"] == pair.second[0]["y"] for pair in found)
+    assert {row["y"] for pair in moved(found[0], subject.public) for row in pair.second} == {found[0].first[0]["y"]}
+
+
+def test_an_exposure_is_a_column_too():
+    domain = Domain({"x": (-1, 1), "hours": (0.5, 2), "y": (0, 4)})
+    subject = subject_of("DPPoissonRegression", 8.0, 1e-6, domain=domain, exposure="hours")
+    assert subject.columns == ["x", "y", "hours"]
+    pair = pairs(subject, crowds(subject.domain, subject.columns)[0])[0]
+    read = Evidence(*pair.tables(), subject.quiet()).read(subject.seen(pair.tables()[1], 1), 1)
+    assert read.whole
+    assert np.abs(read.noise["coefficients"]).max() < 8
 
 
 def test_corners_are_those_of_the_columns():
