@@ -79,6 +79,7 @@ LAWS = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", LAWS)
 def test_both_tables_agree_on_how_much_they_have_in_common(name):
     """The integral of the lesser density is the mean of min(1, ratio) under one, of its inverse under the other."""

@@ -141,11 +141,11 @@ SMALLER = {
     "a lasso with Laplace noise": perturbed("NAPP", 700, PURE, FAR),
     "augmented rows": Smaller(NappEvent, napp, "normals", standard, "NAPP", 260, AUGMENTED),
     "augmented rows with Laplace noise": Smaller(
-        NappEvent, napp, "spherical_laplace", laplace, "NAPP", 400, AUGMENTED | PURE
+        NappEvent, napp, "spherical_laplace", laplace, "NAPP", 400, AUGMENTED | PURE, slow=True
     ),
     "a posterior sample": drawn(PosteriorEvent, "OPS", 440),
     "a sample by printed constants": drawn(PrintedEvent, "OPS", 440, {"published": "wang2018-code"}, slow=False),
-    "an adaptive one by printed constants": drawn(PrintedEvent, "AdaOPS", 440, {"published": "000"}, slow=False),
+    "an adaptive one by printed constants": drawn(PrintedEvent, "AdaOPS", 440, {"published": "000"}),
     "a sample in a ball": Smaller(
         BallEvent, posterior, "Ball", in_ball, "OPS", 440, {"calibration": "pure", "delta": None}, FLAT, slow=True
     ),
