@@ -2,9 +2,13 @@
 
 *Classes*: logistic regression on the UCI sets, outcomes split at their median, bounds as in `benchmarks.declared`. The
 excess is the log loss above that of the fit without privacy: on the rows that both were fitted to, where it is never
-below 0, and on test rows. *Counts*: made-up counts with a declared bound of 100, with and without overdispersion and
-zeros: test deviance over that of the training mean, for Poisson regression and for `DPLinearRegression`, and slopes
-over the true ones. Finished cells are kept in the log and not done again: remove it when methods have changed.
+below 0, and on test rows. Beside stages stands the same method in coordinates that were computed from the rows without
+privacy, with the whole budget for the model.
+
+*Counts*: made-up counts with a declared bound of 100, with and without overdispersion and zeros: test deviance over
+that of the training mean, for Poisson regression and for `DPLinearRegression`, and slopes over the true ones.
+
+Finished cells are kept in the log and not done again: remove it when methods have changed.
 """
 
 from __future__ import annotations
@@ -33,7 +37,10 @@ MOST_COLUMNS, DELTA, TEST_ROWS = 60, 1e-6, 20_000
 LEAST, LARGE = 1e-4, 900
 """The least excess on test rows, and the rows of a set that is large."""
 
-STAGES: dict[str, Any] = {"one stage": 1, "stages": "auto"}
+ONE_STAGE, STAGES, KNOWN = "one stage", "stages", "known coordinates"
+REACH = 0.8
+"""Known coordinates: the norm that rows are cut at, over the square root of their mean square."""
+
 KINDS = ("plain", "rare", "overdispersed", "zeros", "large", "no effect")
 
 
@@ -55,44 +62,61 @@ def classes(cell: study.Cell) -> study.Rows:
         Z = (X - mean) / np.where(sd > 1e-9 * (np.abs(mean) + sd), sd, np.inf)  # not constant but for rounding
         free = LogisticRegression(C=100.0, max_iter=5000, tol=1e-8).fit(Z[train], y[train]).decision_function(Z)
         base = {part: log_loss(free[rows], y[rows]) for part, rows in (("fitted", train), ("test", test))}
+        known = cell["method"] == KNOWN
+        A = round_columns(X, train) if known else X
+        given: dict[str, Any] = {"data_norm": 1.0} if known else {"bounds_X": tuple(bounds)}
+        given |= {"stages": "auto" if cell["method"] == STAGES else 1, "delta": uci.delta(len(y)), "n_jobs": 1}
         for draw in range(cell["draws"]):
             rng = np.random.default_rng([zlib.crc32(cell["data"].encode()), split, draw])
-            given = {"epsilon": cell["epsilon"], "delta": uci.delta(len(y)), "bounds_X": tuple(bounds)}
-            model = DPLogisticRegression(
-                **given, classes=[0, 1], stages=STAGES[cell["method"]], n_jobs=1, random_state=rng
-            ).fit(X[train], y[train])
-            eta = model.decision_function(X)
+            model = DPLogisticRegression(epsilon=cell["epsilon"], **given, classes=[0, 1], random_state=rng)
+            model.fit(A[train], y[train])
+            eta = A @ model.coef_.ravel() + model.intercept_
             parts = (("fitted", train), ("test", test))
             found.append({part: log_loss(eta[rows], y[rows]) - base[part] for part, rows in parts})
     return found
 
 
+def round_columns(X: Floats, train: Any) -> Floats:
+    """The columns turned and scaled so that the training rows are round, of mean square 1/`REACH`^2: not private."""
+    A = X - X[train].mean(axis=0)
+    s, V = np.linalg.svd(A[train], full_matrices=False)[1:]
+    known = s > 1e-9 * s[0]
+    turned: Floats = A @ (V[known].T / s[known]) * (math.sqrt(len(A[train]) / known.sum()) / REACH)
+    return turned
+
+
 def classes_table(rows: study.Rows, sizes: dict[str, int]) -> list[dict[str, Any]]:
-    """For each k and epsilon: the geometric mean of excesses over the sets, and of their ratio to one stage.
+    """For each k and epsilon mean excesses, and geometric means over the sets of their ratio to one stage's.
 
     On test rows an excess of less than `LEAST` counts as that.
     """
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        groups[row["k"], row["epsilon"], row["data"], row["method"]].append(row)
-    found = {key: float(np.mean([row["fitted"] for row in group])) for key, group in groups.items()}
-    tests = {key: float(np.mean([row["test"] for row in group])) for key, group in groups.items()}
+        groups[row["k"], row["epsilon"], row["method"], row["data"]].append(row)
+    mean = {
+        (*key, part): float(np.mean([row[part] for row in group]))
+        for key, group in groups.items()
+        for part in ("test", "fitted")
+    }
     lines = []
-    for k, epsilon in dict.fromkeys(key[:2] for key in found):
-        sets = list(dict.fromkeys(key[2] for key in found if key[:2] == (k, epsilon)))
-        one, staged = ([found[k, epsilon, name, method] for name in sets] for method in STAGES)
-        ratios = np.log(staged) - np.log(one)
-        line: dict[str, Any] = {"k": k, "epsilon": epsilon, "sets": len(sets)}
-        line |= {"one stage": _geometric(one), "stages": _geometric(staged), "ratio": float(np.exp(ratios.mean()))}
-        for method in STAGES:
-            line[f"test, {method}"] = float(np.mean([tests[k, epsilon, name, method] for name in sets]))
+    for k, epsilon in dict.fromkeys(key[:2] for key in groups):
+        sets = list(dict.fromkeys(key[3] for key in groups if key[:2] == (k, epsilon)))
         large = np.array([sizes[name] >= LARGE for name in sets])
-        one, staged = (np.array([max(tests[k, epsilon, name, method], LEAST) for name in sets]) for method in STAGES)
-        line["test ratio"] = _geometric(staged / one)
-        line["large sets"], line["test ratio, large"] = int(large.sum()), _geometric((staged / one)[large])
-        line["ratio, large"] = float(np.exp(ratios[large].mean()))
-        worst = int(ratios.argmax())
-        lines.append(line | {"worst": f"{math.exp(ratios[worst]):.2f} {sets[worst]}"})
+        line: dict[str, Any] = {"k": k, "epsilon": epsilon, "sets": len(sets), "large sets": int(large.sum())}
+        for method in (ONE_STAGE, STAGES, KNOWN):
+            line[method] = float(np.mean([mean[k, epsilon, method, name, "test"] for name in sets]))
+        for method, part in itertools.product((STAGES, KNOWN), ("test", "fitted")):
+            least = LEAST if part == "test" else 0.0
+            own, one = (
+                np.array([max(mean[k, epsilon, name, data, part], least) for data in sets])
+                for name in (method, ONE_STAGE)
+            )
+            line[f"{method}, {part}"] = _geometric(own / one)
+            line[f"{method}, {part}, large"] = _geometric((own / one)[large])
+            if (method, part) == (STAGES, "fitted"):
+                worst = int((own / one).argmax())
+                line["worst"] = f"{(own / one)[worst]:.2f} {sets[worst]}"
+        lines.append(line)
     return lines
 
 
@@ -169,7 +193,7 @@ def main(arguments: list[str]) -> None:
         if folder is None:
             raise SystemExit("--data, or DISCREET_DATA, must name the folder with uci/.")
         names = [name for name in uci.available(folder) if uci.load(name, folder)[0].shape[1] <= MOST_COLUMNS]
-        grid = itertools.product(names, given.k, given.epsilon or (0.1, 1.0, 3.0), STAGES)
+        grid = itertools.product(names, given.k, given.epsilon or (0.1, 1.0), (ONE_STAGE, STAGES, KNOWN))
         cells = [
             {"data": data, "k": k, "epsilon": epsilon, "method": method, "folder": str(folder)}
             | {"splits": given.splits, "draws": given.draws}
@@ -177,10 +201,12 @@ def main(arguments: list[str]) -> None:
         ]
         rows = study.run("classes", cells, classes, log, given.jobs)
         table = classes_table(rows, {name: len(uci.load(name, folder)[1]) for name in names})
-        title = "Logistic regression: log loss above the fit without privacy, geometric mean over UCI sets"
+        title = "Logistic regression: log loss above the fit without privacy, and its ratio to that of one stage"
     else:
-        grid = itertools.product(KINDS, given.rows, given.epsilon or (0.3, 1.0, 3.0))
-        cells = [{"kind": kind, "rows": n, "epsilon": epsilon, "draws": given.draws} for kind, n, epsilon in grid]
+        cells = [
+            {"kind": kind, "rows": n, "epsilon": epsilon, "draws": given.draws}
+            for kind, n, epsilon in itertools.product(KINDS, given.rows, given.epsilon or (0.3, 1.0, 3.0))
+        ]
         table = counts_table(study.run("counts", cells, counted, log, given.jobs))
         title = "Counts: test deviance over that of the training mean"
     report(title, list(dict.fromkeys(key for row in table for key in row)), table, out)

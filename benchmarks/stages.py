@@ -64,11 +64,12 @@ def coordinates(bounds: Domain, d: int) -> dict[str, Coordinates]:
 def measure(n: int, d: int, repeats: int, jobs: int | None) -> list[dict[str, Any]]:
     X, y, bounds = people(n, d)
     table = Unread.of((X, y), bounds, jobs)
+    turned = coordinates(bounds, d)
     calls: dict[str, Callable[[], object]] = {
         "moments": lambda: Moments.from_source((X, y), bounds, n_jobs=jobs),
         "sums, squares and counts": lambda: light(table, ["y"]),
-        **{name: lambda own=own: staged(table, own) for name, own in coordinates(bounds, d).items()},
-        "meat, P triangular": lambda: meat(table, coordinates(bounds, d)["stage, P triangular"], [0]),
+        **{name: lambda own=own: staged(table, own) for name, own in turned.items()},
+        "meat, P triangular": lambda: meat(table, turned["stage, P triangular, 10 half widths"], [9]),
         **{f"fit, stages={s!r}": lambda s=s: model(s, bounds, jobs).fit(X, y) for s in STAGES},
     }
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}

@@ -90,3 +90,24 @@ def test_the_score_that_the_objective_tells_is_about_the_centre():
     X, y = two_classes(20_000, np.random.default_rng(5))
     results = fitted(X, y, epsilon=50, delta=1e-3).results_
     assert results.debiased.to_numpy()[1:] == pytest.approx(SLOPES, abs=0.1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_release_that_sees_no_rows_is_given_all_the_same(seed):
+    rng = np.random.default_rng(0)
+    X, exposure = rng.uniform(-1, 1, 200), rng.uniform(0.5, 2, 200)
+    table = pa.table({"x": X, "days": exposure, "y": rng.poisson(2 * exposure)})
+    domain = Domain({"x": (-3, 3), "days": (0.1, 4), "y": (0, 50)})
+    model = DPPoissonRegression(epsilon=0.01, delta=1e-5, domain=domain, exposure="days", random_state=seed)
+    assert np.isfinite(model.fit_source(table, "y", ["x"]).coef_).all()
+
+
+def test_slopes_of_counts_without_an_effect_are_drawn_to_nothing():
+    rng = np.random.default_rng(5)
+    X, y, _ = counts("no effect", 1000, rng)
+    given = {"delta": 1e-6, "bounds_X": COUNTS_BOUNDS, "bounds_y": (0, 100), "n_jobs": 1}
+    sizes = []
+    for seed in range(6):
+        model = DPPoissonRegression(epsilon=0.3, **given, random_state=seed).fit(X, y)
+        sizes.append(np.std(np.log(model.predict(X))))
+    assert np.median(sizes) < 0.2

@@ -1,7 +1,9 @@
-"""Names for the kinds of arrays that recur."""
+"""Names for the kinds of arrays that recur, and how numpy works on them."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,3 +14,24 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Objects = NDArray[Any]
 """Python integers of any size, or values of any kind."""
+
+_SHORT = 512
+
+
+@contextlib.contextmanager
+def short_buffers() -> Iterator[None]:
+    """Let numpy work on lines of 512 numbers or more where they are, inside a ``with`` block, or in a function.
+
+    Usually it copies lines of fewer than 8,192 first, at twice the time. What is done element by element does not
+    depend on it.
+
+    Examples
+    --------
+    >>> with short_buffers():
+    ...     inside = np.getbufsize()
+    >>> inside, np.getbufsize()
+    (512, 8192)
+    """
+    with np.errstate():  # which restores it
+        np.setbufsize(_SHORT)
+        yield

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from discreet.core import checks
+from discreet.core.arrays import short_buffers
 from discreet.core.memory import refuse_beyond
 from discreet.core.problems import Problems
 from discreet.core.threads import one_thread
@@ -89,7 +90,8 @@ class Unread:
             else:
                 self._refuse_large(what, 1 if what.in_order else threads(self.n_jobs))
                 size = what.size(columnar=reader.columnar)
-                found = joined(self.read(partial(what.sums, reader), size, report, n_jobs=jobs))
+                work = short_buffers()(partial(what.sums, reader))
+                found = joined(self.read(work, size, report, n_jobs=jobs))
             report(1.0)
         return found
 

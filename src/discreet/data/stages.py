@@ -1,7 +1,8 @@
 """Exact sums over rows in the coordinates of a stage: U'U, U'E, squares of e, counts of residuals and of lengths.
 
-The meat S'S of scores s = u e, and U'U of the rows whose residuals are not clipped, are summed up in a second reading,
-once the half widths are chosen: products for each candidate would take longer.
+The meat S'S of scores s = u e, and U'U of the outer rows, whose residuals are clipped, are summed up in a second
+reading, once the half widths are chosen: products for each candidate would take longer. U'U of the inner rows is that
+of all rows, less that of the outer ones, which are few.
 """
 
 from __future__ import annotations
@@ -37,11 +38,10 @@ class _Sums:
     def _at(self, rows: Objects, columns: Objects) -> Objects:
         return integers(self._high[rows, columns], self._low[rows, columns])
 
-    def _symmetric(self, start: int) -> list[Objects]:
-        """Diagonal and upper triangle of the square matrix whose first row is there."""
+    def _square(self, start: int) -> tuple[Ints, Ints]:
+        """Limbs of the square matrix whose first row is there."""
         q = len(self.coordinates.axes)
-        i, j = np.triu_indices(q, k=1)
-        return [self._at(start + np.arange(q), np.arange(q)), self._at(start + i, j)]
+        return self._high[start : start + q, :q], self._low[start : start + q, :q]
 
     def _added(self, other: _Sums) -> tuple[Ints, Ints]:
         if other.domain != self.domain or other.coordinates != self.coordinates:
@@ -122,12 +122,12 @@ class StageSums(_Sums):
         own, q = self.coordinates, len(self.coordinates.axes)
         starts = np.cumsum([0, *map(len, own.widths)])
         if block.statistic == "gram":
-            return self._symmetric(starts[-1])
+            return _triangle(*self._square(starts[-1]))
         if block.statistic == "lengths":
             return [self._lengths.astype(object) * (1 << 2 * LATTICE_BITS)]
         places = [own.outcomes.index(name) for name in block.columns]
         if block.statistic == "information":
-            return self._symmetric(starts[-1] + places[0] * q)
+            return _triangle(*self._square(starts[-1] + places[0] * q))
         if block.statistic == "counts":
             return [self._counts[place].astype(object) * (1 << 2 * LATTICE_BITS) for place in places]
         rows = np.array([starts[place] + range(len(own.widths[place]))[chosen[place]] for place in places])
@@ -156,14 +156,14 @@ class StageSums(_Sums):
 class MeatSums(_Sums):
     """Exact sums of s s' over the rows of a table, s = u e the scores of each outcome; **confidential**.
 
-    Where there is one outcome, also of u u' over the inner rows: those whose residual is not clipped.
+    Where there is one outcome, also of u u' over the outer rows: those whose residual is clipped.
 
     Parameters
     ----------
     domain, coordinates : Domain, Coordinates
         How rows were encoded, and turned; with one half width for each outcome.
     high, low : array
-        Limbs of the sums: S'S of the first outcome, then of the next; inner U'U at the end.
+        Limbs of the sums: S'S of the first outcome, then of the next; outer U'U at the end.
 
     Examples
     --------
@@ -173,18 +173,38 @@ class MeatSums(_Sums):
     MeatSums(2 coordinates, 1 outcomes, confidential)
     """
 
-    def integers(self, block: Block) -> list[Objects]:
+    def integers(self, block: Block, stage: StageSums | None = None) -> list[Objects]:
         """Diagonal and upper triangle of an outcome's S'S, or of its inner U'U.
 
         In units of 2^-40, or of 2^-60 as other weighted sums.
+
+        Parameters
+        ----------
+        block : Block
+            Of the same coordinates.
+        stage : StageSums, optional
+            Of the same rows, in the same coordinates; needed for inner U'U, which is that of all rows less the outer's.
         """
+        if block.statistic == "inner":
+            return self._inner(stage)
         (name,) = block.columns
-        place, m = self.coordinates.outcomes.index(name), len(self.coordinates.outcomes)
-        if block.statistic == "inner" and m > 1:
-            raise ValueError("inner rows are those of a single outcome")
-        found = self._symmetric((place + (block.statistic == "inner")) * len(self.coordinates.axes))
+        found = _triangle(*self._square(self.coordinates.outcomes.index(name) * len(self.coordinates.axes)))
         more = sum_bits(self.domain) - 2 * LATTICE_BITS
         return [part.astype(object) << more for part in found] if more else found
+
+    def _inner(self, stage: StageSums | None) -> list[Objects]:
+        """U'U of all rows, less that of the outer ones: u is a function of the row, whatever the half width."""
+        own, q = self.coordinates, len(self.coordinates.axes)
+        if len(self._high) != 2 * q or len(own.outcomes) > 1:
+            raise ValueError("inner rows are those of a single outcome")
+        if (
+            stage is None
+            or stage.domain != self.domain
+            or replace(stage.coordinates, widths=own.widths, lengths=()) != own
+        ):
+            raise ValueError("inner rows are those of the same stage")
+        (high, low), (outer_high, outer_low) = stage._square(len(stage._high) - q), self._square(q)
+        return _triangle(*carry(high - outer_high, low - outer_low))
 
     def __add__(self, other: MeatSums) -> MeatSums:
         if not isinstance(other, MeatSums):
@@ -195,6 +215,12 @@ class MeatSums(_Sums):
         if not isinstance(other, MeatSums):
             return NotImplemented
         return self._is_same(other)
+
+
+def _triangle(high: Ints, low: Ints) -> list[Objects]:
+    """Diagonal and upper triangle of a square matrix, from its limbs."""
+    above = np.triu_indices(len(high), k=1)
+    return [integers(high.diagonal(), low.diagonal()), integers(high[above], low[above])]
 
 
 def at_widths(coordinates: Coordinates, chosen: Sequence[int]) -> Coordinates:
@@ -214,7 +240,7 @@ def staged(table: Unread, coordinates: Coordinates) -> StageSums:
 def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int], radii: Sequence[float] = ()) -> MeatSums:
     """Read all rows and sum up the scores of each outcome at its chosen half width; with radii, those of persons.
 
-    A single outcome has the products of its inner rows, too, unless scores are those of persons.
+    A single outcome has the products of its outer rows, too, unless scores are those of persons.
     """
     own = at_widths(coordinates, chosen)
     own.check(table.domain)

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet import __version__, errors
+from discreet.core.arrays import short_buffers
 from discreet.core.problems import Problems
 from discreet.data.parcels import packed, unpacked
 from discreet.data.passes.base import Pass, encoded
@@ -133,7 +134,8 @@ def _summed(what: Pass, reader: Source) -> PartialSums:
     reader = reader if what.domain.unit.person is None else by_person(reader)  # whose rows are all in this part
     problems, size = Problems(), what.size(columnar=reader.columnar)
     batches = itertools.chain.from_iterable(reader.parts(size))
-    found = what.sums(reader, encoded(reader, what.domain, size, batches, problems))
+    with short_buffers():
+        found = what.sums(reader, encoded(reader, what.domain, size, batches, problems))
     problems.tell()
     return found
 

@@ -25,10 +25,10 @@ from discreet.results.glm_inference import infer_model
 from discreet.results.results import Results
 
 _STAGES = """stages : int or "auto"
-        1 fits the model to the columns as declared. 2 releases first where the columns lie, for 13 % of mu^2, and 3
-        their products, too: the model is then fitted in coordinates in which the table is round, which takes much less
-        noise where bounds are wide. "auto" takes 3, or 2 where rows are few; and 1 for streams, for rows in a ball
-        (`data_norm`), for a penalty or noise that you choose, for adaptive=True, and for replace-one neighbours
+        1 fits the model to the columns as declared. 2 releases first where the columns lie, for 5 to 20 % of mu^2, and
+        3 their products, too: the model is then fitted in coordinates in which the table is round, which takes much
+        less noise where bounds are wide. "auto" takes 3, or 2 where rows are few; and 1 for streams, for rows in a
+        ball (`data_norm`), for a penalty or noise that you choose, for adaptive=True, and for replace-one neighbours
         without `rows`.
     covariance : {"auto", "robust", "classical"}
         What standard errors hold for, which a last release of 12 % of mu^2 tells where there are stages: "robust", the

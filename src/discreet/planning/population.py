@@ -382,12 +382,12 @@ def _meat(
     chosen: Sequence[int],
     radii: Sequence[float] = (),
 ) -> MeatSums:
-    """The sums of scores and of inner rows over encoded rows, so many copies of each."""
+    """The sums of scores and of outer rows over encoded rows, so many copies of each."""
     own = at_widths(coordinates, chosen)
     turned = Chart(own, domain, len(A)).turn(A)
     products = [scores(turned.U, e) for e in turned.E]
     if len(products) == 1:
-        products.append(turned.U * (np.abs(turned.E[0]) < ONE))
+        products.append(turned.U * (np.abs(turned.E[0]) == ONE))
     return MeatSums(domain, own, *_limbs(np.concatenate([(S * copies) @ S.T for S in products])))
 
 

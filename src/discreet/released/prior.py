@@ -51,6 +51,10 @@ _PROBIT = 2.9
 """1 + var/2.9 stretches log odds at the mean to log odds of the mean."""
 
 
+_STRONGEST = 256.0
+"""No penalty is more than this many times the sd of the noise, which it hides: rounding errors grow with it."""
+
+
 class Prior(NamedTuple):
     """Where gamma is expected.
 
@@ -77,7 +81,8 @@ class Prior(NamedTuple):
         rows : float
             The number of rows.
         """
-        return np.maximum(event.modulus, event.scale**2 / (max(rows, 1.0) * self.expected))
+        called = event.scale**2 / (max(rows, 1.0) * self.expected)
+        return np.maximum(event.modulus, np.minimum(called, _STRONGEST * event.scale))
 
 
 def prior(

@@ -153,7 +153,7 @@ class _Run:
         pairs = list(combinations_with_replacement(range(q), 2))
         sums = {(j * q + a, b): f"s{j}_{a} * s{j}_{b}" for j in range(m) for a, b in pairs}
         if m == 1:
-            sums |= {(q + a, b): f"(abs(e0) < {int(ONE)})::int * u{a} * u{b}" for a, b in pairs}
+            sums |= {(q + a, b): f"(abs(e0) = {int(ONE)})::int * u{a} * u{b}" for a, b in pairs}
         self._all, parts = self._statements(sums), m + (m == 1)
         high, low = self._limbs(rows, sums, (parts * q, q))
         for limb in (high, low):

@@ -20,6 +20,9 @@ from discreet.domain.linked import Linked, chart_of, coordinates_from_dict
 _NARROW = 64
 """Columns up to which longer batches are faster; of a length that is no power of two, which caches handle badly."""
 
+_SMALL, _SHORT = 1_000_000, 512
+"""Multiplications up to which OpenBLAS has a faster way for a product, unless so few rows of a table are too many."""
+
 
 def _size(domain: Domain) -> int:
     return EXACT_ROWS // (2 if len(domain.entries) <= _NARROW else 3) // 8 * 8 - 8
@@ -74,7 +77,7 @@ class StagePass(InCoordinates):
 
 
 class MeatPass(InCoordinates):
-    """Sums S'S of the scores of each outcome, at one half width; and U'U of the inner rows of a single one."""
+    """Sums S'S of the scores of each outcome, at one half width; and U'U of the outer rows of a single one."""
 
     kind: ClassVar[str] = "meat"
 
@@ -99,9 +102,13 @@ class _StageLayout:
         l, B = self._l, left(A)  # noqa: E741
         E, U, F, V = A.T[:l], A.T[l:], B.T[:l], B.T[l:]
         total[l:, :-1] += np.matmul(V, U.T, out=work[l:, :-1])
-        if l:
-            total[:l, :-1] += np.matmul(F, U.T, out=work[:l, :-1])
-            total[:l, -1] += np.einsum("ij,ij->i", F, E)
+        if not l:
+            return
+        step = _SMALL // (l * len(U))
+        step = step if step >= _SHORT else len(A)
+        for i in range(0, len(A), step):
+            total[:l, :-1] += np.matmul(F[:, i : i + step], U[:, i : i + step].T, out=work[:l, :-1])
+        total[:l, -1] += np.einsum("ij,ij->i", F, E)
 
 
 class _LinkedLayout(_StageLayout):
@@ -124,12 +131,15 @@ class _LinkedLayout(_StageLayout):
 
 
 class _MeatLayout:
-    """S'S of each outcome, and inner U'U of a single one that is no other model's, from lines (e, u)."""
+    """S'S of each outcome, and U'U of the outer rows of a single one that is no other model's, from lines (e, u).
+
+    Outer are those with |e| = 1; they are few, and what they leave of U'U of all rows is that of the inner ones.
+    """
 
     def __init__(self, coordinates: Coordinates) -> None:
         self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
-        self._inner = self._m == 1 and not isinstance(coordinates, Linked)
-        self.shape = (self._m + self._inner) * self._q, self._q
+        self._outer = self._m == 1 and not isinstance(coordinates, Linked)
+        self.shape = (self._m + self._outer) * self._q, self._q
         self._scores = np.empty(0)
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
@@ -141,6 +151,6 @@ class _MeatLayout:
             at = slice(j * self._q, (j + 1) * self._q)
             S = scores(A.T[self._m : self._m + self._q], A.T[j], out=held)
             total[at] += np.matmul(S, S.T, out=work[at])
-        if self._inner:
-            inner = np.multiply(A.T[1 : 1 + self._q], np.abs(A.T[0]) < ONE, out=held)
-            total[self._q :] += np.matmul(inner, inner.T, out=work[self._q :])
+        if self._outer:
+            outer = A.T[1:, np.abs(A.T[0]) == ONE]
+            total[self._q :] += np.matmul(outer, outer.T, out=work[self._q :])
