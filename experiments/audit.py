@@ -1,6 +1,6 @@
 """Attacks on every method, neighbour relation, kind of person, model and way of rows: promised against found.
 
-    python -m experiments.audit            # about twelve minutes on two cores
+    python -m experiments.audit            # about ten minutes on two cores
     python -m experiments.audit --quick    # 60 fits each; says little
     python -m experiments.audit --page     # the page again, from stored results
 
