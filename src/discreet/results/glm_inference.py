@@ -16,9 +16,9 @@ WITHOUT_ERRORS = Unavailable(
     "The coefficients themselves are released, with no statistic that tells how far the data and the noise move them. "
     "Logistic and Poisson models in stages release one.",
 )
-_BENT = 0.75
+_BENT = 0.25
 """What one step misses, for the model is not linear: the third derivatives of the loss, times the square of the step,
-move a'theta by about sqrt(0.75 (step' H step)^2/(q n k) a'G a), with k the curvature of a typical row."""
+move a'theta by about sqrt(0.25 (step' H step)^2/(q n k) a'G a), with k the curvature of a typical row."""
 
 NO_SPREAD = Unavailable("not available", "A model of classes or counts has no residual standard deviation.")
 NO_DISPERSION = Unavailable("not available", "Only a model of counts has a dispersion: their variance over their mean.")
