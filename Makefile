@@ -16,11 +16,10 @@ test: $(READY)
 test-more: $(READY)
 	$(BIN)/python -m pytest -n 2 -m more
 
-test-oldest:
-	$(PYTHON) -m tools.versions oldest
-
-test-newest:
-	$(PYTHON) -m tools.versions newest
+# Another Python than the oldest or the newest of this machine: make test-newest PYTHON=3.12
+VERSION := $(filter 3.%,$(PYTHON))
+test-oldest test-newest:
+	$(if $(VERSION),python3,$(PYTHON)) -m tools.versions $(@:test-%=%) $(VERSION:%=--python %)
 
 soak: $(READY)
 	$(BIN)/python -m tools.soak --minutes $(MINUTES)
@@ -64,4 +63,4 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .venv-oldest .venv-newest build dist discreet-demo
+	rm -rf $(VENV) .venv-oldest* .venv-newest* build dist discreet-demo

@@ -403,6 +403,11 @@ def test_bad_files_are_refused_without_a_word_of_them(column, tmp_path):
     with pytest.raises(DiscreetError, match="not a complete Parquet file") as caught:
         Moments.from_source(path, DOMAIN)
     assert_clean_error(caught)
+    pq.write_table(good, path)
+    path.write_bytes(path.read_bytes().replace(column.encode(), column[:-1].encode() + b"\xda"))
+    with pytest.raises(DiscreetError, match="not a complete Parquet file") as caught:
+        Moments.from_source(path, DOMAIN)
+    assert_clean_error(caught)
 
 
 @pytest.mark.parametrize(

@@ -392,6 +392,8 @@ def test_tiny_tables_without_an_intercept_have_the_stages_of_their_fits(ball, st
         ({"epsilon": 0}, "epsilon must be"),
         ({"epsilon": [1, -2]}, "epsilon must be"),
         ({"epsilon": []}, "names no value"),
+        ({"epsilon": object()}, "epsilon must be"),
+        ({"epsilon": np.array(-1.0)}, "epsilon must be"),
         ({"r_squared": 1}, "r_squared must be a number from 0 to below 1"),
         ({"r_squared": -0.1}, "r_squared must be"),
         ({"correlation": 1.5}, "correlation must be"),

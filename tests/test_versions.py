@@ -3,6 +3,7 @@
 import re
 import tomllib
 
+import pytest
 from tools import versions
 
 PROJECT = tomllib.loads((versions.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -23,6 +24,16 @@ def test_there_is_a_python():
     least = int(PROJECT["requires-python"].removeprefix(">=3."))
     assert max(found) >= least
     assert list(found) == sorted(found, reverse=True)
+
+
+def test_another_python_can_be_asked_for():
+    found = {13: "python3.13", 12: "python3.12", 10: "python3.10"}
+    assert versions.chosen("newest", None, found, 11) == 13
+    assert versions.chosen("oldest", None, found, 11) == 12
+    assert versions.chosen("newest", "3.12", found, 11) == 12
+    for version in ("3.10", "3.14", "12"):
+        with pytest.raises(SystemExit, match=r"It has 3\.12, 3\.13"):
+            versions.chosen("newest", version, found, 11)
 
 
 def test_classifiers_name_no_python_that_is_not_allowed():

@@ -2,9 +2,11 @@
 
     python -m tools.versions oldest     every declared package at its minimum, on the oldest Python that is allowed
     python -m tools.versions newest     all packages at their newest, on the newest Python of this machine
+    python -m tools.versions newest --python 3.12
 
-Each has an environment of its own, .venv-oldest or .venv-newest. The first is made again when pyproject.toml changes,
-the second is brought up to date each time. What the declared packages need themselves is always the newest that fits.
+Each has an environment of its own: .venv-oldest, .venv-newest, .venv-newest-3.12. The first is made again when
+pyproject.toml changes, the others are brought up to date each time. What the declared packages need themselves is
+always the newest that fits.
 """
 
 from __future__ import annotations
@@ -82,14 +84,31 @@ def pythons() -> Iterator[tuple[int, str]]:
                 break
 
 
-def environment(which: str, project: dict[str, Any]) -> Path:
+def chosen(which: str, version: str | None, found: dict[int, str], least: int) -> int:
+    """The Python 3.x that is asked for, or the oldest that is allowed, or the newest.
+
+    Examples
+    --------
+    >>> places = {13: "python3.13", 12: "python3.12", 10: "python3.10"}
+    >>> chosen("oldest", None, places, 11), chosen("newest", None, places, 11), chosen("newest", "3.12", places, 11)
+    (12, 13, 12)
+    """
+    allowed = sorted(minor for minor in found if minor >= least)
+    if not allowed:
+        sys.exit(f"Python 3.{least} or newer is needed, and this machine has none.")
+    if version is None:
+        return allowed[-1] if which == "newest" else allowed[0]
+    asked = [minor for minor in allowed if version == f"3.{minor}"]
+    if not asked:
+        sys.exit(f"This machine has no Python {version}, or it is too old. It has 3.{', 3.'.join(map(str, allowed))}.")
+    return asked[0]
+
+
+def environment(which: str, version: str | None, project: dict[str, Any]) -> Path:
     """The Python of an environment, which is made or brought up to date."""
     found = dict(pythons())
-    least = int(project["requires-python"].removeprefix(">=3."))
-    if not any(minor >= least for minor in found):
-        sys.exit(f"Python 3.{least} or newer is needed, and this machine has none.")
-    minor = max(found) if which == "newest" else min(minor for minor in found if minor >= least)
-    folder = ROOT / f".venv-{which}"
+    minor = chosen(which, version, found, int(project["requires-python"].removeprefix(">=3.")))
+    folder = ROOT / (f".venv-{which}" + (f"-{version}" if version else ""))
     python, stamp, held = folder / "bin" / "python", folder / "stamp", folder / "minimums.txt"
     constraints = "\n".join(minimums(project)) + "\n"
     wanted = hashlib.sha256(f"{found[minor]} {constraints}".encode()).hexdigest()
@@ -112,10 +131,11 @@ def main() -> None:
     """Make an environment and run tests in it."""
     parser = argparse.ArgumentParser(prog="python -m tools.versions", description=__doc__)
     parser.add_argument("which", choices=["oldest", "newest"])
+    parser.add_argument("--python", help="a version of Python that this machine has, for example 3.12")
     parser.add_argument("tests", nargs="*", help="arguments for pytest; by default tests that use every package")
     given = parser.parse_args()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    python = environment(given.which, project)
+    python = environment(given.which, given.python, project)
     subprocess.run([python, "-VV"], check=True)
     own = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
     for tests in [given.tests] if given.tests else [TESTS, (*MORE, "-m", "more", "-k", "requests or client or dask")]:

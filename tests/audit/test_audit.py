@@ -14,7 +14,7 @@ from discreet.audit.evidence import Evidence
 from discreet.audit.one_run import one_run
 from discreet.audit.page import command
 from discreet.audit.paths import offered
-from discreet.audit.search import Candidate, _climbed, _costs, moved
+from discreet.audit.search import Candidate, _climbed, _costs, moved, pairs
 from discreet.audit.tables import corners, crowds, middle
 from discreet.cli import app
 from discreet.errors import ParameterError
@@ -41,12 +41,11 @@ def test_every_method_can_be_attacked(name):
     tables = Neighbours(subject.domain, crowd, (), (corners(subject.domain, subject.columns)[0],)).tables()
     seen = subject.seen(tables[1], 1)
     assert not seen.refusal
-    read = Evidence(*tables, subject.step(tables[1])).read(seen, 1)
+    read = Evidence(*tables, subject.quiet()).read(seen, 1)
     again = subject.seen(tables[1], 1)
     assert np.array_equal(seen.coefficients, again.coefficients)
     assert np.isfinite([read.ratio, *read.numbers]).all()
-    lawless = ("NAPP", "NoisySGD", "SubsampleAggregate", "DPPoissonRegression")
-    assert read.whole == (name not in lawless)
+    assert read.whole == (name != "SubsampleAggregate")
     assert all(np.abs(noise).max() < 8 for noise in read.noise.values())
 
 
@@ -69,6 +68,31 @@ def test_the_likelihood_ratio_has_its_law():
     mu = SSP.fitted(PAIR.tables()[0], 0).certificate_.events[0].mu
     assert np.mean(ratios) == pytest.approx(-(mu**2) / 2, abs=5 * mu / np.sqrt(300))
     assert np.std(ratios) == pytest.approx(mu, rel=0.2)
+
+
+CLASS = {"common": ({"x": 1.0, "y": 1}, {"x": -1.0, "y": 0}) * 4, "person": {"x": 1.0, "y": 0}}
+LAWS = {
+    "drawn batches": ("NoisySGD", {"steps": 4, "rate": 0.5}, {}),
+    "a ball": ("OPS", {"calibration": "pure", "delta": None}, {"common": (ONE,) * 4}),
+    "a lasso that is 0 at times": ("NAPP", {}, {"common": (ONE,) * 4}),
+    "classes with Laplace noise": ("DPLogisticRegression", {"noise": "laplace", "delta": None}, CLASS),
+}
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("name", LAWS)
+def test_both_tables_agree_on_how_much_they_have_in_common(name):
+    """The integral of the lesser density is the mean of min(1, ratio) under one, of its inverse under the other."""
+    method, options, tables = LAWS[name]
+    subject = subject_of(method, 8.0, **({"delta": 1e-6} | options))
+    pair = Neighbours(subject.domain, tables.get("common", (ZERO,) * 4), (), (tables.get("person", ONE),))
+    evidence, means = Evidence(*pair.tables(), subject.quiet()), []
+    for k, table in enumerate(pair.tables()):
+        read = [evidence.read(subject.seen(table, seed), k) for seed in range(150)]
+        assert all(own.whole for own in read)
+        means.append(np.mean(np.exp(np.minimum([(1 - 2 * k) * own.ratio for own in read], 0.0))))
+    assert means[0] == pytest.approx(means[1], abs=0.12)
+    assert means[0] < 0.97
 
 
 def test_a_budget_is_not_charged():
@@ -100,6 +124,24 @@ def test_pairs_of_replaced_rows_are_of_one_size():
     assert first.num_rows == second.num_rows
     assert first != second
     assert "besides" in str(pair)
+
+
+def test_public_outcomes_stay_as_they_are():
+    subject = subject_of("ReuseCov", 8.0, 1e-6, neighbors="replace-one", association="projection")
+    found = pairs(subject, (ZERO,) * 4)
+    assert found
+    assert all(pair.first[0]["y"] == pair.second[0]["y"] for pair in found)
+    assert {row["y"] for pair in moved(found[0], subject.public) for row in pair.second} == {found[0].first[0]["y"]}
+
+
+def test_an_exposure_is_a_column_too():
+    domain = Domain({"x": (-1, 1), "hours": (0.5, 2), "y": (0, 4)})
+    subject = subject_of("DPPoissonRegression", 8.0, 1e-6, domain=domain, exposure="hours")
+    assert subject.columns == ["x", "y", "hours"]
+    pair = pairs(subject, crowds(subject.domain, subject.columns)[0])[0]
+    read = Evidence(*pair.tables(), subject.quiet()).read(subject.seen(pair.tables()[1], 1), 1)
+    assert read.whole
+    assert np.abs(read.noise["coefficients"]).max() < 8
 
 
 def test_corners_are_those_of_the_columns():
@@ -207,6 +249,19 @@ def test_the_command_writes_figures_picture_and_page(tmp_path, monkeypatch):
     assert facts["method"] == "SSP"
 
 
+@pytest.mark.parametrize("name", ["ssp", "DPLogisticRegression", "DPPoissonRegression"])
+def test_the_command_makes_one_run(name, tmp_path, monkeypatch):
+    """A number, a class and a count."""
+    monkeypatch.chdir(tmp_path)
+    given = ["audit", name, "--epsilon", "8", "--canaries", "40", "--seed", "1"]
+    told = CliRunner().invoke(app, [*given, "--out", "a.json"])
+    assert told.exit_code == 0, told.output
+    assert "16, " in told.output
+    facts = json.loads((tmp_path / "a.json").read_text())
+    assert (facts["fits"], facts["guesses"], facts["broken"]) == (1, 16, False)
+    assert json.loads(CliRunner().invoke(app, [*given, "--json"]).output) == facts
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -215,6 +270,9 @@ def test_the_command_writes_figures_picture_and_page(tmp_path, monkeypatch):
         (["ssp", "--out", "a.png", "--picture", "a.png"], "different files"),
         (["DPRidge", "--published", "000"], "leave out --published"),
         (["ssp", "--neighbors", "enemies"], "neighbors"),
+        (["ssp", "--canaries", "100", "--report", "a.html"], "leave out --fits"),
+        (["ssp", "--canaries", "100", "--fits", "60"], "leave out --fits"),
+        (["ssp", "--canaries", "3"], "canaries must be"),
     ],
 )
 def test_the_command_refuses(given, words, tmp_path, monkeypatch):

@@ -1,22 +1,37 @@
 """Broken variants of every mechanism are caught, and the sound ones are not; all noise is from seeds."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
 from discreet import Domain
 from discreet.audit import Neighbours, Subject, audit, subject_of
-from discreet.gate import batches, descent, moments, objective, output, posterior, steps
-from discreet.gate.noise import add_normal, add_normal_on_grid, add_rounded_normal, normals
+from discreet.gate import batches, descent, moments, napp, objective, output, posterior, steps
+from discreet.gate.ball import Ball
+from discreet.gate.noise import add_normal, add_normal_on_grid, add_rounded_normal, normals, spherical_laplace
+from discreet.privacy.events import kinds
+from discreet.privacy.events.coefficients import PrintedEvent
+from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.gaussian import GaussianEvent
+from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, GradientEvent
+from discreet.privacy.events.napp import NappEvent
+from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.events.output import OutputEvent
+from discreet.privacy.events.posterior import BallEvent, PosteriorEvent
+from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
+from discreet.privacy.events.staged import AdaptiveEvent
 
 EPSILON, DELTA = 8.0, 1e-6
 LESS = 0.8
 ZERO, ONE, AGAINST = {"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}, {"x": 1.0, "y": -1.0}
 
 
-def attacked(subject, fits, common=(ZERO,) * 32, person=(ONE,), **options):
-    return audit(subject, fits=fits, pair=Neighbours(subject.domain, common, (), person), seed=1, **options)
+def attacked(subject, fits, common=(ZERO,) * 32, person=(ONE,), instead=(), **options):
+    return audit(subject, fits=fits, pair=Neighbours(subject.domain, common, instead, person), seed=1, **options)
 
 
 def method(name, epsilon=EPSILON, delta=DELTA, **options):
@@ -39,6 +54,14 @@ def standard(times):
     return lambda size, source: times * normals(size, source)
 
 
+def laplace(times):
+    def noise(d, source):
+        b, error = spherical_laplace(d, source)
+        return times * b, error
+
+    return noise
+
+
 def in_objective(times):
     drawn = objective._noise
 
@@ -49,72 +72,128 @@ def in_objective(times):
     return noise
 
 
+def in_ball(times):
+    return lambda S, b, gamma, penalty, radius: Ball(S, b, gamma / times**2, penalty, radius)
+
+
 CLASSES = {"common": ({"x": 1.0, "y": 1}, {"x": -1.0, "y": 0}) * 16, "person": ({"x": 1.0, "y": 0},)}
 COUNTS = {"common": ({"x": 1.0, "y": 4.0}, {"x": -1.0, "y": 0.0}) * 16, "person": ({"x": 1.0, "y": 0.0},)}
+THREE = Domain({"x": (-1, 1), "y": [0, 1, 2]})
+FLAT = {"common": ({"x": 1.0, "y": 0.0},) * 32}
+FAR = {"common": (ONE,) * 32}
+MOVED = {"instead": ({"x": -1.0, "y": 1.0},)}
 WITH_INTERCEPT = {"fit_intercept": True}
+NO_INTERCEPT = {"fit_intercept": False}
+PURE = {"noise": "laplace", "delta": None}
+AUGMENTED = {"published": "li2021", "regularizer": "ridge", "alpha": 1.0, "n_e": None, "iterations": 2} | WITH_INTERCEPT
+
+
+@dataclass(frozen=True)
+class Smaller:
+    """A variant with less noise: of which event, where noise is added, what stands there instead, and what is tried."""
+
+    event: type
+    place: ModuleType
+    what: str
+    made: Callable[[float], Any]
+    method: str
+    fits: int
+    options: dict[str, Any] = field(default_factory=dict)
+    tables: dict[str, Any] = field(default_factory=dict)
+    slow: bool = False
+
+
+def sums(event, method, fits, options=None, tables=None, slow=False):
+    return Smaller(event, moments, "add_normal_on_grid", on_grid, method, fits, options or {}, tables or {}, slow)
+
+
+def perturbed(method, fits, options=None, tables=None, slow=True):
+    return Smaller(ObjectiveEvent, objective, "_noise", in_objective, method, fits, options or {}, tables or {}, slow)
+
+
+def drawn(event, method, fits, options=None, tables=None, slow=True):
+    return Smaller(event, posterior, "normals", standard, method, fits, options or {}, tables or {}, slow)
+
+
 SMALLER = {
-    # where noise is added, with what instead, the method, its options, fits, and tables
-    "sums in stages": (moments, "add_normal_on_grid", on_grid, "DPLinearRegression", {}, 60, {}),
-    "sums": (moments, "add_normal_on_grid", on_grid, "SSP", {}, 200, {}),
-    "an eigenvalue": (moments, "add_normal_on_grid", on_grid, "AdaSSP", {}, 200, {}),
-    "gradients": (descent, "add_rounded_normal", rounded, "NoisyGradientDescent", WITH_INTERCEPT, 120, {}),
-    "an objective": (objective, "_noise", in_objective, "ObjectivePerturbation", WITH_INTERCEPT, 300, {}),
-    "an objective with Laplace noise": (
-        objective,
-        "_noise",
-        in_objective,
-        "ObjectivePerturbation",
-        WITH_INTERCEPT | {"noise": "laplace", "delta": None},
-        600,
-        {},
+    "sums": sums(GaussianEvent, "SSP", 200),
+    "an eigenvalue": sums(GaussianEvent, "AdaSSP", 200),
+    "sums of a sample": sums(SampledEvent, "ReuseCov", 160, {"subsample": 0.4}, slow=True),
+    "sums with public outcomes": sums(
+        PublicOutcomesEvent, "ReuseCov", 100, {"association": "projection", "neighbors": "replace-one"}, MOVED
     ),
-    "an objective of classes": (objective, "_noise", in_objective, "DPLinearSVC", {}, 260, CLASSES),
-    "sums before it": (moments, "add_normal_on_grid", on_grid, "DPPoissonRegression", {}, 60, COUNTS),
-    "a posterior sample": (posterior, "normals", standard, "OPS", {}, 440, {}),
-    "an adaptive sample": (posterior, "add_normal", plain, "AdaOPS", {}, 200, {}),
-    "blocks": (batches, "add_rounded_normal", rounded, "SubsampleAggregate", {}, 900, {}),
-    "coefficients": (output, "add_normal", plain, "OutputPerturbation", {}, 220, {}),
+    "sums in stages": sums(StageEvent, "DPLinearRegression", 60),
+    "a scout with a class": sums(StageEvent, "DPLogisticRegression", 40, {"stages": 3}, CLASSES),
+    "sums before counts": sums(StageEvent, "DPPoissonRegression", 60, tables=COUNTS),
+    "an objective": perturbed("ObjectivePerturbation", 300, WITH_INTERCEPT, slow=False),
+    "an objective with Laplace noise": perturbed("ObjectivePerturbation", 600, WITH_INTERCEPT | PURE),
+    "classes by logistic regression": perturbed("DPLogisticRegression", 260, tables=CLASSES),
+    "classes by a smooth hinge": perturbed("DPLinearSVC", 260, tables=CLASSES),
+    "classes as declared": perturbed("DPLogisticRegression", 260, {"stages": 1}, CLASSES),
+    "classes with a lasso": perturbed("DPLogisticRegression", 440, {"penalty": "l1", **NO_INTERCEPT}, CLASSES),
+    "classes with Laplace noise": perturbed("DPLogisticRegression", 400, PURE, CLASSES),
+    "a smooth hinge with Laplace noise": perturbed("DPLinearSVC", 400, PURE, CLASSES),
+    "three classes": perturbed("DPLogisticRegression", 120, {"domain": THREE}, tables=CLASSES),
+    "classes after a pilot": perturbed("DPLogisticRegression", 260, {"adaptive": True}, CLASSES),
+    "counts": perturbed("DPPoissonRegression", 260, tables=COUNTS),
+    "counts as declared": perturbed("DPPoissonRegression", 260, {"stages": 1}, COUNTS),
+    "a lasso": perturbed("NAPP", 440, tables=FAR),
+    "a lasso with Laplace noise": perturbed("NAPP", 700, PURE, FAR),
+    "augmented rows": Smaller(NappEvent, napp, "normals", standard, "NAPP", 260, AUGMENTED),
+    "augmented rows with Laplace noise": Smaller(
+        NappEvent, napp, "spherical_laplace", laplace, "NAPP", 400, AUGMENTED | PURE, slow=True
+    ),
+    "a posterior sample": drawn(PosteriorEvent, "OPS", 440),
+    "a sample by printed constants": drawn(PrintedEvent, "OPS", 440, {"published": "wang2018-code"}, slow=False),
+    "an adaptive one by printed constants": drawn(PrintedEvent, "AdaOPS", 440, {"published": "000"}),
+    "a sample in a ball": Smaller(
+        BallEvent, posterior, "Ball", in_ball, "OPS", 440, {"calibration": "pure", "delta": None}, FLAT, slow=True
+    ),
+    "an adaptive sample": Smaller(AdaptiveEvent, posterior, "add_normal", plain, "AdaOPS", 200, slow=True),
+    "coefficients": Smaller(OutputEvent, output, "add_normal", plain, "OutputPerturbation", 220),
+    "gradients": Smaller(
+        GradientEvent, descent, "add_rounded_normal", rounded, "NoisyGradientDescent", 120, WITH_INTERCEPT
+    ),
+    "batches": Smaller(
+        BatchesEvent, batches, "add_rounded_normal", rounded, "NoisySGD", 120, {"steps": 16, "rate": 0.5}
+    ),
+    "blocks": Smaller(AggregateEvent, batches, "add_rounded_normal", rounded, "SubsampleAggregate", 900, slow=True),
 }
-SLOW = (
-    "a posterior sample",
-    "an adaptive sample",
-    "an objective of classes",
-    "an objective with Laplace noise",
-    "batches",
-    "blocks",
-)
-"""Of which a fit takes long."""
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.more) if n in SLOW else n for n in SMALLER])
+def test_every_event_has_a_variant_with_less_noise():
+    assert {own.event for own in SMALLER.values()} == set(kinds._MECHANISMS.values())
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.more) if v.slow else n for n, v in SMALLER.items()])
 def test_noise_that_is_a_fifth_too_small_is_caught(name, monkeypatch):
-    place, what, made, known, options, fits, tables = SMALLER[name]
-    sound = attacked(method(known, **options), fits, **tables)
+    own = SMALLER[name]
+    subject = method(own.method, **own.options)
+    sound = attacked(subject, own.fits, **own.tables)
+    assert any(isinstance(event, own.event) for event in sound.promise.events)
     assert not sound.broken
-    assert all(0.9 < own.ratio < 1.1 for own in sound.noise.values())
-    monkeypatch.setattr(place, what, made(LESS))
-    found = attacked(method(known, **options), fits, **tables)
+    assert all(0.9 < noise.ratio < 1.1 for noise in sound.noise.values())
+    monkeypatch.setattr(own.place, own.what, own.made(LESS))
+    found = attacked(subject, own.fits, **own.tables)
     assert found.broken
-    assert min(own.ratio for own in found.noise.values()) < 0.9
+    assert min(noise.ratio for noise in found.noise.values()) < 0.9
 
 
-LAWLESS = {
-    # whose law is not known: a variant with almost no noise is told by what it does
-    "batches": (batches, "add_rounded_normal", rounded, "NoisySGD", {"steps": 4, "rate": 1.0}, 400, {}),
-    "blocks": (batches, "add_rounded_normal", rounded, "SubsampleAggregate", {}, 200, {}),
-    "an objective of classes with Laplace noise": (
-        objective, "_noise", in_objective, "DPLogisticRegression",
-        {"noise": "laplace", "delta": None, "fit_intercept": False}, 400, CLASSES,
-    ),
-}  # fmt: skip
+MUCH_SMALLER = {
+    # where a variant with almost no noise is told by what it does, too
+    "batches": (batches, "add_rounded_normal", rounded, "NoisySGD", {"steps": 4, "rate": 1.0}),
+    "blocks": (batches, "add_rounded_normal", rounded, "SubsampleAggregate", {}),
+}
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.more) if n in SLOW else n for n in LAWLESS])
-def test_noise_that_is_far_too_small_is_caught_where_the_law_is_not_known(name, monkeypatch):
-    place, what, made, known, options, fits, tables = LAWLESS[name]
-    assert not attacked(method(known, 1.0, **options), fits, **tables).broken
+@pytest.mark.more
+@pytest.mark.parametrize("name", MUCH_SMALLER)
+def test_noise_that_is_far_too_small_is_caught_by_the_attack_alone(name, monkeypatch):
+    place, what, made, known, options = MUCH_SMALLER[name]
+    assert not attacked(method(known, 1.0, **options), 400).broken
     monkeypatch.setattr(place, what, made(0.02))
-    assert attacked(method(known, 1.0, **options), fits, **tables).broken
+    found = attacked(method(known, 1.0, **options), 400)
+    assert replace(found, noise={}).broken
 
 
 # ---------------------------------------------------------------- events that are forgotten

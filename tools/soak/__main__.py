@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
-import importlib
-import importlib.util
 import json
 import os
 import random
@@ -140,19 +138,17 @@ def drawn(seed: int, summary: Summary) -> None:
 
 def attacked(seed: int) -> str | None:
     """What an audit of some method finds wrong with it, if anything."""
+    from discreet.audit import audit, subject_of
     from discreet.papers.registry import METHODS
 
-    audits = importlib.import_module("discreet.audit")
     rng = random.Random(f"audits {seed}")
     name, epsilon = rng.choice(METHODS).name, rng.choice([0.5, 2.0, 8.0])
-    found = audits.audit(audits.subject_of(name, epsilon, 1e-6), fits=FITS, seed=seed)
+    found = audit(subject_of(name, epsilon, 1e-6), fits=FITS, seed=seed)
     return f"{name} promises {epsilon:g}, and {found.epsilon:.3g} was found" if found.broken else None
 
 
 def audited(seed: int, summary: Summary) -> None:
-    """Attack a method in a process of its own, where this version has audits."""
-    if importlib.util.find_spec("discreet.audit") is None:
-        return
+    """Attack a method in a process of its own."""
     summary.counts["audits"] += 1
     command = [sys.executable, "-m", "tools.soak", "audits", "--seed", str(seed)]
     ran = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)

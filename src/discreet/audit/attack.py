@@ -114,7 +114,7 @@ def _fits(
 ) -> Fits:
     """Fit to both tables in turn."""
     tables = pair.tables()
-    evidence = Evidence(*tables, subject.step(tables[1]))
+    evidence = Evidence(*tables, subject.quiet())
     certificates: list[Certificate] = []
     lines: tuple[list[Read | None], list[Read | None]] = ([], [])
     with offered(tables, path) as sources:

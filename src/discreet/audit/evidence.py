@@ -8,8 +8,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pyarrow as pa
 
-from discreet.audit.laws import Density, Law
-from discreet.audit.subjects import Seen
+from discreet.audit.densities import Density
+from discreet.audit.laws import Law, Unlisted
+from discreet.audit.minimisers import Model
+from discreet.audit.subjects import Quiet, Seen
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.privacy.certificate import Certificate
@@ -18,6 +20,7 @@ from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
+from discreet.privacy.losses import Squared
 from discreet.released.grids import GridValues
 from discreet.released.moments import ReleasedMoments
 
@@ -57,38 +60,40 @@ class Evidence:
     ----------
     first, second : pyarrow.Table
         The two tables, in memory, however the releases came about.
-    step : float, optional
-        The step of gradient descent, where it is known.
+    quiet : Quiet, optional
+        A fit without noise: see `Subject.quiet`.
     """
 
-    def __init__(self, first: pa.Table, second: pa.Table, step: float | None = None) -> None:
+    def __init__(self, first: pa.Table, second: pa.Table, quiet: Quiet | None = None) -> None:
         self._laws = Law(first), Law(second)
-        self._step = step
+        self._unlisted = Unlisted() if quiet is None else _unlisted(quiet)
 
     def read(self, one: Seen, fitted: int) -> Read | None:
         """What a fit to the first table (0) or the second (1) shows; None where it was refused."""
         if one.certificate is None or one.coefficients is None:
             return None
-        theta = _mapped(one)
-        both = [self._density(law, one, theta) for law in self._laws]
+        models = _models(one)
+        both = [self._density(law, one, models) for law in self._laws]
         first, second = (sum(part.logarithm for part in parts.values()) for parts, _ in both)
         noise = {name: part.noise for name, part in both[fitted][0].items() if part.noise is not None}
         return Read(second - first, _numbers(one.certificate, one.values, one.coefficients), noise, both[0][1])
 
-    def _density(self, law: Law, one: Seen, theta: Floats | None) -> tuple[dict[str, Density], bool]:
+    def _density(self, law: Law, one: Seen, models: list[Model | None]) -> tuple[dict[str, Density], bool]:
         """The densities of all events whose law is known, of sums and of coefficients, and whether these are all."""
         assert one.certificate is not None
         released = ReleasedMoments(one.certificate, tuple(map(tuple, one.values)))
         found, place, whole = {SUMS: Density(), COEFFICIENTS: Density()}, 0, _fits(one)
-        for event in one.certificate.events:
+        for event, model in zip(one.certificate.events, models, strict=True):
             blocks = getattr(event, "blocks", ())
             size = len(blocks) if isinstance(blocks, tuple) else 0
             own, place = one.values[place : place + size], place + size
             part, name = None, SUMS
             if isinstance(event, GaussianEvent | PublicOutcomesEvent | StageEvent) and _fits(one):
                 part = law.sums(event, own, one.certificate)
-            elif theta is not None and isinstance(event, CoefficientEvent | ObjectiveEvent):
-                part, name = law.coefficients(event, theta, released, self._step), COEFFICIENTS
+            elif isinstance(event, SampledEvent) and _fits(one):
+                part = law.sampled(event, own, one.certificate)
+            elif model is not None:
+                part, name = law.coefficients(event, model, released, self._unlisted), COEFFICIENTS
             whole = whole and part is not None and part.known
             found[name] = found[name] if part is None else found[name] + part
         return found, whole
@@ -101,16 +106,50 @@ def _fits(one: Seen) -> bool:
     return sum(len(event.blocks) for event in events if isinstance(event, kinds)) == len(one.values)
 
 
-def _mapped(one: Seen) -> Floats | None:
-    """The coefficients of the design, the constant first, where units are those of the mapped columns."""
+def _unlisted(quiet: Quiet) -> Unlisted:
+    """What a fit without noise tells beside its certificate."""
+    certificate = quiet.seen.certificate
+    if certificate is None or (model := _models(quiet.seen)[-1]) is None:
+        return Unlisted()
+    released = ReleasedMoments(certificate, tuple(map(tuple, quiet.seen.values)))
+    return Law(quiet.table).unlisted(certificate.events[-1], model, released)
+
+
+def _models(one: Seen) -> list[Model | None]:
+    """For each event the coefficients that it released; None where it released none, or they are not shown.
+
+    Of a pilot only the weights are shown that follow from it; the constant is penalised as little as any.
+    """
     assert one.certificate is not None
+    events, thetas = one.certificate.events, _mapped(one)
+    own = [k for k, event in enumerate(events) if isinstance(event, CoefficientEvent | ObjectiveEvent)]
+    found: list[Model | None] = [None] * len(events)
+    if len(own) != len(thetas) * (1 if one.weights is None else 2):
+        return found
+    for k, theta in enumerate(thetas):
+        weights = None if one.weights is None else one.weights[k]
+        if weights is not None and len(weights) < len(theta):
+            weights = np.array([weights.min(), *weights])
+        found[own[len(own) - len(thetas) + k]] = Model(theta, k if len(thetas) > 1 else 1, weights)
+    return found
+
+
+def _mapped(one: Seen) -> list[Floats]:
+    """The coefficients of each model, the constant first, where units are those of the mapped columns.
+
+    The predictor of a class or of a count has its own unit.
+    """
+    assert one.certificate is not None
+    assert one.coefficients is not None
     domain: Domain = one.certificate.domain
-    plain = np.all(domain.centre == 0) and np.all(domain.half == 1)
-    one_model = one.coefficients is not None and len(one.intercepts) == 1
-    if not plain or not one_model or one.coefficients is None:
-        return None
-    coefficients = one.coefficients[: len(one.coefficients) - 1]
-    return np.concatenate([one.intercepts, coefficients]) if domain.intercept else coefficients
+    objectives = (event for event in one.certificate.events if isinstance(event, ObjectiveEvent))
+    own = [event.design for event in objectives if not isinstance(event.loss, Squared)]
+    places = domain.indices(own[0]) if own else list(range(len(domain.entries)))
+    count = len(one.intercepts)
+    if not (np.all(domain.centre[places] == 0) and np.all(domain.half[places] == 1) and count):
+        return []
+    slopes = np.reshape(one.coefficients[: len(one.coefficients) - count], (count, -1))
+    return list(np.column_stack([one.intercepts, slopes]) if domain.intercept else slopes)
 
 
 def _numbers(certificate: Certificate, values: Values, coefficients: Floats) -> Floats:

@@ -7,91 +7,88 @@ and with the table that was fitted, the noise can be computed back, in units of 
     Gaussian sums        v ~ N(m, sd^2), m the exact sums of the table in the listed coordinates
     a posterior sample   theta ~ N(theta_hat, H^-1/gamma), H = X'X + penalty I; eigenvalue and norm before it likewise
     output perturbation  C theta ~ N(C theta_hat, I/gamma)
+    a sample in a ball   the same between -radius and radius, of one coefficient
     gradient descent     (theta_t - theta_t+1)/step ~ N(X'X theta_t - X'y, sd_t^2)
-    objectives           -(gradient at theta) ~ the law of the noise, times det of the Hessian
+    sampled batches      the same around the clipped gradients of the rows drawn: a mixture over how many of each are
+    objectives           -(gradient at theta) ~ the law of the noise, times det of the Hessian: see `minimisers`
+    sampled sums, blocks of a table to which no row adds anything: the noise alone, whichever rows are drawn
 
 What hides rounding errors, a far smaller noise on top, is left out.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import gammainc, gammaincinv
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from scipy.stats import binom
 
+from discreet.audit.densities import Density, normal, spherical, truncated
+from discreet.audit.minimisers import Model, Objective
 from discreet.core.arrays import Floats
 from discreet.data.counts import light
 from discreet.data.moments import Moments
 from discreet.data.reading import Unread
 from discreet.data.rows import Rows
 from discreet.data.stages import meat, staged
-from discreet.data.turned import TurnedRows
-from discreet.domain import LATTICE_BITS, Domain
+from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.domain.unit import WEIGHT_BITS
+from discreet.gate.batches import GRADIENT_BITS, clipped_gradients
 from discreet.gate.moments import exact_blocks, exact_counts
+from discreet.papers.noisy_gradient_descent import RADIUS
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.events.coefficients import PrintedEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.iterates import AggregateEvent, GradientEvent
+from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, DescentEvent, GradientEvent
 from discreet.privacy.events.kinds import Event
+from discreet.privacy.events.napp import NappEvent
+from discreet.privacy.events.objective import Noise as NoiseLaw
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.events.output import OutputEvent
-from discreet.privacy.events.posterior import PosteriorEvent
-from discreet.privacy.events.sampled import PublicOutcomesEvent
+from discreet.privacy.events.posterior import BallEvent, PosteriorEvent
+from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.events.staged import AdaptiveEvent, StagedEvent
-from discreet.privacy.losses import Poisson, Squared
 from discreet.released.grids import GridValues
 from discreet.released.moments import ReleasedMoments
-from discreet.released.prior import prior_of
-from discreet.released.scouting import scouting_of
 
 SumsEvent = GaussianEvent | PublicOutcomesEvent | StageEvent
 """Events whose values are released sums."""
 
 _SECOND = ("inner", "meat")
 
+_MOST_SUMS = 4000
+"""Of different sums that a batch may have."""
+
+_EDGE = 1e-3
+"""Iterates that come so near to the ball that they are kept in may have been moved to it."""
+
+_NEVER = 1e-9
+"""The chance that iterates of noise alone leave the ball within the steps whose noise is looked at."""
+
 
 @dataclass(frozen=True)
-class Density:
-    """The logarithm of a density, up to what all tables share, and the noise in units of its listed sd."""
+class Unlisted:
+    """What a certificate does not list, as no promise depends on it, and a fit without noise tells.
 
-    logarithm: float = 0.0
-    noise: Floats | None = None
-    known: bool = True
-    """Whether the density is known for all tables."""
-
-    def __add__(self, other: Density) -> Density:
-        parts = [own.noise for own in (self, other) if own.noise is not None]
-        noise = np.concatenate(parts) if parts else None
-        return Density(self.logarithm + other.logarithm, noise, self.known and other.known)
-
-
-def normal(noise: Any, logarithm: float = 0.0) -> Density:
-    """Of standard normal noise, times a factor that depends on the table."""
-    own = np.ravel(np.asarray(noise, dtype=float))
-    return Density(logarithm - float(own @ own) / 2, own)
-
-
-def normal_scores(b: Floats) -> Floats:
-    """Standard normals in the place of spherical Laplace noise: in the same direction, of a length as likely.
-
-    Examples
-    --------
-    >>> lengths = np.random.default_rng(0).gamma(3, size=4000)
-    >>> scores = np.array([normal_scores(np.array([0.0, length, 0.0])) for length in lengths])
-    >>> bool(abs((scores**2).sum(axis=1).mean() - 3) < 0.15)
-    True
+    Parameters
+    ----------
+    step : float, optional
+        How far gradient descent goes for a gradient of 1.
+    lasso : float, optional
+        The weight of an l1 norm in an objective.
     """
-    length, d = float(np.linalg.norm(b)), len(b)
-    if length == 0:
-        return b
-    return b / length * math.sqrt(2 * float(gammaincinv(d / 2, float(gammainc(float(d), length)))))
+
+    step: float | None = None
+    lasso: float | None = None
 
 
 class Law:
@@ -117,29 +114,55 @@ class Law:
         ]
         return normal(np.concatenate(noise))
 
-    def coefficients(
-        self, event: Event, theta: Floats, released: ReleasedMoments, step: float | None
-    ) -> Density | None:
+    def sampled(self, event: SampledEvent, values: Sequence[Sequence[GridValues]], certificate: Certificate) -> Density:
+        """Of noisy sums over a secret sample: the noise of those to which no row adds anything."""
+        noise = []
+        for block, own, (diagonal, _) in zip(event.blocks, values, self._parts(event, certificate), strict=True):
+            empty = np.ravel(diagonal) == 0
+            i, j = np.triu_indices(len(empty), 1)
+            for released, zero, sd in zip(own, (empty, empty[i] | empty[j]), block.sds, strict=True):
+                noise.append(released.floats()[zero] / sd)
+        return Density(noise=np.concatenate(noise), known=False)
+
+    def coefficients(self, event: Event, model: Model, released: ReleasedMoments, unlisted: Unlisted) -> Density | None:
         """Of released coefficients, in units of the mapped columns; None where it is not known."""
-        domain = released.domain
+        domain, step, theta = released.domain, unlisted.step, model.theta
         if isinstance(event, GradientEvent):
             return None if step is None else self._descent(event, theta, domain, step)
+        if isinstance(event, BatchesEvent):
+            return None if step is None else self._batches(event, theta, domain, step)
         if isinstance(event, AggregateEvent):
             return self._blocks(event, theta, domain)
-        if isinstance(event, PosteriorEvent | AdaptiveEvent):
-            fit = self._ridge(event, domain)
-            R = np.linalg.cholesky(event.gamma * fit.hessian)
-            before = self._before(event, fit) if isinstance(event, AdaptiveEvent) else Density()
-            return before + normal(R.T @ (theta - fit.theta), float(np.log(np.diag(R)).sum()))
+        if isinstance(event, PosteriorEvent | AdaptiveEvent | PrintedEvent):
+            return self._sample(event, theta, domain)
+        if isinstance(event, BallEvent):
+            return self._in_ball(event, theta, domain)
         if isinstance(event, OutputEvent):
             fit, d = self._ridge(event, domain), len(event.design)
             C = np.reshape(event.root, (d, d)) if event.root else np.eye(d)
             return self._before(event, fit) + normal(math.sqrt(event.gamma) * C @ (theta - fit.theta))
-        return self._objective(event, theta, released) if isinstance(event, ObjectiveEvent) else None
+        if isinstance(event, NappEvent):
+            return self._napp(event, theta, domain)
+        return self._objective(event, model, released, unlisted) if isinstance(event, ObjectiveEvent) else None
+
+    def unlisted(self, event: Event, model: Model, released: ReleasedMoments) -> Unlisted:
+        """What a release of this table without noise tells beside its certificate."""
+        if isinstance(event, DescentEvent):
+            _, v = self._products(event.design, event.target, released.domain)
+            if isinstance(event, BatchesEvent):
+                kinds = self._kinds(event, released.domain)
+                v = -kinds.counts @ _gradients(kinds, event, np.zeros((1, len(v))))[0]
+            first = np.vstack([np.reshape(event.iterates, (-1, len(v))), model.theta])[1]
+            k = int(np.argmax(np.abs(v)))
+            return Unlisted(step=float(first[k] / v[k]) if v[k] != 0 else None)
+        if isinstance(event, ObjectiveEvent) and event.coordinates is None:
+            own = Objective.of(self._table, event, model, released)
+            return Unlisted(lasso=None if own is None else own.lasso)
+        return Unlisted()
 
     # ---------------------------------------------------------------- sums
 
-    def _parts(self, event: SumsEvent, certificate: Certificate) -> list[list[Any]]:
+    def _parts(self, event: SumsEvent | SampledEvent, certificate: Certificate) -> list[list[Any]]:
         """The exact sums of each block; those that do not depend on the release are summed up once."""
         if isinstance(event, StageEvent):
             return self._staged(event, certificate.domain)
@@ -176,7 +199,7 @@ class Law:
         found: tuple[Floats, Floats] = self._known[key]
         return found
 
-    def _ridge(self, event: PosteriorEvent | StagedEvent, domain: Domain) -> Ridge:
+    def _ridge(self, event: PosteriorEvent | StagedEvent | PrintedEvent, domain: Domain) -> Ridge:
         return Ridge(*self._products(event.design, event.target, domain), event.penalty)
 
     def _before(self, event: StagedEvent, fit: Ridge) -> Density:
@@ -199,31 +222,99 @@ class Law:
             return None
         return Density(noise=theta * event.blocks / event.sd, known=False)
 
-    def _objective(self, event: ObjectiveEvent, theta: Floats, released: ReleasedMoments) -> Density | None:
-        """Of a minimiser whose penalty is quadratic: of squares, or of classes in the coordinates of a stage."""
-        turned, domain, centre = event.coordinates, released.domain, np.zeros(len(theta))
-        if turned is None and (event.target is None or not isinstance(event.loss, Squared)):
+    def _batches(self, event: BatchesEvent, last: Floats, domain: Domain, step: float) -> Density | None:
+        """Of moves of the iterates: around the sums of clipped gradients of so many of each kind of row."""
+        kinds = self._kinds(event, domain)
+        if math.prod(int(n) + 1 for n in kinds.counts) > _MOST_SUMS:
             return None
-        if turned is None:
-            column = domain.column_of[event.target or ""]
-            rows = Rows(Unread.of(self._table, domain, 1), event.design, column)
-            quadratic = np.full(len(theta), event.modulus)
-            sums = rows.sums(event.loss, theta, lambda y: y)
-        else:
-            (column,) = (name for name in domain.columns if name not in {domain.column_of[own] for own in event.design})
-            course = scouting_of(released)
-            if isinstance(event.loss, Poisson) or course is None:
-                return None
-            theta = np.asarray(turned.radius * np.linalg.solve(turned.P.floats, theta), dtype=np.float64)
-            expected = prior_of(released)
-            centre, quadratic = expected.centre, expected.penalties(event, course.rows)
-            turned_rows = TurnedRows(Unread.of(self._table, domain, 1), turned, column)
-            sums = turned_rows.sums(event.loss, theta, lambda y: (y == 1).astype(float))
-        b = -(sums.gradient + quadratic * (theta - centre)) / event.scale
-        determinant = float(np.linalg.slogdet(sums.hessian + np.diag(quadratic))[1])
-        if event.noise == "gaussian":
-            return normal(b, determinant)
-        return Density(determinant - float(np.linalg.norm(b)), normal_scores(b))
+        theta, d = np.reshape(event.iterates, (-1, len(event.design))), len(event.design)
+        points = np.vstack([theta, last])
+        moves = (points[:-1] - points[1:]) / step
+        drawn, chances = kinds.samples(event.rate)
+        z = (moves[:, None] - drawn @ _gradients(kinds, event, theta)) / event.sd
+        logarithm = float(np.sum(logsumexp(chances - np.sum(z * z, axis=2) / 2, axis=1)))
+        radius = RADIUS * event.outcome / event.norm * math.sqrt(d)
+        inside = bool((np.linalg.norm(points, axis=1) < radius - _EDGE).all())
+        free = int((radius / (step * event.sd)) ** 2 / (2 * d * math.log(4 * d / _NEVER)))
+        still = not kinds.X.any() and free > 0
+        return Density(logarithm, np.ravel(moves[:free] / event.sd) if still else None, inside)
+
+    def _kinds(self, event: BatchesEvent, domain: Domain) -> Kinds:
+        key = "kinds", event.design, event.target, domain
+        if key not in self._known:
+            rows = Rows(Unread.of(self._table, domain, 1), event.design, domain.column_of[event.target])
+            every = np.vstack(rows.each(lambda X, y: np.column_stack([X, y])))
+            own, counts = np.unique(every, axis=0, return_counts=True)
+            self._known[key] = Kinds(own[:, :-1], own[:, -1], counts)
+        found: Kinds = self._known[key]
+        return found
+
+    def _sample(
+        self, event: PosteriorEvent | AdaptiveEvent | PrintedEvent, theta: Floats, domain: Domain
+    ) -> Density | None:
+        """Of a posterior sample; a paper's code draws several coefficients with another covariance than it says."""
+        if isinstance(event, PrintedEvent) and len(theta) > 1:
+            return None
+        fit = self._ridge(event, domain)
+        R = np.linalg.cholesky(event.gamma * fit.hessian)
+        found = normal(R.T @ (theta - fit.theta), float(np.log(np.diag(R)).sum()))
+        if isinstance(event, AdaptiveEvent):
+            return self._before(event, fit) + found
+        before = isinstance(event, PrintedEvent) and event.eigenvalue_sd is not None  # it was not listed
+        return replace(found, known=not before)
+
+    def _in_ball(self, event: BallEvent, theta: Floats, domain: Domain) -> Density | None:
+        """Of one coefficient that is kept between -radius and radius."""
+        if len(theta) > 1:
+            return None
+        (((G,),), (v,)) = self._products(event.design, event.target, domain)
+        precision = event.gamma * (G + event.penalty)
+        mean, sd = (event.gamma * v / precision, precision**-0.5) if precision > 0 else (0.0, math.inf)
+        return truncated(float(theta[0]), float(mean), float(sd), event.radius)
+
+    def _napp(self, event: NappEvent, theta: Floats, domain: Domain) -> Density | None:
+        """Of NAPP-ERM whose weights are those of ridge regression, with as many augmented rows as one likes."""
+        plain = (event.loss, event.regularizer, event.selection) == ("linear", "ridge", "none")
+        if not plain or event.augmented is not None or event.rounds:
+            return None
+        G, v = self._products(event.design, event.target, domain)
+        slopes = np.array([name != CONSTANT for name in event.design])
+        quadratic = np.diag(np.maximum(event.modulus, np.where(slopes, 2 * event.strength, 0.0)))
+        b = (v - (G + quadratic) @ theta) / event.scale
+        return spherical(b, float(np.linalg.slogdet(G + quadratic)[1]), cast(NoiseLaw, event.noise))
+
+    def _objective(
+        self, event: ObjectiveEvent, model: Model, released: ReleasedMoments, unlisted: Unlisted
+    ) -> Density | None:
+        """Of a minimiser: with the penalty of a stage, one that is quadratic alone, or one that a fit has told."""
+        quadratic = event.coordinates is not None or event.target is not None
+        lasso = 0.0 if quadratic else unlisted.lasso
+        if lasso and model.weights is not None:  # those of a pilot weigh it as well
+            return None
+        own = None if lasso is None else Objective.of(self._table, event, model, released)
+        return None if own is None or lasso is None else own.density(lasso)
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """The different rows of a table, and how many there are of each."""
+
+    X: Floats
+    y: Floats
+    counts: NDArray[np.int64]
+
+    def samples(self, rate: float) -> tuple[Floats, Floats]:
+        """How many of each may be drawn, a line for each possibility, and the logarithms of their chances."""
+        drawn = np.array(list(itertools.product(*(range(n + 1) for n in self.counts))), dtype=float)
+        chances: Floats = np.asarray(binom.logpmf(drawn, self.counts, rate), dtype=np.float64)
+        return drawn, chances.sum(axis=1)
+
+
+def _gradients(kinds: Kinds, event: BatchesEvent, theta: Floats) -> Floats:
+    """The clipped gradients of each kind of row at each of some points."""
+    clip = event.clip - math.sqrt(len(event.design)) * 2.0 ** -(GRADIENT_BITS + 1)
+    found = [clipped_gradients(kinds.X, kinds.y, at, clip).astype(float) for at in theta]
+    return np.asarray(np.ldexp(found, -GRADIENT_BITS), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from discreet.results.report.page import bullets, code, figure, page, paragraphs
 
 if TYPE_CHECKING:
     from discreet.audit.noise import Noise
+    from discreet.audit.one_run import OneRun
     from discreet.audit.result import Audit
 
 KIND = "Audit of a differentially private regression"
@@ -55,7 +56,7 @@ BROKEN = (
 )
 
 
-def answer(found: Audit) -> str:
+def answer(found: Audit | OneRun) -> str:
     """What came of it, in a sentence or two."""
     sure = f"{100 * found.confidence:g} % sure"
     bound = f"epsilon is at least {found.epsilon:.3g} ({sure}), and {found.promised:g} is promised"
@@ -69,12 +70,26 @@ def answer(found: Audit) -> str:
     return f"The attack did not break the promise: {bound}. {near}."
 
 
+def facts_of_one(found: OneRun) -> list[tuple[str, str]]:
+    """The figures of a single fit."""
+    return [
+        ("Promised", f"epsilon {found.promised:g}, delta {found.delta:g}"),
+        _found(found),
+        ("Canaries", f"{found.canaries:,}, each in the table by a coin of its own"),
+        ("Guesses", f"{found.guesses:,}, {found.right:,} of them right"),
+    ]
+
+
+def _found(found: Audit | OneRun) -> tuple[str, str]:
+    return "Found", f"epsilon at least {found.epsilon:.4g} at this delta, {100 * found.confidence:g} % sure"
+
+
 def facts(found: Audit) -> list[tuple[str, str]]:
     """The figures."""
     counts, promise = found.counts, found.promise
     rows = [
         ("Promised", f"epsilon {found.promised:g}, delta {found.delta:g}; {_STATUS[found.status]}"),
-        ("Found", f"epsilon at least {found.epsilon:.4g} at this delta, {100 * found.confidence:g} % sure"),
+        _found(found),
     ]
     if found.mu is not None:
         rows.append(("In mu", f"at least {found.mu:.4g} of {promise.mu:.4g} promised; epsilon follows from it"))

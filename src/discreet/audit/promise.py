@@ -12,6 +12,7 @@ from discreet.audit.statistics import Counts, Kind
 from discreet.core.arrays import Floats
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.events.kinds import Event
 from discreet.privacy.laws import Failure, together
 
 _POINTS = 25
@@ -39,21 +40,26 @@ class Promise:
         self._certificate = certificate
         self.guarantee = certificate.guarantee
 
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What was released."""
+        return self._certificate.events
+
     @cached_property
     def mu(self) -> float:
         """The Gaussian part of all events."""
-        return accounting.mu(self._certificate.events)
+        return accounting.mu(self.events)
 
     @cached_property
     def kind(self) -> Kind:
         """Whether the promise is that of Gaussian noise alone, so that it is one number, mu."""
-        others = [law for law in accounting.laws(self._certificate.events) if not isinstance(law, Failure)]
+        others = [law for law in accounting.laws(self.events) if not isinstance(law, Failure)]
         return "mu" if self.mu > 0 and not others else "epsilon"
 
     @cached_property
     def slip(self) -> float:
         """The probability with which a Gaussian promise allows anything."""
-        laws = accounting.laws(self._certificate.events)
+        laws = accounting.laws(self.events)
         return math.fsum(law.probability for law in laws if isinstance(law, Failure))
 
     @cached_property
@@ -66,7 +72,7 @@ class Promise:
     def _lines(self) -> list[tuple[float, float]]:
         """Pairs (epsilon, delta) that the certificate keeps."""
         stated = self.guarantee.epsilon, self.guarantee.delta
-        events = self._certificate.events
+        events = self.events
         if not events:
             return [stated]
         curve = together(accounting.laws(events), self.mu)

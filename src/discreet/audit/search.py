@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,7 +78,10 @@ def pairs(subject: Subject, crowd: tuple[Row, ...]) -> list[Neighbours]:
     ends = corners(domain, subject.columns)
     if subject.estimator.neighbors == "add-remove":
         return [Neighbours(domain, crowd, (), (end,)) for end in ends]
-    return [Neighbours(domain, crowd, (one,), (other,)) for one, other in itertools.combinations(ends, 2)]
+    public = subject.public
+    two = itertools.combinations(ends, 2)
+    alike = (pair for pair in two if all(pair[0][name] == pair[1][name] for name in public))
+    return [Neighbours(domain, crowd, (one,), (other,)) for one, other in alike]
 
 
 def _crowds(subject: Subject, rng: np.random.Generator) -> list[tuple[Row, ...]]:
@@ -108,7 +111,7 @@ def _by_law(subject: Subject, rng: np.random.Generator, report: Progress) -> lis
 def _climbed(subject: Subject, best: Candidate, rng: np.random.Generator) -> Candidate:
     """From the worst corner along single columns, as long as the person loses more."""
     for _ in range(_STEPS):
-        found = _costs(subject, [best.pair, *moved(best.pair)], rng) or [best]
+        found = _costs(subject, [best.pair, *moved(best.pair, subject.public)], rng) or [best]
         here, farthest = found[0], max(found, key=lambda one: one.loss)
         if farthest.loss <= here.loss * (1 + _GAIN):
             break
@@ -116,11 +119,11 @@ def _climbed(subject: Subject, best: Candidate, rng: np.random.Generator) -> Can
     return best
 
 
-def moved(pair: Neighbours) -> list[Neighbours]:
+def moved(pair: Neighbours, public: Sequence[str] = ()) -> list[Neighbours]:
     """The pairs whose person has another value of one number: at the ends of its range, and between."""
     found = []
     for name, column in pair.domain.inputs.items():
-        if not isinstance(column, Numeric) or not math.isfinite(column.high - column.low):
+        if name in public or not isinstance(column, Numeric) or not math.isfinite(column.high - column.low):
             continue
         for part in _PARTS:
             value = column.low + part * (column.high - column.low)

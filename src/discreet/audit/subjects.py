@@ -6,12 +6,13 @@ import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+from discreet.audit.tables import ROWS, Neighbours, corners
 from discreet.core.arrays import Floats
-from discreet.data.moments import Moments
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.models.base import PrivateEstimator
@@ -31,12 +32,25 @@ _OUTCOMES: dict[str, dict[str, Any]] = {
     "DPPoissonRegression": _COUNTS,
 }
 
+
+def columns_of(method: str) -> dict[str, Any]:
+    """The columns that a method is attacked on: one feature, and a number, a class or a count."""
+    return _OUTCOMES.get(method, _NUMBERS)
+
+
 _WITH_INTERCEPT = {
     "DPLinearRegression", "DPRidge", "DPLasso", "DPElasticNet", "AdaSSP", "ConstSSP", "ReuseCov", "SSP",
     "DPLogisticRegression", "DPLinearSVC", "DPPoissonRegression",
 }  # fmt: skip
 """Methods that are attacked as they are by default. Of the others coefficients alone are seen, and one of them is told
 best."""
+
+
+_UNLISTED = {
+    "NoisyGradientDescent", "NoisySGD", "NAPP", "ObjectivePerturbation", "DPLogisticRegression", "DPLinearSVC",
+    "DPPoissonRegression",
+}  # fmt: skip
+"""Methods whose certificates do not list all that the law of a release depends on, for the promise does not."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +61,15 @@ class Seen:
     values: Sequence[Sequence[GridValues]] = ()
     coefficients: Floats | None = None
     intercepts: Floats = field(default_factory=lambda: np.zeros(0))
+    weights: Floats | None = None
     refusal: str = ""
+
+
+class Quiet(NamedTuple):
+    """A fit without noise, and the table that it was made from."""
+
+    table: pa.Table
+    seen: Seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +100,17 @@ class Subject:
     @property
     def columns(self) -> list[str]:
         """All columns that are read, the features first."""
-        outcomes = [self.target] if isinstance(self.target, str) else [*self.target]
-        made = self.domain.select([*self.features, *outcomes])
+        others = [self.target] if isinstance(self.target, str) else [*self.target]
+        exposure = getattr(self.estimator, "exposure", None)
+        made = self.domain.select([*self.features, *others, *([] if exposure is None else [exposure])])
         return list(made.inputs)
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """Columns that nobody hides: the outcomes, where a method says so."""
+        if getattr(self.estimator, "association", None) != "projection":
+            return ()
+        return (self.target,) if isinstance(self.target, str) else self.target
 
     @property
     def name(self) -> str:
@@ -110,21 +140,23 @@ class Subject:
             return Seen(refusal=type(error).__name__)
         intercepts = np.ravel(model.intercept_).astype(float)
         numbers = np.concatenate([np.ravel(model.coef_), intercepts]).astype(float)
-        return Seen(model.certificate_, getattr(model.release_, "values", ()), numbers, intercepts)
+        weights = getattr(model.results_, "weights", None)
+        return Seen(model.certificate_, getattr(model.release_, "values", ()), numbers, intercepts, weights)
 
-    def step(self, source: Any) -> float | None:
-        """The step of gradient descent, from a fit without noise, whose first iterate is the step times X'y."""
+    def quiet(self) -> Quiet | None:
+        """A fit without noise, where it tells what certificates do not list: a step, or the weight of an l1 norm.
+
+        Its rows are all at one corner, so that the first step is long and no coefficient is 0.
+        """
         from discreet.gate.entropy import NO_NOISE
 
-        if type(self.estimator).__name__ != "NoisyGradientDescent":
+        model = self.estimator
+        bound = getattr(model, "radius", None) is not None or getattr(model, "published", None) is not None
+        if type(model).__name__ not in _UNLISTED or bound:
             return None
         domain = self.domain.select(self.columns)
-        moments = Moments.from_source(source, domain.with_intercept(self.estimator.fit_intercept), n_jobs=1)
-        (event,) = self.fitted(source, NO_NOISE).certificate_.events
-        design, first = event.design, np.array(event.iterates[len(event.design) : 2 * len(event.design)])
-        v = moments.floats(moments.domain.indices([*design, event.target]))[:-1, -1]
-        k = int(np.argmax(np.abs(v)))
-        return float(first[k] / v[k]) if v[k] != 0 and len(first) else None
+        table = Neighbours(domain, (corners(domain, self.columns)[-1],) * ROWS, (), ()).table(())
+        return Quiet(table, self.seen(table, NO_NOISE))
 
 
 def subject_of(method: str, epsilon: float, delta: float | None, **options: Any) -> Subject:
@@ -146,7 +178,7 @@ def subject_of(method: str, epsilon: float, delta: float | None, **options: Any)
     """
     found = find(method)
     given: dict[str, Any] = {
-        "domain": Domain(_OUTCOMES.get(found.name, _NUMBERS)),
+        "domain": Domain(columns_of(found.name)),
         "fit_intercept": found.name in _WITH_INTERCEPT,
         "rows": PUBLIC_ROWS,
         "n_jobs": 1,

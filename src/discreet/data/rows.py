@@ -121,8 +121,12 @@ class Rows:
 
     def _map(self, work: Callable[[Floats, Floats], Any], every: int) -> list[Any]:
         if self._kept is not None:
-            with one_thread(), ThreadPoolExecutor(self._jobs) as pool:
-                return list(pool.map(lambda block: work(*block), self._kept[::every]))
+            blocks = self._kept[::every]
+            with one_thread():
+                if min(self._jobs, len(blocks)) <= 1:
+                    return [work(*block) for block in blocks]
+                with ThreadPoolExecutor(self._jobs) as pool:
+                    return list(pool.map(lambda block: work(*block), blocks))
         shared = Shared(self._source.parts(BLOCK))
         drawn = in_threads(self._source, shared, lambda: self._draw(shared, work), self._jobs)
         return [result for results in drawn for result in results]

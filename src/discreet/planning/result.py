@@ -421,7 +421,10 @@ def _expected(
 
 
 def _epsilons(given: Any) -> tuple[float, ...]:
-    several = [given] if checks.is_real(given) or given is None or isinstance(given, str) else list(given)
+    try:
+        several = [given] if isinstance(given, str) else list(given)
+    except TypeError:  # one value, or what is none
+        several = [given]
     if not several:
         raise ParameterError("epsilon names no value. Give one or several, for example epsilon=[0.1, 1].")
     return tuple(sorted({checks.epsilon(value) for value in several}))

@@ -40,7 +40,7 @@ class ParquetSource(ArrowSource):
             columns = list(self.domain.reads)
             try:
                 yield from file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
-            except (pa.ArrowException, OSError):
+            except (pa.ArrowException, OSError, UnicodeError):
                 raise FileFormatError(f"{path.name} is damaged: one of its row groups cannot be read.") from None
 
     def close(self) -> None:
@@ -52,5 +52,5 @@ def open_parquet(path: Path | StoredFile, **options: Any) -> pq.ParquetFile:
     """Open a Parquet file, with an error that names it."""
     try:
         return pq.ParquetFile(path.open() if isinstance(path, StoredFile) else path, **options)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeError):
         raise FileFormatError(f"{path.name} is not a complete Parquet file.") from None

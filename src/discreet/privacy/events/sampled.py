@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, get_args
 
 import numpy as np
@@ -151,6 +152,7 @@ def sampled(rate: float, mu: float, neighbors: Neighbors) -> Profile:
     return Profile((present, absent) if neighbors == "add-remove" else (either,))
 
 
+@lru_cache(maxsize=64)
 def largest_mu(rate: float, neighbors: Neighbors, epsilon: float, delta: float, rest: float) -> float:
     """The mu that noise on a sample may have, beside a rest of mu-GDP cost, to keep a promise; rounded down.
 
