@@ -16,6 +16,7 @@ from discreet.gate.entropy import NO_NOISE
 from discreet.privacy import gdp
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.released.course import course_of
+from discreet.released.solve import location
 from discreet.released.solve.location import WHOLE, Counts, locate, next_span
 from discreet.results.models import L1_RATIOS
 from discreet.results.saved import check_saved, load_saved
@@ -159,6 +160,29 @@ def test_counts_in_two_places():
     found = locate([whole, whole], (1000.0, 20.0))
     assert abs(found.centre) < 0.1
     assert found.spread > 0.8
+
+
+def test_laws_that_fall_off_to_one_side_are_those_of_their_samples():
+    rng, (laws, tail) = np.random.default_rng(0), location._one_side()
+    for span in (WHOLE, (-0.5, 0.3)):
+        parts = location._one_side_parts(span)
+        for i in rng.choice(len(laws.M), 12, replace=False):
+            x = -tail.S[i] * np.log(1 - rng.random(40_000) * (1 - tail.missing[i]))
+            y = tail.start[i] + tail.side[i] * np.where(rng.random(len(x)) < tail.p[i], 0.0, x)
+            assert np.histogram(y, np.linspace(*span, 17))[0] / len(y) == pytest.approx(parts[i], abs=0.015)
+            assert (y.mean(), y.std()) == pytest.approx((laws.M[i], laws.S[i]), abs=0.01)
+
+
+def test_a_spike_is_not_taken_for_the_whole_outcome():
+    rng, spreads = np.random.default_rng(1), []
+    y = np.where(rng.random(500) < 0.5, -0.75, np.minimum(rng.exponential(0.4, 500) - 0.75, 1.0))
+    for _ in range(20):
+        whole = Counts(np.histogram(y, np.linspace(*WHOLE, 17))[0] + rng.normal(0, 35, 16), WHOLE, 35.0)
+        rows = 500 + rng.normal(0, 80), 80.0
+        span = next_span(whole, rows)
+        part = Counts(np.histogram(y, np.linspace(*span, 17))[0] + rng.normal(0, 35, 16), span, 35.0)
+        spreads.append(locate([whole, part], rows).spread)
+    assert np.median(spreads) > 0.5 * y.std()
 
 
 def test_a_wide_span_ends_where_parts_do():

@@ -36,12 +36,10 @@ _CENTRES = (97, 65)
 _UPPER = np.linspace(0.05, 0.95, 19)
 """The share of the upper of two places."""
 
-_STARTS, _TAILS, _SPIKES = (
-    np.linspace(-31 / 32, 31 / 32, 32),
-    np.geomspace(0.05, 0.6, 7),
-    np.array([0.0, 0.3, 0.5, 0.7]),
-)
-"""Laws that fall off to one side: from where, the scale of their tail, and the share that is where they start."""
+_STARTS = np.linspace(-31 / 32, 31 / 32, 32) + 1 / CELLS
+_TAILS, _SPIKES = np.geomspace(0.05, 0.6, 7), np.array([0.0, 0.3, 0.5, 0.7])
+"""Laws that fall off to one side: from where, which is never an end of a part; the scale of their tail, and the share
+that is where they start."""
 
 _ROWS = np.linspace(-2.5, 2.5, 11)
 """The grid of n, in sds of its noise."""
