@@ -36,8 +36,8 @@ _CENTRES = (97, 65)
 _UPPER = np.linspace(0.05, 0.95, 19)
 """The share of the upper of two places."""
 
-_STARTS = np.linspace(-31 / 32, 31 / 32, 32) + 1 / CELLS
-_TAILS, _SPIKES = np.geomspace(0.05, 0.6, 7), np.array([0.0, 0.3, 0.5, 0.7])
+_STARTS = np.linspace(-255 / 256, 255 / 256, 256) + 1 / CELLS
+_TAILS, _SPIKES = np.geomspace(0.1, 0.5, 3), np.array([0.3, 0.6])
 """Laws that fall off to one side: from where, which is never an end of a part; the scale of their tail, and the share
 that is where they start."""
 
