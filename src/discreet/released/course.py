@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from discreet.privacy.events.gaussian import Block
     from discreet.released.moments import ReleasedMoments
 
-FEWEST, MANY, NARROW = 10.0, 30.0, 64
-"""Of n mu: below, only the mean can be told. Of n mu/d^1.5: from there on three stages are better than two, for tables
-of at most so many columns; for wider ones a third reading takes more time than it is worth."""
+FEWEST, FEWEST_EACH, MANY, NARROW = 10.0, 0.5, 30.0, 64
+"""Of n mu, and of n mu/d: below, only the mean can be told. Of n mu/d^1.5: from there on three stages are better than
+two, for tables of at most so many columns; for wider ones a third reading takes more time than it is worth."""
 
 SPHERE = 0.25
 """The radius of the first stages, in units of the typical length of a row: nearly all rows have the same weight."""
@@ -83,8 +83,10 @@ def number_of_stages(n_mu: float, size: int, *, constant: bool) -> int:
     --------
     >>> [number_of_stages(n_mu, 8, constant=True) for n_mu in (5.0, 300.0, 3000.0)]
     [0, 2, 3]
+    >>> number_of_stages(20.0, 34, constant=True), number_of_stages(15.0, 34, constant=True)
+    (2, 0)
     """
-    few = constant and (n_mu < FEWEST or size == 1)
+    few = constant and (n_mu < max(FEWEST, FEWEST_EACH * size) or size == 1)
     many = n_mu >= MANY * size**1.5 and size <= NARROW
     return 0 if few else 3 if many else 2
 
