@@ -305,7 +305,7 @@ def test_a_heavy_row_stays_within_the_promise():
 def test_a_row_that_takes_the_place_of_another_stays_within_the_promise(name):
     subject = method(name, neighbors="replace-one")
     pair = Neighbours(subject.domain, (ZERO,) * 32, (AGAINST,), (ONE,))
-    found = audit(subject, fits=80, pair=pair, seed=1)
+    found = audit(subject, fits=160, pair=pair, seed=1)
     assert not found.broken
     assert replace(found, confidence=0.5).epsilon > found.epsilon > 1
     assert np.isfinite(found.roc()).all()
