@@ -269,7 +269,8 @@ def main() -> None:
         if given.quick or given.only:
             return
         own = [{name: value for name, value in row.items() if name not in wanted[0]} for row in rows]
-        facts = {"title": "Audits"} | environment() | {"commit": wanted[0]["commit"], "seconds": study.seconds(wanted, given.log)}
+        made = {"commit": wanted[0]["commit"], "seconds": study.seconds(wanted, given.log)}
+        facts = {"title": "Audits"} | environment() | made
         given.out.write_text(json.dumps(facts | {"rows": own}, indent=1) + "\n", encoding="utf-8")
     page()
 
