@@ -224,13 +224,12 @@ def _shares(family: Family, stages: Stages, covariance: Covariance, session: Ses
 
 def _raised(shares: Mapping[str, float], n_mu: float, family: Family) -> dict[str, float]:
     """The shares for so many rows times mu, those of the first releases raised at the cost of the last one."""
-    raised = dict(shares)
-    if shares["errors"] > 0 and shares["products"] > 0:
-        names = ("columns", "counts", "products") if family.link == "log" else ("columns",)
-        raised |= {
-            name: max(shares[name], min(few / n_mu, most)) for name, (few, most) in _RAISED.items() if name in names
-        }
-    return raised
+    if shares["errors"] == 0:
+        return dict(shares)
+    counts = family.link == "log"
+    apply = {"columns": True, "counts": counts, "products": counts and shares["products"] > 0}
+    raised = {name: max(shares[name], min(few / n_mu, most)) for name, (few, most) in _RAISED.items() if apply[name]}
+    return {**shares, **raised}
 
 
 def _leads(family: Family) -> bool:

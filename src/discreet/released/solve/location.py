@@ -8,8 +8,8 @@ noisy counts over a span and n the number of rows, which is noisy itself,
 
 on a grid of (n, m, s). With an intercept they may lie in two places, too, as those do that are 0 or 1: each pair of
 16ths of the bounds with another one between them, and each share of the upper one, has the weight of a uniform m. And
-they may fall off to one side, as what people spend does, and what they spend it on seldom: a share of them at one
-place, the others exponential from there.
+they may fall off to one side, as spending does, or days of illness: a share of them at one place, the others
+exponential from there.
 Where noise drowns the counts, m stays at the middle of the declared bounds: a centre that is found in noise would be
 worse.
 """
