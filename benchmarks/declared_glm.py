@@ -58,10 +58,11 @@ def classes(cell: study.Cell) -> study.Rows:
     bounds = np.array([column_bounds(column, cell["k"]) for column in X.T]).T
     found = []
     for split, (train, test) in enumerate(uci.splits(len(y), cell["splits"])):
+        parts = {"fitted": train, "test": test}
         mean, sd = X[train].mean(axis=0), X[train].std(axis=0)
         Z = (X - mean) / np.where(sd > 1e-9 * (np.abs(mean) + sd), sd, np.inf)  # not constant but for rounding
         free = LogisticRegression(C=100.0, max_iter=5000, tol=1e-8).fit(Z[train], y[train]).decision_function(Z)
-        base = {part: log_loss(free[rows], y[rows]) for part, rows in (("fitted", train), ("test", test))}
+        base = {part: log_loss(free[rows], y[rows]) for part, rows in parts.items()}
         known = cell["method"] == KNOWN
         A = round_columns(X, train) if known else X
         given: dict[str, Any] = {"data_norm": 1.0} if known else {"bounds_X": tuple(bounds)}
@@ -71,8 +72,7 @@ def classes(cell: study.Cell) -> study.Rows:
             model = DPLogisticRegression(epsilon=cell["epsilon"], **given, classes=[0, 1], random_state=rng)
             model.fit(A[train], y[train])
             eta = A @ model.coef_.ravel() + model.intercept_
-            parts = (("fitted", train), ("test", test))
-            found.append({part: log_loss(eta[rows], y[rows]) - base[part] for part, rows in parts})
+            found.append({part: log_loss(eta[rows], y[rows]) - base[part] for part, rows in parts.items()})
     return found
 
 

@@ -192,17 +192,23 @@ def cells(quick: bool, only: str | None) -> list[study.Cell]:
     """A cell a method, and one a single fit."""
     names = dict.fromkeys((case.name, case.epsilon) for case in cases())
     names |= dict.fromkeys((f"{name}, {ONE_RUN}", EPSILON) for name in ONCE)
-    chosen = [(name, epsilon) for name, epsilon in names if only is None or re.search(only, name)]
-    return [{"name": name, "epsilon": epsilon, "quick": quick, "commit": commit()} for name, epsilon in chosen]
+    shared = {"quick": quick, "commit": commit()}
+    return [
+        {"name": name, "epsilon": epsilon} | shared for name, epsilon in names if only is None or re.search(only, name)
+    ]
+
+
+def noises(row: dict[str, Any]) -> str:
+    """The sd of the noise over the listed one, of each kind of value."""
+    return ", ".join(f"{own['sd_over_listed']:.3f}" for own in row.get("noise", {}).values())
 
 
 def show(row: dict[str, Any]) -> None:
     bound, promised = row["bound"]["epsilon"], row["promised"]["epsilon"]
     verdict = "BROKEN" if row["broken"] else ""
-    noise = ", ".join(f"{own['sd_over_listed']:.3f}" for own in row.get("noise", {}).values())
     print(
         f"{row['case']:42s} {row['path']:9s} {promised:5g} {bound:7.3f} {row['fits']:6d} {row['seconds']:6.1f} s "
-        f"{row['attack']:18s} {noise} {verdict}",
+        f"{row['attack']:18s} {noises(row)} {verdict}",
         flush=True,
     )
 
@@ -217,14 +223,13 @@ def table(rows: list[dict[str, Any]]) -> str:
     head = ("what", "rows by", "promised", "found", "noise", "attack", "fits", "seconds")
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for row in rows:
-        noise = ", ".join(f"{own['sd_over_listed']:.3f}" for own in row.get("noise", {}).values())
         found = f"**{row['bound']['epsilon']:.2f}, broken**" if row["broken"] else f"{row['bound']['epsilon']:.2f}"
         cells = [
             row["case"],
             row["path"],
             f"{row['promised']['epsilon']:g}",
             found,
-            noise,
+            noises(row),
             row["attack"],
             f"{row['fits']:,}",
             f"{row['seconds']:.0f}",

@@ -50,7 +50,6 @@ _RAREST, _MOST_EXPLAINED = 0.1, 0.6
 _PROBIT = 2.9
 """1 + var/2.9 stretches log odds at the mean to log odds of the mean."""
 
-
 _STRONGEST = 256.0
 """No penalty is more than this many times the sd of the noise, which it hides: rounding errors grow with it."""
 

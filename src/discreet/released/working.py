@@ -9,12 +9,11 @@ left is the noise of S: the equations of a linear model, with H in the place of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import Bools, Floats
 from discreet.domain import CONSTANT
 from discreet.domain.linked import Linked
 from discreet.errors import NotReleasedError
@@ -28,7 +27,6 @@ from discreet.released.solve.noise_aware import denoise
 
 _CUT, _UNSEEN = 0.3, 0.5
 """The mean push of a clipped residual in one direction, in units of b; what counts may hide, in sds of their noise."""
-
 
 _SIZES = {0.03: 1 / 7, 1.0: 6 / 7}
 """Variances of slopes over what is expected, with their probabilities."""
@@ -114,13 +112,14 @@ def _information(stage: ReleasedStage, own: Linked, rows: float, rate: float) ->
     return trust * told + (1 - trust) * h * np.eye(len(l)), math.sqrt(trust) * sd
 
 
-def _shrunken(v: Floats, H: Floats, noise: float, variances: Sequence[Floats]) -> Floats:
-    """The mean of x given v = H x + noise, averaged over the variances that x may have, by their likelihood."""
+def _shrunken(v: Floats, H: Floats, noise: float, D: Floats, slopes: Bools) -> Floats:
+    """The mean of x given v = H x + noise and x of variances D, those of slopes averaged over `_SIZES`."""
     means, logs = [], []
-    for D, probability in zip(variances, _SIZES.values(), strict=True):
-        C = noise * np.eye(len(v)) + (H * D) @ H
+    for size, probability in _SIZES.items():
+        own = np.where(slopes, size * D, D)
+        C = noise * np.eye(len(v)) + (H * own) @ H
         u = np.linalg.solve(C, v)
-        means.append(D * (H @ u))
+        means.append(own * (H @ u))
         logs.append(math.log(probability) - (np.linalg.slogdet(C)[1] + v @ u) / 2)
     weights = np.exp(np.array(logs) - max(logs))
     mean: Floats = weights @ np.array(means) / weights.sum()
@@ -145,6 +144,6 @@ def stepped(released: ReleasedMoments) -> Floats:
     noise = s**2 + sd**2 * float(off @ off) / 2
     D = own.radius**2 * prior.expected / (rate or 1.0)
     slopes = np.arange(len(D)) >= int(own.design[0] == CONSTANT)
-    gamma = prior.centre + _shrunken(H @ off + score, H, noise, [np.where(slopes, size * D, D) for size in _SIZES])
+    gamma = prior.centre + _shrunken(H @ off + score, H, noise, D, slopes)
     theta: Floats = own.P.floats @ gamma / own.radius
     return theta
