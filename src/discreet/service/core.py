@@ -73,7 +73,7 @@ class Service:
     def _check_accounts(self) -> None:
         for name, table in self.settings.tables.items():
             self.ledger.account(table.account)
-            _ = self.catalogue.domain(name)
+            self.balances.times(table.account, self.catalogue.domain(name).unit.person)
 
     # ---------------------------------------------------------------- requests
 
@@ -95,7 +95,7 @@ class Service:
         """What a request costs, whether the account holds it, and what serves it for free."""
         self.check(asked)
         table = self.catalogue[asked.table]
-        price, why_not, share = self.balances.price(asked, table), None, None
+        price, why_not, share = self._price(asked), None, None
         if price is not None:
             share = self.balances.share(table.account, price)
             try:
@@ -103,6 +103,11 @@ class Service:
             except DiscreetError as error:
                 why_not = str(error)
         return Quote(price, why_not, self.serves(asked, person), share)
+
+    def _price(self, asked: Any) -> Price | None:
+        """What a request costs, to the people whom its table declares."""
+        person = self.catalogue.domain(asked.table).unit.person
+        return self.balances.price(asked, self.catalogue[asked.table], person)
 
     def serves(self, asked: Any, person: Person) -> list[dict[str, Any]]:
         """Releases of the table as it is that a model can be fitted to without paying, the most accurate first."""

@@ -56,6 +56,10 @@ class Memory:
         place = self._places.get((column, value))
         return None if place is None else self._entries[place]
 
+    def newer(self, column: str, value: Any, number: int) -> bool:
+        """Whether an entry after this one has this value."""
+        return self._places.get((column, value), -1) > number
+
     def accounts(self) -> list[str]:
         """The names of all accounts, the oldest first."""
         return [name for column, name in self._places if column == "defines"]
