@@ -131,12 +131,12 @@ def terms_of(t: Reading, name: str, ledger: Named) -> Terms:
 def spent_of(t: Reading, name: str) -> Spent:
     """What an account has spent: its newest entry says so.
 
-    That there is no newer one is looked up a second time, by numbers: an index that lost an entry would forget what it
-    cost.
+    That there is no newer one is looked up a second time, in what the entries after it say: an index that lost an entry
+    would forget what it cost.
     """
     column = "account" if "/" in name else "population"
     entry, last = t.find(column, name), t.last()
-    if entry is None or last is None or entry.number > last.number or t.newer(column, name, entry.number):
+    if entry is None or last is None or entry.number > last.number or t.newer(name, entry.number):
         raise LedgerError(DAMAGED)
     return _read(lambda facts: Spent.from_dict(facts["after"][name]), entry.facts)
 

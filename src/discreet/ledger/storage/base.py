@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Protocol
 
+from discreet.core.files import canonical
 from discreet.errors import LedgerError
 from discreet.ledger.entries import INDEX, UNIQUE, Entry, hashed
 
@@ -34,8 +35,8 @@ class Reading(Protocol):
     def find(self, column: str, value: Any) -> Entry | None:
         """The newest entry that has this value in a column of the index."""
 
-    def newer(self, column: str, value: Any, number: int) -> bool:
-        """Whether an entry after this one has this value, looked up by numbers and not by the column's index."""
+    def newer(self, account: str, number: int) -> bool:
+        """Whether an entry after this one is about an account or its tables, as bodies tell and no index."""
 
     def accounts(self) -> list[str]:
         """The names of all accounts, the oldest first."""
@@ -88,8 +89,10 @@ def statements(number: str, text: str) -> list[str]:
 
 NEWEST = f"SELECT {', '.join(COLUMNS)} FROM {TABLE} {{where}} ORDER BY number DESC LIMIT 1"
 ALL = f"SELECT {', '.join(COLUMNS)} FROM {TABLE} ORDER BY number"
-NEWER = f"SELECT number FROM {TABLE} WHERE number > {{mark}} AND {{column}} || '' = {{mark}} LIMIT 1"
-"""An expression in place of the column, so that its index cannot answer."""
+NEWER = (
+    f"SELECT number FROM {TABLE} WHERE number > {{mark}} "
+    "AND (replace(body, {mark}, '') <> body OR replace(body, {mark}, '') <> body) LIMIT 1"
+)
 
 ACCOUNTS = f"SELECT defines FROM {TABLE} WHERE defines IS NOT NULL ORDER BY number"
 
@@ -104,10 +107,11 @@ class SQLTransaction:
         """The newest entry that has this value in a column of the index."""
         return self._newest(f"WHERE {column} = {self._mark}", value)
 
-    def newer(self, column: str, value: Any, number: int) -> bool:
-        """Whether an entry after this one has this value, looked up by numbers and not by the column's index."""
-        asked = NEWER.format(mark=self._mark, column=column)
-        return self._connection.execute(asked, (number, value)).fetchone() is not None
+    def newer(self, account: str, number: int) -> bool:
+        """Whether an entry after this one is about an account or its tables, as bodies tell and no index."""
+        own, tables = (f'"account":{canonical(name).decode()}' for name in (account, f"{account}/"))
+        asked = NEWER.format(mark=self._mark), (number, own, tables.removesuffix('"'))
+        return self._connection.execute(*asked).fetchone() is not None
 
     def accounts(self) -> list[str]:
         """The names of all accounts, the oldest first."""

@@ -56,9 +56,9 @@ class Memory:
         place = self._places.get((column, value))
         return None if place is None else self._entries[place]
 
-    def newer(self, column: str, value: Any, number: int) -> bool:
-        """Whether an entry after this one has this value."""
-        return self._places.get((column, value), -1) > number
+    def newer(self, account: str, number: int) -> bool:
+        """Whether an entry after this one is about an account or its tables."""
+        return any(self._places.get((column, account), -1) > number for column in ("population", "account"))
 
     def accounts(self) -> list[str]:
         """The names of all accounts, the oldest first."""
