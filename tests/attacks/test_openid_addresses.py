@@ -74,7 +74,9 @@ def test_a_verified_address_gets_in(sign_in):
     assert browser.get("/custody").status_code == 200
 
 
-@pytest.mark.parametrize("verified", [MISSING, None, 0, 1, "false", "true", "True", "", [], [True], {}, {"a": 1}, False])
+@pytest.mark.parametrize(
+    "verified", [MISSING, None, 0, 1, "false", "true", "True", "", [], [True], {}, {"a": 1}, False]
+)
 def test_an_address_that_is_not_verified_does_not(sign_in, verified):
     browser = sign_in(email_verified=verified)
     assert not is_in(browser)

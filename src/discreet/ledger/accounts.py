@@ -164,14 +164,14 @@ class Ledger:
             given = Limits(checks.epsilon(epsilon), checks.delta(delta), others)
         elif tuple(others) != (0.0, 0.0):
             raise ParameterError("others= is a part of a promise: give the table's own epsilon= and delta=, too.")
-        terms = {"rows_per_person": rows_of_a_person(rows_per_person), "person": person_column(person)}
+        whose, rows = person_column(person), rows_of_a_person(rows_per_person)
         relation, public = checks.neighbors(neighbors or "add-remove"), pots.columns(public_outcomes)
         if parent != name and (neighbors is not None or public):
             raise ParameterError("A table has the neighbors and public_outcomes of its population: leave them out.")
         pots.check_public(public, relation)
-        if parent == name and person is None and rows_per_person is None:
-            terms["rows_per_person"] = 1
-        return self.define(name, Terms(given, relation, public, **terms))
+        if parent == name and whose is None:
+            rows = rows or 1
+        return self.define(name, Terms(given, relation, public, rows, whose))
 
     def define(self, name: str, terms: Terms) -> Account:
         """Open an account on some terms; a table has the relation of its population, and its persons unless told."""
@@ -322,7 +322,9 @@ class Account(Counter):
         if known is None:
             times, after = charged(t, self.name, cost, neighbors, self.ledger)
             facts = {"kind": "reserve", "account": self.name, "cost": cost.to_dict(), "neighbors": neighbors}
-            known = _append(t, facts | {"times": times} | what | {"purpose": self.purpose} | _after(after) | stamp(self.who))
+            known = _append(
+                t, facts | {"times": times} | what | {"purpose": self.purpose} | _after(after) | stamp(self.who)
+            )
         return Reservation(self.ledger, known)
 
 

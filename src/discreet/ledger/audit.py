@@ -154,9 +154,12 @@ def chain_flaws(entries: Sequence[Entry]) -> list[str]:
 def undercounted(entries: Sequence[Entry]) -> list[str]:
     """Releases that version 0.2.0 counted too rarely: once, though their person column need not be the account's."""
     terms = {e.facts["account"]: Terms.from_dict(e.facts) for e in entries if e.facts["kind"] == "account"}
-    paid = [entry for entry in entries if entry.facts["kind"] == "reserve" and "times" not in entry.facts]
+    cancelled = {entry.facts["settles"] for entry in entries if entry.facts["kind"] == "cancel"}
+    paid = [entry for entry in entries if entry.facts["kind"] == "reserve" and entry.number not in cancelled]
     found = []
     for entry in paid:
+        if "times" in entry.facts:
+            continue
         own, cost = terms[entry.facts["account"]], Cost.from_dict(entry.facts["cost"])
         try:
             times = own.steps(cost.person, "the account")

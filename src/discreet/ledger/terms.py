@@ -156,9 +156,7 @@ def dues(t: Reading, name: str, cost: Cost, ledger: Named) -> dict[str, Spent]:
     return {population(name): limits.due(cost), name: (own.limits or limits).due(cost)}
 
 
-def charged(
-    t: Reading, name: str, cost: Cost, neighbors: Neighbors, ledger: Named
-) -> tuple[int, dict[str, Spent]]:
+def charged(t: Reading, name: str, cost: Cost, neighbors: Neighbors, ledger: Named) -> tuple[int, dict[str, Spent]]:
     """How often a release counts, and what an account and its population have spent after it.
 
     Refuse one that either does not hold.

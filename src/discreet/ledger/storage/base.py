@@ -16,8 +16,8 @@ COLUMNS = ("number", *INDEX, "body", "hash")
 
 
 DAMAGED = (
-    "The ledger is damaged: an entry is not as it was written, or cannot be found. Find out what is wrong with: discreet "
-    "ledger verify. Nothing was released."
+    "The ledger is damaged: an entry is not as it was written, or cannot be found. Find out what is wrong with: "
+    "discreet ledger verify. Nothing was released."
 )
 
 
