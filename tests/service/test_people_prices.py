@@ -43,7 +43,7 @@ def test_a_price_counts_as_the_ledger_will(tmp_path, terms, times):
 
 def test_a_table_that_its_account_cannot_count_is_not_served(tmp_path):
     config = panel(tmp_path, person="visit")
-    with pytest.raises(BudgetError, match="'patient'.*'visit'"):
+    with pytest.raises(BudgetError, match=r"'patient'.*'visit'"):
         Town(config)
 
 
