@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.core.checks import Neighbors
+from discreet.domain.unit import Unit
 from discreet.ledger import Ledger
 from discreet.ledger.entries import population
 from discreet.ledger.picture import POTS, Story, left, priced, promised, stories
@@ -33,11 +34,13 @@ class Price:
     mu: float | None
     people: int
     """How often the account counts it: the price to a person is that of so many steps."""
+    person: str | None = None
+    """The column that tells whose a row is, where a release protects a person with all rows."""
 
     @property
     def cost(self) -> Cost:
         """As ledgers count it."""
-        return Cost(self.epsilon, self.delta, self.mu)
+        return Cost(self.epsilon, self.delta, self.mu, person=self.person)
 
     @property
     def words(self) -> str:
@@ -75,13 +78,13 @@ class Balances:
         """How often an account counts a release of a table with this person column; refuse what it cannot count."""
         return self.story(account).terms.steps(person, f"the account {account!r}")
 
-    def price(self, asked: Request, table: TableSettings, person: str | None) -> Price | None:
-        """What a request costs, of a table with this person column; None where it is free."""
+    def price(self, asked: Request, table: TableSettings, unit: Unit) -> Price | None:
+        """What a request costs, of a table with such a unit; None where it is free."""
         if asked.kind not in PAID and not hasattr(asked, "epsilon"):
             return None
         epsilon, delta = asked.epsilon, table.failure  # type: ignore[union-attr]
         mu = gdp.mu(epsilon=epsilon, delta=delta) if is_gaussian(asked) else None
-        return Price(epsilon, delta, mu, self.times(table.account, person))
+        return Price(epsilon, delta, mu, self.times(table.account, unit.person), unit.person)
 
     def refuse(self, account: str, price: Price) -> None:
         """Refuse what an account, or its population, does not hold any more."""

@@ -94,8 +94,8 @@ class Service:
     def quote(self, asked: Any, person: Person) -> Quote:
         """What a request costs, whether the account holds it, and what serves it for free."""
         self.check(asked)
-        table = self.catalogue[asked.table]
-        price, why_not, share = self._price(asked), None, None
+        table, unit = self.catalogue[asked.table], self.catalogue.domain(asked.table).unit
+        price, why_not, share = self.balances.price(asked, table, unit), None, None
         if price is not None:
             share = self.balances.share(table.account, price)
             try:
@@ -103,11 +103,6 @@ class Service:
             except DiscreetError as error:
                 why_not = str(error)
         return Quote(price, why_not, self.serves(asked, person), share)
-
-    def _price(self, asked: Any) -> Price | None:
-        """What a request costs, to the people whom its table declares."""
-        person = self.catalogue.domain(asked.table).unit.person
-        return self.balances.price(asked, self.catalogue[asked.table], person)
 
     def serves(self, asked: Any, person: Person) -> list[dict[str, Any]]:
         """Releases of the table as it is that a model can be fitted to without paying, the most accurate first."""
