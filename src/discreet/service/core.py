@@ -73,7 +73,7 @@ class Service:
     def _check_accounts(self) -> None:
         for name, table in self.settings.tables.items():
             self.ledger.account(table.account)
-            _ = self.catalogue.domain(name)
+            self.balances.times(table.account, self.catalogue.domain(name).unit.person)
 
     # ---------------------------------------------------------------- requests
 
@@ -94,8 +94,8 @@ class Service:
     def quote(self, asked: Any, person: Person) -> Quote:
         """What a request costs, whether the account holds it, and what serves it for free."""
         self.check(asked)
-        table = self.catalogue[asked.table]
-        price, why_not, share = self.balances.price(asked, table), None, None
+        table, unit = self.catalogue[asked.table], self.catalogue.domain(asked.table).unit
+        price, why_not, share = self.balances.price(asked, table, unit), None, None
         if price is not None:
             share = self.balances.share(table.account, price)
             try:
