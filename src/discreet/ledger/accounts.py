@@ -156,7 +156,8 @@ class Ledger:
             says, any other one for all rows of a person. Without it a person is known by `rows_per_person` alone.
         rows_per_person : int, optional
             The most rows of a table that one person has: 1 by default; not known where `person` is given, and releases
-            that protect rows are then refused. A table has both from its population, unless it is given its own.
+            that protect rows are then refused. A table has both from its population, unless it is given its own: a
+            column that holds the same people under another name, and how many rows they have there.
         """
         parent = population(name := _account_name(name))
         given = None
