@@ -106,7 +106,7 @@ class Certificate:
 
     @cached_property
     def epsilon(self) -> float:
-        """An epsilon that the listed events keep, recomputed: at most this. Infinite where they list what no release has."""
+        """An epsilon that the listed events keep, recomputed; infinite where they list what no release has."""
         promised = self.guarantee
         try:
             return accounting.epsilon(self.events, promised.delta, promised.epsilon or 1.0) if self.events else 0.0

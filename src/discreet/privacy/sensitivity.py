@@ -62,10 +62,8 @@ def _change(block: Block, space: Space, neighbors: Neighbors) -> float:
     replace = neighbors == "replace-one"
     if block.statistic in SYMMETRIC:
         r = _least_overlap(block.rows, space)
-        weighted = 2 * (R2 - r) * (R2 + r) if replace else R2**2
-        return math.sqrt(
-            weighted if block.layout == "weighted" else min(weighted, R2 * (R2 + 1) / (1 if replace else 2))
-        )
+        weighted, triangle = (2 * (R2 - r) * (R2 + r), R2 * (R2 + 1)) if replace else (R2**2, R2 * (R2 + 1) / 2)
+        return math.sqrt(weighted if block.layout == "weighted" else min(weighted, triangle))
     if block.statistic == "cross":
         return math.sqrt(R2 * T2) * (2 if replace else 1)
     if block.statistic == "squares":
