@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +78,8 @@ def printed_cost(q: float, epsilon: float = 1.0) -> tuple[float, float]:
     """Bounds on the true epsilon of algorithm 4 as printed, for rows of norm 1: at least, and at most.
 
     Rows z and w with z.w = c move X'X by sqrt(2 (1 - c^2)) and X'Y by sqrt(2 (1 + c)) sqrt(l). *At least:* all other
-    rows are w, so the curve of the sample is exact. *At most:* the other rows may be any v; by 9.3 of the mathematics the
-    curve is a mean of that of z against v, at most sqrt(2), and that of z against w; and c lies in one of a few cells.
+    rows are w, so the curve of the sample is exact. *At most:* the other rows may be any v; by 9.3 of the mathematics
+    the curve is a mean of that of z against v, at most sqrt(2), and that of z against w; c lies in one of a few cells.
     """
     L = np.sqrt(2 * np.log(2.5 / DELTA)) / epsilon
     cells = 1 - np.linspace(1, 0, 21) ** 2
@@ -90,7 +91,7 @@ def printed_cost(q: float, epsilon: float = 1.0) -> tuple[float, float]:
         return float(np.sqrt(2 * (1 + c)) / (2 * L))
 
     least = (_epsilon(sampled(q, gram(c), "replace-one"), cross(c)) for c in cells)
-    most = (_epsilon(_mixed(q, gram(0), gram(a)), cross(b)) for a, b in zip(cells[:-1], cells[1:], strict=True))
+    most = (_epsilon(_mixed(q, gram(0), gram(a)), cross(b)) for a, b in pairwise(cells))
     return max(least), max(most)
 
 

@@ -1,7 +1,7 @@
 """The lemmas of docs/mathematics, 12.0 and 13.2, against whoever plays best: shares and order by what came out.
 
-The loss so far lies on a grid, what is left of mu^2 is a number of equal parts, and each objective is used once. A player
-chooses, at every loss, the next step: a Gaussian release of any number of parts, an objective, or none.
+The loss so far lies on a grid, what is left of mu^2 is a number of equal parts, and each objective is used once. A
+player chooses, at every loss, the next step: a Gaussian release of any number of parts, an objective, or none.
 """
 
 import math

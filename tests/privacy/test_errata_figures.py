@@ -1,6 +1,6 @@
 """Every figure of the errata page, computed without the library: closed forms, quadrature and brute force alone.
 
-Nothing of `discreet` is imported. Each test reads the section of its erratum and looks there for the figures it found, so
+Nothing of `discreet` is imported. Each test looks in the section of its erratum for the figures that it found, so
 that the page cannot say one thing and the computation another.
 """
 
@@ -139,15 +139,15 @@ def test_e1_appendix_f(name):
     n, d, tail = 1000, 5, log(2 / DELTA)
     least, spread = 1 + tail, d / 2 + sqrt(d * log(20)) + log(20)
 
-    def L(lambda_):
+    def lipschitz(lambda_):
         return sqrt(n / (2 * lambda_)) + 1
 
     def claimed(lambda_, gamma):
-        scale = L(lambda_) ** 2 * gamma
+        scale = lipschitz(lambda_) ** 2 * gamma
         return sqrt(scale * tail / lambda_) + scale / (2 * (lambda_ + 1)) + (1 + tail) / (2 * lambda_)
 
     bound = {
-        "balanced": lambda x: spread * tail * L(x) ** 2 / x + x,
+        "balanced": lambda x: spread * tail * lipschitz(x) ** 2 / x + x,
         "conservative": lambda x: spread * tail / x + x,
     }
     if name == "concentrated":
@@ -156,7 +156,7 @@ def test_e1_appendix_f(name):
         grid = np.geomspace(least, 1e4, 20_001)
         lambda_ = least if name == "diffuse" else float(grid[np.argmin([bound[name](x) for x in grid])])
         gamma = brentq(lambda g: claimed(lambda_, g) - 1, 1e-9, 1e3)
-    assert 1.075 < sampling(1 / lambda_, L(lambda_), gamma) < 1.105
+    assert 1.075 < sampling(1 / lambda_, lipschitz(lambda_), gamma) < 1.105
     # x along a direction where X'X has the eigenvalue s: leverage 1/(s + lambda), residual 1 + sqrt(n s)/(s + lambda)
     s = np.concatenate([[0.0], np.geomspace(1e-3, n, 200)])
     worst = max(sampling(1 / (x + lambda_), 1 + sqrt(n * x) / (x + lambda_), gamma) for x in s)
