@@ -1,15 +1,16 @@
 """Errata E16 and E17: paper 004's noise held against exact curves; the verified variant holds on the same cases."""
 
 import itertools
+from dataclasses import replace
 from math import exp, expm1, log, log1p, sqrt
 
 import numpy as np
 import pytest
 
 from discreet import PrivateMoments, ReuseCov
-from discreet.privacy import gdp
+from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.events.sampled import largest_mu, sampled
+from discreet.privacy.events.sampled import PublicOutcomesEvent, largest_mu, sampled
 
 DELTA = 1e-6
 L = sqrt(2 * log(2.5 / DELTA))
@@ -151,6 +152,18 @@ def test_e16_a_file_that_states_the_old_bound_still_checks(tmp_path):
     assert all(finding.ok for finding in read.check())
     assert read.epsilon == pytest.approx(0.950, abs=5e-4)
     assert "epsilon is at most 0.9497" in read.words()
+
+
+def test_e16_a_file_that_lists_public_outcomes_apart_still_checks():
+    """Up to version 0.2.0 X'X was an event of its own beside X'Y of public outcomes, and their costs were added."""
+    certificate = fitted(published="neel2023", association="projection", random_state=None, **BALL).certificate_
+    (event,) = certificate.events
+    gram, cross = event.blocks
+    alone = sensitivity.mu([gram], certificate.domain, "replace-one")
+    own = sensitivity.public_mu([cross], certificate.domain, event.norm)
+    old = replace(certificate, events=(GaussianEvent(alone, (gram,)), PublicOutcomesEvent(own, event.norm, (cross,))))
+    assert all(finding.ok for finding in old.check())
+    assert old.epsilon == pytest.approx(0.950, abs=5e-4)
 
 
 # ---------------------------------------------------------------- E17
