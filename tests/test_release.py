@@ -200,7 +200,7 @@ def test_without_noise_the_exact_values_come_out(targets):
 @pytest.mark.parametrize(
     ("random_state", "status", "words"),
     [
-        (None, "verified", "proven and exactly accounted"),
+        (None, "verified", "proven and accounted for"),
         (7, "simulation", "from a seed"),
         (np.random.default_rng(0), "simulation", "from a seed"),
         (np.random.RandomState(0), "simulation", "from a seed"),

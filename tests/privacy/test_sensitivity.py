@@ -277,11 +277,12 @@ SDS = [(1.0, 1.0, 1.0), (1.0, 0.3, 2.0), (3.0, 1.0, 0.5), (0.2, 5.0, 1.0)]
 
 
 @both
+@pytest.mark.parametrize("layout", ["weighted", "uniform"])
 @pytest.mark.parametrize("sds", SDS)
 @pytest.mark.parametrize("name", CASES)
-def test_joint_release(name, sds, neighbors, rng):
+def test_joint_release(name, sds, layout, neighbors, rng):
     case = CASES[name]
-    blocks = [case.block(kind, sd) for kind, sd in zip(ALL, sds, strict=True)]
+    blocks = [case.block(kind, sd) for kind, sd in zip((f"gram-{layout}", *ALL[1:]), sds, strict=True)]
     change = largest_change(case.domain, blocks, neighbors, candidates(case, rng))
     tight = neighbors == "add-remove" and name not in LOOSE
     check(
@@ -335,6 +336,21 @@ def test_replace_one_joint_value_on_the_ball(intercept, sd_cross, rng):
     V = moved(domain, blocks, unit_rows(domain, table_of(domain, rows)))
     change = float(np.linalg.norm(V - V[0], axis=1).max())
     check(claimed, change, ON_BALL)
+
+
+@pytest.mark.parametrize("sd_cross", [0.3, 0.7, 1.5, 4.0])
+def test_replace_one_joint_value_in_the_uniform_layout_of_the_ball(sd_cross):
+    """There z z' - w w' may be diagonal: z and w lie about the diagonal of two axes, at the best angle."""
+    case = ball(3, (), intercept=False)
+    blocks = [case.block("gram-uniform", math.sqrt(2)), case.block("cross", sd_cross)]
+    a, b = 1.0, 2 / sd_cross**2
+    claimed = sensitivity.mu(blocks, case.domain, "replace-one")
+    assert claimed**2 == pytest.approx(a + b + b**2 / (4 * a) if b <= 2 * a else 2 * b, rel=ON_BALL)
+    half = np.linspace(0, math.pi / 4, 4001)
+    arcs = [np.column_stack([np.cos(t), np.sin(t), 0 * t]) * 3.0 for t in (math.pi / 4 - half, math.pi / 4 + half)]
+    rows = [[(*x, y) for x in arc] for arc, y in zip(arcs, (-2, 2), strict=True)]
+    V, W = (moved(case.domain, blocks, unit_rows(case.domain, table_of(case.domain, own))) for own in rows)
+    check(claimed, float(np.linalg.norm(V - W, axis=1).max()), ON_BALL)
 
 
 @pytest.mark.parametrize("name", ["2 numbers", "4 numbers", "2 categories"])
@@ -395,7 +411,9 @@ def climb(case, blocks, neighbors, rng, starts=300, rounds=60):
 
 @both
 @pytest.mark.parametrize(
-    "kinds", [["gram"], ["gram-uniform"], ["gram", "cross"], ["gram", "cross", "squares"]], ids=str
+    "kinds",
+    [["gram"], ["gram-uniform"], ["gram", "cross"], ["gram-uniform", "cross"], ["gram", "cross", "squares"]],
+    ids=str,
 )
 @pytest.mark.parametrize(
     "name",

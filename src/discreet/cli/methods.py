@@ -20,6 +20,6 @@ def methods(json: Json = False) -> None:
     for paper in PAPERS:
         console.say(f"{paper.key}: {paper}.")
     console.say(
-        "All are verified: proven, tested and exactly accounted. With the constants that a paper prints (--published), "
+        "All are verified: proven, tested and accounted for. With the constants that a paper prints (--published), "
         "what it promises is only claimed. Where methods come from: --json, or the README."
     )

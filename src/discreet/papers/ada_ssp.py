@@ -100,5 +100,5 @@ class AdaSSP(MomentsRegressor):
 
 E3 = (
     "erratum E3: above epsilon = 0.415 a single release with sd sqrt(log(6/delta)) D/(epsilon/3) is not "
-    "(epsilon/3, delta/3)-private as the proof needs; the whole is private by slack. The recomputed epsilon is exact."
+    "(epsilon/3, delta/3)-private as the proof needs; the whole is private by slack."
 )

@@ -319,7 +319,7 @@ def argmin(function: Callable[[float], float], least: float) -> float:
 
 E1 = (
     "erratum E1: the theorem takes the tail of a normal as exp(-t^2), so its epsilon is too small; the constants are "
-    "private, where they are, by slack in another bound. The recomputed epsilon is exact."
+    "private, where they are, by slack in another bound."
 )
 E25 = (
     "errata E1 and E25: the theorem takes the tail of a normal as exp(-t^2), and the code draws with another "

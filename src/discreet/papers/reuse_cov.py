@@ -45,11 +45,11 @@ from discreet.results.results import Results
 
 E16 = (
     "erratum E16: the printed noise is for changes of B^2 in X'X and sqrt(l) B Y in X'Y, which under replace-one are "
-    "sqrt(2) B^2 and 2 sqrt(l) B Y. The recomputed epsilon is exact."
+    "sqrt(2) B^2 and 2 sqrt(l) B Y, though no row reaches both."
 )
 E17 = (
     "erratum E17: a share q of the rows is said to multiply epsilon by q, which holds for tiny epsilon only; and the "
-    "noise is scaled for all rows. The recomputed epsilon is exact."
+    "noise is scaled for all rows."
 )
 
 
@@ -275,19 +275,15 @@ def printed_events(
     s_xx = 2 * L * B**2 / epsilon if rate is None else 2 * rate * L * B**2 / (epsilon / (2 * rate))
     gram, cross = Block("gram", design, (), s_xx, "uniform"), Block("cross", design, outcomes, 2 * L * B * T / epsilon)
 
-    def gaussian(*blocks: Block) -> Event:
+    def released(*blocks: Block) -> Event:
+        if norm is not None:
+            return PublicOutcomesEvent(sensitivity.public_mu(blocks, domain, norm), norm, blocks)
         return GaussianEvent(sensitivity.mu(blocks, domain, promise.neighbors), blocks)
 
-    if rate is None and norm is None:
-        return (gaussian(gram, cross),), E16
-    first = gaussian(gram)
-    if rate is not None:
-        full = sensitivity.mu([gram], domain, promise.neighbors)
-        first = SampledEvent(rate, full, (gram,), promise.neighbors)
-    second = gaussian(cross)
-    if norm is not None:
-        second = PublicOutcomesEvent(sensitivity.public_mu([cross], domain, norm), norm, (cross,))
-    return (first, second), E16 if rate is None else E17
+    if rate is None:
+        return (released(gram, cross),), E16
+    full = sensitivity.mu([gram], domain, promise.neighbors)
+    return (SampledEvent(rate, full, (gram,), promise.neighbors), released(cross)), E17
 
 
 def independent_runs(

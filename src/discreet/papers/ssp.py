@@ -91,11 +91,8 @@ def sd_piazza2021(epsilon: float, delta: float) -> float:
     return math.sqrt(2 * math.log(2 / delta)) / epsilon
 
 
-E4 = (
-    "erratum E4: the noise is 2 sqrt(log(4/delta))/epsilon on each of two releases, a constant that no theorem "
-    "gives; the recomputed epsilon is exact."
-)
+E4 = "erratum E4: the noise is 2 sqrt(log(4/delta))/epsilon on each of two releases, a constant that no theorem gives."
 E15 = (
     "erratum E15: Lemma 7's noise sqrt(2 log(2/delta))/epsilon does not suffice for large epsilon (above 9.7 at "
-    "delta = 1e-6); the recomputed epsilon is exact."
+    "delta = 1e-6)."
 )

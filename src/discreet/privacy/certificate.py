@@ -106,7 +106,7 @@ class Certificate:
 
     @cached_property
     def epsilon(self) -> float:
-        """The exact epsilon of the listed events, recomputed; infinite where they list what no release has."""
+        """An epsilon that the listed events keep, recomputed; infinite where they list what no release has."""
         promised = self.guarantee
         try:
             return accounting.epsilon(self.events, promised.delta, promised.epsilon or 1.0) if self.events else 0.0
@@ -281,7 +281,7 @@ class Certificate:
         if self.events:
             own = [event.name for event in self.events if not isinstance(event, BlockEvent)]
             names = ", ".join([*(block.name for block in self.blocks), *dict.fromkeys(own)])
-            known = f"Recomputed from that noise, epsilon is {self.epsilon:.4g}."
+            known = f"Recomputed from that noise, epsilon is at most {self.epsilon:.4g}."
             known = known if math.isfinite(self.epsilon) else "That noise does not bound epsilon."
             facts.append(f"Released with noise: {names}. {known}")
         else:
@@ -311,7 +311,7 @@ class Certificate:
 
 _PROMISE = {
     "verified": "This release keeps (epsilon = {g.epsilon:g}, delta = {g.delta:g}) differential privacy, proven and "
-    "exactly accounted: the probability of anything that anyone may conclude from it is at most {factor} times what it "
+    "accounted for: the probability of anything that anyone may conclude from it is at most {factor} times what it "
     "would be without any one person's data, plus {g.delta:g}.",
     "claimed": "A paper states (epsilon = {g.epsilon:g}, delta = {g.delta:g}) differential privacy for this method. "
     "We do not vouch for its proof: {g.reason}",
@@ -320,7 +320,7 @@ _PROMISE = {
 _COUNTING = "A person counts for at most {m} rows: where somebody has n of them and n is more, each counts {m}/n."
 _WEIGHTS = "Rows are weighted by {unit.weights!r}; weights above {unit.largest_weight:g} were moved to it."
 _SAMPLE = (
-    "X'X was computed from a secret random sample of about {share:g} of the rows, which is counted exactly: whoever "
+    "X'X was computed from a secret random sample of about {share:g} of the rows, which is counted: whoever "
     "learns which rows are in it is promised less."
 )
 _COUNTED = "Counted as entry {r.entry} of ledger {r.ledger:.8}, account {r.account!r}."

@@ -60,11 +60,10 @@ def _change(block: Block, space: Space, neighbors: Neighbors) -> float:
         raise ValueError("only a stage has such a statistic")
     R2, T2 = _norm_squared(block.rows, space), _norm_squared(block.columns, space)
     replace = neighbors == "replace-one"
-    if block.statistic in SYMMETRIC and block.layout == "weighted":
-        r = _least_overlap(block.rows, space)
-        return math.sqrt(2 * (R2 - r) * (R2 + r)) if replace else R2
     if block.statistic in SYMMETRIC:
-        return math.sqrt((R2**2 + R2) / 2) * (math.sqrt(2) if replace else 1)
+        r = _least_overlap(block.rows, space)
+        weighted, triangle = (2 * (R2 - r) * (R2 + r), R2 * (R2 + 1)) if replace else (R2**2, R2 * (R2 + 1) / 2)
+        return math.sqrt(weighted if block.layout == "weighted" else min(weighted, triangle))
     if block.statistic == "cross":
         return math.sqrt(R2 * T2) * (2 if replace else 1)
     if block.statistic == "squares":
@@ -114,7 +113,7 @@ def pairs(blocks: Sequence[Block]) -> list[tuple[int, int]]:
     pairs = []
     for i, gram in enumerate(blocks):
         j = next((j for j in crosses if blocks[j].rows == gram.rows), None)
-        if gram.statistic == "gram" and gram.layout == "weighted" and j is not None:
+        if gram.statistic == "gram" and j is not None:
             crosses.remove(j)
             pairs.append((i, j))
     return pairs
@@ -129,12 +128,22 @@ def _joint(gram: Block, cross: Block, space: Space) -> float:
     """Replace-one cost of X'X and X'Y together: no pair of rows is the worst for both.
 
     With a = 2 R^4/s_xx^2, b = 2 R^2 T^2/s_xy^2 and c = abs(z_X . z'_X)/R^2 it is the maximum over c of
-    a (1 - c^2) + b (1 + c).
+    a (1 - c^2) + b (1 + c); and in the uniform layout, where that is less, of the same with `_uniform` for X'X.
     """
     R2, T2 = _norm_squared(gram.rows, space), _norm_squared(cross.columns, space)
     a, b = 2 * (R2 / gram.sd) ** 2, 2 * R2 * T2 / cross.sd**2
     c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, space) / R2))
-    return up(space.most**2 * (a * (1 - c**2) + b * (1 + c)), FEW)
+    worst = a * (1 - c**2) + b * (1 + c)
+    if gram.layout == "uniform":
+        level, bend = _uniform(a, R2, len(gram.rows))
+        c = min(1.0, b / (2 * bend))
+        worst = min(worst, level - bend * c**2 + b * (1 + c))
+    return up(space.most**2 * worst, FEW)
+
+
+def _uniform(a: float, R2: float, size: int) -> tuple[float, float]:
+    """Replace-one cost of X'X in the uniform layout, k - m c^2 at most where z_X . z'_X = c R^2: k and m."""
+    return a / 2 * (1 + 1 / R2), a / 2 * (1 + 1 / size)
 
 
 def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
@@ -148,16 +157,20 @@ def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
         raise ValueError("public outcomes are those of rows without persons and weights")
     gram = next((block for block in blocks if block.statistic == "gram"), None)
     cross = next(block for block in blocks if block.statistic == "cross")
-    known = len(blocks) == (1 if gram is None else 2) and (gram is None or gram.rows == cross.rows)
-    if not known or (gram is not None and gram.layout != "weighted"):
+    if len(blocks) != (1 if gram is None else 2) or (gram is not None and gram.rows != cross.rows):
         raise ValueError("no other statistic has a cost with public outcomes")
     R2 = _norm_squared(cross.rows, domain)
     a, b = 0.0 if gram is None else 2 * (R2 / gram.sd) ** 2, 2 * R2 * (T / cross.sd) ** 2
-    c = max(-b / (2 * a) if a else -1.0, _least_product(cross.rows, domain) / R2, -1.0)
+    least = max(_least_product(cross.rows, domain) / R2, -1.0)
+    c = max(-b / (2 * a) if a else -1.0, least)
     worst = a * (1 - c**2) + b * (1 - c)
     if gram is not None:
         c = min(1.0, max(b / (2 * a), _least_overlap(gram.rows, domain) / R2))
         worst = min(worst, a * (1 - c**2) + b * (1 + c))
+    if gram is not None and gram.layout == "uniform":
+        level, bend = _uniform(a, R2, len(gram.rows))
+        c = max(-b / (2 * bend), least)
+        worst = min(worst, level - bend * c**2 + b * (1 - c))
     return up(math.sqrt(worst), FEW)
 
 

@@ -81,6 +81,7 @@ STEPS: dict[str, tuple[str, ...]] = {
     "ReuseCov as published": (
         "gram, cross",
         "sample: gram; cross",
+        "public outcomes: gram, cross",
         "gram; public outcomes: cross",
         "sample: gram; public outcomes: cross",
     ),

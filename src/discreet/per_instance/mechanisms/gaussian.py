@@ -199,14 +199,15 @@ def worst(blocks: Sequence[Block], places: Places, rows: Rows) -> Floats:
     for i, j in sensitivity.pairs(blocks):
         gram, cross = blocks[i], blocks[j]
         left = [block for block in left if block not in (gram, cross)]
-        total += _joint(gram, cross, places, rows)
+        alone = [_most(block, places, rows) / block.sd**2 for block in (gram, cross)]
+        total += np.minimum(_joint(gram, cross, places, rows), sum(alone))
     for block in left:
         total += _most(block, places, rows) / block.sd**2
     return total
 
 
 def _joint(gram: Block, cross: Block, places: Places, rows: Rows) -> Floats:
-    """Of X'X and X'Y together: the best g for the adversary, and the cost there."""
+    """Of X'X and X'Y together: the best g for the adversary, and the cost there; in the uniform layout a bound."""
     X, Y = places.indices(gram.rows), places.indices(cross.columns)
     R2, T2, p, a = places.norm_squared(X), places.norm_squared(Y), rows.norm2(X), rows.norm2(Y)
     pull = np.sqrt(a * T2) / cross.sd**2
@@ -251,13 +252,14 @@ def _moved(block: Block, facts: Facts, rows: Rows, w: Floats | None) -> Floats:
     """Squared change of X'X or X'Y when features w, or the worst, take the place of a row's."""
     X, Y = facts.domain.indices(block.rows), facts.domain.indices(block.columns)
     p, y2, R2 = rows.norm2(X), rows.norm2(Y), facts.domain.norm_squared(X)
+    if block.statistic == "gram":
+        return _most(block, facts.domain, rows) if w is None else swap(block, facts.domain, w, rows)
     if w is None:
         constant = float(X[0] == 0)
         longest = (np.sqrt(np.maximum(p - constant, 0.0)) + math.sqrt(R2 - constant)) ** 2
-        return p**2 + R2**2 if block.statistic == "gram" else longest * y2
+        return longest * y2
     q, g = float(w[X] @ w[X]), rows.Z[:, X] @ w[X]
-    square = p**2 + q**2 - 2 * g**2 if block.statistic == "gram" else (p + q - 2 * g) * y2
-    return np.maximum(square, 0.0)
+    return np.maximum((p + q - 2 * g) * y2, 0.0)
 
 
 # ---------------------------------------------------------------- a sample of the rows

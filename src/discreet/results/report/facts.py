@@ -127,7 +127,7 @@ _NEIGHBORS = {
     "replace-one": "replace-one: tables of the same size that differ in what one person's row says",
 }
 _STATUS = {
-    "verified": "verified: proven, tested and exactly accounted",
+    "verified": "verified: proven, tested and accounted for",
     "claimed": "claimed: a paper's statement that discreet does not vouch for",
     "simulation": "simulation: nothing is promised",
 }
