@@ -263,7 +263,18 @@ def unbounded(spec: Any) -> Any:
     return {"low": -math.inf, "high": math.inf, **spec}
 
 
-def bounded_columns(argument: str, bounds: Any, names: Sequence[str]) -> dict[str, Column]:
+def array_columns(
+    features: list[str], targets: list[str], bounds_X: Any, bounds_y: Any, *, ball: bool
+) -> dict[str, Column]:
+    """The columns of plain arrays X and y; those of X need no bounds of their own inside a ball."""
+    if bounds_X is None and ball:
+        bounds_X = (-math.inf, math.inf)
+    if (twice := checks.repeated(features + targets)) is not None:
+        raise DomainError(f"Column {twice!r} is named twice among those of X and y.")
+    return _bounded("bounds_X", bounds_X, features) | _bounded("bounds_y", bounds_y, targets)
+
+
+def _bounded(argument: str, bounds: Any, names: Sequence[str]) -> dict[str, Column]:
     """Numeric columns from a pair of bounds, each a number for all of them or one number a column."""
     if not names:
         return {}
