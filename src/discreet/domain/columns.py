@@ -125,6 +125,19 @@ class Categorical:
 Column = Numeric | Categorical
 
 
+def column_words(column: Column) -> tuple[str, str]:
+    """The kind of a column, and what it may hold, for people.
+
+    Examples
+    --------
+    >>> column_words(Numeric(18.0, 90.0, "year")), column_words(Categorical(("F", "M")))
+    (('number', '(18, 90) year'), ('category', 'F, M'))
+    """
+    if isinstance(column, Categorical):
+        return "category", ", ".join(map(str, column.levels))
+    return "date" if column.date else "number", f"{column.short()} {column.unit or ''}".strip()
+
+
 @dataclass(frozen=True)
 class Identifier:
     """A column that tells whose a row is, in text or whole numbers; no coordinate of a row."""

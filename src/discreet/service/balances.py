@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.core.checks import Neighbors
+from discreet.domain.unit import Unit
 from discreet.ledger import Ledger
 from discreet.ledger.entries import population
 from discreet.ledger.picture import POTS, Story, left, priced, promised, stories
@@ -33,17 +34,19 @@ class Price:
     mu: float | None
     people: int
     """Rows that one person may have: the price to a person is that of so many."""
+    person: str | None = None
+    """The column that tells whose a row is, where a release protects a person with all rows."""
 
     @property
     def cost(self) -> Cost:
         """As ledgers count it."""
-        return Cost(self.epsilon, self.delta, self.mu)
+        return Cost(self.epsilon, self.delta, self.mu, person=self.person)
 
     @property
     def words(self) -> str:
         """For people."""
-        each = f", for each of up to {self.people} rows of a person" if self.people > 1 else ""
-        return priced(self.cost) + each
+        by_row = self.people > 1 and self.person is None
+        return priced(self.cost) + (f", for each of up to {self.people} rows of a person" if by_row else "")
 
 
 class Balances:
@@ -72,13 +75,13 @@ class Balances:
         """The relation that its releases are about."""
         return self.story(account).terms.neighbors
 
-    def price(self, asked: Request, table: TableSettings) -> Price | None:
-        """What a request costs; None where it is free."""
+    def price(self, asked: Request, table: TableSettings, unit: Unit) -> Price | None:
+        """What a request costs, of a table with such a unit; None where it is free."""
         if asked.kind not in PAID and not hasattr(asked, "epsilon"):
             return None
         epsilon, delta = asked.epsilon, table.failure  # type: ignore[union-attr]
         mu = gdp.mu(epsilon=epsilon, delta=delta) if is_gaussian(asked) else None
-        return Price(epsilon, delta, mu, self.story(table.account).terms.rows_per_person)
+        return Price(epsilon, delta, mu, self.story(table.account).terms.rows_per_person, unit.person)
 
     def refuse(self, account: str, price: Price) -> None:
         """Refuse what an account, or its population, does not hold any more."""
