@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,18 +56,25 @@ def beside(
     return [row | {"ratio": row["seconds"] / rows[0]["seconds"]} for row in rows]
 
 
-def at_revision(script: str, revision: str) -> Any:
-    """What a script of this folder prints as JSON, with ``--print``, about the package of an earlier revision."""
-    root = Path(script).resolve().parents[1]
+@contextlib.contextmanager
+def checked_out(root: Path, revision: str) -> Iterator[Path]:
+    """An earlier revision of a checkout, in a folder for a while."""
     with tempfile.TemporaryDirectory() as folder:
         place, git = Path(folder) / "before", ["git", "worktree"]
         subprocess.run([*git, "add", "--detach", place, revision], cwd=root, check=True, capture_output=True)
         try:
-            given = os.environ | {"PYTHONPATH": os.pathsep.join([str(place / "src"), str(root)])}
-            command = [sys.executable, str(Path(script).resolve()), "--print"]
-            done = subprocess.run(command, cwd=place, env=given, check=True, capture_output=True, text=True)
+            yield place
         finally:
             subprocess.run([*git, "remove", "--force", place], cwd=root, check=True, capture_output=True)
+
+
+def at_revision(script: str, revision: str) -> Any:
+    """What a script of this folder prints as JSON, with ``--print``, about the package of an earlier revision."""
+    root = Path(script).resolve().parents[1]
+    with checked_out(root, revision) as place:
+        given = os.environ | {"PYTHONPATH": os.pathsep.join([str(place / "src"), str(root)])}
+        command = [sys.executable, str(Path(script).resolve()), "--print"]
+        done = subprocess.run(command, cwd=place, env=given, check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
 
 

@@ -332,20 +332,20 @@ def test_forged_units_are_found_out():
 
 def test_budgets_and_ledgers_charge_persons_once(tmp_path):
     frame = panel(np.random.default_rng(19), 300)
-    with Budget(epsilon=1, delta=1e-6, rows_per_person=4) as budget:
+    with Budget(epsilon=1, delta=1e-6, person="id", rows_per_person=4) as budget:
         release(frame, domain=PERSONS, epsilon=0.2, delta=1e-6, targets=["y"], stages=1)
-        assert budget.unit == "a person with all rows"
+        assert budget.unit == "persons by 'id', at most 4 rows each"
         spent = budget.mu_spent
         assert spent == pytest.approx(gdp.mu(0.2, 1e-6), rel=1e-6)
         with pytest.warns(DiscreetWarning, match="person='id'"):
             release(frame, domain=Domain(COLUMNS), epsilon=0.05, delta=1e-6, targets=["y"], stages=1)
         assert budget.mu_spent**2 == pytest.approx(spent**2 + 16 * gdp.mu(0.05, 1e-6) ** 2, rel=1e-6)
-        assert budget.unit == "4 rows a person"
+        assert [one.get("times", 1) for one in budget.to_dict()["releases"]] == [1, 4]
         assert budget.to_dict()["releases"][0]["person"] == "id"
-        assert "4 rows a person" in repr(budget)
+        assert "persons by 'id', at most 4 rows each" in repr(budget)
     ledger = Ledger.create(tmp_path / "l.sqlite") if hasattr(Ledger, "create") else Ledger(tmp_path / "l.sqlite")
     account = ledger.open("clinic", epsilon=1, delta=1e-6)
-    visits = ledger.open("clinic/visits", rows_per_person=4)
+    visits = ledger.open("clinic/visits", person="id", rows_per_person=4)
     with visits:
         release(frame, domain=PERSONS, epsilon=0.2, delta=1e-6, targets=["y"], stages=1)
     assert account.balance().mu_spent == pytest.approx(spent, rel=1e-9)

@@ -20,6 +20,7 @@ from discreet.ledger.storage import Memory
 from discreet.ledger.storage.base import NoLedgerError
 from discreet.planning import plan as make_plan
 from discreet.privacy import gdp
+from discreet.privacy.pots import Balance
 from discreet.results.saved import load_certificate
 
 app = typer.Typer(
@@ -41,7 +42,10 @@ def init(
         str, typer.Option(help="The part of it for releases that are not Gaussian, as 1,5e-7: its epsilon and delta.")
     ] = "0,0",
     neighbors: Annotated[str | None, typer.Option(help="add-remove or replace-one.")] = None,
-    rows_per_person: Annotated[int, typer.Option(help="The most rows of the table that one person has.")] = 1,
+    person: Annotated[str | None, typer.Option(help="The column that tells whose a row is.")] = None,
+    rows_per_person: Annotated[
+        int | None, typer.Option(help="The most rows of the table that one person has; 1 without --person.")
+    ] = None,
     public_outcomes: Annotated[
         str | None, typer.Option(help="Columns that are declared public, so not protected; replace-one only.")
     ] = None,
@@ -51,7 +55,8 @@ def init(
     exists = _exists(place)
     if not exists and "/" in account:
         raise ParameterError("A table needs the account of its population first: --account clinic, then clinic/visits.")
-    terms: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "others": aside, "rows_per_person": rows_per_person}
+    terms: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "others": aside, "person": person}
+    terms["rows_per_person"] = rows_per_person
     terms["neighbors"] = None if neighbors is None else relation(neighbors)
     terms["public_outcomes"] = split(public_outcomes)
     if not exists:
@@ -135,10 +140,11 @@ def verify(
     seen = [one for path in witness or [] for one in _witnesses(path)]
     ledger = Ledger(place)
     found = audit.flaws(ledger, seen)
+    notes = [] if found else audit.undercounted(ledger.entries())
     if json:
-        console.print_json({"ok": not found, "flaws": found})
+        console.print_json({"ok": not found, "flaws": found, "notes": notes})
     else:
-        console.say(*(found or [_VERIFIED.format(name=ledger.name)]))
+        console.say(*(found or [_VERIFIED.format(name=ledger.name)]), *notes)
         if not seen:
             console.say(
                 "Whether its end is missing only a witness can tell: --witness with an exported head or a release."
@@ -165,7 +171,9 @@ def plan(
     """Tell what could still be fitted with what is left."""
     one = Ledger(place).account(account)
     each = delta or one.balance().limits.delta
-    options = [(count, _epsilon(one, count, each)) for count in _counts(releases)]
+    declared, terms = None if schema is None else Domain.from_file(schema), one.terms()
+    times = terms.steps(terms.person if declared is None else declared.unit.person, f"the account {one.name!r}")
+    options = [(count, _epsilon(one.balance(), times, count, each)) for count in _counts(releases)]
     others = one.balance().others_left if one.balance().limits.others[0] else None
     if json:
         told = [{"releases": count, "epsilon": epsilon, "delta": each} for count, epsilon in options]
@@ -177,15 +185,14 @@ def plan(
         )
         if others is not None:
             console.say(f"Releases that are not Gaussian: epsilon = {others[0]:.4g}, delta = {others[1]:.4g} in all.")
-    if schema is None:
+    if declared is None:
         return
     if rows is None:
         raise ParameterError("--schema needs --rows, about how many rows the table has, as publicly known.")
-    asked = chosen(Domain.from_file(schema), target, split(features), formula)
+    asked = chosen(declared, target, split(features), formula)
     affordable = sorted({epsilon for _, epsilon in options if epsilon > 0})
     if not affordable:
         raise ParameterError("Nothing is left for another Gaussian release, so no model can be fitted any more.")
-    terms = one.terms()
     found = make_plan(
         asked.domain,
         outcome_of(asked),
@@ -202,13 +209,12 @@ def plan(
         console.summary(found.summary())
 
 
-def _epsilon(account: Account, count: int, delta: float) -> float:
-    """The epsilon, rounded down, of each of so many more Gaussian releases."""
-    balance, rows = account.balance(), account.terms().rows_per_person
+def _epsilon(balance: Balance, times: int, count: int, delta: float) -> float:
+    """The epsilon, rounded down, of each of so many more Gaussian releases that count so many times."""
     if balance.limits.adding:
         epsilon, whole = balance.others_left
-        return float(picture.floor(epsilon / count / rows)) if rows == 1 and delta * count <= whole else 0.0
-    mu = balance.mu_left / rows / count**0.5
+        return float(picture.floor(epsilon / count)) if times == 1 and delta * count <= whole else 0.0
+    mu = balance.mu_left / times / count**0.5
     return float(picture.floor(gdp.epsilon(mu=mu, delta=delta))) if mu > 0 else 0.0
 
 

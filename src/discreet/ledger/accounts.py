@@ -32,8 +32,8 @@ from discreet.errors import BudgetError, LedgerError, ParameterError
 from discreet.ledger.blocks import Counter
 from discreet.ledger.entries import FORMAT, Entry, population
 from discreet.ledger.storage import Reading, Storage, Transaction, storage_of
-from discreet.ledger.storage.base import LostError
-from discreet.ledger.terms import Terms, charged, dues, limits_of, spent_of, terms_of
+from discreet.ledger.storage.base import LostError, sound
+from discreet.ledger.terms import Terms, charged, counted, dues, limits_of, spent_of, terms_of
 from discreet.privacy import pots
 from discreet.privacy.certificate import Receipt
 from discreet.privacy.pots import Balance, Cost, Limits, Spent
@@ -53,11 +53,18 @@ MOST_ROWS = 1000
 """Rows that one person may have."""
 
 
-def rows_of_a_person(rows: Any) -> int:
-    """How many rows one person may have, checked."""
-    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
+def rows_of_a_person(rows: Any) -> int | None:
+    """How many rows one person may have, checked; None where it is not declared."""
+    if rows is not None and (type(rows) is not int or not 1 <= rows <= MOST_ROWS):
         raise ParameterError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}, got {rows!r}.")
-    return rows
+    return None if rows is None else int(rows)
+
+
+def person_column(person: Any) -> str | None:
+    """The column that tells whose a row is, checked; None where none is named."""
+    if person is not None and (not isinstance(person, str) or not person):
+        raise ParameterError("person must be the name of a column, for example person='patient'.")
+    return None if person is None else _text("person", person)
 
 
 class Ledger:
@@ -127,7 +134,8 @@ class Ledger:
         others: tuple[float, float] = (0.0, 0.0),
         neighbors: Neighbors | None = None,
         public_outcomes: Sequence[str] = (),
-        rows_per_person: int = 1,
+        person: str | None = None,
+        rows_per_person: int | None = None,
     ) -> Account:
         """Open an account, with limits that never change.
 
@@ -143,8 +151,12 @@ class Ledger:
             The relation that every release must use: add-remove by default, and for tables that of their population.
         public_outcomes : sequence of str
             Columns that are declared public: the promise is about the others only.
-        rows_per_person : int
-            The most rows of a table that one person has. Releases hide one row, and are charged for so many.
+        person : str, optional
+            The column that tells whose a row is. A release that protects the persons of this column is charged as it
+            says, any other one for all rows of a person. Without it a person is known by `rows_per_person` alone.
+        rows_per_person : int, optional
+            The most rows of a table that one person has: 1 by default; not known where `person` is given, and releases
+            that protect rows are then refused. A table has both from its population, unless it is given its own.
         """
         parent = population(name := _account_name(name))
         given = None
@@ -152,15 +164,17 @@ class Ledger:
             given = Limits(checks.epsilon(epsilon), checks.delta(delta), others)
         elif tuple(others) != (0.0, 0.0):
             raise ParameterError("others= is a part of a promise: give the table's own epsilon= and delta=, too.")
-        rows = rows_of_a_person(rows_per_person)
+        whose, rows = person_column(person), rows_of_a_person(rows_per_person)
         relation, public = checks.neighbors(neighbors or "add-remove"), pots.columns(public_outcomes)
         if parent != name and (neighbors is not None or public):
             raise ParameterError("A table has the neighbors and public_outcomes of its population: leave them out.")
         pots.check_public(public, relation)
-        return self.define(name, Terms(given, relation, public, rows))
+        if parent == name and whose is None:
+            rows = rows or 1
+        return self.define(name, Terms(given, relation, public, rows, whose))
 
     def define(self, name: str, terms: Terms) -> Account:
-        """Open an account on some terms; those of a table have the relation of its population."""
+        """Open an account on some terms; a table has the relation of its population, and its persons unless told."""
 
         def write(t: Transaction) -> None:
             if t.find("defines", name) is not None:
@@ -169,6 +183,9 @@ class Ledger:
             if (parent := population(name)) != name:
                 above = terms_of(t, parent, self)
                 given = replace(terms, neighbors=above.neighbors, public_outcomes=above.public_outcomes)
+                if terms.person is None:
+                    rows = terms.rows_per_person or above.rows_per_person
+                    given = replace(given, person=above.person, rows_per_person=rows)
                 after[parent] = spent_of(t, parent)
             _append(t, {"kind": "account", "account": name} | given.to_dict() | _after(after) | stamp())
 
@@ -216,11 +233,11 @@ class Ledger:
             return work(reading)
 
     def entries(self) -> list[Entry]:
-        """All entries, the oldest first."""
-        return [entry for entry, _ in self._storage.entries()]
+        """All entries, the oldest first; refuse a ledger of which one is not as it was written."""
+        return [sound(entry, index) for entry, index in self._storage.entries()]
 
     def stored(self) -> Sequence[tuple[Entry, tuple[Any, ...]]]:
-        """All entries with what they are stored under."""
+        """All entries with what they are stored under, as they are."""
         return self._storage.entries()
 
     def flaws(self) -> list[str]:
@@ -303,9 +320,11 @@ class Account(Counter):
                 "another request is another release. Nothing was released."
             )
         if known is None:
-            after = charged(t, self.name, cost, neighbors, self.ledger)
+            times, after = charged(t, self.name, cost, neighbors, self.ledger)
             facts = {"kind": "reserve", "account": self.name, "cost": cost.to_dict(), "neighbors": neighbors}
-            known = _append(t, facts | what | {"purpose": self.purpose} | _after(after) | stamp(self.who))
+            known = _append(
+                t, facts | {"times": times} | what | {"purpose": self.purpose} | _after(after) | stamp(self.who)
+            )
         return Reservation(self.ledger, known)
 
 
@@ -354,7 +373,7 @@ class Reservation:
                 return
             after = {name: spent_of(t, name) for name in dict.fromkeys((population(account), account))}
             if kind == "cancel":
-                cost = Cost.from_dict(self.entry.facts["cost"])
+                cost = counted(self.entry.facts, terms_of(t, account, self.ledger))
                 paid = dues(t, account, cost, self.ledger)
                 after = {name: spent - paid[name] for name, spent in after.items()}
             facts = {"kind": kind, "account": account, "settles": number} | more

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from discreet.core.files import read_document, read_json, text, write_document
-from discreet.errors import DiscreetError, FileFormatError
+from discreet.errors import BudgetError, DiscreetError, FileFormatError
 from discreet.ledger.accounts import Ledger
 from discreet.ledger.entries import FORMAT, INDEX, KINDS, NOTHING, UNIQUE, Entry, hashed, population
-from discreet.ledger.terms import Terms
+from discreet.ledger.terms import Terms, counted, steps_in_0_2
 from discreet.privacy import pots
 from discreet.privacy.certificate import Receipt
 from discreet.privacy.pots import Balance, Cost, Spent
@@ -80,12 +80,17 @@ class _Replay:
         self.terms[account], self.spent[account] = terms, Spent()
 
     def _dues(self, account: str, facts: dict[str, Any]) -> dict[str, tuple[Cost, Spent]]:
-        cost = Cost.from_dict(facts["cost"]).to_people(self.terms[account].rows_per_person)
+        cost = counted(facts, self.terms[account])
         above = self.terms[population(account)].limits
         limits = {population(account): above, account: self.terms[account].limits or above}
         return {name: (cost, one.due(cost)) for name, one in limits.items() if one is not None}
 
     def _reserve(self, number: int, account: str, facts: dict[str, Any]) -> None:
+        own = self.terms[account]
+        if own.person is not None or "times" in facts:
+            times = own.steps(facts["cost"].get("person"), repr(account))
+            if type(facts.get("times")) is not int or facts["times"] != times:
+                raise FileFormatError("it does not count as often as its account says")
         for name, (cost, due) in self._dues(account, facts).items():
             terms = self.terms[name]
             pots.refuse_relation(terms.neighbors, facts["neighbors"], repr(name))
@@ -143,6 +148,29 @@ def chain_flaws(entries: Sequence[Entry]) -> list[str]:
         except Exception:  # what is not an entry may fail in any way
             found.append(f"Entry {entry.number} is no entry, or does not fit those before.")
         previous = entry.hash
+    return found
+
+
+def undercounted(entries: Sequence[Entry]) -> list[str]:
+    """Releases that version 0.2.0 counted too rarely: once, though their person column need not be the account's."""
+    terms = {e.facts["account"]: Terms.from_dict(e.facts) for e in entries if e.facts["kind"] == "account"}
+    cancelled = {entry.facts["settles"] for entry in entries if entry.facts["kind"] == "cancel"}
+    paid = [entry for entry in entries if entry.facts["kind"] == "reserve" and entry.number not in cancelled]
+    found = []
+    for entry in paid:
+        if "times" in entry.facts:
+            continue
+        own, cost = terms[entry.facts["account"]], Cost.from_dict(entry.facts["cost"])
+        try:
+            times = own.steps(cost.person, "the account")
+        except BudgetError:
+            times = None
+        if times != steps_in_0_2(cost, own):
+            today = "would be refused" if times is None else f"would count {times} times"
+            found.append(
+                f"Entry {entry.number} counts once, by version 0.2.0; today it {today}, because it protects the "
+                f"persons of column {cost.person!r} and the account does not say that they are its people."
+            )
     return found
 
 
@@ -204,10 +232,17 @@ def _moved(entry: Entry, index: tuple[Any, ...]) -> bool:
         return True
 
 
+def _facts(entry: Entry) -> dict[str, Any]:
+    """What an entry says; nothing where it is none."""
+    try:
+        return entry.facts if isinstance(entry.facts, dict) else {}
+    except ValueError:
+        return {}
+
+
 def _missed(witness: Witness, entries: dict[int, Entry]) -> list[str]:
     """Why a ledger is not the one that a witness saw, if it is not."""
-    first = entries.get(0)
-    if first is None or first.facts.get("ledger") != witness.ledger:
+    if 0 not in entries or _facts(entries[0]).get("ledger") != witness.ledger:
         return [f"{witness.name} is from another ledger."]
     entry = entries.get(witness.number)
     if entry is None:
@@ -217,7 +252,7 @@ def _missed(witness: Witness, entries: dict[int, Entry]) -> list[str]:
         return [f"{witness.name} has seen another entry {witness.number}: the ledger was written anew."]
     if witness.certificate is None:
         return []
-    commits = [one.facts for one in entries.values() if one.facts.get("settles") == witness.number]
+    commits = [facts for facts in map(_facts, entries.values()) if facts.get("settles") == witness.number]
     if commits and commits[0].get("certificate") != witness.certificate:
         return [f"{witness.name} is not the release that entry {witness.number} paid for."]
     return []

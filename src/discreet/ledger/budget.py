@@ -11,8 +11,8 @@ from typing import Any, Self
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.errors import BudgetError, ParameterError
-from discreet.ledger.accounts import Account, Ledger, Reservation, rows_of_a_person
+from discreet.errors import ParameterError
+from discreet.ledger.accounts import Account, Ledger, Reservation, person_column, rows_of_a_person
 from discreet.ledger.blocks import Counter
 from discreet.ledger.storage import Memory
 from discreet.ledger.terms import Terms
@@ -26,7 +26,8 @@ class Budget(Counter):
     Gaussian releases compose exactly: n equal releases cost sqrt(n) times as much as one, not n times. Other releases,
     such as the minimisers of `DPLogisticRegression`, are charged with their own promise, and promises are added up. A
     budget for both has two pots, which are fixed beforehand: `others` is set aside for releases that are not Gaussian.
-    Without it the first release decides which of the two ways there is, before anything was seen.
+    Without it the first release decides which of the two ways there is, before anything was seen. In the same way the
+    first release decides whom the promise protects, where neither `person` nor `rows_per_person` says so.
 
     Parameters
     ----------
@@ -43,9 +44,13 @@ class Budget(Counter):
         Columns that are declared **public**, with ``neighbors="replace-one"``. The promise is then about the other
         columns of a row only, and releases that take these columns as public outcomes may stand beside ordinary ones.
         By default the promise is about whole rows, and releases with public outcomes are refused.
-    rows_per_person : int
-        How many rows one person may have in the tables; a release that protects a row is charged for so many. One that
-        protects persons, by ``person=`` of its domain, is charged once.
+    person : str, optional
+        The column that tells whose a row is. A release that protects the persons of this column, by ``person=`` of its
+        domain, is charged as it says; one that protects rows, or the groups of another column, for all rows of a
+        person.
+    rows_per_person : int, optional
+        The most rows that one person has in the tables. Without it releases that protect something other than the
+        persons of `person` are refused. Without `person`, every release is charged for so many rows.
 
     Examples
     --------
@@ -68,7 +73,8 @@ class Budget(Counter):
         others: tuple[float, float] | None = None,
         adding: bool | None = None,
         public_outcomes: Sequence[str] = (),
-        rows_per_person: int = 1,
+        person: str | None = None,
+        rows_per_person: int | None = None,
     ) -> None:
         super().__init__()
         self.epsilon = checks.epsilon(epsilon)
@@ -81,36 +87,33 @@ class Budget(Counter):
         self.neighbors = checks.neighbors(neighbors)
         self.public_outcomes = pots.columns(public_outcomes)
         pots.check_public(self.public_outcomes, self.neighbors)
-        self.rows_per_person = rows_of_a_person(rows_per_person)
+        self.person, self.rows_per_person = person_column(person), rows_of_a_person(rows_per_person)
         checks.choice("adding", adding, (None, True, False))
         if others is not None and adding is not None:
             raise ParameterError("Give either others= or adding=: both say which releases are added up.")
         self._lock = threading.RLock()
         self._account: Account | None = None
+        self._limits: Limits | None = None
         if others is not None or adding is not None:
-            self._open(others if others is not None else (self.epsilon, self.delta) if adding else (0.0, 0.0))
+            aside = others if others is not None else (self.epsilon, self.delta) if adding else (0.0, 0.0)
+            self._limits = Limits(self.epsilon, self.delta, aside)
 
-    def _open(self, others: tuple[float, float]) -> Account:
-        """Fix the pots."""
-        limits = Limits(self.epsilon, self.delta, others)
-        terms = Terms(limits, self.neighbors, self.public_outcomes, self.rows_per_person)
-        self._account = Ledger.of(Memory()).define("budget", terms)
-        return self._account
+    def _terms(self, cost: Cost) -> Terms:
+        """The pots and the people, as they are fixed; what is not, the first release decides."""
+        aside = (self.epsilon, self.delta) if cost.mu is None else (0.0, 0.0)
+        limits = self._limits or Limits(self.epsilon, self.delta, aside)
+        person, rows = self.person, self.rows_per_person
+        if person is None and rows is None:
+            person, rows = cost.person, 1 if cost.person is None else None
+        return Terms(limits, self.neighbors, self.public_outcomes, rows, person)
 
     def reserve(self, cost: Cost, neighbors: Neighbors, what: dict[str, Any]) -> Reservation:
-        """Pay for a release before its noise is drawn; the first one decides about pots that are not fixed."""
+        """Pay for a release before its noise is drawn; the first one decides what is not fixed."""
         with self._lock:
-            account = self._account
-            if account is None:
-                pots.refuse_relation(self.neighbors, neighbors, _WORDS)
-                pots.refuse_public(self.public_outcomes, cost, _WORDS)
-                account = self._open((self.epsilon, self.delta) if cost.mu is None else (0.0, 0.0))
-                try:
-                    return account.reserve(cost, neighbors, what)
-                except BudgetError:
-                    self._account = None
-                    raise
-            return account.reserve(cost, neighbors, what)
+            account = self._account or Ledger.of(Memory()).define("budget", self._terms(cost))
+            reservation = account.reserve(cost, neighbors, what)
+            self._account = account
+            return reservation
 
     @property
     def subject(self) -> int:
@@ -120,12 +123,14 @@ class Budget(Counter):
     @property
     def adding(self) -> bool | None:
         """Whether all releases are added up; None while nothing has decided that."""
-        return None if self._account is None else self._account.balance().limits.adding
+        return None if self._account is None and self._limits is None else self.balance.limits.adding
 
     @property
     def balance(self) -> Balance:
         """The pots, and what is spent of them."""
-        return Balance(Limits(self.epsilon, self.delta)) if self._account is None else self._account.balance()
+        if self._account is None:
+            return Balance(self._limits or Limits(self.epsilon, self.delta))
+        return self._account.balance()
 
     @property
     def mu_spent(self) -> float:
@@ -155,10 +160,11 @@ class Budget(Counter):
     @property
     def unit(self) -> str:
         """Whom the promise of all releases together protects."""
-        releases = self._releases()
-        if releases and all("person" in one for one in releases):
-            return "a person with all rows"
-        return "one row is one person" if self.rows_per_person == 1 else f"{self.rows_per_person} rows a person"
+        if self._account is not None:
+            return self._account.terms().words
+        if self.person is None and self.rows_per_person is None:
+            return "whom the first release protects"
+        return Terms(None, self.neighbors, self.public_outcomes, self.rows_per_person, self.person).words
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready account."""
@@ -178,7 +184,7 @@ class Budget(Counter):
         entries = [] if self._account is None else [entry.facts for entry in self._account.ledger.entries()]
         cancelled = {facts["settles"] for facts in entries if facts["kind"] == "cancel"}
         return [
-            {"method": facts["method"]} | _counted(facts["cost"], adding=bool(self.adding))
+            {"method": facts["method"]} | _counted(facts, adding=bool(self.adding))
             for facts in entries
             if facts["kind"] == "reserve" and facts["number"] not in cancelled
         ]
@@ -198,12 +204,10 @@ class Budget(Counter):
         return self
 
 
-def _counted(cost: dict[str, Any], *, adding: bool) -> dict[str, Any]:
-    """The part of a cost that counts."""
+def _counted(facts: dict[str, Any], *, adding: bool) -> dict[str, Any]:
+    """The part of a cost that counts, and how often where it is more than once."""
+    cost, times = facts["cost"], {"times": facts["times"]} if facts["times"] > 1 else {}
     public = {name: cost[name] for name in ("public_outcomes", "person") if cost.get(name)}
     if adding or cost["mu"] is None:
-        return {"epsilon": cost["epsilon"], "delta": cost["delta"]} | public
-    return {"mu": cost["mu"]} | public
-
-
-_WORDS = "the budget"
+        return {"epsilon": cost["epsilon"], "delta": cost["delta"]} | public | times
+    return {"mu": cost["mu"]} | public | times

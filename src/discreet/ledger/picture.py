@@ -87,23 +87,24 @@ def promised(story: Story) -> str:
     >>> promised(Story("clinic", Terms(None, "add-remove", frozenset(), 2), Limits(3, 1e-6), [], 0, 0))
     'epsilon = 3, delta = 1e-06, add-remove, 2 rows a person'
     """
-    rows = story.terms.rows_per_person
     public = [f"not protecting {', '.join(sorted(story.terms.public_outcomes))}"] * bool(story.terms.public_outcomes)
-    each = [f"{rows} rows a person"] * (rows > 1)
+    each = [story.terms.words] * ((story.terms.person, story.terms.rows_per_person) != (None, 1))
     first = f"epsilon = {story.limits.epsilon:g}, delta = {story.limits.delta:g}"
     return ", ".join([first, story.terms.neighbors, *each, *public])
 
 
 def left(story: Story) -> list[str]:
-    """What could still be released, for each pot that there is."""
-    balance, rows, told = story.balance, story.terms.rows_per_person, []
+    """What could still be released, for each pot that there is: of persons, where the account knows their column."""
+    balance, person, told = story.balance, story.terms.person, []
+    times = story.terms.steps(person, "the account")
     if not balance.limits.adding:
         delta = balance.limits.gaussian[1]
-        epsilon = gdp.epsilon(mu=balance.mu_left / rows, delta=delta) if balance.mu_left else 0.0
-        told.append(f"one more of epsilon = {floor(epsilon)} at delta = {delta:.3g}")
+        epsilon = gdp.epsilon(mu=balance.mu_left / times, delta=delta) if balance.mu_left else 0.0
+        whose = "" if person is None else f" that protects {person!r}"
+        told.append(f"one more of epsilon = {floor(epsilon)} at delta = {delta:.3g}{whose}")
     if balance.limits.others[0]:
         epsilon, delta = balance.others_left
-        told.append(f"epsilon = {floor(epsilon)} and delta = {floor(delta)} in all{' per person' * (rows > 1)}")
+        told.append(f"epsilon = {floor(epsilon)} and delta = {floor(delta)} in all{' per person' * (times > 1)}")
     return told
 
 

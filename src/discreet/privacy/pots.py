@@ -62,26 +62,27 @@ class Cost:
         epsilon = math.inf if facts["epsilon"] is None else facts["epsilon"]
         return cls(epsilon, facts["delta"], facts["mu"], frozenset(facts["public_outcomes"]), facts.get("person"))
 
-    def to_people(self, rows: int) -> Cost:
-        """What a release costs somebody who has as many rows as this; one that hides persons costs what it says.
+    def to_people(self, steps: int) -> Cost:
+        """What a release costs somebody, if so many steps from neighbour to neighbour lead from one table to the other.
 
-        Of others k mu for Gaussian releases; (k epsilon, (1 + e^epsilon + ... + e^((k - 1) epsilon)) delta) for others.
+        That is k mu for Gaussian releases; (k epsilon, (1 + e^epsilon + ... + e^((k - 1) epsilon)) delta) for others.
+        How many steps there are depends on whom the release protects (`ledger.terms.Terms.steps`).
 
         Examples
         --------
         >>> round(Cost(0.5, 1e-6, mu=0.1).to_people(4).mu, 9), round(Cost(0.5, 1e-6).to_people(2).delta, 9)
         (0.4, 2.649e-06)
         """
-        if rows == 1 or self.person is not None:
+        if steps == 1:
             return self
-        mu = None if self.mu is None else _above(rows * Fraction(self.mu))
+        mu = None if self.mu is None else _above(steps * Fraction(self.mu))
         if math.isinf(self.epsilon):
             return Cost(math.inf, self.delta, mu, self.public_outcomes)
-        epsilon = _above(rows * Fraction(self.epsilon))
+        epsilon = _above(steps * Fraction(self.epsilon))
         if self.delta and epsilon > _LARGE:
             return Cost(epsilon, 1.0, mu, self.public_outcomes)
-        steps = math.fsum(math.exp(i * self.epsilon) for i in range(rows)) if self.delta else 0.0
-        return Cost(epsilon, min(1.0, up(self.delta * steps)), mu, self.public_outcomes)
+        times = math.fsum(math.exp(i * self.epsilon) for i in range(steps)) if self.delta else 0.0
+        return Cost(epsilon, min(1.0, up(self.delta * times)), mu, self.public_outcomes)
 
 
 @dataclass(frozen=True)
@@ -250,8 +251,11 @@ class Balance:
         others = [float(spent / Fraction(limit)) for spent, limit in pairs if limit]
         return gaussian, max(others) if others else None
 
-    def after(self, cost: Cost, who: str) -> Spent:
-        """What was spent once a release is paid for; refuse one that the pots do not hold, in the name of `who`."""
+    def after(self, cost: Cost, who: str, times: int = 1) -> Spent:
+        """What was spent once a release is paid for; refuse one that the pots do not hold, in the name of `who`.
+
+        The cost is that to a person, for whom the release counts so many `times`.
+        """
         if cost.mu is None and self.limits.others[0] == 0:
             raise BudgetError(
                 f"This release is not Gaussian, and {who} has nothing set aside for such releases. That is decided "
@@ -264,9 +268,10 @@ class Balance:
         added = cost.mu is None or self.limits.adding
         fits = f"epsilon = {self.others_left[0]:.4g}, delta = {self.others_left[1]:.4g}"
         left = f"one of {fits}" if added else f"a Gaussian one of epsilon = {self.epsilon_left:.4g}"
+        counts, once = ("", "") if times == 1 else (f" counts {times} times for a person, and", " that counts once")
         raise BudgetError(
-            f"This release would exceed {who}: {self.epsilon_spent:.4g} of {self.limits.epsilon:g} is spent at "
-            f"delta = {self.limits.delta:g}, and {left} would still fit. Nothing was released."
+            f"This release{counts} would exceed {who}: {self.epsilon_spent:.4g} of {self.limits.epsilon:g} is spent at "
+            f"delta = {self.limits.delta:g}, and {left}{once} would still fit. Nothing was released."
         )
 
 

@@ -33,7 +33,7 @@ class Price:
     delta: float
     mu: float | None
     people: int
-    """Rows that one person may have: the price to a person is that of so many."""
+    """How often the account counts it: the price to a person is that of so many steps."""
     person: str | None = None
     """The column that tells whose a row is, where a release protects a person with all rows."""
 
@@ -45,8 +45,7 @@ class Price:
     @property
     def words(self) -> str:
         """For people."""
-        by_row = self.people > 1 and self.person is None
-        return priced(self.cost) + (f", for each of up to {self.people} rows of a person" if by_row else "")
+        return priced(self.cost) + (f", counted {self.people} times for a person" if self.people > 1 else "")
 
 
 class Balances:
@@ -75,13 +74,17 @@ class Balances:
         """The relation that its releases are about."""
         return self.story(account).terms.neighbors
 
+    def times(self, account: str, person: str | None) -> int:
+        """How often an account counts a release of a table with this person column; refuse what it cannot count."""
+        return self.story(account).terms.steps(person, f"the account {account!r}")
+
     def price(self, asked: Request, table: TableSettings, unit: Unit) -> Price | None:
         """What a request costs, of a table with such a unit; None where it is free."""
         if asked.kind not in PAID and not hasattr(asked, "epsilon"):
             return None
         epsilon, delta = asked.epsilon, table.failure  # type: ignore[union-attr]
         mu = gdp.mu(epsilon=epsilon, delta=delta) if is_gaussian(asked) else None
-        return Price(epsilon, delta, mu, self.story(table.account).terms.rows_per_person, unit.person)
+        return Price(epsilon, delta, mu, self.times(table.account, unit.person), unit.person)
 
     def refuse(self, account: str, price: Price) -> None:
         """Refuse what an account, or its population, does not hold any more."""
@@ -90,7 +93,7 @@ class Balances:
             story = self.story(part)
             pots.refuse_public(story.terms.public_outcomes, each, f"the account {part!r}")
             if story.terms.limits is not None:
-                story.balance.after(each, f"the account {part!r}")
+                story.balance.after(each, f"the account {part!r}", price.people)
 
     def share(self, account: str, price: Price) -> float | None:
         """The part of its pot that a request takes, of the whole of it."""

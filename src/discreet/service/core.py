@@ -73,7 +73,7 @@ class Service:
     def _check_accounts(self) -> None:
         for name, table in self.settings.tables.items():
             self.ledger.account(table.account)
-            _ = self.catalogue.domain(name)
+            self.balances.times(table.account, self.catalogue.domain(name).unit.person)
 
     # ---------------------------------------------------------------- requests
 

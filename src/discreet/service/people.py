@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from discreet.errors import ParameterError
 from discreet.service.log import note
@@ -121,18 +121,24 @@ class People:
             note(connection, name, "signed in", how=how)
         return token
 
-    def known(self, name: str, role: Role) -> None:
-        """Note somebody whom a provider of identities vouches for; refuse who was revoked here."""
+    def known(self, name: str, role: Role, *, any_case: bool = False) -> str:
+        """Note somebody whom a provider of identities vouches for, and say what they are called here.
+
+        Refuse who was revoked; `any_case`, for addresses, in whatever case they were written then.
+        """
         name = _checked(name, role)
+        same = func.lower(people.c.name) == name.lower() if any_case else people.c.name == name
         with self._store.writing() as connection:
-            found = connection.execute(select(people).where(people.c.name == name)).first()
-            if found is None:
-                self._add(connection, name, role)
-            elif found.revoked is not None:
+            found = connection.execute(select(people).where(same).order_by(people.c.since)).all()
+            if any(one.revoked is not None for one in found):
                 raise ParameterError("This person may not use the service any more.")
-            elif found.role != role:
-                connection.execute(update(people).where(people.c.name == name).values(role=role))
-                note(connection, name, "has another role", role=role)
+            if not found:
+                self._add(connection, name, role)
+                return name
+            if found[0].role != role:
+                connection.execute(update(people).where(people.c.name == found[0].name).values(role=role))
+                note(connection, found[0].name, "has another role", role=role)
+            return str(found[0].name)
 
     def of_session(self, token: str) -> Person | None:
         """Whose session it is; None where it is nobody's, or has ended."""

@@ -6,12 +6,19 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Protocol
 
+from discreet.core.files import canonical
 from discreet.errors import LedgerError
-from discreet.ledger.entries import INDEX, UNIQUE, Entry
+from discreet.ledger.entries import INDEX, UNIQUE, Entry, hashed
 
 TABLE = "discreet_ledger"
 
 COLUMNS = ("number", *INDEX, "body", "hash")
+
+
+DAMAGED = (
+    "The ledger is damaged: an entry is not as it was written, or cannot be found. Find out what is wrong with: "
+    "discreet ledger verify. Nothing was released."
+)
 
 
 class LostError(Exception):
@@ -27,6 +34,9 @@ class Reading(Protocol):
 
     def find(self, column: str, value: Any) -> Entry | None:
         """The newest entry that has this value in a column of the index."""
+
+    def newer(self, account: str, number: int) -> bool:
+        """Whether an entry after this one is about an account or its tables, as bodies tell and no index."""
 
     def accounts(self) -> list[str]:
         """The names of all accounts, the oldest first."""
@@ -79,6 +89,11 @@ def statements(number: str, text: str) -> list[str]:
 
 NEWEST = f"SELECT {', '.join(COLUMNS)} FROM {TABLE} {{where}} ORDER BY number DESC LIMIT 1"
 ALL = f"SELECT {', '.join(COLUMNS)} FROM {TABLE} ORDER BY number"
+NEWER = (
+    f"SELECT number FROM {TABLE} WHERE number > {{mark}} "
+    "AND (replace(body, {mark}, '') <> body OR replace(body, {mark}, '') <> body) LIMIT 1"
+)
+
 ACCOUNTS = f"SELECT defines FROM {TABLE} WHERE defines IS NOT NULL ORDER BY number"
 
 
@@ -92,9 +107,18 @@ class SQLTransaction:
         """The newest entry that has this value in a column of the index."""
         return self._newest(f"WHERE {column} = {self._mark}", value)
 
+    def newer(self, account: str, number: int) -> bool:
+        """Whether an entry after this one is about an account or its tables, as bodies tell and no index."""
+        own, tables = (f'"account":{canonical(name).decode()}' for name in (account, f"{account}/"))
+        asked = NEWER.format(mark=self._mark), (number, own, tables.removesuffix('"'))
+        return self._connection.execute(*asked).fetchone() is not None
+
     def accounts(self) -> list[str]:
         """The names of all accounts, the oldest first."""
-        return [name for (name,) in self._connection.execute(ACCOUNTS)]
+        names = [name for (name,) in self._connection.execute(ACCOUNTS)]
+        if not all(isinstance(name, str) for name in names):
+            raise LedgerError(DAMAGED)
+        return names
 
     def last(self) -> Entry | None:
         """The newest entry."""
@@ -108,12 +132,24 @@ class SQLTransaction:
 
     def _newest(self, where: str, *values: Any) -> Entry | None:
         found = self._connection.execute(NEWEST.format(where=where), values).fetchone()
-        return None if found is None else entry_of(found)
+        return None if found is None else sound(entry_of(found), tuple(found[1:-2]))
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
     """The entry of a row; a damaged file may hold anything in its place."""
-    number, body, hashed = row[0], row[-2], row[-1]
-    if not (isinstance(number, int) and isinstance(body, str) and isinstance(hashed, str)):
-        raise LedgerError("The ledger is damaged: a row holds no entry. Nothing was released.")
-    return Entry(number, body, hashed)
+    number, body, digest = row[0], row[-2], row[-1]
+    if not (isinstance(number, int) and isinstance(body, str) and isinstance(digest, str)):
+        raise LedgerError(DAMAGED)
+    return Entry(number, body, digest)
+
+
+def sound(entry: Entry, index: tuple[Any, ...]) -> Entry:
+    """An entry that is as it was written, under its own name; refuse any other."""
+    try:
+        as_written = hashed(entry.body) == entry.hash
+        own = as_written and (entry.facts["number"], entry.index) == (entry.number, index)
+    except Exception:  # what is not an entry may fail in any way
+        own = False
+    if not own:
+        raise LedgerError(DAMAGED)
+    return entry

@@ -56,6 +56,10 @@ class Memory:
         place = self._places.get((column, value))
         return None if place is None else self._entries[place]
 
+    def newer(self, account: str, number: int) -> bool:
+        """Whether an entry after this one is about an account or its tables."""
+        return any(self._places.get((column, account), -1) > number for column in ("population", "account"))
+
     def accounts(self) -> list[str]:
         """The names of all accounts, the oldest first."""
         return [name for column, name in self._places if column == "defines"]

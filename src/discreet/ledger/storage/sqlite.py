@@ -17,6 +17,7 @@ from urllib.parse import quote
 from discreet.errors import LedgerError
 from discreet.ledger.entries import Entry
 from discreet.ledger.storage.base import ACCOUNTS, ALL, TABLE, SQLTransaction, entry_of, statements
+from discreet.ledger.storage.names import refuse_second_names
 
 WAIT = 120
 """Seconds to wait for others that write."""
@@ -39,7 +40,7 @@ class SQLite:
     shared: ClassVar[bool] = True
 
     def __init__(self, path: Path) -> None:
-        self.path, self.name = path.absolute(), path.name
+        self.path, self.name = Path(os.path.realpath(path)), path.name
         self._idle: tuple[int, sqlite3.Connection] | None = None
 
     def create(self) -> None:
@@ -93,6 +94,7 @@ class SQLite:
 
     def flaws(self) -> list[str]:
         """Pages and indices that do not fit together, and guards that are gone."""
+        self._refuse_others()
         with self._told(), closing(self._read_only()) as connection:
             damaged = [line for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
             schema = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")]
@@ -123,7 +125,7 @@ class SQLite:
         return sqlite3.connect(place, uri=True, isolation_level=None, timeout=WAIT, check_same_thread=False)
 
     def _refuse_others(self) -> None:
-        """Refuse what is not a ledger, before SQLite opens it."""
+        """Refuse what is not a ledger, or has a second name, before SQLite opens it."""
         if not self.path.is_file():
             raise LedgerError(
                 f"There is no ledger {self.name}. Make one with: discreet ledger init {self.name} --account NAME "
@@ -133,6 +135,7 @@ class SQLite:
             header = file.read(72)
         if header[:15] != b"SQLite format 3" or header[68:72] != MARK.to_bytes(4, "big"):
             raise LedgerError(f"{self.name} is no ledger, or its first bytes are damaged.")
+        refuse_second_names(self.path)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -1,0 +1,61 @@
+"""Files that must have one name.
+
+SQLite keeps its log and its locks in files beside a database, named after it. A database that is reached by two names,
+in two folders, has two logs: each process spends what the other has spent already. So a second name is refused, whether
+it is a hard link or a mount of the single file, which is how a container is often given a file. Symbolic links are
+followed first, and folders may be mounted anywhere: there the log goes along.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from discreet.errors import LedgerError
+
+MOUNTS = Path("/proc/self/mountinfo")
+"""Where Linux lists what is mounted, as this process sees it."""
+
+BESIDE = ("", "-wal", "-shm")
+"""The file, its log and the log's index."""
+
+
+def refuse_second_names(path: Path) -> None:
+    """Refuse a file that has, or whose log has, a second name; what is not there has none."""
+    mounts = _mounts()
+    for one in (path.with_name(path.name + end) for end in BESIDE):
+        try:
+            facts = one.lstat()
+        except FileNotFoundError:
+            continue
+        if facts.st_nlink > 1:
+            raise LedgerError(
+                f"{one.name} has a second name, a hard link, and programs that use the one do not see what others "
+                "spend by the other. Remove one of the names: find -samefile lists them. To keep a copy of a ledger: "
+                "discreet ledger export. Nothing was released."
+            )
+        alone = facts.st_dev != one.parent.stat().st_dev if mounts is None else str(one) in mounts
+        if alone or one.is_symlink():
+            raise LedgerError(
+                f"{one.name} is mounted by itself, or is a link, and its log is not: programs here and there do not "
+                "see what the others spend. Mount the folder that holds it, not the file: for example "
+                f"-v /srv/ledger:/ledger, and use /ledger/{path.name}. Nothing was released."
+            )
+
+
+def _mounts() -> frozenset[str] | None:
+    """What is mounted where; None where the system has no such list, and then only other devices can be told."""
+    try:
+        lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return None
+    return frozenset(_OCTAL.sub(_character, line.split(" ")[4]) for line in lines if line.count(" ") > 4)
+
+
+def _character(escape: re.Match[str]) -> str:
+    return os.fsdecode(bytes([int(escape[1], 8)]))
+
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+"""How the list writes blanks, tabs, line ends and backslashes."""
