@@ -326,7 +326,7 @@ def test_made_up_tables_have_persons_and_weights():
 @pytest.mark.parametrize("way", ["fit_source", "fit_formula", "fit_moments"])
 def test_budgets_and_ledgers_are_charged_for_persons(way, tmp_path):
     ledger = Ledger.create(tmp_path / "people.ledger")
-    ledger.open("town", epsilon=200, delta=1e-3)
+    ledger.open("town", epsilon=200, delta=1e-3, person="patient")
     with Budget(epsilon=200, delta=1e-6) as budget, ledger.account("town"):
         model = FITS[way](DPLinearRegression(**PROMISE, domain=PANEL))
     check_slope(model.coef_[0])
@@ -334,7 +334,7 @@ def test_budgets_and_ledgers_are_charged_for_persons(way, tmp_path):
     assert all(finding.ok for finding in model.certificate_.check())
     assert budget.epsilon_spent == pytest.approx(50, rel=1e-6)
     (entry,) = [entry.facts for entry in ledger.entries() if entry.facts["kind"] == "reserve"]
-    assert entry["cost"]["person"] == "patient"
+    assert (entry["cost"]["person"], entry["times"]) == ("patient", 1)
 
 
 # ---------------------------------------------------------------- the command line
@@ -420,12 +420,12 @@ def test_commands_refuse_the_columns_of_the_unit_as_terms(run, place, command, t
 
 
 def test_the_command_line_counts_in_a_ledger(run, place):
-    opened = ["people.ledger", "--account", "town", "--epsilon", "200", "--delta", "1e-3"]
+    opened = ["people.ledger", "--account", "town", "--epsilon", "200", "--delta", "1e-3", "--person", "patient"]
     assert run("ledger", "init", *opened).code == 0
     given = ["--schema", "panel.toml", "--formula", "y ~ x", "--epsilon", "50", "--delta", "1e-6"]
     assert run("fit", "panel.parquet", *given, "--ledger", "people.ledger", "--out", "out.json").code == 0
     (entry,) = [entry.facts for entry in Ledger("people.ledger").entries() if entry.facts["kind"] == "reserve"]
-    assert entry["cost"]["person"] == "patient"
+    assert (entry["cost"]["person"], entry["times"]) == ("patient", 1)
 
 
 def test_the_commands_are_all_that_there_are():

@@ -43,8 +43,8 @@ def set_up(folder):
     (folder / "panel.toml").write_text(SCHEMA, encoding="utf-8")
     (folder / "service.toml").write_text(CONFIG, encoding="utf-8")
     ledger = Ledger.create(folder / "people.ledger")
-    ledger.open("town", epsilon=400, delta=1e-4, others=(60, 1e-5))
-    ledger.open("town/panel")
+    ledger.open("town", epsilon=400, delta=1e-4, others=(60, 1e-5), person="patient")
+    ledger.open("town/panel", person="patient")
     return folder / "service.toml"
 
 
@@ -99,7 +99,7 @@ def test_a_fit_is_about_weighted_persons(clinic, method, tmp_path):
     assert all(finding.ok for finding in check_saved(released))
     assert "patient" in file(clinic, job, "report.html")
     (entry,) = reserved(clinic)
-    assert entry["cost"]["person"] == "patient"
+    assert (entry["cost"]["person"], entry["times"]) == ("patient", 1)
 
 
 @pytest.mark.parametrize("method", [name for name, knows in METHODS.items() if not knows])
@@ -142,7 +142,7 @@ def test_a_quote_is_that_of_persons(clinic):
     asked = {"kind": "fit", "table": "panel", "formula": "y ~ x", "epsilon": 50}
     quote = clinic("ada", "POST", "/quote", json=asked).json()
     assert quote["price"]["person"] == "patient"
-    assert "for each of up to" not in quote["price"]["words"]
+    assert "times for a person" not in quote["price"]["words"]
 
 
 @pytest.mark.parametrize("text", ["y ~ patient", "y ~ w", "w ~ x", "y ~ x + I(w + x)"])
