@@ -11,6 +11,7 @@ from discreet.data.counts import light
 from discreet.data.reading import Unread
 from discreet.data.stages import meat, staged
 from discreet.domain.coordinates import Coordinates
+from discreet.domain.unit import ROWS
 from discreet.gate.coordinates import release_stage, stage_blocks
 from discreet.gate.moments import Want, block_noise, calibrate, exact_counts, noisy_blocks
 from discreet.gate.session import Session, promised
@@ -44,7 +45,7 @@ def released(frame=None, neighbors="add-remove", random_state=None, epsilon=1.0,
     mus = [down(session.mu * math.sqrt(share)) for share in (0.1, 0.4, 0.5)]
     (block,) = calibrate([Want("counts", (), (TARGET,), 1.0)], domain, neighbors, mus[0])
     entropy = session.charge(domain, mu=session.mu)
-    values = [*noisy_blocks([exact_counts(histogram, block)], block_noise([block]), entropy)]
+    values = [*noisy_blocks([exact_counts(histogram, block)], block_noise([block], ROWS), entropy)]
     events = [GaussianEvent(sensitivity.mu([block], domain, neighbors), (block,))]
     P, theta, radius, edges = np.eye(len(design)), np.zeros((len(design), 1)), 1.0, []
     for mu, shares in zip(mus[1:], (SHARES, WITH_ALL), strict=True):

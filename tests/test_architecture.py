@@ -293,6 +293,85 @@ def test_draws_that_are_not_paid_are_seen():
     assert not list(unpaid(ast.parse(paid), plain))
 
 
+# ---------------------------------------------------------------- whom a promise protects
+
+_FILES = "reads what was written down, its unit too"
+_SCHEMA = "reads what the curator declares, the unit too"
+DOMAINS = {
+    "Domain(...)": {
+        "audit.one_run": "a made-up table of canaries, each of whom has one row",
+        "audit.subjects": "the made-up tables that methods are attacked on",
+        "cli.asking": "what people answer, column by column, before there is a schema",
+    },
+    "Domain.from_bounds(...)": {
+        "models.base": "arrays, beside which `fit` is told whose rows are and what they count",
+        "papers.trivial": "nothing is read, and nothing released",
+    },
+    "Domain.from_dict(...)": {
+        "client.client": _SCHEMA,
+        "data.counts": _FILES,
+        "data.moments": _FILES,
+        "data.worker": "what an engine sends to its workers, the unit too",
+        "privacy.certificate": _FILES,
+    },
+    "Domain.from_file(...)": {
+        **dict.fromkeys(("cli.demo", "cli.fit", "cli.ledger", "cli.pdp", "cli.plan", "cli.release"), _SCHEMA),
+        **dict.fromkeys(("cli.schema", "service.settings"), _SCHEMA),
+    },
+    ".of_rows()": {
+        "data.tables": "counts the columns of an array before those of the unit are put beside them; reads no row",
+        "models.base": "rows to predict for, of which nothing is released",
+        "models.predictions": "rows to predict for, of which nothing is released",
+        "planning.simulation": "made-up rows, at the epsilon at which their noise is that of persons",
+    },
+    "Unit(...)": {},
+    "ROWS": {},
+    "._with(...)": {},
+}
+"""Where a domain, or its unit, comes from other than a domain with the same unit, with the reason; nowhere else."""
+
+
+def unit_makers(node):
+    """What makes a domain, or leaves out its unit, below a node."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.ImportFrom) and (inner.module or "").startswith("discreet.domain"):
+            names = [alias for alias in inner.names if alias.name in ("Domain", "Unit", "ROWS")]
+            yield from (f"{alias.name} as {alias.asname}" for alias in names if alias.asname)
+            yield from ("ROWS" for alias in names if alias.name == "ROWS")
+        if not isinstance(inner, ast.Call):
+            continue
+        called = ast.unparse(inner.func)
+        if called.removeprefix("Domain.").isidentifier() and called.partition(".")[0] in ("Domain", "Unit"):
+            yield f"{called}(...)"
+        if isinstance(inner.func, ast.Attribute) and inner.func.attr == "of_rows" and called != "Spectrum.of_rows":
+            yield ".of_rows()"
+        if isinstance(inner.func, ast.Attribute) and inner.func.attr == "_with":
+            yield "._with(...)"
+        if called.endswith("__new__") and any(ast.unparse(given) == "Domain" for given in inner.args):
+            yield "__new__(Domain)"
+
+
+def test_a_domain_is_changed_by_its_own_methods_so_that_its_unit_stays():
+    others = [name for name in INSIDE if name not in ("domain.domain", "domain.unit")]
+    found = {(what, name) for name in others for what in unit_makers(tree(name))}
+    assert found == {(what, name) for what, listed in DOMAINS.items() for name in listed}
+
+
+def test_domains_that_leave_out_their_unit_are_seen():
+    for code in (
+        "Domain(columns, missing=domain.missing)",
+        "Domain.from_dict(facts)",
+        "f(domain.select(names).of_rows())",
+        "domain._with(unit=Unit())",
+        "from discreet.domain import Domain as D",
+        "from discreet.domain.unit import ROWS",
+        "object.__new__(Domain)",
+    ):
+        assert list(unit_makers(ast.parse(code))), code
+    kept = "domain.with_columns(columns).with_missing('drop').select(names).with_unit(person='id')"
+    assert not list(unit_makers(ast.parse(kept)))
+
+
 OPTIONAL = {
     "pandas": ["results.series"],
     "opendp": [],

@@ -14,6 +14,7 @@ from discreet.data.moments import counted
 from discreet.data.passes.light import MarginLayout
 from discreet.data.reading import Unread
 from discreet.data.sums import CARRY_EVERY, EXACT_ROWS, Total
+from discreet.domain.unit import ROWS
 from discreet.errors import ParameterError
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
 from discreet.gate.session import Session, promised
@@ -89,7 +90,7 @@ def test_a_light_release_keeps_its_promise_and_comes_back_from_its_file(neighbor
     counts = [*whole, *inner]
     entropy = session.charge(DOMAIN, mu=session.mu)
     exact = [*exact_blocks(margins, blocks), *(exact_counts(histogram, block) for block in counts)]
-    values = noisy_blocks(exact, block_noise([*blocks, *counts]), entropy)
+    values = noisy_blocks(exact, block_noise([*blocks, *counts], ROWS), entropy)
     events = [GaussianEvent(sensitivity.mu(part, DOMAIN, neighbors), tuple(part)) for part in (blocks, counts)]
     released = PrivateMoments(session.certify(DOMAIN, *events), values)
     findings = {finding.what: finding.ok for finding in released.certificate.check()}

@@ -16,6 +16,7 @@ from discreet.data.moments import counted
 from discreet.data.reading import Unread
 from discreet.data.stages import Readings
 from discreet.domain.coordinates import Coordinates
+from discreet.domain.unit import ROWS
 from discreet.errors import DiscreetError, ParameterError
 from discreet.papers.registry import METHODS
 from discreet.planning.facts import facts
@@ -270,7 +271,7 @@ def test_every_method_is_simulated_or_said_to_be_left_out(small):
     assert set(small.methods) | set(small.left_out) == {method.name for method in METHODS}
     assert not set(small.methods) & set(small.left_out)
     assert {"DPLinearRegression", "DPRidge", "AdaSSP", "ConstSSP", "SSP", "OPS", "AdaOPS"} <= set(small.methods)
-    assert chosen(["adassp"])[0] == ["AdaSSP"]
+    assert chosen(["adassp"], ROWS)[0] == ["AdaSSP"]
 
 
 def test_more_epsilon_and_more_rows_help(small):

@@ -19,6 +19,7 @@ from discreet.data.reading import Unread
 from discreet.data.stages import meat, staged
 from discreet.domain.coordinates import Chart, Coordinates
 from discreet.domain.encoding import ONE
+from discreet.domain.unit import ROWS
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
 from discreet.gate.coordinates import release_stage, stage_blocks
 from discreet.gate.entropy import NO_NOISE, SeededEntropy
@@ -70,7 +71,7 @@ def test_the_noise_of_a_stage_costs_what_it_may_and_hardly_less(mu, m, neighbors
         for kind in ("counts", "meat"):
             assert sum(block.statistic == kind for block in blocks) == (m if kind in shares else 0)
         assert [block for block in blocks if block.statistic == "lengths" and (block.rows or block.columns)] == []
-        block_noise(blocks)
+        block_noise(blocks, ROWS)
 
 
 @both

@@ -62,6 +62,7 @@ COMMANDS = [
     "reproduce",
     "demo",
     "schema init",
+    "schema show",
     "schema check",
     "sign",
     "serve",

@@ -3,8 +3,8 @@
     python -m tools.soak --minutes 30            all parts in turn, and one summary
     python -m tools.soak inputs --seed 5         what one seed did, again
 
-Parts are fuzz of inputs, parameters, files and commands (tools/soak/parts.py), tests that draw their examples, with new
-seeds, and audits of the mechanisms. A failure prints the command that repeats it.
+Parts are fuzz of inputs, parameters, files and commands (tools/soak/parts.py), of units (tools/soak/units.py), tests
+that draw their examples, with new seeds, and audits of the mechanisms. A failure prints the command that repeats it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-TRIALS = {"inputs": 40, "parameters": 60, "files": 100, "commands": 30}
+TRIALS = {"inputs": 40, "parameters": 60, "files": 100, "commands": 30, "units": 60}
 """Seeds that one process tries."""
 
 LIMIT = 120

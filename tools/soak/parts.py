@@ -22,6 +22,7 @@ from discreet.core.files import digest
 from discreet.papers.registry import METHODS
 from discreet.results.saved import check_saved, load_saved
 from tools.soak import tables
+from tools.soak.units import units
 from tools.soak.watch import NASTY, Watch
 
 FORMULAS = (
@@ -210,8 +211,6 @@ def _changed_json(content: bytes, rng: random.Random) -> bytes:
 
 def commands(rng: random.Random, watch: Watch, folder: Path) -> None:
     """A command with arguments that may be anything; its exit code is a known one, and it never gives up inside."""
-    from discreet import cli
-
     people = tables.frame(rng, watch.marks)
     people = tables.spoilt(people, rng, watch.marks) if rng.random() < 0.5 else people
     (folder / "s.toml").write_text(_SCHEMA, encoding="utf-8")
@@ -221,29 +220,31 @@ def commands(rng: random.Random, watch: Watch, folder: Path) -> None:
     except Exception:
         tables.frame(rng, watch.marks).to_csv(folder / "people.csv", index=False)
     arguments = _arguments(rng, folder)
-    said = io.StringIO()
-
-    def call() -> int:
-        with (
-            mock.patch.object(sys, "argv", ["discreet", *arguments]),
-            mock.patch.object(sys, "stdin", io.StringIO()),
-            contextlib.redirect_stdout(said),
-            contextlib.redirect_stderr(said),
-        ):
-            try:
-                cli.main()
-            except SystemExit as stop:
-                return int(stop.code or 0)
-        return 0
-
-    code = watch.attempt(f"discreet {' '.join(arguments)}", call)
-    text = said.getvalue()
+    code, text = watch.attempt(f"discreet {' '.join(arguments)}", lambda: called(arguments)) or (None, "")
     watch.read(f"discreet {' '.join(arguments)}", text)
     if "internal error" in text or code not in (None, 0, 1, 2):
         watch.foreign.append(f"discreet {' '.join(arguments)}: exit code {code}: {text[-600:]}")
     for path in folder.rglob("*"):
         if path.is_file() and not path.name.startswith("people.") and path.stat().st_size < 1 << 24:
             watch.read_bytes(f"{path.name} of discreet {' '.join(arguments)}", path.read_bytes())
+
+
+def called(arguments: list[str]) -> tuple[int, str]:
+    """The exit code of a command, and what it said."""
+    from discreet import cli
+
+    said = io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["discreet", *arguments]),
+        mock.patch.object(sys, "stdin", io.StringIO()),
+        contextlib.redirect_stdout(said),
+        contextlib.redirect_stderr(said),
+    ):
+        try:
+            cli.main()
+        except SystemExit as stop:
+            return int(stop.code or 0), said.getvalue()
+    return 0, said.getvalue()
 
 
 def _arguments(rng: random.Random, folder: Path) -> list[str]:
@@ -310,4 +311,5 @@ PARTS: dict[str, Callable[[random.Random, Watch, Path], None]] = {
     "parameters": parameters,
     "files": files,
     "commands": commands,
+    "units": units,
 }

@@ -29,7 +29,7 @@ COMMANDS = {
     "plan": "Tell how good models will be before any budget is spent: from public facts, without the data.",
     "pdp": "CONFIDENTIAL: tell how much a release revealed about each person in the table.",
     "reproduce": "Make the papers' tables and figures again. A run that was stopped goes on where it was.",
-    "schema": "Write and check schemas: the public facts about a table.",
+    "schema": "Write, show and check schemas: the public facts about a table.",
     "serve": "Serve private models of tables to analysts who may not see the data.",
 }
 """What each command does, in the words of its own help."""

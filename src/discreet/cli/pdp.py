@@ -65,6 +65,11 @@ def _agree(schema: Domain, certificate: Certificate) -> None:
             raise ParameterError(f"Column {name!r} of the release is not in the schema: it belongs to another table.")
         if schema.columns[name] != column:
             raise ParameterError(f"Column {name!r} has other bounds or levels in the schema than in the release.")
+    if schema.unit != declared.unit:
+        raise ParameterError(
+            f"The schema and the release do not protect the same. The schema: {schema.unit.short}. The release: "
+            f"{declared.unit.short}."
+        )
 
 
 def _facts(found: Losses, delta: float | None, largest: int) -> dict[str, Any]:

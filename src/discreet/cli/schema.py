@@ -8,17 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import console
-from discreet.cli.arguments import Data, default_place, free
+from discreet.cli.arguments import Data, Json, default_place, free
 from discreet.cli.asking import Interview
 from discreet.cli.files import reads_files
 from discreet.core.files import atomic_write
 from discreet.data.sources.paths import column_kinds
 from discreet.data.tables import open_source
 from discreet.domain import Domain, FileFormat
+from discreet.domain.columns import column_words
 from discreet.domain.schema import KINDS, blank_schema, filled_schema
 
 app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Write and check schemas: the public facts about a table."
+    add_completion=False, no_args_is_help=True, help="Write, show and check schemas: the public facts about a table."
 )
 
 
@@ -55,6 +56,25 @@ def schema_init(
 def _write(path: Path, text: str) -> None:
     with atomic_write(path) as form:
         form.write(text.encode())
+
+
+@app.command("show", epilog="Example: discreet schema show people.toml")
+def schema_show(
+    schema: Annotated[Path, typer.Argument(help="TOML or JSON schema.", show_default=False)], json: Json = False
+) -> None:
+    """Show what a schema says: the columns, what becomes of missing values, and who is protected."""
+    domain = Domain.from_file(schema)
+    if json:
+        console.print_json({"schema": domain.to_dict(), "unit": domain.unit.short})
+        return
+    rows = [[name, *column_words(column)] for name, column in domain.columns.items()]
+    console.table(schema.name, ["column", "kind", "may hold"], rows)
+    console.say(f"Unit of privacy: {domain.unit.short}.")
+    console.say("Rows that lack a value are left out." if domain.missing == "drop" else "Missing values are refused.")
+    if domain.data_norm is not None:
+        console.say(f"The norm of {', '.join(domain.norm_columns)} is at most {domain.data_norm:g}.")
+    if not domain.intercept:
+        console.say("Models have no intercept.")
 
 
 @app.command("check", epilog="Example: discreet schema check people.toml people.parquet")

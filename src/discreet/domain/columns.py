@@ -125,6 +125,19 @@ class Categorical:
 Column = Numeric | Categorical
 
 
+def column_words(column: Column) -> tuple[str, str]:
+    """The kind of a column, and what it may hold, for people.
+
+    Examples
+    --------
+    >>> column_words(Numeric(18.0, 90.0, "year")), column_words(Categorical(("F", "M")))
+    (('number', '(18, 90) year'), ('category', 'F, M'))
+    """
+    if isinstance(column, Categorical):
+        return "category", ", ".join(map(str, column.levels))
+    return "date" if column.date else "number", f"{column.short()} {column.unit or ''}".strip()
+
+
 @dataclass(frozen=True)
 class Identifier:
     """A column that tells whose a row is, in text or whole numbers; no coordinate of a row."""
@@ -263,7 +276,18 @@ def unbounded(spec: Any) -> Any:
     return {"low": -math.inf, "high": math.inf, **spec}
 
 
-def bounded_columns(argument: str, bounds: Any, names: Sequence[str]) -> dict[str, Column]:
+def array_columns(
+    features: list[str], targets: list[str], bounds_X: Any, bounds_y: Any, *, ball: bool
+) -> dict[str, Column]:
+    """The columns of plain arrays X and y; those of X need no bounds of their own inside a ball."""
+    if bounds_X is None and ball:
+        bounds_X = (-math.inf, math.inf)
+    if (twice := checks.repeated(features + targets)) is not None:
+        raise DomainError(f"Column {twice!r} is named twice among those of X and y.")
+    return _bounded("bounds_X", bounds_X, features) | _bounded("bounds_y", bounds_y, targets)
+
+
+def _bounded(argument: str, bounds: Any, names: Sequence[str]) -> dict[str, Column]:
     """Numeric columns from a pair of bounds, each a number for all of them or one number a column."""
     if not names:
         return {}

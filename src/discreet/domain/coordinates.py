@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats, Ints
 from discreet.core.files import number, texts
+from discreet.core.remembered import Remembered
 from discreet.domain.domain import LATTICE_BITS, Domain
 from discreet.domain.encoding import ONE
 from discreet.domain.unit import MOST_ROWS
@@ -227,7 +228,12 @@ class Coordinates:
     @cached_property
     def norms(self) -> Mapping[tuple[str, ...], float]:
         """Largest squared norms: of u, and of each set of outcomes as many as there are."""
-        return _Norms(self)
+        return Remembered(self._norm_squared)
+
+    def _norm_squared(self, names: tuple[str, ...]) -> float:
+        if names and names == self.axes:
+            return math.ldexp(float(self.norm_squared_lattice), -2 * LATTICE_BITS)
+        return float(len([self.outcomes.index(name) for name in names]))
 
     def check(self, domain: Domain) -> None:
         """Refuse what a domain does not have, outcomes that are features too, and another unit than the domain's."""
@@ -266,19 +272,6 @@ class Coordinates:
             return cls(*names, P, theta, radius, widths, lengths, facts.get("most", 1))
         except ParameterError as error:
             raise FileFormatError(str(error)) from None
-
-
-class _Norms(dict[tuple[str, ...], float]):
-    """Squared norms of coordinates and of outcomes of a stage, by their names."""
-
-    def __init__(self, coordinates: Coordinates) -> None:
-        self._coordinates = coordinates
-
-    def __missing__(self, names: tuple[str, ...]) -> float:
-        own = self._coordinates
-        if names and names == own.axes:
-            return math.ldexp(float(own.norm_squared_lattice), -2 * LATTICE_BITS)
-        return float(len([own.outcomes.index(name) for name in names]))
 
 
 def _is_size(value: Any) -> bool:

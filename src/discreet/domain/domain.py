@@ -14,12 +14,13 @@ import numpy as np
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats
 from discreet.core.problems import Problems
+from discreet.core.remembered import Remembered
 from discreet.domain.columns import (
     Categorical,
     Column,
     Numeric,
     Read,
-    bounded_columns,
+    array_columns,
     norm_columns_of,
     parse_column,
     unbounded,
@@ -51,17 +52,6 @@ class Entry(NamedTuple):
     name: str
     column: str
     level: int | None
-
-
-class _Norms(dict[tuple[str, ...], float]):
-    """Squared norms of coordinates of a domain, by their names; each is computed once."""
-
-    def __init__(self, domain: Domain) -> None:
-        self._domain = domain
-
-    def __missing__(self, names: tuple[str, ...]) -> float:
-        value = self[names] = self._domain.norm_squared(self._domain.indices(names))
-        return value
 
 
 @dataclass(frozen=True, init=False)
@@ -144,7 +134,7 @@ class Domain:
             file = FileFormat.of(file, parsed)
         told = dict(zip(FACTS, (person, rows_per_person, weights, largest_weight), strict=True))
         with problems.met(DomainError):
-            unit = Unit.of(told, inputs_of(parsed))
+            unit = Unit.of(told, {*parsed, *inputs_of(parsed)})
         problems.tell()
         self._hold(parsed, None if data_norm is None else float(data_norm), ball, bool(intercept), missing, file, unit)
         if (twice := checks.repeated([entry.name for entry in self.entries])) is not None:
@@ -185,14 +175,9 @@ class Domain:
         >>> Domain.from_bounds(["a", "b"], ["y"], bounds_X=(0, [1, 2]), bounds_y=(-1, 1)).columns["b"].high
         2.0
         """
-        if bounds_X is None and data_norm is not None:
-            bounds_X = (-math.inf, math.inf)
-        features, targets = list(features), list(targets)
-        if (twice := checks.repeated(features + targets)) is not None:
-            raise DomainError(f"Column {twice!r} is named twice among those of X and y.")
-        columns = bounded_columns("bounds_X", bounds_X, features) | bounded_columns("bounds_y", bounds_y, targets)
-        ball = None if data_norm is None else features
-        return cls(columns, data_norm=data_norm, norm_columns=ball, intercept=intercept)
+        features, ball = list(features), data_norm is not None
+        columns = array_columns(features, list(targets), bounds_X, bounds_y, ball=ball)
+        return cls(columns, data_norm=data_norm, norm_columns=features if ball else None, intercept=intercept)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Domain:
@@ -236,6 +221,20 @@ class Domain:
         column.check(name, in_ball=name in self._ball)
         return self._with(columns={**self.columns, name: column})
 
+    def with_columns(self, columns: Mapping[str, Any], intercept: bool | None = None) -> Domain:
+        """The domain of other columns of the same rows, such as derived ones; they are checked, and all else stays.
+
+        So does the unit: no column may have the name of the one that tells whose a row is, or what it counts.
+        """
+        ball = [name for name in self.norm_columns if name in columns]
+        facts: dict[str, Any] = {"data_norm": self.data_norm, "norm_columns": ball} if ball else {}
+        facts |= {"intercept": self.intercept if intercept is None else intercept, "missing": self.missing}
+        return Domain(columns, file=self.file, **facts, **self.unit.to_dict())
+
+    def with_missing(self, missing: Literal["error", "drop"]) -> Domain:
+        """The domain that refuses missing values, or leaves out their rows."""
+        return self._with(missing=checks.choice("missing", missing, ("error", "drop")))
+
     def with_intercept(self, intercept: bool) -> Domain:
         """The domain for models with or without an intercept."""
         return self if self.intercept == intercept else self._with(intercept=bool(intercept))
@@ -246,10 +245,10 @@ class Domain:
 
     def with_unit(self, **facts: Any) -> Domain:
         """The domain with other facts of its `Unit`, which are checked."""
-        return self._with(unit=Unit.of(dict.fromkeys(FACTS) | self.unit.to_dict() | facts, self.inputs))
+        return self._with(unit=Unit.of(dict.fromkeys(FACTS) | self.unit.to_dict() | facts, self.columns | self.inputs))
 
     def of_rows(self) -> Domain:
-        """The domain of rows that count alike, one a person."""
+        """The domain of rows that count alike, one a person: for rows of which nothing is released, as predictions."""
         return self._with(unit=ROWS)
 
     def _with(self, **facts: Any) -> Domain:
@@ -270,8 +269,8 @@ class Domain:
         return seen
 
     def _undeclared(self, name: object) -> str:
-        hint = checks.meant(str(name), self.columns)
-        return f"Column {name!r} is not declared.{hint} Declared: {', '.join(self.columns)}."
+        plain = f"Column {name!r} is not declared.{checks.meant(str(name), self.columns)} "
+        return self.unit.why_not(name) or plain + f"Declared: {', '.join(self.columns)}."
 
     @cached_property
     def inputs(self) -> dict[str, Column]:
@@ -473,13 +472,14 @@ class Domain:
     @cached_property
     def norms(self) -> Mapping[tuple[str, ...], float]:
         """`norm_squared` of coordinates by their names."""
-        return _Norms(self)
+        return Remembered(lambda names: self.norm_squared(self.indices(names)))
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{n!r}: {c.short()}" for n, c in list(self.columns.items())[:8])
         more = ", ..." if len(self.columns) > 8 else ""
         ball = "" if self.data_norm is None else f", data_norm={self.data_norm:g}"
-        return f"Domain({{{shown}{more}}}{ball})"
+        unit = "".join(f", {name}={value!r}" for name, value in self.unit.to_dict().items())
+        return f"Domain({{{shown}{more}}}{ball}{unit})"
 
     def __eq__(self, other: object) -> bool:
         return self._facts == other._facts if isinstance(other, Domain) else NotImplemented

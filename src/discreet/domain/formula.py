@@ -97,16 +97,7 @@ def formula(text: str, domain: Domain) -> Model:
         columns |= [parser.outcome]
     if not columns:
         raise ParameterError(f"{text}: name an outcome or a feature.")
-    ball = [name for name in domain.norm_columns if name in columns]
-    radius = domain.data_norm if ball else None
-    chosen = Domain(
-        columns,
-        data_norm=radius,
-        norm_columns=ball or None,
-        intercept=intercept,
-        missing=domain.missing,
-        file=domain.file,
-    )
+    chosen = domain.with_columns(columns, intercept)
     if parser.target is not None and (same := redundant(chosen, features)):
         warnings.warn(
             f"{text}: {', '.join(same)} says nothing that the other terms do not say, so their coefficients cannot be "
@@ -215,6 +206,8 @@ class _Parser(Reader):
         self._undeclared(token)
 
     def _undeclared(self, token: Token) -> NoReturn:
+        if (why_not := self.domain.unit.why_not(token.text)) is not None:
+            self.fail(token.place, why_not.rstrip("."))
         hint = meant(token.text, self.domain.inputs)
         declared = ", ".join(self.domain.inputs)
         self.fail(token.place, f"Column {token.text!r} is not declared.{hint} Declared: {declared}")

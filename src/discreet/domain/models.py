@@ -32,16 +32,7 @@ def of_models(domain: Domain, models: str | Sequence[str]) -> tuple[Domain, list
         raise ParameterError("All models of a release have an intercept, or none has: write - 1 in all, or in none.")
     explaining = _together(found, lambda model: model.features)
     explained = _together(found, lambda model: [name for name in model.domain.columns if name not in model.features])
-    columns = explaining | explained
-    ball = [name for name in domain.norm_columns if name in columns]
-    used = Domain(
-        columns,
-        data_norm=domain.data_norm if ball else None,
-        norm_columns=ball or None,
-        intercept=found[0].domain.intercept,
-        missing=domain.missing,
-        file=domain.file,
-    )
+    used = domain.with_columns(explaining | explained, found[0].domain.intercept)
     outcomes = [model.target for model in found if model.target is not None]
     open_ = len(outcomes) < len(found) or any(used.made_of(name) & set(explained) for name in explaining)
     return used, None if open_ else list(dict.fromkeys(outcomes))

@@ -65,7 +65,10 @@ class Unit:
             if value is not None and (not isinstance(value, str) or not value):
                 raise DomainError(f"{name} must be the name of a column, for example {name}='{name}'.")
             if value in declared:
-                raise DomainError(f"Column {value!r} is declared with bounds or levels, and cannot be {name}= too.")
+                raise DomainError(
+                    f"Column {value!r} is declared with bounds or levels, or made of columns that are, and cannot be "
+                    f"{name}= too."
+                )
         if person is not None and person == weights:
             raise DomainError(f"Column {person!r} cannot be person= and weights= at once.")
         if (person is None) != (m is None):
@@ -100,6 +103,19 @@ class Unit:
         """What is read beside the columns of the domain."""
         person = {} if self.person is None else {self.person: Identifier()}
         return person | ({} if self.weights is None else {self.weights: Numeric(0.0, self.largest_weight)})
+
+    def why_not(self, name: object) -> str | None:
+        """Why a column cannot be one of a model, where it tells whose a row is, or what it counts.
+
+        Examples
+        --------
+        >>> Unit("id", 8).why_not("id"), Unit("id", 8).why_not("age")
+        ("Column 'id' tells whose a row is (person=), and cannot be part of a model.", None)
+        """
+        for what, own in (("whose a row is (person=)", self.person), ("what a row counts (weights=)", self.weights)):
+            if own is not None and own == name:
+                return f"Column {name!r} tells {what}, and cannot be part of a model."
+        return None
 
     def words(self, neighbors: Neighbors) -> str:
         """What is compared, as a sentence."""

@@ -16,7 +16,7 @@ from discreet.core.rounding import down, up
 from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments, outcome_names
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
-from discreet.domain.unit import ROWS, WEIGHT_BITS, Unit
+from discreet.domain.unit import WEIGHT_BITS, Unit
 from discreet.errors import DataError, ParameterError
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import add_normal_on_grid
@@ -140,7 +140,7 @@ def calibrate(wants: Sequence[Want], domain: sensitivity.Space, neighbors: Neigh
     return [replace(block, sd=block.sd * excess) for block in blocks]
 
 
-def block_noise(blocks: Sequence[Block], unit: Unit = ROWS) -> list[Noise]:
+def block_noise(blocks: Sequence[Block], unit: Unit) -> list[Noise]:
     """The noise of the parts of blocks; refuses what is too small or too large to be added exactly."""
     more = 0 if unit.plain else WEIGHT_BITS
     try:

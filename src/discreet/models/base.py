@@ -124,8 +124,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         features = self._to_predict(X)
         design = np.zeros((features.rows or 0, 0))
         if self._features:
-            facts = self.certificate_.domain.select(self._features).of_rows().to_dict()
-            design = design_matrix(features, Domain.from_dict(facts | {"missing": "error"}))
+            columns = self.certificate_.domain.select(self._features).of_rows()
+            design = design_matrix(features, columns.with_missing("error"))
         predicted: Floats = design @ coef.T + intercept
         return predicted
 

@@ -363,9 +363,7 @@ class PerturbedClassifier(Classifier, PerturbedModel):
                 return X.beside(y, targets), domain, Asked(tuple(targets), features, promise)
         column = domain.columns[targets[0]]
         if isinstance(column, Categorical):
-            facts = domain.to_dict()
-            facts["columns"][targets[0]] = {"low": 0, "high": len(classes) - 1}
-            domain = Domain.from_dict(facts)
+            domain = domain.with_column(targets[0], Numeric(0.0, len(classes) - 1.0))
         check_pair(X, Outcomes([np.zeros(len(labels))], y.names))
         y = replace(y, values=[codes(labels, classes)])
         return X.beside(y, targets), domain, Asked(tuple(targets), features, promise, X.named, classes=tuple(classes))

@@ -61,5 +61,4 @@ def _read(model: Model) -> Domain:
     """The columns that a model uses."""
     domain = model.certificate.domain.of_rows()
     used = dict.fromkeys(domain.entries[i].column for i in domain.indices(model.names))
-    facts = domain.select(used).to_dict() if used else domain.select(list(domain.columns)[:1]).to_dict()
-    return Domain.from_dict(facts | {"missing": "drop"})
+    return domain.select(used or list(domain.columns)[:1]).with_missing("drop")

@@ -20,6 +20,7 @@ from discreet.data.reading import Progress, as_progress
 from discreet.data.tables import design_matrix
 from discreet.domain import Categorical, Domain, Numeric
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
+from discreet.models.counting import refuse_unit
 from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.models.perturbed import PerturbedModel
 from discreet.papers.registry import find
@@ -188,6 +189,7 @@ def plan_model(
     `r_squared` is the share of the variance that the predictor explains: of the variable behind a yes or no, or of the
     count. Of a yes or no, guess ``about={"bought": {"shares": [0.7, 0.3]}}``; of a count its mean.
     """
+    refuse_unit(model(), domain)
     column, guesses = domain.columns.get(target), dict(about or {})
     own = guesses.pop(target, {})
     if model is DPPoissonRegression:

@@ -14,7 +14,7 @@ from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.core.placeholders import Unavailable
 from discreet.domain import Domain
-from discreet.domain.unit import ROWS, Unit
+from discreet.domain.unit import Unit
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.models.base import Asked
 from discreet.models.linear import DPLinearRegression, MomentsEstimator
@@ -77,7 +77,7 @@ def row_epsilon(epsilon: float, delta: float, most: int) -> float:
     return epsilon if most == 1 else gdp.epsilon(mu=gdp.mu(epsilon=epsilon, delta=delta) / most, delta=delta)
 
 
-def chosen(names: Sequence[str] | None, unit: Unit = ROWS) -> tuple[list[str], dict[str, str]]:
+def chosen(names: Sequence[str] | None, unit: Unit) -> tuple[list[str], dict[str, str]]:
     """The methods to simulate, and why others are left out."""
     if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
         example = names if isinstance(names, str) else METHODS[0].name

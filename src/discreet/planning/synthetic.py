@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.core import checks
 from discreet.domain import Domain
 from discreet.domain.columns import Categorical, Column, Numeric, from_days
+from discreet.domain.unit import Unit
 from discreet.errors import ParameterError
 from discreet.planning.facts import facts
 from discreet.planning.population import population
@@ -24,7 +25,7 @@ def synthetic(domain: Domain, rows: int, seed: int = 0) -> pa.Table:
     """Make up a table that fits a domain: no data are touched, so it tells nothing but what the domain says.
 
     Numbers lie around the middle of their bounds, levels are as frequent as each other, and columns are correlated by
-    chance.
+    chance. Persons have a row or a few each, and weights are anywhere below their bound.
 
     Parameters
     ----------
@@ -44,18 +45,27 @@ def synthetic(domain: Domain, rows: int, seed: int = 0) -> pa.Table:
     if (count := checks.rows(rows)) is None:
         raise ParameterError("rows is required: how many rows to make up.")
     outcome = "y"
-    while outcome in domain.inputs:
+    while outcome in domain.reads:
         outcome += "'"
-    ball = [name for name in domain.norm_columns if name in domain.inputs]
-    columns = {**domain.inputs, outcome: (0, 1)}
     known = facts(
-        Domain(columns, data_norm=domain.data_norm if ball else None, norm_columns=ball or None), outcome, None,
+        domain.with_columns({**domain.inputs, outcome: (0, 1)}, intercept=True), outcome, None,
         rows=count, r_squared=0.5, mean_square=None, correlation=None, about=None,
     )  # fmt: skip
     rng = np.random.default_rng(seed)
     people = population(known, rng)
     chosen = rng.integers(len(people.y), size=count)
-    return pa.table({name: _values(column, people.values[name][chosen]) for name, column in domain.inputs.items()})
+    values = {name: _values(column, people.values[name][chosen]) for name, column in domain.inputs.items()}
+    return pa.table(values | _counting(domain.unit, count, rng))
+
+
+def _counting(unit: Unit, count: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Whose each row is, and what it counts, where these are declared."""
+    found: dict[str, Any] = {}
+    if unit.person is not None:
+        found[unit.person] = pa.array(rng.integers(1, 2 + count // 2, count))
+    if unit.weights is not None:
+        found[unit.weights] = pa.array(unit.largest_weight * (1 - rng.random(count)))
+    return found
 
 
 def _values(column: Column, drawn: NDArray[Any]) -> Any:

@@ -186,7 +186,7 @@ def unpaid(domain: Domain, declared: Domain | None, blocks: Sequence[Block]) -> 
     changed = [name for name, column in domain.columns.items() if declared.columns[name] != column]
     if free := [name for name in changed if name not in counted]:
         return f"{', '.join(map(repr, free))}: no noisy counts are listed that could have narrowed them"
-    rest = Domain.from_dict(declared.to_dict() | {"columns": domain.to_dict()["columns"]})
+    rest = declared.with_columns(domain.columns)
     if rest != domain or not all(_is_within(domain.columns[name], declared.columns[name]) for name in changed):
         return "they are not inside those that were declared"
     return None

@@ -105,17 +105,21 @@ class Service:
         return Quote(price, why_not, self.serves(asked, person), share)
 
     def serves(self, asked: Any, person: Person) -> list[dict[str, Any]]:
-        """Releases of the table as it is that a model can be fitted to without paying, the most accurate first."""
+        """Releases of the table as it is that a model can be fitted to without paying, the most accurate first.
+
+        Those that protect others than its schema says, or weigh rows in another way, are none of them.
+        """
         if getattr(asked, "method", None) not in SOLVES:
             return []
         found, changed = [], self.catalogue.changed(asked.table)
+        unit = self.catalogue.domain(asked.table).unit
         for job in self.jobs.releases(asked.table):
             if (job.started or 0.0) < changed:
                 continue
             if not self.catalogue[asked.table].shared and job.person != person.name:
                 continue
             released = self._released(job.id)
-            if _holds(released, asked.formula):
+            if released.domain.unit == unit and _holds(released, asked.formula):
                 found.append(
                     {"release": job.id, "epsilon": job.facts["epsilon"], "columns": [*released.domain.columns]}
                 )

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import ValidationError
 
-from discreet.domain.columns import Categorical, Numeric
+from discreet.domain.columns import column_words
 from discreet.domain.schema import filled_schema
 from discreet.errors import DiscreetError, printable
 from discreet.service import views
@@ -131,7 +131,7 @@ def home(person: Reader, service: Open) -> Response:
 def table(table: str, person: Reader, service: Open) -> Response:
     """A table: its columns, its budget, and what was released of it."""
     found, domain = views.table(service, table), service.catalogue.domain(table)
-    columns = [(name, *_described(column)) for name, column in domain.inputs.items()]
+    columns = [(name, *column_words(column)) for name, column in domain.inputs.items()]
     return render(
         "table.html", person, table=found, columns=columns, missing=domain.missing,
         steps=service.balances.steps(service.catalogue[table].account),
@@ -349,14 +349,6 @@ def _checked(kind: Any, **facts: Any) -> Any:
         return kind(**facts)
     except ValidationError as error:
         raise DiscreetError(*(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())) from None
-
-
-def _described(column: Any) -> tuple[str, str]:
-    """What a column is, and what it may hold."""
-    if isinstance(column, Categorical):
-        return "category", ", ".join(map(str, column.levels))
-    assert isinstance(column, Numeric)
-    return "date" if column.date else "number", f"{column.short()} {column.unit or ''}".strip()
 
 
 def _download(content: str | bytes, kind: str, name: str) -> Response:

@@ -41,6 +41,7 @@ def _table(service: Service, name: str, state: str, balances: Balances) -> dict[
         "about": settings.about,
         "open": state == "open",
         "rows": settings.rows,
+        "unit": service.catalogue.domain(name).unit.short,
         "delta": settings.failure,
         "most_epsilon": settings.most_epsilon,
         "approval": settings.approval,
