@@ -5,8 +5,10 @@ range is found by interval arithmetic with fractions, so without rounding, and r
 exact where each column stands once; where one stands several times its bounds are cut into pieces, and the union of
 the pieces' ranges covers the range, hardly wider than it is.
 
-Values are computed by sums, differences, products, quotients and the curves of `discreet.domain.curves`, element by
-element: the same bits wherever a row stands.
+Values are computed in float64 by sums, differences, products, quotients and the curves of `discreet.domain.curves`,
+element by element: the same bits wherever a row stands. Ranges are exact and values are not, so a value can overflow,
+vanish or be no number where its range is finite. `held` then decides: what lies beyond a range is moved to the nearest
+end, and what has no nearest end, NaN, to the middle. No value of any row is ever refused.
 """
 
 from __future__ import annotations
@@ -305,7 +307,19 @@ class Call(Expression):
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
         """The curve at the argument."""
         x = np.asarray(self.argument.values(columns, clip=clip), dtype=float)
-        return self.parts[self.part - 1].values(np.clip(x, *self.argument.bounds) if clip else x)
+        return self.parts[self.part - 1].values(held(x, *self.argument.bounds) if clip else x)
+
+
+def held(x: Floats, low: float, high: float) -> Floats:
+    """Values moved into a public range: to the nearest end, or to the middle where there is no number to be near to.
+
+    Examples
+    --------
+    >>> held(np.array([0.5, 7.0, -np.inf, np.nan]), 0.0, 4.0).tolist()
+    [0.5, 4.0, 0.0, 2.0]
+    """
+    within: Floats = np.clip(x, low, high)
+    return np.where(np.isnan(within), low / 2 + high / 2, within)
 
 
 def power(x: Floats, power: int) -> Floats:
