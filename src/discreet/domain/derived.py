@@ -12,13 +12,15 @@ whole power, or a category. What it may hold follows from its factors' own publi
 
 Factors are moved into their bounds before they are multiplied, so p lies in its range but for rounding errors; p is
 moved into its range again (`discreet.domain.expressions.held`), also where it overflowed or is no number. So every row
-has a value, and none is refused for what a formula makes of it. The alternative, the product z_a z_b of the mapped factors, has the same norm, but
-stands for x_a x_b only together with both main effects; the product in user units stands for itself.
+has a value, and none is refused for what a formula makes of it. The alternative, the product z_a z_b of the mapped
+factors, has the same norm, but stands for x_a x_b only together with both main effects; the product in user units
+stands for itself.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -29,9 +31,10 @@ from numpy.typing import NDArray
 from discreet.core.arrays import SILENT, Floats
 from discreet.core.problems import Problems
 from discreet.domain.columns import Categorical, Column, Factor, Numeric, parse_column
-from discreet.domain.expressions import Call, Expression, held
+from discreet.domain.expressions import Call, Expression, Operation, Power, Variable, held
 from discreet.domain.expressions import power as to_power
-from discreet.domain.grammar import MAX_POWER, expression
+from discreet.domain.grammar import expression
+from discreet.domain.limits import MAX_POWER, MOST_COORDINATES
 from discreet.errors import DataError, DomainError, ParameterError
 
 
@@ -49,6 +52,20 @@ def computed(made: Expression, power: int = 1) -> Factor:
     'log(x)'
     """
     return Factor(shown(made), Numeric(*made.bounds, made.unit), power, made)
+
+
+def factors_of(made: Expression) -> dict[Expression, int] | None:
+    """The factors of an expression that is a product of columns and functions; None if it is another."""
+    found: dict[Expression, int] | None = None
+    if isinstance(made, (Variable, Call)):
+        found = {made: 1}
+    elif isinstance(made, Power) and (base := factors_of(made.base)):
+        found = {own: power * made.power for own, power in base.items()}
+    elif isinstance(made, Operation) and made.sign == "*":
+        left, right = factors_of(made.left), factors_of(made.right)
+        if left and right:
+            found = left | {own: power + left.get(own, 0) for own, power in right.items()}
+    return None if found is None or max(found.values()) > MAX_POWER else found
 
 
 def product(name: str, factors: Sequence[Factor]) -> Column:
@@ -70,6 +87,11 @@ def product(name: str, factors: Sequence[Factor]) -> Column:
         return Numeric(low, high, unit, factors=tuple(factors))
     if numbers:
         Numeric(low, high).check(name)
+    if math.prod(len(spec.levels) for spec in categories) > MOST_COORDINATES:
+        raise DomainError(
+            f"Column {name!r}: the product of these categories has more than {MOST_COORDINATES:,} cells. Declare fewer "
+            "levels, or leave it out."
+        )
     cells = [":".join(map(str, cell)) for cell in itertools.product(*(spec.levels for spec in categories))]
     scale = max(abs(low), abs(high)) if numbers else 1.0
     return Categorical(tuple(cells), tuple(factors), scale)

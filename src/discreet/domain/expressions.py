@@ -3,7 +3,8 @@
 An expression knows its text, its unit, the columns it is made of, and the range of its values over their bounds. The
 range is found by interval arithmetic with fractions, so without rounding, and rounded outwards once, at the end. It is
 exact where each column stands once; where one stands several times its bounds are cut into pieces, and the union of
-the pieces' ranges covers the range, hardly wider than it is.
+the pieces' ranges covers the range, hardly wider than it is. Fractions of more than 4,096 bits are rounded outwards to
+512, and `effort` says beforehand what a range takes, so that no text can keep a computer busy.
 
 Values are computed in float64 by sums, differences, products, quotients and the curves of `discreet.domain.curves`,
 element by element: the same bits wherever a row stands. Ranges are exact and values are not, so a value can overflow,
@@ -32,6 +33,10 @@ from discreet.errors import DomainError
 Range = tuple[Fraction, Fraction]
 
 _CUTS = {1: 1024, 2: 32}
+_BITS, _KEPT, _TINY = 4096, 512, 8192
+"""Fractions of more bits are rounded to so many, outwards, and to multiples of 2^-8192."""
+
+_LARGEST = Fraction(2) ** 1024
 _ATOM, _POWER, _PRODUCT, _SUM = 3, 2, 1, 0
 
 
@@ -81,6 +86,23 @@ class Expression(ABC):
         """The values, one a row; clipped, arguments of functions stay in their range whatever rounding does."""
 
     @property
+    @abstractmethod
+    def work(self) -> int:
+        """What one evaluation of `range` takes: 1 for a sum."""
+
+    @cached_property
+    def effort(self) -> int:
+        """What `bounds` takes."""
+        several = self._several
+        return self.work * _cuts(len(several)) ** len(several)
+
+    @cached_property
+    def _several(self) -> list[str]:
+        """The columns that stand there more than once."""
+        counts = Counter(variable.name for variable in self.variables)
+        return [name for name, count in counts.items() if count > 1]
+
+    @property
     def columns(self) -> dict[str, Any]:
         """The columns that it is made of, with their public facts."""
         return {variable.name: variable.spec for variable in self.variables}
@@ -89,12 +111,16 @@ class Expression(ABC):
     def bounds(self) -> Bounds:
         """The range of the values over the columns' bounds, rounded outwards."""
         whole = {name: (Fraction(spec.low), Fraction(spec.high)) for name, spec in self.columns.items()}
-        counts = Counter(variable.name for variable in self.variables)
-        several = [name for name, count in counts.items() if count > 1]
-        cuts = _CUTS.get(len(several), 4 if len(several) < 6 else 1)
-        pieces = itertools.product(*(_pieces(whole[name], cuts) for name in several))
+        several = self._several
+        pieces = itertools.product(*(_pieces(whole[name], _cuts(len(several))) for name in several))
         ranges = [self.range(whole | dict(zip(several, piece, strict=True))) for piece in pieces]
         return _outward(min(low for low, _ in ranges), max(high for _, high in ranges))
+
+    def _short(self, low: Fraction, high: Fraction) -> Range:
+        """A range with few digits; refused where no float can hold it."""
+        if high > _LARGEST or low < -_LARGEST:
+            raise DomainError(f"{self.text}: its values are too large for floating point. Scale the columns first")
+        return -_rounded_up(-low), _rounded_up(high)
 
     def within(self, rank: int) -> str:
         """The text, in parentheses where it would fall apart."""
@@ -107,6 +133,7 @@ class Variable(Expression):
 
     name: str
     spec: Bounded
+    work = 0
 
     @property
     def text(self) -> str:
@@ -138,6 +165,7 @@ class Constant(Expression):
     """A number that stands in the formula."""
 
     value: float
+    work = 0
 
     @property
     def rank(self) -> int:  # type: ignore[override]
@@ -201,13 +229,18 @@ class Operation(Expression):
         """Those of both sides."""
         return self.left.variables + self.right.variables
 
+    @cached_property
+    def work(self) -> int:  # type: ignore[override]
+        """That of both sides, and of the sign."""
+        return self.left.work + self.right.work + {"+": 1, "-": 1, "*": 2, "/": 4}[self.sign]
+
     def range(self, inside: Mapping[str, Range]) -> Range:
         """By interval arithmetic."""
         (a, b), (c, d) = self.left.range(inside), self.right.range(inside)
         if self.sign == "+":
-            return a + c, b + d
+            return self._short(a + c, b + d)
         if self.sign == "-":
-            return a - d, b - c
+            return self._short(a - d, b - c)
         if self.sign == "/":
             if c <= 0 <= d:
                 raise DomainError(
@@ -215,8 +248,10 @@ class Operation(Expression):
                     "infinite. Declare bounds that leave 0 out"
                 )
             c, d = 1 / d, 1 / c
+        if a >= 0 and c >= 0:
+            return self._short(a * c, b * d)
         corners = [a * c, a * d, b * c, b * d]
-        return min(corners), max(corners)
+        return self._short(min(corners), max(corners))
 
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
         """One operation a row."""
@@ -249,11 +284,16 @@ class Power(Expression):
         """Those of the base."""
         return self.base.variables
 
+    @cached_property
+    def work(self) -> int:  # type: ignore[override]
+        """That of the base, and of a product."""
+        return self.base.work + 2
+
     def range(self, inside: Mapping[str, Range]) -> Range:
         """The powers of the ends, and 0 where an even power passes it."""
         a, b = self.base.range(inside)
         ends = [a**self.power, b**self.power]
-        return Fraction(0) if self.power % 2 == 0 and a < 0 < b else min(ends), max(ends)
+        return self._short(Fraction(0) if self.power % 2 == 0 and a < 0 < b else min(ends), max(ends))
 
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
         """By repeated multiplication."""
@@ -285,11 +325,29 @@ class Call(Expression):
         """Those of the argument."""
         return self.argument.variables
 
+    @cached_property
+    def work(self) -> int:  # type: ignore[override]
+        """That of the argument, and of the curve at both ends."""
+        return self.argument.work + 20
+
+    @property
+    def effort(self) -> int:  # type: ignore[override]
+        """That of the argument, and of the curve's polynomials, looked at once over the argument's bounds."""
+        return self.argument.effort + 10 * self.parts[self.part - 1].polynomials
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The range of the curve over the argument's bounds."""
+        low, high = self.argument.bounds
+        return self._over(low, high)
+
     @property
     def parts(self) -> list[Curve]:
         """The curves of all columns of the function."""
         low, high = self.argument.bounds
         try:
+            if not (math.isfinite(low) and math.isfinite(high)):
+                raise DomainError("that is too large for floating point. Scale the column first")
             return curves(self.function, (low, high), self.options)
         except DomainError as error:
             raise DomainError(
@@ -299,10 +357,14 @@ class Call(Expression):
 
     def range(self, inside: Mapping[str, Range]) -> Range:
         """That of the curve over the argument's range."""
-        low, high = self.parts[self.part - 1].over(*_outward(*self.argument.range(inside)))
+        low, high = self._over(*_outward(*self.argument.range(inside)))
+        return Fraction(low), Fraction(high)
+
+    def _over(self, low: float, high: float) -> Bounds:
+        low, high = self.parts[self.part - 1].over(low, high)
         if not (math.isfinite(low) and math.isfinite(high)):
             raise DomainError(f"{self.text}: its values are too large for floating point. Scale the column first")
-        return Fraction(low), Fraction(high)
+        return low, high
 
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
         """The curve at the argument."""
@@ -328,6 +390,20 @@ def power(x: Floats, power: int) -> Floats:
     for _ in range(power - 1):
         result = result * x
     return result
+
+
+def _cuts(several: int) -> int:
+    """Into how many pieces the bounds of each column are cut, where so many stand there more than once."""
+    return _CUTS.get(several, 4 if several < 6 else 1)
+
+
+def _rounded_up(x: Fraction) -> Fraction:
+    """A number that is hardly larger, and has few digits."""
+    over, under = x.numerator.bit_length(), x.denominator.bit_length()
+    if over + under <= _BITS:
+        return x
+    places = min(_KEPT - (over - under), _TINY)
+    return Fraction(math.ceil(x * Fraction(2) ** places)) / Fraction(2) ** places
 
 
 def _pieces(whole: Range, cuts: int) -> list[Range]:
