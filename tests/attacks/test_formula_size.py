@@ -22,8 +22,8 @@ MEGABYTES = 100
 
 LEVELS = [f"v{i}" for i in range(40)]
 DOMAIN = Domain(
-    {name: (18.3, 90.7) for name in "abcdef"}
-    | {name: LEVELS for name in "ghk"}
+    dict.fromkeys("abcdef", (18.3, 90.7))
+    | dict.fromkeys("ghk", LEVELS)
     | {f"s{i}": ["x", "y"] for i in range(12)}
     | {"y": (0, 1)}
 )

@@ -3,8 +3,8 @@
 An expression knows its text, its unit, the columns it is made of, and the range of its values over their bounds. The
 range is found by interval arithmetic with fractions, so without rounding, and rounded outwards once, at the end. It is
 exact where each column stands once; where one stands several times its bounds are cut into pieces, and the union of
-the pieces' ranges covers the range, hardly wider than it is. Fractions of more than 4,096 bits are rounded outwards to
-512, and `effort` says beforehand what a range takes, so that no text can keep a computer busy.
+the pieces' ranges covers the range, hardly wider than it is. Fractions of more than 1,024 bits are rounded outwards to
+256, and `effort` says beforehand what a range takes, so that no text can keep a computer busy.
 
 Values are computed in float64 by sums, differences, products, quotients and the curves of `discreet.domain.curves`,
 element by element: the same bits wherever a row stands. Ranges are exact and values are not, so a value can overflow,
@@ -33,8 +33,8 @@ from discreet.errors import DomainError
 Range = tuple[Fraction, Fraction]
 
 _CUTS = {1: 1024, 2: 32}
-_BITS, _KEPT, _TINY = 4096, 512, 8192
-"""Fractions of more bits are rounded to so many, outwards, and to multiples of 2^-8192."""
+_BITS, _KEPT, _TINY = 1024, 256, 4096
+"""Fractions of more bits are rounded to so many, outwards, and to multiples of 2^-4096."""
 
 _LARGEST = Fraction(2) ** 1024
 _ATOM, _POWER, _PRODUCT, _SUM = 3, 2, 1, 0
@@ -94,7 +94,7 @@ class Expression(ABC):
     def effort(self) -> int:
         """What `bounds` takes."""
         several = self._several
-        return self.work * _cuts(len(several)) ** len(several)
+        return self.work * int(_cuts(len(several)) ** len(several))
 
     @cached_property
     def _several(self) -> list[str]:
@@ -208,12 +208,12 @@ class Operation(Expression):
         """Products hold together more tightly than sums."""
         return _SUM if self.sign in "+-" else _PRODUCT
 
-    @property
+    @cached_property
     def text(self) -> str:
         """Both, with the sign between them."""
         return f"{self.left.within(self.rank)} {self.sign} {self.right.within(self.rank + 1)}"
 
-    @property
+    @cached_property
     def unit(self) -> str | None:
         """That of both sides of a sum; the product, or the quotient, of the units."""
         left, right = self.left.unit, self.right.unit
@@ -224,13 +224,13 @@ class Operation(Expression):
             return "*".join(filter(None, (left, right))) or None
         return f"{left or 1}/({right})" if "*" in right or "/" in right else f"{left or 1}/{right}"
 
-    @property
+    @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """Those of both sides."""
         return self.left.variables + self.right.variables
 
     @cached_property
-    def work(self) -> int:  # type: ignore[override]
+    def work(self) -> int:
         """That of both sides, and of the sign."""
         return self.left.work + self.right.work + {"+": 1, "-": 1, "*": 2, "/": 4}[self.sign]
 
@@ -285,7 +285,7 @@ class Power(Expression):
         return self.base.variables
 
     @cached_property
-    def work(self) -> int:  # type: ignore[override]
+    def work(self) -> int:
         """That of the base, and of a product."""
         return self.base.work + 2
 
@@ -326,12 +326,12 @@ class Call(Expression):
         return self.argument.variables
 
     @cached_property
-    def work(self) -> int:  # type: ignore[override]
+    def work(self) -> int:
         """That of the argument, and of the curve at both ends."""
         return self.argument.work + 20
 
     @property
-    def effort(self) -> int:  # type: ignore[override]
+    def effort(self) -> int:
         """That of the argument, and of the curve's polynomials, looked at once over the argument's bounds."""
         return self.argument.effort + 10 * self.parts[self.part - 1].polynomials
 

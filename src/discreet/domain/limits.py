@@ -18,7 +18,7 @@ DEEPEST = 40
 MOST_OPERATIONS = 100
 """Signs of arithmetic in one expression, at most."""
 
-MOST_WORK = 150_000
+MOST_WORK = 100_000
 """Steps of interval arithmetic that the ranges of all expressions of a formula take together, at most: a sum is one, a
 product two, a quotient four, a function ten or more, each for every piece that bounds are cut into."""
 
