@@ -44,7 +44,9 @@ def test_leaks_in_output_and_bytes_are_found():
     assert len(own.leaks) == 2
 
 
-@pytest.mark.parametrize(("part", "trials"), [("inputs", 3), ("parameters", 6), ("files", 6), ("commands", 3)])
+@pytest.mark.parametrize(
+    ("part", "trials"), [("inputs", 3), ("parameters", 6), ("files", 6), ("commands", 3), ("expressions", 4)]
+)
 def test_a_few_seeds_find_nothing(part, trials):
     found = tried(part, 20_000, trials)
     assert found["calls"] >= trials
