@@ -303,3 +303,18 @@ def test_the_service_answers_is_paid_and_stays_open(tmp_path, there):
     assert job["state"] == "done"
     assert town.service.catalogue.is_open("people")
     assert sum(entry.facts["kind"] == "reserve" for entry in town.service.ledger.entries()) == 1
+
+
+def test_a_bad_entry_beside_a_missing_one_does_not_wait_for_a_formula(tmp_path):
+    """With missing="drop" a row that lacks its age was not looked at, until a formula left age out."""
+    pytest.importorskip("fastapi")
+    pytest.importorskip("sqlalchemy")
+    own = service()
+    config = own.set_up(tmp_path)
+    (tmp_path / "people.toml").write_text('missing = "drop"\n' + own.SCHEMA, encoding="utf-8")
+    lines = (tmp_path / "people.csv").read_text(encoding="utf-8").splitlines()
+    lines[9] = ",F,Atlantis,20000"
+    (tmp_path / "people.csv").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    catalogue = own.Town(config).service.catalogue
+    assert not catalogue.is_open("people")
+    assert "Atlantis" not in catalogue.states()["people"]["problem"]

@@ -134,7 +134,7 @@ def _range(numbers: Sequence[Factor]) -> tuple[float, float]:
     low, high = 1.0, 1.0
     for factor in numbers:
         a, b = factor.spec.low, factor.spec.high  # type: ignore[union-attr]
-        with np.errstate(over="ignore"):
+        with np.errstate(**SILENT):
             ends = [float(to_power(np.array(x), factor.power)) for x in (a, b)]
         if factor.power % 2 == 0 and a < 0 < b:
             ends.append(0.0)

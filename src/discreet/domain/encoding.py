@@ -67,7 +67,7 @@ class Encoder:
         numbers = [i for i, column in enumerate(columns) if isinstance(column, Numeric)]
         bounds = np.array([(column.low, column.high) for column in columns if isinstance(column, Numeric)])
         if numbers:
-            with np.errstate(over="ignore"):
+            with np.errstate(**SILENT):
                 ends = (bounds - self.centre[numbers, None]) * self._scale[numbers, None]
             low[numbers], high[numbers] = np.clip(ends, -_MAX, _MAX).T
         return np.rint(low), np.rint(high)
