@@ -1,6 +1,7 @@
 """Formulas: the grammar, errors that point at the place, and models that are the same however they are asked for."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from discreet import SSP, Domain, DPLinearRegression, Moments, formula, release
 from discreet.cli import app
+from discreet.domain import limits
 from discreet.errors import DataError, DiscreetError, DomainError, NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 
@@ -365,3 +367,10 @@ def test_a_form_for_csv_is_made_from_the_first_line(run, tmp_path):
     filled = ["age = { low = 0, high = 99 }", '"my col" = { levels = ["", "x"] }', 'region = { type = "bool" }']
     (tmp_path / "odd.toml").write_text("[columns]\n" + "\n".join(filled))
     run("schema", "check", "odd.toml", "odd.csv")
+
+
+def test_the_documentation_has_the_limits():
+    page = (Path(__file__).parents[1] / "docs" / "howto" / "formulas.md").read_text(encoding="utf-8")
+    for name in ("LONGEST", "DEEPEST", "MAX_POWER", "MOST_OPERATIONS", "MOST_TERMS", "MOST_PRODUCTS",
+                 "MOST_COORDINATES", "MOST_WORK"):  # fmt: skip
+        assert f"| {getattr(limits, name):,} | `{name}` |" in page

@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from discreet import Budget, DPLogisticRegression
+from discreet.errors import DiscreetError
+from discreet.gate import objective
+from discreet.released.solve import newton
 from discreet.released.solve.newton import Penalty, minimise, subgradient
 
 RNG = np.random.default_rng(0)
@@ -75,3 +79,35 @@ def test_minimisers_too_rough_for_the_sphere_are_made_finer():
     )
     assert residual <= 2e-6
     np.testing.assert_allclose(theta, constrained(H + 0.1 * np.eye(3), b, radius), rtol=1e-5)
+
+
+@pytest.mark.parametrize("l1", [0.0, 8.0])
+def test_gradient_steps_take_over_where_newtons_make_no_progress(monkeypatch, l1):
+    H, b, smooth = quadratic(6, 20.0)
+    penalty = Penalty(np.full(6, 0.5), np.full(6, l1))
+    usual, _ = minimise(smooth, b, penalty, np.zeros(6), 1e-9)
+    monkeypatch.setattr(newton, "_model_minimiser", lambda H, g, theta, l1: theta + g)  # uphill
+    stuck, left = minimise(smooth, b, penalty, np.zeros(6), 1e-9)
+    assert left > 1e-9
+    assert not stuck.any()
+    theta, left = minimise(smooth, b, penalty, np.zeros(6), 1e-9, steepest=float(np.linalg.eigvalsh(H)[-1]))
+    assert left <= 1e-9
+    np.testing.assert_allclose(theta, usual, atol=1e-8)
+
+
+def test_a_hessian_without_a_root_still_leads_downhill():
+    H = np.full((3, 3), 1e20)
+    g = np.array([1.0, 2.0, 3.0])
+    found = newton._solved(H - np.eye(3), g)
+    assert np.isfinite(found).all()
+    assert found @ g > 0
+
+
+def test_a_solver_that_stops_early_releases_nothing_and_what_it_cost_is_spent(monkeypatch):
+    monkeypatch.setattr(objective, "minimise", lambda *given: (given[3], 1.0))
+    X = RNG.uniform(-1, 1, (200, 2))
+    model = DPLogisticRegression(epsilon=0.5, delta=1e-6, bounds_X=(-1, 1), classes=[0, 1], stages=1)
+    with Budget(1, 1e-5, others=(0.9, 1e-6)) as budget:
+        with pytest.raises(DiscreetError, match="what it cost is spent"):
+            model.fit(X, (X[:, 0] > 0).astype(int))
+        assert budget.others_left[0] < 0.9

@@ -45,7 +45,8 @@ def test_leaks_in_output_and_bytes_are_found():
 
 
 @pytest.mark.parametrize(
-    ("part", "trials"), [("inputs", 3), ("parameters", 6), ("files", 6), ("commands", 3), ("units", 20)]
+    ("part", "trials"),
+    [("inputs", 3), ("parameters", 6), ("files", 6), ("commands", 3), ("units", 20), ("expressions", 4)],
 )
 def test_a_few_seeds_find_nothing(part, trials):
     found = tried(part, 20_000, trials)

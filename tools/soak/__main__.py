@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-TRIALS = {"inputs": 40, "parameters": 60, "files": 100, "commands": 30, "units": 60}
+TRIALS = {"inputs": 40, "parameters": 60, "files": 100, "commands": 30, "units": 60, "expressions": 30}
 """Seeds that one process tries."""
 
 LIMIT = 120

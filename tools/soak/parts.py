@@ -22,6 +22,7 @@ from discreet.core.files import digest
 from discreet.papers.registry import METHODS
 from discreet.results.saved import check_saved, load_saved
 from tools.soak import tables
+from tools.soak.expressions import expressions
 from tools.soak.units import units
 from tools.soak.watch import NASTY, Watch
 
@@ -312,4 +313,5 @@ PARTS: dict[str, Callable[[random.Random, Watch, Path], None]] = {
     "files": files,
     "commands": commands,
     "units": units,
+    "expressions": expressions,
 }

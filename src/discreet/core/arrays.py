@@ -15,6 +15,10 @@ Bools = NDArray[np.bool_]
 Objects = NDArray[Any]
 """Python integers of any size, or values of any kind."""
 
+SILENT: dict[str, Any] = {"all": "ignore"}
+"""For `numpy.errstate`, wherever private numbers are worked on: a warning, or an error that the caller asked numpy to
+raise instead, would tell that some row, or the sums of all, overflow."""
+
 _SHORT = 512
 
 

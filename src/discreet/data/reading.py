@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
+import numpy as np
+
 from discreet.core import checks
-from discreet.core.arrays import short_buffers
+from discreet.core.arrays import SILENT, short_buffers
 from discreet.core.memory import refuse_beyond
 from discreet.core.problems import Problems
 from discreet.core.threads import one_thread
@@ -127,7 +129,7 @@ class Unread:
         parts, done, problems = Shared(reader.parts(size)), Done(reader.total, report), Problems()
 
         def run() -> T:
-            with parts:
+            with np.errstate(**SILENT), parts:
                 return work(encoded(reader, self.domain, size, (batch for _, batch in parts), problems, done.add))
 
         found = in_threads(reader, parts, run, threads(self.n_jobs if n_jobs is None else n_jobs))

@@ -6,11 +6,12 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import SILENT, Floats
 from discreet.core.threads import one_thread
 from discreet.data.reading import Done, Progress, Shared, Unread, in_threads, threads
 from discreet.domain import Numeric
@@ -124,23 +125,24 @@ class Rows:
             blocks = self._kept[::every]
             with one_thread():
                 if min(self._jobs, len(blocks)) <= 1:
-                    return [work(*block) for block in blocks]
+                    return [_silent(work, block) for block in blocks]
                 with ThreadPoolExecutor(self._jobs) as pool:
-                    return list(pool.map(lambda block: work(*block), blocks))
+                    return list(pool.map(partial(_silent, work), blocks))
         shared = Shared(self._source.parts(BLOCK))
         drawn = in_threads(self._source, shared, lambda: self._draw(shared, work), self._jobs)
         return [result for results in drawn for result in results]
 
     def _draw(self, shared: Shared, work: Callable[[Floats, Floats], Any]) -> list[Any]:
         with shared:
-            return [work(*block) for block in self._encode(batch for _, batch in shared)]
+            return [_silent(work, block) for block in self._encode(batch for _, batch in shared)]
 
     def _encode(self, part: Iterable[Any]) -> Iterator[tuple[Floats, Floats]]:
         buffer, block = self._encoder.empty(BLOCK, columnar=self._source.columnar), self._blocks()
         for batch in part:
-            A = buffer[: self._source.fill(batch, buffer, self._encoder)]
-            self._encoder.finish(A)
-            X, y = block(A)
+            with np.errstate(**SILENT):
+                A = buffer[: self._source.fill(batch, buffer, self._encoder)]
+                self._encoder.finish(A)
+                X, y = block(A)
             if self._first:
                 self._first.add(len(X))
             yield X, y
@@ -167,6 +169,11 @@ class Rows:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Rows are confidential and are not pickled.")
+
+
+def _silent(work: Callable[[Floats, Floats], Any], block: tuple[Floats, Floats]) -> Any:
+    with np.errstate(**SILENT):
+        return work(*block)
 
 
 def _joined(blocks: list[tuple[Floats, Floats]]) -> list[tuple[Floats, Floats]]:

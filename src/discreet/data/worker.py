@@ -13,10 +13,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from discreet import __version__, errors
-from discreet.core.arrays import short_buffers
+from discreet.core.arrays import SILENT, short_buffers
 from discreet.core.problems import Problems
 from discreet.data.parcels import packed, unpacked
 from discreet.data.passes.base import Pass, encoded
@@ -134,7 +135,7 @@ def _summed(what: Pass, reader: Source) -> PartialSums:
     reader = reader if what.domain.unit.person is None else by_person(reader)  # whose rows are all in this part
     problems, size = Problems(), what.size(columnar=reader.columnar)
     batches = itertools.chain.from_iterable(reader.parts(size))
-    with short_buffers():
+    with np.errstate(**SILENT), short_buffers():
         found = what.sums(reader, encoded(reader, what.domain, size, batches, problems))
     problems.tell()
     return found

@@ -12,15 +12,15 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Protocol
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.polynomial.legendre import leg2poly
 from numpy.typing import ArrayLike
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import SILENT, Floats
 from discreet.core.rounding import FEW, down, up
 from discreet.domain import elementary
 from discreet.errors import DomainError
@@ -41,6 +41,10 @@ class Curve(Protocol):
     def values(self) -> Callable[[Floats], Floats]:
         """The function, element by element."""
 
+    @property
+    def polynomials(self) -> int:
+        """How many polynomials it is made of that are not constant; 1 if of none."""
+
     def over(self, low: float, high: float) -> Bounds:
         """The range of the function between two values of its argument."""
 
@@ -51,6 +55,7 @@ class Monotone:
 
     values: Callable[[Floats], Floats]
     slack: float = 0.0
+    polynomials: ClassVar[int] = 1
 
     def over(self, low: float, high: float) -> Bounds:
         """The values at the ends."""
@@ -92,13 +97,33 @@ class Pieces:
         return np.asarray(result, dtype=float)
 
     def over(self, low: float, high: float) -> Bounds:
-        """The least and the largest value at the ends, at breaks, and where a slope is 0."""
-        points = [low, high, *self.breaks]
-        for origin, width, row in zip(self.origins, self.widths, self.coefficients, strict=True):
-            roots = Polynomial(row[::-1]).deriv().trim(1e-12 * np.abs(row).max()).roots()
-            points += [origin + width * root.real for root in roots if abs(root.imag) < 1e-6]
-        found = self.values(np.array([x for x in points if low <= x <= high])) / _STEP
+        """The least and the largest value at the ends, at breaks, and where a slope is 0; infinite if they are not."""
+        turns = self._turns
+        with np.errstate(**SILENT):
+            found = self.values(np.array([low, high, *turns[(low <= turns) & (turns <= high)]])) / _STEP
+        if not np.isfinite(found).all():
+            return -math.inf, math.inf
         return math.floor(found.min() + 0.01) * _STEP, math.ceil(found.max() - 0.01) * _STEP
+
+    @property
+    def polynomials(self) -> int:
+        """How many polynomials are not constant."""
+        return int(np.count_nonzero(self.coefficients[:, :-1].any(axis=1)))
+
+    @cached_property
+    def _turns(self) -> Floats:
+        """The breaks, and where a slope is 0; one that is no number makes `over` infinite."""
+        points = [*self.breaks]
+        try:
+            with np.errstate(**SILENT):
+                for origin, width, row in zip(self.origins, self.widths, self.coefficients, strict=True):
+                    if not row[:-1].any():
+                        continue
+                    roots = Polynomial(row[::-1]).deriv().trim(1e-12 * np.abs(row).max()).roots()
+                    points += [origin + width * root.real for root in roots if abs(root.imag) < 1e-6]
+        except np.linalg.LinAlgError:  # of coefficients that are too large
+            self.coefficients = np.full_like(self.coefficients, np.nan)
+        return np.array(points)
 
 
 # -------------------------------------------------------------------- the functions
@@ -155,6 +180,7 @@ def _scale(bounds: Bounds, at: float | None = None, by: float | None = None) -> 
 def _poly(bounds: Bounds, degree: float) -> list[Curve]:
     """Legendre's polynomials over the bounds: orthogonal there, 1 at the upper bound."""
     k = _whole("degree", degree, 9)
+    _check_width(bounds)
     middle, half = bounds[0] / 2 + bounds[1] / 2, bounds[1] / 2 - bounds[0] / 2
     powers = [leg2poly([0.0] * j + [1.0])[::-1] for j in range(1, k + 1)]
     return [Pieces([], [middle], [half], np.array([row])) for row in powers]
@@ -181,6 +207,8 @@ def _cr(bounds: Bounds, knots: Any = None, df: float | None = None) -> list[Curv
 
     breaks = np.array([bounds[0], *_inner(bounds, knots, df, 1), bounds[1]])
     spline = CubicSpline(breaks, np.eye(len(breaks)), bc_type="natural")
+    if not np.isfinite(spline.c).all():
+        raise DomainError(_CLOSE)
     curves: list[Curve] = []
     for j in range(1, len(breaks)):
         pieces = spline.c[:, :, j].T
@@ -198,6 +226,8 @@ def _joined(breaks: Floats, origins: Any, coefficients: Floats) -> Curve:
     """Pieces whose polynomials of x - origin become polynomials of (x - origin)/width."""
     width = float(breaks[-1] - breaks[0])
     powers = width ** np.arange(coefficients.shape[1] - 1, -1, -1)
+    if not np.isfinite(coefficients * powers).all():
+        raise DomainError(_CLOSE)
     return Pieces(breaks, origins, [width] * len(coefficients), coefficients * powers)
 
 
@@ -217,7 +247,13 @@ _BY_PLACE = ("center", "scale", "poly")
 @lru_cache(maxsize=1024)
 def curves(name: str, bounds: Bounds, options: Options) -> list[Curve]:
     """The curves of a function over the bounds of its argument."""
-    return FUNCTIONS[name](bounds, **dict(options))
+    try:
+        with np.errstate(**SILENT):
+            return FUNCTIONS[name](bounds, **dict(options))
+    except DomainError:
+        raise
+    except ValueError:  # of scipy, and of linear algebra
+        raise DomainError(_CLOSE) from None
 
 
 def options(name: str, places: Sequence[Any], named: Mapping[str, Any]) -> Options:
@@ -271,6 +307,15 @@ def _number(name: str, value: Any) -> float:
     return value
 
 
+def _check_width(bounds: Bounds) -> None:
+    """Refuse bounds between which a polynomial has no coefficients in floating point."""
+    if not 2.0**-180 <= bounds[1] - bounds[0] <= 2.0**180:
+        raise DomainError("these are too close together, or too far apart, for a polynomial. Scale the column first")
+
+
+_CLOSE = "its knots are too close together for floating point. Choose others"
+
+
 def _whole(name: str, value: Any, most: int) -> int:
     if not isinstance(value, (int, float)) or value != int(value) or not 1 <= value <= most:
         raise DomainError(f"{name} must be a whole number from 1 to {most}")
@@ -279,6 +324,7 @@ def _whole(name: str, value: Any, most: int) -> int:
 
 def _inner(bounds: Bounds, knots: Any, df: Any, least: int) -> list[float]:
     """The inner knots: those that are named, or as many as df asks for, evenly spaced over the bounds."""
+    _check_width(bounds)
     if (knots is None) == (df is None):
         raise DomainError(
             "a spline needs knots=[...], or df=, the number of columns, for evenly spaced knots: give one of them"

@@ -10,14 +10,17 @@ whole power, or a category. What it may hold follows from its factors' own publi
 * both, as in ``age:region``: the number where the level is the row's own, 0 elsewhere. It is divided by its largest
   size and never centred, so that it is 0 for all levels but one; it adds at most 1, however many levels there are.
 
-Factors are clipped to their bounds before they are multiplied, so p lies in its range; rounding errors of the
-product itself are clipped again. The alternative, the product z_a z_b of the mapped factors, has the same norm, but
-stands for x_a x_b only together with both main effects; the product in user units stands for itself.
+Factors are moved into their bounds before they are multiplied, so p lies in its range but for rounding errors; p is
+moved into its range again (`discreet.domain.expressions.held`), also where it overflowed or is no number. So every row
+has a value, and none is refused for what a formula makes of it. The alternative, the product z_a z_b of the mapped
+factors, has the same norm, but stands for x_a x_b only together with both main effects; the product in user units
+stands for itself.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -25,12 +28,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import SILENT, Floats
 from discreet.core.problems import Problems
 from discreet.domain.columns import Categorical, Column, Factor, Numeric, parse_column
-from discreet.domain.expressions import Call, Expression
+from discreet.domain.expressions import Call, Expression, Operation, Power, Variable, held
 from discreet.domain.expressions import power as to_power
-from discreet.domain.grammar import MAX_POWER, expression
+from discreet.domain.grammar import expression
+from discreet.domain.limits import MAX_POWER, MOST_COORDINATES
 from discreet.errors import DataError, DomainError, ParameterError
 
 
@@ -48,6 +52,20 @@ def computed(made: Expression, power: int = 1) -> Factor:
     'log(x)'
     """
     return Factor(shown(made), Numeric(*made.bounds, made.unit), power, made)
+
+
+def factors_of(made: Expression) -> dict[Expression, int] | None:
+    """The factors of an expression that is a product of columns and functions; None if it is another."""
+    found: dict[Expression, int] | None = None
+    if isinstance(made, (Variable, Call)):
+        found = {made: 1}
+    elif isinstance(made, Power) and (base := factors_of(made.base)):
+        found = {own: power * made.power for own, power in base.items()}
+    elif isinstance(made, Operation) and made.sign == "*":
+        left, right = factors_of(made.left), factors_of(made.right)
+        if left and right:
+            found = left | {own: power + left.get(own, 0) for own, power in right.items()}
+    return None if found is None or max(found.values()) > MAX_POWER else found
 
 
 def product(name: str, factors: Sequence[Factor]) -> Column:
@@ -69,6 +87,11 @@ def product(name: str, factors: Sequence[Factor]) -> Column:
         return Numeric(low, high, unit, factors=tuple(factors))
     if numbers:
         Numeric(low, high).check(name)
+    if math.prod(len(spec.levels) for spec in categories) > MOST_COORDINATES:
+        raise DomainError(
+            f"Column {name!r}: the product of these categories has more than {MOST_COORDINATES:,} cells. Declare fewer "
+            "levels, or leave it out."
+        )
     cells = [":".join(map(str, cell)) for cell in itertools.product(*(spec.levels for spec in categories))]
     scale = max(abs(low), abs(high)) if numbers else 1.0
     return Categorical(tuple(cells), tuple(factors), scale)
@@ -111,7 +134,7 @@ def _range(numbers: Sequence[Factor]) -> tuple[float, float]:
     low, high = 1.0, 1.0
     for factor in numbers:
         a, b = factor.spec.low, factor.spec.high  # type: ignore[union-attr]
-        with np.errstate(over="ignore"):
+        with np.errstate(**SILENT):
             ends = [float(to_power(np.array(x), factor.power)) for x in (a, b)]
         if factor.power % 2 == 0 and a < 0 < b:
             ends.append(0.0)
@@ -186,38 +209,43 @@ def _kind(column: Column) -> Any:
 def number(
     column: Column, values: Mapping[str, NDArray[Any]], finite: Callable[[str, NDArray[Any]], None], *, clip: bool
 ) -> Floats:
-    """The product of a column's numbers, each first clipped to its bounds and checked by `finite`."""
-    result: Any = 1.0
-    for factor in column.factors:
-        if isinstance(factor.spec, Numeric):
-            own = {name: _own(name, spec, values, finite, clip=clip) for name, spec in factor.inputs.items()}
-            with np.errstate(all="ignore"):
-                x = own[factor.column] if factor.expression is None else _made(factor, own, clip=clip)
-                result = result * to_power(x, factor.power)
+    """The product of a column's numbers, in its range; the declared columns that it is made of are checked by `finite`.
+
+    Without `clip`, which is for rows that are predicted, nothing is moved, and a product that is not finite is refused.
+    """
+    factors = [factor for factor in column.factors if isinstance(factor.spec, Numeric)]
+    own = {name: np.asarray(values[name], dtype=float) for factor in factors for name in factor.inputs}
+    for name, x in own.items():
+        finite(name, x)
+    with np.errstate(**SILENT):
+        result: Any = 1.0
+        for factor in factors:
+            result = result * to_power(_made(factor, own, clip=clip), factor.power)
+        if clip:
+            return held(np.asarray(result), *_ends(column))
+    if not np.isfinite(result).all():
+        raise DataError(
+            f"{':'.join(factor.column for factor in factors)!r} has no finite value for some rows: "
+            f"{', '.join(map(repr, own))} lies outside of what is declared, or where floating point has no number."
+        )
     return np.asarray(result)
 
 
-def _own(
-    name: str, spec: Any, values: Mapping[str, NDArray[Any]], finite: Callable[[str, NDArray[Any]], None], *, clip: bool
-) -> Floats:
-    x = np.asarray(values[name], dtype=float)
-    finite(name, x)
-    return np.clip(x, spec.low, spec.high) if clip else x
-
-
-def _made(factor: Factor, own: Mapping[str, Floats], *, clip: bool) -> Floats:
-    """The values of an expression; without clipping a column may lie where there is none."""
+def _made(factor: Factor, values: Mapping[str, Floats], *, clip: bool) -> Floats:
+    """The values of one factor, before its power."""
     assert isinstance(factor.spec, Numeric)
-    assert factor.expression is not None
-    x = factor.expression.values(own, clip=clip)
+    own = {name: values[name] for name in factor.inputs}
     if clip:
-        return np.clip(x, factor.spec.low, factor.spec.high)
-    if not np.isfinite(x).all():
-        raise DataError(
-            f"{factor.column!r} has no finite value for some rows: {', '.join(map(repr, own))} lies outside of what is "
-            "declared there."
-        )
-    return x
+        own = {name: np.clip(x, factor.inputs[name].low, factor.inputs[name].high) for name, x in own.items()}  # type: ignore[union-attr]
+    if factor.expression is None:
+        return own[factor.column]
+    x = factor.expression.values(own, clip=clip)
+    return held(x, factor.spec.low, factor.spec.high) if clip else x
+
+
+def _ends(column: Column) -> tuple[float, float]:
+    """The range of the product of a column's numbers; a category knows how large it is."""
+    return (column.low, column.high) if isinstance(column, Numeric) else (-column.scale, column.scale)
 
 
 def cell(column: Column, values: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import SILENT, Floats
 from discreet.core.rounding import ROOM, down
 from discreet.domain.columns import Column, Numeric
 from discreet.domain.derived import cell, number
@@ -67,7 +67,7 @@ class Encoder:
         numbers = [i for i, column in enumerate(columns) if isinstance(column, Numeric)]
         bounds = np.array([(column.low, column.high) for column in columns if isinstance(column, Numeric)])
         if numbers:
-            with np.errstate(over="ignore"):
+            with np.errstate(**SILENT):
                 ends = (bounds - self.centre[numbers, None]) * self._scale[numbers, None]
             low[numbers], high[numbers] = np.clip(ends, -_MAX, _MAX).T
         return np.rint(low), np.rint(high)
@@ -110,18 +110,18 @@ class Encoder:
 
     def finish(self, A: Floats) -> None:
         """Scale, clip and round a batch that holds x - c."""
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(**SILENT):
             if not np.isfinite(A.sum()):
                 self._refuse_non_finite(A)
             _by_row(np.multiply, A, self._scale)
-        if self._symmetric:
-            np.clip(A, -ONE, ONE, out=A)
-        else:
-            _by_row(np.clip, A, self._low, self._high)
-        if self._ball is None:
-            np.rint(A, out=A)
-        else:
-            self._shorten(A)
+            if self._symmetric:
+                np.clip(A, -ONE, ONE, out=A)
+            else:
+                _by_row(np.clip, A, self._low, self._high)
+            if self._ball is None:
+                np.rint(A, out=A)
+            else:
+                self._shorten(A)
 
     def _shorten(self, A: Floats) -> None:
         ball = self._ball
@@ -165,20 +165,19 @@ def refuse_non_finite(name: str, values: NDArray[Any]) -> None:
 
 def _row_squares(Z: Floats) -> Floats:
     """Squared norms, exact for integers; for others the last bits depend on the memory order."""
-    with np.errstate(over="ignore"):
-        squares: Floats = np.einsum("ij,ij->i", Z, Z)
+    squares: Floats = np.einsum("ij,ij->i", Z, Z)
     return squares
 
 
 def _onto_ball(Z: Floats) -> Floats:
     """Rows shortened to the ball, each by a sum in the order of its columns, so that only its own values matter."""
-    with np.errstate(over="ignore"):
+    with np.errstate(**SILENT):
         squares = _in_order(Z)
-    huge = squares > _HUGE**2
-    if huge.any():
-        Z = Z * np.where(huge, ONE / np.abs(Z).max(axis=1), 1.0)[:, None]
-        squares = _in_order(Z)
-    shortened: Floats = Z * (ONE / np.maximum(np.sqrt(squares), ONE))[:, None]
+        huge = squares > _HUGE**2
+        if huge.any():
+            Z = Z * np.where(huge, ONE / np.abs(Z).max(axis=1), 1.0)[:, None]
+            squares = _in_order(Z)
+        shortened: Floats = Z * (ONE / np.maximum(np.sqrt(squares), ONE))[:, None]
     return shortened
 
 

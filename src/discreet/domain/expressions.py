@@ -3,10 +3,13 @@
 An expression knows its text, its unit, the columns it is made of, and the range of its values over their bounds. The
 range is found by interval arithmetic with fractions, so without rounding, and rounded outwards once, at the end. It is
 exact where each column stands once; where one stands several times its bounds are cut into pieces, and the union of
-the pieces' ranges covers the range, hardly wider than it is.
+the pieces' ranges covers the range, hardly wider than it is. Fractions of more than 1,024 bits are rounded outwards to
+256, and `effort` says beforehand what a range takes, so that no text can keep a computer busy.
 
-Values are computed by sums, differences, products, quotients and the curves of `discreet.domain.curves`, element by
-element: the same bits wherever a row stands.
+Values are computed in float64 by sums, differences, products, quotients and the curves of `discreet.domain.curves`,
+element by element: the same bits wherever a row stands. Ranges are exact and values are not, so a value can overflow,
+vanish or be no number where its range is finite. `held` then decides: what lies beyond a range is moved to the nearest
+end, and what has no nearest end, NaN, to the middle. No value of any row is ever refused.
 """
 
 from __future__ import annotations
@@ -30,6 +33,10 @@ from discreet.errors import DomainError
 Range = tuple[Fraction, Fraction]
 
 _CUTS = {1: 1024, 2: 32}
+_BITS, _KEPT, _TINY = 1024, 256, 4096
+"""Fractions of more bits are rounded to so many, outwards, and to multiples of 2^-4096."""
+
+_LARGEST = Fraction(2) ** 1024
 _ATOM, _POWER, _PRODUCT, _SUM = 3, 2, 1, 0
 
 
@@ -79,6 +86,23 @@ class Expression(ABC):
         """The values, one a row; clipped, arguments of functions stay in their range whatever rounding does."""
 
     @property
+    @abstractmethod
+    def work(self) -> int:
+        """What one evaluation of `range` takes: 1 for a sum."""
+
+    @cached_property
+    def effort(self) -> int:
+        """What `bounds` takes."""
+        several = self._several
+        return self.work * int(_cuts(len(several)) ** len(several))
+
+    @cached_property
+    def _several(self) -> list[str]:
+        """The columns that stand there more than once."""
+        counts = Counter(variable.name for variable in self.variables)
+        return [name for name, count in counts.items() if count > 1]
+
+    @property
     def columns(self) -> dict[str, Any]:
         """The columns that it is made of, with their public facts."""
         return {variable.name: variable.spec for variable in self.variables}
@@ -87,12 +111,16 @@ class Expression(ABC):
     def bounds(self) -> Bounds:
         """The range of the values over the columns' bounds, rounded outwards."""
         whole = {name: (Fraction(spec.low), Fraction(spec.high)) for name, spec in self.columns.items()}
-        counts = Counter(variable.name for variable in self.variables)
-        several = [name for name, count in counts.items() if count > 1]
-        cuts = _CUTS.get(len(several), 4 if len(several) < 6 else 1)
-        pieces = itertools.product(*(_pieces(whole[name], cuts) for name in several))
+        several = self._several
+        pieces = itertools.product(*(_pieces(whole[name], _cuts(len(several))) for name in several))
         ranges = [self.range(whole | dict(zip(several, piece, strict=True))) for piece in pieces]
         return _outward(min(low for low, _ in ranges), max(high for _, high in ranges))
+
+    def _short(self, low: Fraction, high: Fraction) -> Range:
+        """A range with few digits; refused where no float can hold it."""
+        if high > _LARGEST or low < -_LARGEST:
+            raise DomainError(f"{self.text}: its values are too large for floating point. Scale the columns first")
+        return -_rounded_up(-low), _rounded_up(high)
 
     def within(self, rank: int) -> str:
         """The text, in parentheses where it would fall apart."""
@@ -105,6 +133,7 @@ class Variable(Expression):
 
     name: str
     spec: Bounded
+    work = 0
 
     @property
     def text(self) -> str:
@@ -136,6 +165,7 @@ class Constant(Expression):
     """A number that stands in the formula."""
 
     value: float
+    work = 0
 
     @property
     def rank(self) -> int:  # type: ignore[override]
@@ -178,12 +208,12 @@ class Operation(Expression):
         """Products hold together more tightly than sums."""
         return _SUM if self.sign in "+-" else _PRODUCT
 
-    @property
+    @cached_property
     def text(self) -> str:
         """Both, with the sign between them."""
         return f"{self.left.within(self.rank)} {self.sign} {self.right.within(self.rank + 1)}"
 
-    @property
+    @cached_property
     def unit(self) -> str | None:
         """That of both sides of a sum; the product, or the quotient, of the units."""
         left, right = self.left.unit, self.right.unit
@@ -194,18 +224,23 @@ class Operation(Expression):
             return "*".join(filter(None, (left, right))) or None
         return f"{left or 1}/({right})" if "*" in right or "/" in right else f"{left or 1}/{right}"
 
-    @property
+    @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """Those of both sides."""
         return self.left.variables + self.right.variables
+
+    @cached_property
+    def work(self) -> int:
+        """That of both sides, and of the sign."""
+        return self.left.work + self.right.work + {"+": 1, "-": 1, "*": 2, "/": 4}[self.sign]
 
     def range(self, inside: Mapping[str, Range]) -> Range:
         """By interval arithmetic."""
         (a, b), (c, d) = self.left.range(inside), self.right.range(inside)
         if self.sign == "+":
-            return a + c, b + d
+            return self._short(a + c, b + d)
         if self.sign == "-":
-            return a - d, b - c
+            return self._short(a - d, b - c)
         if self.sign == "/":
             if c <= 0 <= d:
                 raise DomainError(
@@ -213,8 +248,10 @@ class Operation(Expression):
                     "infinite. Declare bounds that leave 0 out"
                 )
             c, d = 1 / d, 1 / c
+        if a >= 0 and c >= 0:
+            return self._short(a * c, b * d)
         corners = [a * c, a * d, b * c, b * d]
-        return min(corners), max(corners)
+        return self._short(min(corners), max(corners))
 
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
         """One operation a row."""
@@ -247,11 +284,16 @@ class Power(Expression):
         """Those of the base."""
         return self.base.variables
 
+    @cached_property
+    def work(self) -> int:
+        """That of the base, and of a product."""
+        return self.base.work + 2
+
     def range(self, inside: Mapping[str, Range]) -> Range:
         """The powers of the ends, and 0 where an even power passes it."""
         a, b = self.base.range(inside)
         ends = [a**self.power, b**self.power]
-        return Fraction(0) if self.power % 2 == 0 and a < 0 < b else min(ends), max(ends)
+        return self._short(Fraction(0) if self.power % 2 == 0 and a < 0 < b else min(ends), max(ends))
 
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
         """By repeated multiplication."""
@@ -283,11 +325,29 @@ class Call(Expression):
         """Those of the argument."""
         return self.argument.variables
 
+    @cached_property
+    def work(self) -> int:
+        """That of the argument, and of the curve at both ends."""
+        return self.argument.work + 20
+
+    @property
+    def effort(self) -> int:
+        """That of the argument, and of the curve's polynomials, looked at once over the argument's bounds."""
+        return self.argument.effort + 10 * self.parts[self.part - 1].polynomials
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The range of the curve over the argument's bounds."""
+        low, high = self.argument.bounds
+        return self._over(low, high)
+
     @property
     def parts(self) -> list[Curve]:
         """The curves of all columns of the function."""
         low, high = self.argument.bounds
         try:
+            if not (math.isfinite(low) and math.isfinite(high)):
+                raise DomainError("that is too large for floating point. Scale the column first")
             return curves(self.function, (low, high), self.options)
         except DomainError as error:
             raise DomainError(
@@ -297,15 +357,31 @@ class Call(Expression):
 
     def range(self, inside: Mapping[str, Range]) -> Range:
         """That of the curve over the argument's range."""
-        low, high = self.parts[self.part - 1].over(*_outward(*self.argument.range(inside)))
+        low, high = self._over(*_outward(*self.argument.range(inside)))
+        return Fraction(low), Fraction(high)
+
+    def _over(self, low: float, high: float) -> Bounds:
+        low, high = self.parts[self.part - 1].over(low, high)
         if not (math.isfinite(low) and math.isfinite(high)):
             raise DomainError(f"{self.text}: its values are too large for floating point. Scale the column first")
-        return Fraction(low), Fraction(high)
+        return low, high
 
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
         """The curve at the argument."""
         x = np.asarray(self.argument.values(columns, clip=clip), dtype=float)
-        return self.parts[self.part - 1].values(np.clip(x, *self.argument.bounds) if clip else x)
+        return self.parts[self.part - 1].values(held(x, *self.argument.bounds) if clip else x)
+
+
+def held(x: Floats, low: float, high: float) -> Floats:
+    """Values moved into a public range: to the nearest end, or to the middle where there is no number to be near to.
+
+    Examples
+    --------
+    >>> held(np.array([0.5, 7.0, -np.inf, np.nan]), 0.0, 4.0).tolist()
+    [0.5, 4.0, 0.0, 2.0]
+    """
+    within: Floats = np.clip(x, low, high)
+    return np.where(np.isnan(within), low / 2 + high / 2, within)
 
 
 def power(x: Floats, power: int) -> Floats:
@@ -314,6 +390,20 @@ def power(x: Floats, power: int) -> Floats:
     for _ in range(power - 1):
         result = result * x
     return result
+
+
+def _cuts(several: int) -> int:
+    """Into how many pieces the bounds of each column are cut, where so many stand there more than once."""
+    return _CUTS.get(several, 4 if several < 6 else 1)
+
+
+def _rounded_up(x: Fraction) -> Fraction:
+    """A number that is hardly larger, and has few digits."""
+    over, under = x.numerator.bit_length(), x.denominator.bit_length()
+    if over + under <= _BITS:
+        return x
+    places = min(_KEPT - (over - under), _TINY)
+    return Fraction(math.ceil(x * Fraction(2) ** places)) / Fraction(2) ** places
 
 
 def _pieces(whole: Range, cuts: int) -> list[Range]:

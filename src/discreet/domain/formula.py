@@ -25,22 +25,24 @@ The bounds of all that is derived follow from those of the columns: see `discree
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, NoReturn
 
 from discreet.core.checks import meant
 from discreet.domain.columns import Categorical, Column, Factor, Level, Numeric
 from discreet.domain.curves import FUNCTIONS
-from discreet.domain.derived import bounded, computed, product, shown
+from discreet.domain.derived import bounded, computed, factors_of, product, shown
 from discreet.domain.domain import Domain
-from discreet.domain.expressions import Call, Expression, Operation, Power, Variable
-from discreet.domain.grammar import MAX_POWER, Reader, Token
+from discreet.domain.expressions import Expression, Variable
+from discreet.domain.grammar import Reader, Token
+from discreet.domain.limits import MAX_POWER, MOST_COORDINATES, MOST_PRODUCTS, MOST_TERMS, TOO_WIDE
 from discreet.domain.redundancy import redundant
 from discreet.errors import DiscreetError, DiscreetWarning, DomainError, NotReleasedError, ParameterError
 
-_MOST_TERMS = 5000
 _Term = dict[str, int]
 """The factors of a product, names of columns or expressions as they are shown, each with its power."""
 
@@ -88,6 +90,7 @@ def formula(text: str, domain: Domain) -> Model:
         raise ParameterError("A formula needs a Domain: the public bounds of the columns.")
     parser = _Parser(text, _numbers(domain), domain=domain)
     parser.parse()
+    parser.refuse_wide()
     columns = dict(parser.column(term) for term in parser.terms)
     features = list(columns)
     intercept = domain.intercept and parser.intercept
@@ -158,6 +161,7 @@ class _Parser(Reader):
     target: str | None = None
     outcome: tuple[str, Column] | None = None
     terms: list[_Term] = field(default_factory=list)
+    products: int = 0
     made: dict[str, Expression] = field(default_factory=dict)
     compared: dict[str, Categorical] = field(default_factory=dict)
 
@@ -167,20 +171,26 @@ class _Parser(Reader):
         if place is None:
             self.fail(len(self.text), "A formula has a '~' between the outcome and the features")
         self._read_target(self.text[:place])
-        self.tokens = []
+        self.tokens.clear()
         self.read_tokens(place + 1, len(self.text))
         self.terms = self._terms(outermost=True)
         if self.now.kind != "end":
             self.fail(self.now.place, f"Expected '+', '-', ':' or '*', not {self.now.text!r}")
 
+    def refuse_wide(self) -> None:
+        """Refuse terms that stand for too many coordinates, before any of them is made."""
+        sizes = {name: len(spec.levels) for name, spec in self.domain.inputs.items() if isinstance(spec, Categorical)}
+        wide = sum(math.prod(sizes.get(name, 1) for name in term) for term in self.terms)
+        if len(self.terms) > MOST_TERMS or wide > MOST_COORDINATES:
+            self.fail(len(self.text), TOO_WIDE)
+
     def column(self, term: _Term) -> tuple[str, Column]:
         """The column that a term stands for, with its name."""
         name = ":".join(name if power == 1 else f"{name}^{power}" for name, power in term.items())
-        for known, column in self.domain.columns.items():
-            if ({f.column: f.power for f in column.factors} or {known: 1}) == term:
-                if not self.compared.keys() & term.keys():
-                    return known, column
-                name = known
+        for known in self._known.get(frozenset(term.items()), []):
+            if not self.compared.keys() & term.keys():
+                return known, self.domain.columns[known]
+            name = known
         if term == {name: 1} and name not in self.made:
             if name not in self.compared:
                 raise NotReleasedError(
@@ -192,6 +202,15 @@ class _Parser(Reader):
         column = product(name, [self._made(own, power) for own, power in term.items()])
         column.check(name)
         return name, column
+
+    @cached_property
+    def _known(self) -> dict[frozenset[tuple[str, int]], list[str]]:
+        """The declared columns that each product stands for."""
+        found: dict[frozenset[tuple[str, int]], list[str]] = {}
+        for name, column in self.domain.columns.items():
+            factors = frozenset((f.column, f.power) for f in column.factors) or frozenset([(name, 1)])
+            found.setdefault(factors, []).append(name)
+        return found
 
     def _made(self, name: str, power: int) -> Factor:
         if name in self.made:
@@ -271,7 +290,7 @@ class _Parser(Reader):
             self.fail(token.place, "A term is a column, a product of columns, or 1 or 0 for the intercept")
         if not outermost:
             self.fail(token.place, "1 and 0 stand outside of parentheses; arithmetic stands inside I(...)")
-        self.tokens.pop(0)
+        self.skip()
         self.intercept = (sign, token.text) == ("+", "1")
 
     def _keep(
@@ -321,14 +340,15 @@ class _Parser(Reader):
         """Products of terms, each once; where `once` is asked for, a factor of several of them stands once."""
         found: dict[frozenset[tuple[str, int]], _Term] = {}
         for terms in products:
+            self.products += 1
+            if self.products > MOST_PRODUCTS or len(found) > MOST_TERMS:
+                self.fail(token.place, TOO_WIDE)
             merged: _Term = {}
             for name, power in itertools.chain.from_iterable(term.items() for term in terms):
                 if name in merged and not (once and merged[name] == power):
                     self.fail(token.place, f"{name!r} stands twice in a product; write a power, such as {name}^2")
                 merged[name] = power
             found.setdefault(frozenset(merged.items()), merged)
-            if len(found) > _MOST_TERMS:
-                self.fail(token.place, f"This stands for more than {_MOST_TERMS:,} terms")
         return list(found.values())
 
     def _raised(self) -> list[_Term]:
@@ -366,7 +386,7 @@ class _Parser(Reader):
             return [{self._column(): 1}]
         special: dict[str, Callable[[], list[_Term]]] = {"C": self._category, "I": self._arithmetic}
         if token.text in special:
-            self.tokens = self.tokens[2:]
+            self.skip(2)
             self.enter(token)
             terms = special[token.text]()
             self.expect(")")
@@ -385,7 +405,7 @@ class _Parser(Reader):
             self.fail(token.place, f"Expected a column, not {token.text!r}")
         if token.text not in self.domain.inputs:
             self._undeclared(token)
-        self.tokens.pop(0)
+        self.skip()
         return token.text
 
     def _arithmetic(self) -> list[_Term]:
@@ -397,7 +417,7 @@ class _Parser(Reader):
 
     def _term(self, made: Expression, token: Token) -> _Term:
         """The product that an expression is, or the expression as a factor of its own."""
-        factors = _factors(made) or {made: 1}
+        factors = factors_of(made) or {made: 1}
         term: _Term = {}
         for own, power in factors.items():
             name = own.name if isinstance(own, Variable) else shown(own)
@@ -410,6 +430,7 @@ class _Parser(Reader):
         return term
 
     def _check(self, made: Expression, token: Token) -> None:
+        self.measure(made, token)
         try:
             Numeric(*made.bounds).check(shown(made))
         except DomainError as error:
@@ -436,14 +457,14 @@ class _Parser(Reader):
         token = self.now
         if token.text != "Treatment":
             self.fail(token.place, 'A category is compared with one of its levels, as C(a, Treatment("b"))')
-        self.tokens.pop(0)
+        self.skip()
         if not self.take("("):
             return spec.levels[0]
         if self.now.text == "reference" and self.sees("=", ahead=1):
-            self.tokens = self.tokens[2:]
+            self.skip(2)
         if self.take(")"):
             return spec.levels[0]
-        given = self.tokens.pop(0)
+        given = self.tokens.popleft()
         found = [level for level in spec.levels if str(level) == given.text]
         if given.kind == "end" or not found:
             names = [str(level) for level in spec.levels]
@@ -455,17 +476,3 @@ class _Parser(Reader):
         """Refuse a function that is not known."""
         hint = meant(token.text, ["C", "I", *FUNCTIONS])
         self.fail(token.place, f"There is no function {token.text!r}.{hint} Known: C, I, {', '.join(FUNCTIONS)}")
-
-
-def _factors(made: Expression) -> dict[Expression, int] | None:
-    """The factors of an expression that is a product of columns and functions; None if it is another."""
-    found: dict[Expression, int] | None = None
-    if isinstance(made, (Variable, Call)):
-        found = {made: 1}
-    elif isinstance(made, Power) and (base := _factors(made.base)):
-        found = {own: power * made.power for own, power in base.items()}
-    elif isinstance(made, Operation) and made.sign == "*":
-        left, right = _factors(made.left), _factors(made.right)
-        if left and right:
-            found = left | {own: power + left.get(own, 0) for own, power in right.items()}
-    return None if found is None or max(found.values()) > MAX_POWER else found

@@ -14,22 +14,21 @@ Names with other characters than letters, digits, ``_`` and inner dots stand in 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
 from discreet.domain.curves import ALIASES, FUNCTIONS, SEVERAL, options
 from discreet.domain.expressions import Bounded, Call, Constant, Expression, Operation, Power, Variable
+from discreet.domain.limits import DEEPEST, LONGEST, MAX_POWER, MOST_OPERATIONS, MOST_WORK, TOO_MUCH_WORK
 from discreet.errors import DomainError, ParameterError, printable
 
-MAX_POWER = 9
-_DEEPEST = 40
-_MOST_OPERATIONS = 100
-_LONGEST = 100_000
 _TOKEN = re.compile(
     r"\s*(?:(?P<name>[^\W\d]\w*(?:\.\w+)*)|`(?P<quoted>[^`]+)`|'(?P<text>[^']*)'|\"(?P<text2>[^\"]*)\""
     r"|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)|(?P<sign>\*\*|[-~+:*/^().,=\[\]]))"
 )
+_SPACE = re.compile(r"\s*")
 _KINDS = {"quoted": "name", "text2": "text"}
 _WHOLE = {str(number): number for number in range(100)}
 
@@ -63,9 +62,10 @@ class Reader:
 
     text: str
     numbers: Mapping[str, Bounded]
-    tokens: list[Token] = field(default_factory=list)
+    tokens: deque[Token] = field(default_factory=deque)
     deep: int = 0
     operations: int = 0
+    work: int = 0
 
     def fail(self, place: int, message: str) -> NoReturn:
         """Refuse the text and point at the place."""
@@ -76,12 +76,11 @@ class Reader:
 
     def read_tokens(self, place: int, end: int) -> None:
         """Cut a stretch of the text into tokens."""
-        if len(self.text) > _LONGEST:
-            raise ParameterError(f"A formula has at most {_LONGEST:,} characters.")
-        while self.text[place:end].strip():
+        if len(self.text) > LONGEST:
+            raise ParameterError(f"A formula has at most {LONGEST:,} characters.")
+        while (place := _SPACE.match(self.text, place, end).end()) < end:  # type: ignore[union-attr]
             match = _TOKEN.match(self.text, place, end)
             if match is None:
-                place += len(self.text[place:]) - len(self.text[place:].lstrip())
                 self.fail(place, "A formula cannot hold this character; put odd names in backticks")
             kind = str(match.lastgroup)
             at = match.start(kind) - (kind in ("quoted", "text", "text2"))
@@ -96,7 +95,12 @@ class Reader:
 
     def take(self, *signs: str) -> str | None:
         """The next token, if it is one of these signs; it is then read."""
-        return self.tokens.pop(0).text if self.sees(*signs) else None
+        return self.tokens.popleft().text if self.sees(*signs) else None
+
+    def skip(self, count: int = 1) -> None:
+        """Leave the next tokens behind."""
+        for _ in range(count):
+            self.tokens.popleft()
 
     def sees(self, *signs: str, ahead: int = 0) -> bool:
         """Whether a token is one of these signs."""
@@ -114,14 +118,20 @@ class Reader:
         number = _WHOLE.get(token.text, 0) if token.kind == "number" else 0
         if not 1 <= number <= most:
             self.fail(token.place, f"{what} is a whole number from 1 to {most}")
-        self.tokens.pop(0)
+        self.skip()
         return number
+
+    def measure(self, made: Expression, token: Token) -> None:
+        """Refuse an expression whose range would take too long to find, beside those of the formula so far."""
+        self.work += made.effort
+        if self.work > MOST_WORK:
+            self.fail(token.place, TOO_MUCH_WORK)
 
     def enter(self, token: Token) -> None:
         """Go one level deeper into parentheses."""
         self.operations = self.operations if self.deep else 0
         self.deep += 1
-        if self.deep > _DEEPEST:
+        if self.deep > DEEPEST:
             self.fail(token.place, "Parentheses are nested too deeply here")
 
     # ------------------------------------------------------------ tokens to expressions
@@ -135,8 +145,8 @@ class Reader:
 
     def _joined(self, sign: str, left: Expression, right: Expression) -> Expression:
         self.operations += 1
-        if self.operations > _MOST_OPERATIONS:
-            self.fail(self.now.place, f"An expression has at most {_MOST_OPERATIONS} operations")
+        if self.operations > MOST_OPERATIONS:
+            self.fail(self.now.place, f"An expression has at most {MOST_OPERATIONS} operations")
         return Operation(sign, left, right)
 
     def _product(self) -> Expression:
@@ -159,7 +169,7 @@ class Reader:
     def _atom(self) -> Expression:
         token = self.now
         if token.kind == "number":
-            self.tokens.pop(0)
+            self.skip()
             value = float(token.text)
             if value > 1e300:
                 self.fail(token.place, "This number is too large")
@@ -186,7 +196,7 @@ class Reader:
             self.fail(token.place, f"Expected a column, not {token.text!r}")
         if token.text not in self.numbers:
             self.refuse(token)
-        return self.tokens.pop(0).text
+        return self.tokens.popleft().text
 
     def refuse(self, token: Token) -> NoReturn:
         """Refuse a name that is no number."""
@@ -202,7 +212,7 @@ class Reader:
         name = ALIASES.get(token.text, token.text)
         if name not in FUNCTIONS:
             self.unknown(token)
-        self.tokens = self.tokens[2:]
+        self.skip(2)
         self.enter(token)
         argument = self.sum()
         if not argument.variables:
@@ -217,6 +227,7 @@ class Reader:
         if self.take("["):
             part = self.whole(99, "A column of a function")
             self.expect("]")
+        self.measure(argument, token)
         try:
             return self._columns(name, argument, options(name, places, named), part)
         except DomainError as error:
@@ -235,7 +246,7 @@ class Reader:
     def _option(self, places: list[Any], named: dict[str, Any]) -> None:
         token = self.now
         if token.kind == "name" and self.sees("=", ahead=1):
-            self.tokens = self.tokens[2:]
+            self.skip(2)
             if token.text in named:
                 self.fail(token.place, f"{token.text!r} is given twice")
             named[token.text] = self._value()
@@ -261,7 +272,7 @@ class Reader:
         token = self.now
         if token.kind != "number":
             self.fail(token.place, f"Expected a number, not {token.text!r}")
-        self.tokens.pop(0)
+        self.skip()
         return -float(token.text) if negative else float(token.text)
 
 
@@ -269,7 +280,9 @@ def expression(text: str, numbers: Mapping[str, Bounded]) -> Expression:
     """The expression of a text, all of it."""
     reader = Reader(text, numbers)
     reader.read_tokens(0, len(text))
+    first = reader.now
     found = reader.sum()
     if reader.now.kind != "end":
         reader.fail(reader.now.place, f"Expected the end, not {reader.now.text!r}")
+    reader.measure(found, first)
     return found

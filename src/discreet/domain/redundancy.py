@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import SILENT, Floats
 from discreet.domain.columns import Numeric
 from discreet.domain.domain import Domain
 from discreet.domain.encoding import Encoder
@@ -39,8 +39,10 @@ def redundant(domain: Domain, features: Sequence[str]) -> list[str]:
     A = encoder.empty(len(next(iter(values.values()))))
     for name in features:
         encoder.write(name, values, A)
-    X: Floats = (A / encoder.unit / np.where(encoder.unit == 1.0, encoder.half, 1.0))[:, places]
-    R = np.linalg.qr(X / np.sqrt(np.sum(X * X, axis=0)), mode="r")
+    with np.errstate(**SILENT):
+        X: Floats = (A / encoder.unit / np.where(encoder.unit == 1.0, encoder.half, 1.0))[:, places]
+        sizes = np.sqrt(np.sum(X * X, axis=0))
+        R = np.linalg.qr(X / np.where(sizes > 0, sizes, 1.0), mode="r")
     return [domain.entries[i].name for i, r in zip(places, np.abs(np.diag(R)), strict=True) if r < _SMALL]
 
 

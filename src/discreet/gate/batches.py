@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import SILENT, Floats
 from discreet.core.rounding import down
 from discreet.core.threads import one_thread
 from discreet.data.blocks import block_sums
@@ -36,6 +36,7 @@ BLOCK_BITS = 24
 _RIDGE = 2.0**-20
 
 
+@np.errstate(**SILENT)
 def release_batches(
     rows: Rows, event: BatchesEvent, step: float, radius: float, session: Session
 ) -> tuple[Certificate, Floats]:
@@ -95,6 +96,7 @@ def _coins(size: int, rate: float, entropy: Entropy) -> NDArray[np.bool_]:
     return np.asarray(high < np.uint64(round(rate * 2**32)))
 
 
+@np.errstate(**SILENT)
 def release_aggregate(table: Unread, event: AggregateEvent, session: Session) -> tuple[Certificate, Floats]:
     """The mean of the clipped least-squares coefficients of disjoint blocks of rows.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import SILENT, Floats
 from discreet.core.rounding import ROOM, up
 from discreet.data.moments import Moments
 from discreet.domain import LATTICE_BITS
@@ -20,6 +20,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.iterates import POINT_BITS, GradientEvent, kept
 
 
+@np.errstate(**SILENT)
 def release_descent(
     moments: Moments, event: GradientEvent, steps: int, step: float, radius: float, session: Session
 ) -> tuple[Certificate, Floats]:

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from scipy.special import gammaln, log_ndtr, ndtr, ndtri
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import SILENT, Floats
 from discreet.data.rows import Rows
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import normals, spherical_laplace
@@ -57,6 +57,7 @@ class Draws:
     rescale: Callable[[float], float]
 
 
+@np.errstate(**SILENT)
 def release_napp(
     rows: Rows,
     algorithm: Callable[[Rows, Draws], F],

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import SILENT, Floats
 from discreet.data.rows import Rows
 from discreet.errors import DataError, DiscreetError, GuaranteeError
 from discreet.gate.entropy import NO_NOISE, Entropy
@@ -88,6 +88,7 @@ def check_moduli(tasks: Sequence[Task]) -> None:
         raise GuaranteeError("The penalty is less convex than its event says. This is a defect of discreet.")
 
 
+@np.errstate(**SILENT)
 def minimiser(rows: Rows, task: Task, most: float, entropy: Entropy) -> Floats:
     """One minimiser with its noise; `most` is the number of rows that rounding errors are bounded for."""
     event, penalty = task.event, task.penalty
@@ -107,9 +108,11 @@ def minimiser(rows: Rows, task: Task, most: float, entropy: Entropy) -> Floats:
             return sums.value, sums.gradient, sums.hessian
 
         goal = event.tolerance / 4 if every == 1 else event.scale / 8
-        theta = minimise(smooth, b, penalty, theta, goal, task.radius)[0]
-    released = _hidden(theta, event, entropy)
+        theta, left = minimise(smooth, b, penalty, theta, goal, task.radius, rows.count * event.smoothness)
     largest = event.largest(most, float(penalty.quadratic.max()))
+    if not left <= goal and float(np.linalg.norm(theta)) <= largest:  # a longer one is refused below
+        raise DiscreetError(_NOT_REACHED)
+    released = _hidden(theta, event, entropy)
     if not float(np.linalg.norm(released)) + _reach(event, d) <= largest:
         raise DataError(_TOO_LONG)
     return _sparse(released, event, penalty) if entropy is not NO_NOISE else released
@@ -161,6 +164,10 @@ def _hidden(theta: Floats, event: ObjectiveEvent, entropy: Entropy) -> Floats:
 TOO_MANY = (
     "The table has more than twice as many rows as rows= says, or more than 2^20 without rows=. The promise is "
     "about smaller tables: declare a larger public number. Nothing was released."
+)
+_NOT_REACHED = (
+    "The solver did not reach the tolerance that this release declares. Nothing was released; what it cost is spent. "
+    "This has not been seen: please report it."
 )
 _TOO_LONG = (
     "The coefficients that would be released are too large for the rounding errors that this release declares. Choose "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import SILENT, Floats
 from discreet.core.rounding import ROOM, down, up
 from discreet.data.moments import Moments
 from discreet.domain import LATTICE_BITS
@@ -21,6 +21,7 @@ from discreet.privacy.events.staged import norm_change, quantile
 from discreet.privacy.ops import coefficient_bound
 
 
+@np.errstate(**SILENT)
 def release_shaped(
     moments: Moments, subject: Subject, plan: OutputPlan, session: Session
 ) -> tuple[Certificate, Floats]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from discreet.core.arrays import Floats
+from discreet.core.arrays import SILENT, Floats
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import ROOM, down, up
 from discreet.data.moments import Moments
@@ -95,6 +95,7 @@ class Ridge:
         return theta, 1.5 * (solver / h + factor * spread)
 
 
+@np.errstate(**SILENT)
 def release_posterior(moments: Moments, event: PosteriorEvent, session: Session) -> tuple[Certificate, Floats]:
     """One posterior sample with a penalty and a precision from public facts."""
     ridge = Ridge(moments, event.design, event.target, event.rows)
@@ -105,6 +106,7 @@ def release_posterior(moments: Moments, event: PosteriorEvent, session: Session)
     return session.commit(certificate), theta
 
 
+@np.errstate(**SILENT)
 def release_in_ball(moments: Moments, event: BallEvent, session: Session) -> tuple[Certificate, Floats]:
     """One posterior sample among the lattice points of a ball, exactly."""
     check_rows(moments.count)
@@ -132,6 +134,7 @@ class Subject:
         return asdict(self)
 
 
+@np.errstate(**SILENT)
 def release_adaptive(
     moments: Moments, subject: Subject, plan: AdaptivePlan, mu_out: float, session: Session
 ) -> tuple[Certificate, Floats]:
@@ -188,6 +191,7 @@ class Printed:
     code: bool = False
 
 
+@np.errstate(**SILENT)
 def release_printed(
     moments: Moments, subject: Subject, stages: Printed, session: Session
 ) -> tuple[Certificate, Floats]:

@@ -38,8 +38,9 @@ def culprits(domain: Domain, e: NormalEquations, fit: Debiased, T: Floats, withh
     texts = [""] * len(T)
     if not withheld.any():
         return tuple(texts)
-    V = T @ fit.G_all @ T.T
-    together = np.abs(V) >= _TOGETHER * np.sqrt(np.outer(np.diag(V), np.diag(V)))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # in units that are tiny or huge
+        V = T @ fit.G_all @ T.T
+        together = np.abs(V) >= _TOGETHER * np.sqrt(np.outer(np.diag(V), np.diag(V)))
     first = 0 if e.names[0] == CONSTANT else 1
     columns, still = [column_of(domain, name) for name in e.names], _vary_hardly(e)
     for i in np.flatnonzero(withheld):

@@ -85,11 +85,15 @@ class Service:
         if getattr(asked, "epsilon", 0.0) > table.most_epsilon:
             raise ParameterError(f"epsilon may be at most {table.most_epsilon:g} for this table.")
         formulas = getattr(asked, "formulas", None) or [asked.formula]
+        many = ParameterError(f"A model of this table may have at most {table.most_coefficients} coefficients.")
         for text in formulas:
-            if formula(text, domain).target is None:
+            model = formula(text, domain)
+            if model.target is None:
                 raise ParameterError(f"{text}: name the outcome left of '~'.")
+            if len(model.domain.entries) > table.most_coefficients:
+                raise many
         if len(of_models(domain, formulas)[0].entries) > table.most_coefficients:
-            raise ParameterError(f"A model of this table may have at most {table.most_coefficients} coefficients.")
+            raise many
 
     def quote(self, asked: Any, person: Person) -> Quote:
         """What a request costs, whether the account holds it, and what serves it for free."""

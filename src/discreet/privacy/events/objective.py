@@ -302,7 +302,7 @@ class Calibration:
         """
         b, each = self.norm**2 * self.loss.curvature, self.epsilon / math.sqrt(count)
         free = self.loss.bell and self.neighbors == "add-remove"
-        return 4 * b / each if free else b / math.expm1(each * self.loss.share)
+        return 4 * b / each if free else b / math.expm1(min(each * self.loss.share, 500.0))
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,42 @@
+"""How large a formula may be. All of it is checked before anything is multiplied out or computed.
+
+A text of 2,000 characters is read or refused within about a second and 100 MB, whatever stands in it: formulas come
+from people who are not trusted with the computer that reads them.
+"""
+
+from __future__ import annotations
+
+MAX_POWER = 9
+"""The largest power of a column or an expression."""
+
+LONGEST = 100_000
+"""Characters of a formula, at most."""
+
+DEEPEST = 40
+"""Levels of parentheses, at most."""
+
+MOST_OPERATIONS = 100
+"""Signs of arithmetic in one expression, at most."""
+
+MOST_WORK = 100_000
+"""Steps of interval arithmetic that the ranges of all expressions of a formula take together, at most: a sum is one, a
+product two, a quotient four, a function ten or more, each for every piece that bounds are cut into."""
+
+MOST_TERMS = 10_000
+"""Terms of a formula, at most."""
+
+MOST_PRODUCTS = 50_000
+"""Products that are looked at while terms are multiplied out, at most; some of them are the same term."""
+
+MOST_COORDINATES = 20_000
+"""Coordinates that a formula, or one derived column, stands for, at most: a number is one, a category one a level, a
+product of categories one a cell."""
+
+TOO_WIDE = (
+    f"This formula stands for more than {MOST_TERMS:,} terms or {MOST_COORDINATES:,} coordinates: a number is one, a "
+    "category one a level, a product of categories one a cell. Leave products out, or declare fewer levels"
+)
+TOO_MUCH_WORK = (
+    f"The ranges of all expressions up to this one would take more than {MOST_WORK:,} steps of arithmetic: one in "
+    "which a column stands twice takes some thousands. Make such columns in the data, and declare their bounds"
+)
