@@ -120,7 +120,9 @@ def by_person(source: Source) -> PersonSource:
 
 def _batches(source: Source) -> Iterator[pa.RecordBatch]:
     """All batches of a source as `_plain` makes them."""
-    return (_plain(batch, source.domain) for batch in itertools.chain.from_iterable(source.parts(_ROWS)))
+    for batch in itertools.chain.from_iterable(source.parts(_ROWS)):
+        yield _plain(batch, source.domain)
+    source.check_unchanged()
 
 
 def _plain(batch: pa.RecordBatch | None, domain: Domain) -> pa.RecordBatch:
