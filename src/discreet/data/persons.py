@@ -27,7 +27,7 @@ from discreet.domain import Categorical, Domain
 from discreet.domain.encoding import Encoder
 from discreet.domain.keys import keys
 from discreet.domain.values import plain, read_column
-from discreet.errors import MISSING, DataError
+from discreet.errors import MISSING, DataError, DiscreetError
 
 IN_MEMORY = 1 << 28
 """Rows that need no more bytes than this are put in order in memory."""
@@ -199,12 +199,12 @@ _UNORDERED = "The rows were not put in the order of persons: DuckDB failed. Noth
 
 def _on_disk(batches: Iterable[pa.RecordBatch], schema: pa.Schema, domain: Domain) -> PersonSource:
     """The same in a file, in a folder that only its owner may read and that is removed with the source."""
-    folder, failures = Scratch(), list[DataError]()
+    folder, failures = Scratch(), list[DiscreetError]()
 
     def rows() -> Iterator[pa.RecordBatch]:
         try:
             yield from batches
-        except DataError as failure:  # which an engine would put into words of its own
+        except DiscreetError as failure:  # which an engine would put into words of its own
             failures.append(failure)
             raise
 
