@@ -27,7 +27,12 @@ from discreet.errors import DataError, ParameterError
 
 _QUERY = re.compile(r"\s*(select|with|values|table)\b", re.IGNORECASE)
 _BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-_SETTINGS = "SET LOCAL client_encoding = 'UTF8'", "SET LOCAL search_path = {path}"
+_PATH = "pg_catalog.current_setting('search_path')"
+_SETTINGS = (
+    "SELECT pg_catalog.set_config('client_encoding', 'UTF8', true)",
+    "SELECT pg_catalog.set_config('search_path', pg_catalog.concat('pg_catalog', CASE WHEN "
+    f"pg_catalog.length({_PATH}) OPERATOR(pg_catalog.>) 0 THEN ', ' END, {_PATH}), true)",
+)
 _TEXTS = ("citext", "uuid")
 """Types that Arrow has no text for, and that are cast to it."""
 
@@ -110,11 +115,9 @@ class Transaction:
         self._rows = rows.strip().rstrip(";") if _QUERY.match(rows) else f"SELECT * FROM {_identifier(rows)}"
         with self.told(), contextlib.closing(self._connection.cursor()) as cursor:
             cursor.execute(_BEGIN)
-            cursor.execute("SELECT pg_catalog.current_setting('search_path')")
-            ((own,),) = cursor.fetchall()
-            path = ", ".join(part for part in ("pg_catalog", own.strip()) if part)
             for setting in _SETTINGS:
-                cursor.execute(setting.replace("{path}", path))
+                cursor.execute(setting)
+                cursor.fetchall()
         self.schema = self._schema()
 
     def _schema(self) -> pa.Schema:
