@@ -2,7 +2,7 @@
 
 A person whose keys were 1, 1.0, "1" and Decimal(1) had rows in several parts, each of which counted m of them; keys 1,
 1.0 and 1.00 of PostgreSQL's numeric were three persons. Now there is one conversion of keys, before any hash, sort or
-count (`domain/keys.py`): whole numbers and text are keys, and all other types are refused everywhere, in the same words.
+count (`domain/keys.py`): whole numbers and text are keys, and other types are refused everywhere, in the same words.
 """
 
 import datetime as dt

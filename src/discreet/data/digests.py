@@ -23,24 +23,27 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 class Digest:
     """Digests of rows with secret numbers of their own.
 
+    Parameters
+    ----------
+    columns : int
+        The most columns that rows have.
+
     Examples
     --------
-    >>> digest, X = Digest(), np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> digest, X = Digest(2), np.array([[1.0, 2.0], [3.0, 4.0]])
     >>> digest.of(X) == digest.of(X[::-1]), digest.of(X) == digest.of(np.array([[1.0, 4.0], [3.0, 2.0]]))
     (True, False)
     """
 
-    def __init__(self) -> None:
-        self._secret: Words = np.zeros(0, dtype=np.uint64)
+    def __init__(self, columns: int) -> None:
+        drawn: Words = np.frombuffer(secrets.token_bytes(8 * (columns + 1)), dtype=np.uint64)
+        self._whole, self._secret = drawn[0], drawn[1:]
 
     def of(self, *columns: Floats) -> int:
         """The digest of rows, which stand side by side in arrays of one or two dimensions."""
-        A = np.column_stack(columns)
-        if len(self._secret) < A.shape[1] + 1:
-            self._secret = np.frombuffer(secrets.token_bytes(8 * (A.shape[1] + 1)), dtype=np.uint64)
-        bits = np.ascontiguousarray(A, dtype=np.float64).view(np.uint64)
-        rows = _mixed(bits + self._secret[1 : 1 + A.shape[1]]).sum(axis=1, dtype=np.uint64)
-        return int(_mixed(rows + self._secret[0]).sum(dtype=np.uint64))
+        bits = np.ascontiguousarray(np.column_stack(columns), dtype=np.float64).view(np.uint64)
+        rows = _mixed(bits + self._secret[: bits.shape[1]]).sum(axis=1, dtype=np.uint64)
+        return int(_mixed(rows + self._whole).sum(dtype=np.uint64))
 
     def __repr__(self) -> str:
         return "Digest(confidential)"

@@ -1,7 +1,7 @@
 """Encoded rows that a solver reads many times: kept in memory where they fit, read anew from their source where not.
 
-All readings must see the same rows, or what a solver finds is the minimiser of no table. So each reading of a source has
-a digest, and another one than the first is refused before anything is released.
+All readings must see the same rows, or what a solver finds is the minimiser of no table. So each reading of a source
+has a digest, and another one than the first is refused before anything is released.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class Rows:
         width, total = len(self.design) + 1, self._source.total
         self._first: Done | None = Done(total, progress) if progress else None
         self._kept: list[tuple[Floats, Floats]] | None = None
-        self._digest, self._seen = Digest(), None
+        self._digest = Digest(width + 2)  # rows that are turned have a weight and an offset, too
+        self._seen: tuple[int, int] | None = None
         if self._source.once or (total is not None and total * width * 8 <= KEEP_BYTES):
             self._kept = self._read_all()
         self.count = self._count()

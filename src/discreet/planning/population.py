@@ -361,9 +361,7 @@ def _limbs(sums: Floats) -> tuple[Ints, Ints]:
     return high.astype(np.int64), (exact - np.ldexp(high, LIMB)).astype(np.int64)
 
 
-def _staged(
-    domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates, *, gram: bool = True
-) -> StageSums:
+def _staged(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
     """The sums of a stage over encoded rows, so many copies of each."""
     turned = Chart(coordinates, domain, len(A)).turn(A)
     weighted, k = turned.U * copies, len(turned.E)

@@ -295,7 +295,7 @@ def _level(transaction: Transaction, name: str, column: Categorical) -> str:
         known = [(k, _text(str(level))) for k, level in levels if "\0" not in str(level)]  # which no text there holds
     elif kind in ("float4", "float8", "numeric"):
         value = f"{value}::float8"
-        known = [(k, _float(level)) for k, level in levels if int(float(level)) == int(level)]
+        known = [(k, _float(int(level))) for k, level in levels if int(float(level)) == int(level)]
     else:
         value = f"{value}::int" if kind == "bool" else value
         known = [(k, f"'{int(level)}'::bigint") for k, level in levels if -(2**63) <= int(level) < 2**63]
