@@ -69,6 +69,9 @@ def measure(n: int, d: int, repeats: int, jobs: int | None) -> list[dict[str, An
         "moments": lambda: Moments.from_source((X, y), bounds, n_jobs=jobs),
         "sums, squares and counts": lambda: light(table, ["y"]),
         **{name: lambda own=own: staged(table, own) for name, own in turned.items()},
+        "stage, P triangular, 10 half widths, no U'U": lambda: staged(
+            table, turned["stage, P triangular, 10 half widths"], gram=False
+        ),
         "meat, P triangular": lambda: meat(table, turned["stage, P triangular, 10 half widths"], [9]),
         **{f"fit, stages={s!r}": lambda s=s: model(s, bounds, jobs).fit(X, y) for s in STAGES},
     }

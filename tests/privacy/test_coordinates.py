@@ -580,7 +580,7 @@ def test_sums_are_those_of_python_integers():
             assert diagonal.tolist() == np.diag(S @ S.T).tolist()
             assert upper.tolist() == (S @ S.T)[i, j].tolist()
             with pytest.raises(ValueError, match="single outcome"):
-                products.integers(stage_block(stage, "inner", [name]), sums)
+                products.integers(stage_block(stage, "inner", [name]))
     sizes = np.abs(found.V[0]) / ONE
     expected = [((sizes > low) & (sizes <= high)).sum() for low, high in itertools.pairwise([-1, 0.05, 0.2, 0.9, 99])]
     (counts,) = sums.integers(stage_block(stage, "counts", ["y0"]))
@@ -609,13 +609,17 @@ def test_inner_rows_are_those_whose_residuals_are_not_clipped(place):
     U = found.U.astype(np.int64).astype(object)[:, inner]
     assert 0 < inner.sum() < 500 or place > 1
     sums, block = meat(Unread.of(frame, domain, 1), stage, [place]), stage_block(stage, "inner", ["y0"])
-    diagonal, upper = sums.integers(block, read(frame, domain, stage))
+    diagonal, upper = sums.integers(block)
     S = U @ U.T
     assert diagonal.tolist() == np.diag(S).tolist()
     assert upper.tolist() == S[np.triu_indices(len(S), k=1)].tolist()
-    for other in (None, read(frame, domain, random_stage(rng, m=1)[1])):
-        with pytest.raises(ValueError, match="same stage"):
-            sums.integers(block, other)
+    first = staged(Unread.of(frame, domain, 1), stage, gram=False)
+    whole = staged(Unread.of(frame, domain, 1), stage)
+    for kind in ("counts", "cross", "squares"):
+        own = stage_block(stage, kind, ["y0"])
+        assert all(map(np.array_equal, first.integers(own, [place]), whole.integers(own, [place])))
+    with pytest.raises(ValueError, match="left out"):
+        first.integers(stage_block(stage, "gram"))
 
 
 def test_rows_that_lack_a_value_do_not_count():

@@ -185,7 +185,7 @@ class Law:
         sums = staged(table, event.coordinates)
         scored = any(block.statistic in _SECOND for block in event.blocks)
         scores = meat(table, event.coordinates, event.chosen, event.radii) if scored else None
-        own = {block: scores.integers(block, sums) for block in event.blocks if scores and block.statistic in _SECOND}
+        own = {block: scores.integers(block) for block in event.blocks if scores and block.statistic in _SECOND}
         return [own[block] if block in own else sums.integers(block, event.chosen) for block in event.blocks]
 
     # ---------------------------------------------------------------- coefficients

@@ -25,8 +25,9 @@ from discreet.data.sources.duckdb import sort_to_file
 from discreet.data.sources.weights import ALL, on_grid
 from discreet.domain import Categorical, Domain
 from discreet.domain.encoding import Encoder
-from discreet.domain.values import names, plain, read_column
-from discreet.errors import MISSING, DataError
+from discreet.domain.keys import keys
+from discreet.domain.values import plain, read_column
+from discreet.errors import MISSING, DataError, DiscreetError
 
 IN_MEMORY = 1 << 28
 """Rows that need no more bytes than this are put in order in memory."""
@@ -118,25 +119,22 @@ def by_person(source: Source) -> PersonSource:
 
 
 def _batches(source: Source) -> Iterator[pa.RecordBatch]:
-    """All batches of a source as `_plain` makes them, of one type each column."""
-    kind = None
+    """All batches of a source as `_plain` makes them."""
     for batch in itertools.chain.from_iterable(source.parts(_ROWS)):
-        found = _plain(batch, source.domain)
-        kind = kind or found.schema
-        if found.schema != kind:
-            raise DataError(
-                f"Column {source.domain.unit.person!r} holds numbers in one part of the data, and text in another."
-            )
-        yield found
+        yield _plain(batch, source.domain)
+    source.check_unchanged()
 
 
 def _plain(batch: pa.RecordBatch | None, domain: Domain) -> pa.RecordBatch:
     """Whose each row is, its own weight, and the values of the declared columns; without a batch, no row of these."""
     unit, drop, problems = domain.unit, domain.missing == "drop", Problems()
-    rows, key = (0, pa.array([], pa.string())) if batch is None else (batch.num_rows, names(batch.column(unit.person)))
-    if key.null_count and not drop:
-        problems.add(DataError(f"Column {unit.person!r} has missing values. Remedy: {MISSING}."))
-    weights, values = np.full(rows, ALL), {}
+    rows = 0 if batch is None else batch.num_rows
+    key, weights, values = pa.nulls(rows, pa.string()), np.full(rows, ALL), {}
+    with problems.met():
+        if batch is not None:
+            key = keys(batch.column(unit.person), str(unit.person))
+            if key.null_count and not drop:
+                raise DataError(f"Column {unit.person!r} has missing values. Remedy: {MISSING}.")
     with problems.met():
         if batch is not None and unit.weights is not None:
             weights = on_grid(batch.column(unit.weights), domain)
@@ -168,22 +166,32 @@ def _in_order(table: pa.Table) -> pa.Table:
 
 
 def _check_order(source: PersonSource) -> None:
-    """Refuse rows of which those of a person do not stand together, all of them: an engine that failed, unseen."""
-    last, run, most = object(), 0, 0
+    """Refuse rows of which those of a person do not stand together, all of them: an engine that failed, unseen.
+
+    Keys must rise from one person to the next, as bytes, so that nobody comes twice; rows without one stand at the end.
+    """
+    last, run, most = pa.scalar(None, pa.string()), 0, 0
     for batch in itertools.chain.from_iterable(source.parts(_ROWS)):
-        keys, n = source.persons(batch), batch.column("n").to_numpy()
-        codes = keys.dictionary_encode().indices.fill_null(-1).to_numpy()
+        own, n = source.persons(batch), batch.column("n").to_numpy()
+        codes = own.dictionary_encode().indices.fill_null(-1).to_numpy()
         starts = np.flatnonzero(np.diff(codes, prepend=codes[0] - 1))
-        runs = np.diff([*starts, len(codes)])
-        if keys[0].as_py() == last:
+        runs, firsts = np.diff([*starts, len(codes)]), own.take(pa.array(starts))
+        if own[0].equals(last) and run:
             runs[0] += run
-        elif run != most:
+        elif run != most or (run and not _rises(pa.array([last.as_py(), own[0].as_py()], pa.string()))):
             raise DataError(_UNORDERED)
-        if (runs[:-1] != n[starts][:-1]).any():
+        if (runs[:-1] != n[starts][:-1]).any() or not _rises(firsts):
             raise DataError(_UNORDERED)
-        last, run, most = keys[-1].as_py(), int(runs[-1]), int(n[-1])
+        last, run, most = own[-1], int(runs[-1]), int(n[-1])
     if run != most:
         raise DataError(_UNORDERED)
+
+
+def _rises(firsts: pa.Array) -> bool:
+    """Whether each key is more than the one before, as bytes; a missing one comes last."""
+    here, there = firsts[:-1], firsts[1:]
+    more = pc.and_(here.is_valid(), pc.fill_null(pc.greater(there, here), fill_value=True))
+    return bool(pc.all(more, min_count=0).as_py())
 
 
 _UNORDERED = "The rows were not put in the order of persons: DuckDB failed. Nothing was released."
@@ -191,12 +199,12 @@ _UNORDERED = "The rows were not put in the order of persons: DuckDB failed. Noth
 
 def _on_disk(batches: Iterable[pa.RecordBatch], schema: pa.Schema, domain: Domain) -> PersonSource:
     """The same in a file, in a folder that only its owner may read and that is removed with the source."""
-    folder, failures = Scratch(), list[DataError]()
+    folder, failures = Scratch(), list[DiscreetError]()
 
     def rows() -> Iterator[pa.RecordBatch]:
         try:
             yield from batches
-        except DataError as failure:  # which an engine would put into words of its own
+        except DiscreetError as failure:  # which an engine would put into words of its own
             failures.append(failure)
             raise
 

@@ -188,7 +188,9 @@ def in_threads(source: Source, parts: Shared, work: Callable[[], T], jobs: int) 
     with contextlib.closing(source), one_thread(), ThreadPoolExecutor(jobs) as pool:
         try:
             futures = [pool.submit(work) for _ in range(jobs)]
-            return [future.result() for future in futures]
+            found = [future.result() for future in futures]
+            source.check_unchanged()
+            return found
         except BaseException:
             source.cancel()
             raise

@@ -1,4 +1,8 @@
-"""Encoded rows that a solver reads many times: kept in memory where they fit, read anew from their source where not."""
+"""Encoded rows that a solver reads many times: kept in memory where they fit, read anew from their source where not.
+
+All readings must see the same rows, or what a solver finds is the minimiser of no table. So each reading of a source
+has a digest, and another one than the first is refused before anything is released.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ import numpy as np
 
 from discreet.core.arrays import SILENT, Floats
 from discreet.core.threads import one_thread
+from discreet.data.digests import Digest
 from discreet.data.reading import Done, Progress, Shared, Unread, in_threads, threads
 from discreet.domain import Numeric
 from discreet.domain.encoding import ONE, Encoder
@@ -67,6 +72,8 @@ class Rows:
         width, total = len(self.design) + 1, self._source.total
         self._first: Done | None = Done(total, progress) if progress else None
         self._kept: list[tuple[Floats, Floats]] | None = None
+        self._digest = Digest(width + 2)  # rows that are turned have a weight and an offset, too
+        self._seen: tuple[int, int] | None = None
         if self._source.once or (total is not None and total * width * 8 <= KEEP_BYTES):
             self._kept = self._read_all()
         self.count = self._count()
@@ -92,8 +99,6 @@ class Rows:
 
         values, gradients, hessians, counts = zip(*self._map(work, every), strict=True)
         count = sum(counts)
-        if every == 1 and count != self.count:
-            raise DataError("The rows changed while they were read: another number of them came the second time.")
         parts = np.concatenate(gradients, axis=1)
         gradient = np.array([math.fsum(row) for row in parts.tolist()])
         times = self.count / count
@@ -130,11 +135,18 @@ class Rows:
                     return list(pool.map(partial(_silent, work), blocks))
         shared = Shared(self._source.parts(BLOCK))
         drawn = in_threads(self._source, shared, lambda: self._draw(shared, work), self._jobs)
-        return [result for results in drawn for result in results]
+        found = [result for results in drawn for result in results]
+        seen = sum(digest for digest, *_ in found) % (1 << 64), sum(rows for _, rows, _ in found)
+        if self._seen not in (None, seen):
+            raise DataError("The rows changed while they were read: others came the second time. Nothing was released.")
+        self._seen = seen
+        return [result for *_, result in found]
 
-    def _draw(self, shared: Shared, work: Callable[[Floats, Floats], Any]) -> list[Any]:
+    def _draw(self, shared: Shared, work: Callable[[Floats, Floats], Any]) -> list[tuple[int, int, Any]]:
+        """The digest of each block, its length, and what a function makes of it."""
         with shared:
-            return [_silent(work, block) for block in self._encode(batch for _, batch in shared)]
+            blocks = self._encode(batch for _, batch in shared)
+            return [(self._digest.of(X, y), len(X), _silent(work, (X, y))) for X, y in blocks]
 
     def _encode(self, part: Iterable[Any]) -> Iterator[tuple[Floats, Floats]]:
         buffer, block = self._encoder.empty(BLOCK, columnar=self._source.columnar), self._blocks()
@@ -159,6 +171,7 @@ class Rows:
         with contextlib.closing(self._source), ThreadPoolExecutor(self._jobs) as pool:
             parts = pool.map(lambda part: list(self._encode(part)), self._source.parts(BLOCK))
             small = [block for blocks in parts for block in blocks if len(block[0])]
+            self._source.check_unchanged()
         return _joined(small)
 
     def _count(self) -> int:

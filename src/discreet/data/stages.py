@@ -1,8 +1,8 @@
 """Exact sums over rows in the coordinates of a stage: U'U, U'E, squares of e, counts of residuals and of lengths.
 
-The meat S'S of scores s = u e, and U'U of the outer rows, whose residuals are clipped, are summed up in a second
-reading, once the half widths are chosen: products for each candidate would take longer. U'U of the inner rows is that
-of all rows, less that of the outer ones, which are few.
+The meat S'S of scores s = u e, and U'U of the inner rows, whose residuals are not clipped, are summed up in a second
+reading, once the half widths are chosen: products for each candidate would take longer. Each statistic is a sum over
+the rows of one reading, so that a row which changes between two of them moves none by more than its own products.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class StageSums(_Sums):
     domain, coordinates : Domain, Coordinates
         How rows were encoded, and turned.
     high, low : array
-        Limbs of the sums: E'U in the first rows, with the squares of e in the last column, then U'U.
+        Limbs of the sums: E'U in the first rows, with the squares of e in the last column, then U'U, where it is there.
     counts : sequence of array
         For each outcome, how many of its weighted residuals lie between its half widths.
     lengths : array
@@ -121,6 +121,8 @@ class StageSums(_Sums):
         """
         own, q = self.coordinates, len(self.coordinates.axes)
         starts = np.cumsum([0, *map(len, own.widths)])
+        if block.statistic in ("gram", "information") and len(self._high) == starts[-1]:
+            raise ValueError("U'U was left out of these sums")
         if block.statistic == "gram":
             return _triangle(*self._square(starts[-1]))
         if block.statistic == "lengths":
@@ -156,14 +158,14 @@ class StageSums(_Sums):
 class MeatSums(_Sums):
     """Exact sums of s s' over the rows of a table, s = u e the scores of each outcome; **confidential**.
 
-    Where there is one outcome, also of u u' over the outer rows: those whose residual is clipped.
+    Where there is one outcome, also of u u' over the inner rows: those whose residual is not clipped.
 
     Parameters
     ----------
     domain, coordinates : Domain, Coordinates
         How rows were encoded, and turned; with one half width for each outcome.
     high, low : array
-        Limbs of the sums: S'S of the first outcome, then of the next; outer U'U at the end.
+        Limbs of the sums: S'S of the first outcome, then of the next; inner U'U at the end.
 
     Examples
     --------
@@ -173,7 +175,7 @@ class MeatSums(_Sums):
     MeatSums(2 coordinates, 1 outcomes, confidential)
     """
 
-    def integers(self, block: Block, stage: StageSums | None = None) -> list[Objects]:
+    def integers(self, block: Block) -> list[Objects]:
         """Diagonal and upper triangle of an outcome's S'S, or of its inner U'U.
 
         In units of 2^-40, or of 2^-60 as other weighted sums.
@@ -182,29 +184,15 @@ class MeatSums(_Sums):
         ----------
         block : Block
             Of the same coordinates.
-        stage : StageSums, optional
-            Of the same rows, in the same coordinates; needed for inner U'U, which is that of all rows less the outer's.
         """
+        (name,), q = block.columns, len(self.coordinates.axes)
         if block.statistic == "inner":
-            return self._inner(stage)
-        (name,) = block.columns
-        found = _triangle(*self._square(self.coordinates.outcomes.index(name) * len(self.coordinates.axes)))
+            if len(self._high) != 2 * q or len(self.coordinates.outcomes) > 1:
+                raise ValueError("inner rows are those of a single outcome")
+            return _triangle(*self._square(q))
+        found = _triangle(*self._square(self.coordinates.outcomes.index(name) * q))
         more = sum_bits(self.domain) - 2 * LATTICE_BITS
         return [part.astype(object) << more for part in found] if more else found
-
-    def _inner(self, stage: StageSums | None) -> list[Objects]:
-        """U'U of all rows, less that of the outer ones: u is a function of the row, whatever the half width."""
-        own, q = self.coordinates, len(self.coordinates.axes)
-        if len(self._high) != 2 * q or len(own.outcomes) > 1:
-            raise ValueError("inner rows are those of a single outcome")
-        if (
-            stage is None
-            or stage.domain != self.domain
-            or replace(stage.coordinates, widths=own.widths, lengths=()) != own
-        ):
-            raise ValueError("inner rows are those of the same stage")
-        (high, low), (outer_high, outer_low) = stage._square(len(stage._high) - q), self._square(q)
-        return _triangle(*carry(high - outer_high, low - outer_low))
 
     def __add__(self, other: MeatSums) -> MeatSums:
         if not isinstance(other, MeatSums):
@@ -229,10 +217,10 @@ def at_widths(coordinates: Coordinates, chosen: Sequence[int]) -> Coordinates:
     return replace(coordinates, widths=tuple((widths[i],) for widths, i in own), lengths=())
 
 
-def staged(table: Unread, coordinates: Coordinates) -> StageSums:
-    """Read all rows once, and sum them up exactly in the coordinates of a stage."""
+def staged(table: Unread, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
+    """Read all rows once, and sum them up exactly in the coordinates of a stage, with U'U of all rows or without."""
     coordinates.check(table.domain)
-    found = table.sums(StagePass(table.domain, coordinates))
+    found = table.sums(StagePass(table.domain, coordinates, gram))
     *counts, lengths, rows = found.counts
     return StageSums(table.domain, coordinates, found.high, found.low, counts, lengths, int(rows[0]))
 
@@ -240,12 +228,19 @@ def staged(table: Unread, coordinates: Coordinates) -> StageSums:
 def meat(table: Unread, coordinates: Coordinates, chosen: Sequence[int], radii: Sequence[float] = ()) -> MeatSums:
     """Read all rows and sum up the scores of each outcome at its chosen half width; with radii, those of persons.
 
-    A single outcome has the products of its outer rows, too, unless scores are those of persons.
+    A single outcome has the products of its inner rows, too, unless scores are those of persons.
     """
     own = at_widths(coordinates, chosen)
     own.check(table.domain)
     found = table.sums(ScorePass(table.domain, own, tuple(radii)) if radii else MeatPass(table.domain, own))
     return MeatSums(table.domain, own, found.high, found.low)
+
+
+class Staged(Protocol):
+    """The exact sums of a stage over all rows, from one reading."""
+
+    def __call__(self, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
+        """In these coordinates; with U'U of all rows, or without."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -259,7 +254,7 @@ class Readings:
     light : callable
         From names of outcomes to their histograms, and the margins of all columns.
     staged : callable
-        From the coordinates of a stage to the exact sums in them.
+        From the coordinates of a stage to the exact sums in them; with ``gram=False`` without U'U.
     meat : callable
         From the coordinates of a stage, the places of its half widths, and the lengths that scores of persons are
         shortened to, to the exact sums of scores.
@@ -273,7 +268,7 @@ class Readings:
 
     domain: Domain
     light: Callable[[Sequence[str]], tuple[tuple[Histogram, ...], Margins]]
-    staged: Callable[[Coordinates], StageSums]
+    staged: Staged
     meat: Callable[[Coordinates, Sequence[int], Sequence[float]], MeatSums]
 
     @classmethod

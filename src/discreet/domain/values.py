@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain.columns import Categorical, Column, Identifier, Numeric, Read
+from discreet.domain.keys import WHO, is_key_type, key_of
 from discreet.errors import FILL, MISSING, DataError
 
 FAILURES = (pa.ArrowException, TypeError, ValueError, ArithmeticError)
@@ -72,9 +73,6 @@ def as_arrow(values: Any, name: str, column: Read) -> pa.Array | pa.ChunkedArray
         wanted = ("dates" if column.date else "numbers") if isinstance(column, Numeric) else "declared levels"
         wanted = WHO if isinstance(column, Identifier) else wanted
         raise DataError(f"Column {name!r} must hold {wanted}; some of its entries are of another kind.") from None
-
-
-WHO = "whole numbers or text, which tell whose a row is"
 
 
 def floats(values: Sequence[Any]) -> Floats:
@@ -171,7 +169,7 @@ def _without_masked(values: Any) -> list[Any]:
 def _declared(values: list[Any], column: Read) -> pa.Array:
     """Python objects as the type that is declared."""
     if isinstance(column, Identifier):
-        return pa.array(_each(_name, values), pa.string())
+        return pa.array(_each(key_of, values), pa.string())
     if isinstance(column, Numeric):
         if not column.date:
             return pa.array(floats(values), from_pandas=True)
@@ -210,10 +208,6 @@ def _truth(value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError("not a truth value")
     return bool(value)
-
-
-def _name(value: Any) -> str:
-    return _text(value) if isinstance(value, str) else str(_whole(value))
 
 
 def _text(value: Any) -> str:
@@ -265,8 +259,7 @@ def kind(type_: pa.DataType) -> str:
 def check_type(name: str, column: Read, type_: pa.DataType) -> None:
     """Refuse a column whose type cannot hold what its schema declares; columns of 0 and 1 may be of truth values."""
     if isinstance(column, Identifier):
-        own = type_.value_type if pa.types.is_dictionary(type_) else type_
-        if not pa.types.is_integer(own) and kind(own) != "category":
+        if not is_key_type(type_):
             raise DataError(f"Column {name!r} must hold {WHO}; the data hold {kind(type_)} ({type_}).")
         return
     if isinstance(column, Numeric):
@@ -384,19 +377,6 @@ def read_column(array: pa.Array, name: str, column: Column) -> np.ndarray[Any, A
         ) from None
     except pa.ArrowException:
         raise DataError(f"Column {name!r} is damaged: its Arrow array is not a valid one of its type.") from None
-
-
-def names(array: pa.Array) -> pa.Array:
-    """A column that tells whose rows are, as whole numbers or as text; null where it does not.
-
-    Examples
-    --------
-    >>> names(pa.array([7, None], pa.int8())).type, names(pa.array(["7", "b"]).dictionary_encode()).to_pylist()
-    (DataType(int64), ['7', 'b'])
-    """
-    array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-    whole = pa.types.is_integer(array.type) and not pa.types.is_uint64(array.type)
-    return array.cast(pa.int64() if whole else pa.string())
 
 
 def plain(array: pa.Array, column: Column) -> pa.Array:

@@ -22,7 +22,7 @@ Radii = Callable[[Floats, Floats], tuple[float, ...]]
 """From noisy U'U and e'e to the length that scores of persons are shortened to, for each outcome."""
 
 Meat = Callable[[Sequence[int], Sequence[float]], MeatSums]
-"""From the places of the half widths, and the lengths of scores of persons, to the exact sums of scores, and of outer
+"""From the places of the half widths, and the lengths of scores of persons, to the exact sums of scores, and of inner
 rows."""
 
 _SECOND: tuple[Statistic, ...] = ("inner", "meat")
@@ -87,8 +87,7 @@ def release_stage(
     entropy : Entropy
         Of a session that was charged with the whole stage.
     meat : callable, optional
-        From the chosen places to the exact sums of scores and of outer rows, where a block is about scores or the inner
-        ones.
+        From the chosen places to the exact sums of scores and of inner rows, where a block is about these.
     radii : callable, optional
         From what of the stage is released before the meat to the lengths of scores, where it is that of persons.
     """
@@ -112,7 +111,7 @@ def release_stage(
         lengths = _lengths(blocks, values, radii)
         products = meat(chosen, lengths)
     if products is not None:
-        scored = noisy_blocks([products.integers(blocks[i], sums) for i in last], [noise[i] for i in last], entropy)
+        scored = noisy_blocks([products.integers(blocks[i]) for i in last], [noise[i] for i in last], entropy)
         values |= dict(zip(last, scored, strict=True))
     event = StageEvent(sensitivity.mu(blocks, stage, neighbors), stage, tuple(blocks), chosen, lengths)
     return ReleasedStage(event, tuple(values[i] for i in range(len(blocks))))

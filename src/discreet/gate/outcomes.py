@@ -86,7 +86,10 @@ class Sampled:
     def draw(self, neighbors: Neighbors, entropy: Entropy) -> Moments:
         """The moments, with a sample drawn as the relation's accounting needs it."""
         table, drawn = self.table, sampler(self.rate, neighbors, self.table.rows, entropy)
-        return summed(table, self.targets, drawn)
+        found = summed(table, self.targets, drawn)
+        if isinstance(drawn, FixedSampler):
+            drawn.check_all_taken()
+        return found
 
 
 def release_outcomes(moments: Moments | Sampled, want: OutcomesWant, session: Session) -> PrivateMoments:
@@ -215,6 +218,11 @@ class FixedSampler:
         if self._at > len(self._drawn):
             raise DataError("The rows changed while they were read: more of them came the second time.")
         return self._drawn[start : start + rows]
+
+    def check_all_taken(self) -> None:
+        """Refuse a sample of fewer rows than there were when its size was decided."""
+        if self._at != len(self._drawn):
+            raise DataError("The rows changed while they were read: fewer of them came the second time.")
 
 
 def fixed_size(rate: float, total: int) -> int:

@@ -183,6 +183,8 @@ def release_scouted(
     event = _event(noise, family.calibration, scouted)
     progress = table.progress if callable(table.progress) else None
     rows = TurnedRows(table, scouted.coordinates, family.column, exposure=family.exposure, progress=progress)
+    if rows.count > most:  # where there were fewer when the columns were read
+        raise DataError(TOO_MANY)
     penalty = Penalty(scouted.prior.penalties(event, scouted.rows), np.zeros(len(event.design)))
     tasks = [Task(label, penalty, event, centre=scouted.prior.centre) for label in family.labels]
     check_moduli(tasks)

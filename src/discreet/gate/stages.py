@@ -229,7 +229,8 @@ def _run(course: Course, table: Readings, weights: Sequence[float], steps: Steps
         blocks = stage_blocks(coordinates, split, neighbors, mu)
         sd = next(block.sd for block in blocks if block.statistic == "counts")
         choose = partial(course.chosen, coordinates=coordinates, mu=mu, sd=sd, final=final)
-        sums, scores = table.staged(coordinates), partial(table.meat, coordinates)
+        sums = table.staged(coordinates, gram="gram" in split)
+        scores = partial(table.meat, coordinates)
         done.append(steps.add_stage(sums, blocks, choose, scores, course.radii))
 
 

@@ -361,12 +361,13 @@ def _limbs(sums: Floats) -> tuple[Ints, Ints]:
     return high.astype(np.int64), (exact - np.ldexp(high, LIMB)).astype(np.int64)
 
 
-def _staged(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates) -> StageSums:
+def _staged(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
     """The sums of a stage over encoded rows, so many copies of each."""
     turned = Chart(coordinates, domain, len(A)).turn(A)
     weighted, k = turned.U * copies, len(turned.E)
-    sums = np.zeros((len(turned.both), len(turned.U) + 1))
-    np.matmul(turned.both, weighted.T, out=sums[:, :-1])
+    lines = turned.both if gram else turned.E
+    sums = np.zeros((len(lines), len(turned.U) + 1))
+    np.matmul(lines, weighted.T, out=sums[:, :-1])
     sums[:k, -1] = np.einsum("ij,ij,j->i", turned.E, turned.E, copies)
     counts = [_between(v, own, copies) for v, own in zip(np.abs(turned.V), coordinates.widths, strict=True)]
     edges = coordinates.lengths
@@ -382,12 +383,12 @@ def _meat(
     chosen: Sequence[int],
     radii: Sequence[float] = (),
 ) -> MeatSums:
-    """The sums of scores and of outer rows over encoded rows, so many copies of each."""
+    """The sums of scores and of inner rows over encoded rows, so many copies of each."""
     own = at_widths(coordinates, chosen)
     turned = Chart(own, domain, len(A)).turn(A)
     products = [scores(turned.U, e) for e in turned.E]
     if len(products) == 1:
-        products.append(turned.U * (np.abs(turned.E[0]) == ONE))
+        products.append(turned.U * (np.abs(turned.E[0]) < ONE))
     return MeatSums(domain, own, *_limbs(np.concatenate([(S * copies) @ S.T for S in products])))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from discreet.data import worker
@@ -14,6 +16,9 @@ from discreet.data.engines.base import Engine, unquoted
 from discreet.data.sources.base import comes_from, missing_package, spans
 from discreet.data.sources.frames import FrameSource, named_columns
 from discreet.domain import Domain
+from discreet.domain.columns import Identifier
+from discreet.domain.keys import keys
+from discreet.domain.values import as_arrow, check_type
 
 _GROUP = 32
 """Answers that are added up by one worker, where there are more than so many."""
@@ -51,10 +56,13 @@ class DaskEngine(Engine):
         return [] if isinstance(self._collection, list) else [str(name) for name in self._collection.columns]
 
     def by_person(self, column: str) -> Engine:
-        """The frame, shuffled."""
-        if isinstance(self._collection, list):
+        """The frame, shuffled by keys: raw entries of one person may differ in type, and so in Dask's hash."""
+        given = self._collection
+        if isinstance(given, list):
             return super().by_person(column)
-        return DaskEngine(self._collection.shuffle(on=column))
+        part = next(name for name in map("part{}".format, itertools.count()) if name not in given.columns)
+        keyed = given.map_partitions(with_keys, column, part, meta=with_keys(given._meta, column, part))
+        return DaskEngine(keyed.shuffle(on=part))
 
     def check(self, domain: Domain) -> None:
         """Refuse a frame whose columns are not those declared; of delayed parts, workers find out."""
@@ -83,6 +91,22 @@ def with_dask(path: str | Path) -> Any:
         raise missing_package("dask") from None
     with unquoted("Dask collection", " Are there Parquet files under this path?"):
         return dask.dataframe.read_parquet(str(path))
+
+
+def with_keys(frame: Any, column: str, part: str) -> Any:
+    """A pandas frame with the key of each person in place of the raw entry, and a number that follows from the key."""
+    values = as_arrow(frame[column], column, Identifier())
+    check_type(column, Identifier(), values.type)
+    coded = keys(pa.chunked_array([values]).combine_chunks(), column).dictionary_encode()
+    numbers = [_number(key) for key in coded.dictionary.to_pylist()]
+    places = coded.indices.fill_null(len(numbers)).to_numpy()
+    texts = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
+    return frame.assign(**{column: texts[places], part: np.array([*numbers, 0], dtype=np.int64)[places]})
+
+
+def _number(key: str) -> int:
+    """A number of 63 bits, the same in every process."""
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest()) >> 1
 
 
 def answer_for_part(task: bytes, part: Any) -> bytes:

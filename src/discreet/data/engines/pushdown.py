@@ -3,7 +3,11 @@
 The arithmetic is that of `domain.encoding` and `domain.coordinates`, operation by operation, in float8, which is IEEE
 754 on both sides; `round` of float8 rounds ties to even, as `numpy.rint` does. Sums are those of bigint, which are
 exact. Numbers are written as text that is read back to the same bits. Each step is a subquery of its own, which
-``OFFSET 0`` keeps the planner from taking apart: otherwise every step would be computed again for each use.
+``OFFSET 0`` keeps the planner from taking apart: otherwise every step would be computed again for each use. All sums of
+products of a pass are asked for in one statement, which reads each row once.
+
+Levels are compared byte by byte, whatever the collation of a column, and one CASE tells the place of a row's level, so
+that no row is at two. Nothing depends on settings of the server, of the user or of the session.
 
 PostgreSQL refuses products that overflow or vanish, where numpy goes on with infinity or zero. So values far outside of
 the bounds are brought near first, which changes nothing after clipping, and tiny ones count as zero, which changes
@@ -39,7 +43,7 @@ from discreet.domain.values import read_column
 from discreet.errors import DataError, ParameterError
 
 _AT_ONCE = 1600
-"""Sums that one statement asks for."""
+"""Sums that one SELECT asks for: the time that planning takes grows with the square of their number."""
 
 _FAR = 1e100
 """Numbers of a `data_norm` that are larger in size are refused: their squares may overflow."""
@@ -83,7 +87,7 @@ class PushdownSource(Remote):
             return run.light(what)
         plain = not isinstance(getattr(what, "coordinates", None), Linked)
         if isinstance(what, StagePass) and plain:
-            return run.stage(what.coordinates)
+            return run.stage(what.coordinates, gram=what.gram)
         if isinstance(what, MeatPass) and plain:
             return run.meat(what.coordinates)
         raise ParameterError("This method needs sums that the database is not asked for. Remedy: leave out pushdown.")
@@ -108,32 +112,34 @@ class _Run:
             places = {(a, b): f"z{i} * z{j}" for a, i in enumerate(F) for b, j in enumerate(both) if b >= min(a, f)}
             places |= {(f, f + b): f"z{j} * z{j}" for b, j in enumerate(products.outcomes)}
         columns = () if what.column is None else (what.column,)
-        self._all = self._statements(places) + len(columns)
-        limbs = _symmetric(*self._limbs(rows, places, products.shape), min(products.shape) - bool(products.outcomes))
+        self._all = 1 + len(columns)
+        found = _limbs(self._ask(rows, list(places.values()), self._lattice), places, products.shape)
+        limbs = _symmetric(*found, min(products.shape) - bool(products.outcomes))
         return PartialSums(*limbs, [self._cells(column) for column in columns])
 
     def light(self, what: LightPass) -> PartialSums:
         d = len(self._domain.entries)
         sums = {(0, j): f"z{j} * {int(ONE)}" for j in range(d)} | {(1, j): f"z{j} * z{j}" for j in range(d)}
-        self._all = self._statements(sums) + len(what.columns)
-        limbs = self._limbs(_encoded(self._transaction, self._domain), sums, (2, d))
-        return PartialSums(*limbs, [self._cells(column) for column in what.columns])
+        self._all = 1 + len(what.columns)
+        found = self._ask(_encoded(self._transaction, self._domain), list(sums.values()), self._lattice)
+        return PartialSums(*_limbs(found, sums, (2, d)), [self._cells(column) for column in what.columns])
 
-    def stage(self, coordinates: Coordinates) -> PartialSums:
+    def stage(self, coordinates: Coordinates, *, gram: bool) -> PartialSums:
         q, places = len(coordinates.axes), _places(coordinates)
         l = len(places)  # noqa: E741
-        sums = {(l + a, b): f"u{a} * u{b}" for a, b in combinations_with_replacement(range(q), 2)}
+        pairs = combinations_with_replacement(range(q), 2) if gram else ()
+        sums = {(l + a, b): f"u{a} * u{b}" for a, b in pairs}
         sums |= {(i, b): f"e{i} * u{b}" for i in range(l) for b in range(q)}
         sums |= {(i, q): f"e{i} * e{i}" for i in range(l)}
         within = [f"abs(v{j}) <= {_float(b * ONE)}" for j, b in places]
         within += [f"length <= {_float(edge * ONE)}" for edge in coordinates.lengths]
         rows = _turned(_encoded(self._transaction, self._domain), coordinates, self._domain)
-        self._all = self._statements(sums) + 1
-        high, low = self._limbs(rows, sums, (l + q, q + 1))
-        for limb in (high, low):
+        kept = [*_lines(l, q), *(f"v{j}" for j in range(len(coordinates.outcomes))), "length"]
+        found = self._ask(rows, [*sums.values(), "1", *(f"({test})::int" for test in within)], kept)
+        high, low = _limbs(found, sums, (l + gram * q, q + 1))
+        for limb in (high, low) if gram else ():
             limb[l:, :q] = _mirrored(limb[l:, :q])
-        count, *below = self._ask(rows, ["1", *(f"({test})::int" for test in within)])
-        parts, start = [], 0
+        (count, *below), parts, start = found[len(sums) :], [], 0
         for own in coordinates.widths:
             parts.append(np.diff([0, *below[start : start + len(own)], count]))
             start += len(own)
@@ -153,9 +159,9 @@ class _Run:
         pairs = list(combinations_with_replacement(range(q), 2))
         sums = {(j * q + a, b): f"s{j}_{a} * s{j}_{b}" for j in range(m) for a, b in pairs}
         if m == 1:
-            sums |= {(q + a, b): f"(abs(e0) = {int(ONE)})::int * u{a} * u{b}" for a, b in pairs}
-        self._all, parts = self._statements(sums), m + (m == 1)
-        high, low = self._limbs(rows, sums, (parts * q, q))
+            sums |= {(q + a, b): f"(abs(e0) < {int(ONE)})::int * u{a} * u{b}" for a, b in pairs}
+        parts, kept = m + (m == 1), [*_lines(m, q), *(f"s{j}_{a}" for j in range(m) for a in range(q))]
+        high, low = _limbs(self._ask(rows, list(sums.values()), kept), sums, (parts * q, q))
         for limb in (high, low):
             for j in range(parts):
                 limb[j * q : (j + 1) * q] = _mirrored(limb[j * q : (j + 1) * q])
@@ -163,24 +169,25 @@ class _Run:
 
     # ------------------------------------------------------------ statements
 
-    @staticmethod
-    def _statements(sums: Sums) -> int:
-        return -(-len(sums) // _AT_ONCE)
+    @property
+    def _lattice(self) -> list[str]:
+        return [f"z{i}" for i in range(len(self._domain.entries))]
 
-    def _limbs(self, rows: str, sums: Sums, shape: tuple[int, int]) -> tuple[Ints, Ints]:
-        high, low = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        places = list(sums)
-        for start in range(0, len(places), _AT_ONCE):
-            some = places[start : start + _AT_ONCE]
-            for place, value in zip(some, self._ask(rows, [sums[place] for place in some]), strict=True):
-                high[place], low[place] = value >> LIMB, value & ((1 << LIMB) - 1)
-        return high, low
+    def _ask(self, rows: str, terms: Sequence[str], kept: Sequence[str]) -> list[int]:
+        """Sums of whole numbers over all rows, in one statement: what is kept of a row is computed once for all sums.
 
-    def _ask(self, rows: str, terms: Sequence[str]) -> list[int]:
-        """Sums of whole numbers over all rows."""
-        sums = ", ".join(f"coalesce(sum({term}), 0)" for term in terms)
-        ((found,),) = self._fetch(f"SELECT ARRAY[{sums}]::text FROM {rows}")
-        return [int(value) for value in found.strip("{}").split(",")]
+        Rows of a query that gives others each time, such as one with random(), are those of one reading, too.
+        """
+        some = [terms[i : i + _AT_ONCE] for i in range(0, len(terms), _AT_ONCE)]
+        if len(some) > 1:
+            held = f"WITH t AS MATERIALIZED (SELECT {', '.join(kept)} FROM {rows}) "
+            rows = "t"
+        else:
+            held = ""
+        sums = (", ".join(f"coalesce(sum({term}), 0)" for term in own) for own in some)
+        parts = [f"SELECT {i} AS part, ARRAY[{own}]::text AS sums FROM {rows}" for i, own in enumerate(sums)]
+        found = dict(self._fetch(held + " UNION ALL ".join(parts)))
+        return [int(value) for i in range(len(some)) for value in found[i].strip("{}").split(",")]
 
     def _cells(self, column: str) -> Ints:
         """The counts of an outcome, over all rows that have one."""
@@ -200,6 +207,18 @@ class _Run:
         return found
 
 
+def _limbs(found: Sequence[int], sums: Sums, shape: tuple[int, int]) -> tuple[Ints, Ints]:
+    """The first of some sums at their places in an array, as limbs."""
+    high, low = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    for place, value in zip(sums, found, strict=False):
+        high[place], low[place] = value >> LIMB, value & ((1 << LIMB) - 1)
+    return high, low
+
+
+def _lines(residuals: int, axes: int) -> list[str]:
+    return [*(f"e{i}" for i in range(residuals)), *(f"u{a}" for a in range(axes))]
+
+
 # ---------------------------------------------------------------- rows on the lattice
 
 
@@ -207,15 +226,17 @@ def _encoded(transaction: Transaction, domain: Domain) -> str:
     """Rows as lattice integers z0, z1, ..., an SQL expression for each coordinate of the domain."""
     encoder = Encoder(domain)
     numbers = {name: column for name, column in domain.columns.items() if isinstance(column, Numeric)}
+    categories = {name: column for name, column in domain.columns.items() if isinstance(column, Categorical)}
     raw = [f"{_number(transaction, name, column)} AS x{_place(domain, name)}" for name, column in numbers.items()]
-    levels = [
-        f"({_is_level(transaction, name, column, level)})::int::bigint * {int(ONE)} AS z{place}"
-        for name, column in domain.columns.items()
-        if isinstance(column, Categorical)
-        for place, level in zip(domain.positions[name], column.levels, strict=True)
-    ]
+    raw += [f"{_level(transaction, name, column)} AS k{_place(domain, name)}" for name, column in categories.items()]
     rows = f"{transaction.rows()}{_where(transaction, domain)}"
-    rows = _step(rows, [f"{int(ONE)}::bigint AS z0", *raw, *levels], keep=False)
+    rows = _step(rows, [f"{int(ONE)}::bigint AS z0", *raw], keep=False)
+    levels = [
+        f"(k{_place(domain, name)} = {k})::int::bigint * {int(ONE)} AS z{place}"
+        for name in categories
+        for k, place in enumerate(domain.positions[name])
+    ]
+    rows = _step(rows, levels)
     places, ball = [_place(domain, name) for name in numbers], sorted(_place(domain, n) for n in domain.norm_columns)
     rows = _step(rows, [f"{_scaled(encoder, i, ball=i in ball)} AS y{i}" for i in places])
     plain = [i for i in places if i not in ball]
@@ -266,11 +287,20 @@ def _number(transaction: Transaction, name: str, column: Numeric) -> str:
     return f"(extract(epoch FROM {value}) * 1000000)::bigint::float8 / {_float(86_400_000_000.0)}"
 
 
-def _is_level(transaction: Transaction, name: str, column: Categorical, level: str | int | bool) -> str:
-    if isinstance(level, str):
-        return f"{quoted(name)}::text = {_text(level)}"
-    value = f"{quoted(name)}::int" if transaction.kind(name) == "bool" else quoted(name)
-    return f"{value} = {int(level)}"
+def _level(transaction: Transaction, name: str, column: Categorical) -> str:
+    """The place of a row's level among those declared, -1 where it is none of them: one place, however they compare."""
+    kind, value, levels = transaction.kind(name), quoted(name), enumerate(column.levels)
+    if isinstance(column.levels[0], str):
+        value = f'{value}::text COLLATE pg_catalog."C"'  # byte by byte, whatever the collation of the column
+        known = [(k, _text(str(level))) for k, level in levels if "\0" not in str(level)]  # which no text there holds
+    elif kind in ("float4", "float8", "numeric"):
+        value = f"{value}::float8"
+        known = [(k, _float(int(level))) for k, level in levels if int(float(level)) == int(level)]
+    else:
+        value = f"{value}::int" if kind == "bool" else value
+        known = [(k, f"'{int(level)}'::bigint") for k, level in levels if -(2**63) <= int(level) < 2**63]
+    arms = " ".join(f"WHEN {level} THEN {k}" for k, level in known)
+    return f"CASE {value} {arms} ELSE -1 END" if arms else "-1"
 
 
 def _where(transaction: Transaction, domain: Domain) -> str:
@@ -371,9 +401,8 @@ def _flaws(
     value = quoted(name)
     if isinstance(column, Categorical):
         lacks, other = pa.string() if isinstance(column.levels[0], str) else pa.float64(), _undeclared(column)
-        known = " OR ".join(_is_level(transaction, name, column, level) for level in column.levels)
         yield _lacks(transaction, name), reading(None, lacks)
-        yield f"NOT {_lacks(transaction, name)} AND NOT ({known})", reading(other, lacks)
+        yield f"NOT {_lacks(transaction, name)} AND {_level(transaction, name, column)} < 0", reading(other, lacks)
         return
     yield f"{value} IS NULL", reading(None, pa.float64())
     if _can_be_nan(transaction, name):
@@ -410,7 +439,7 @@ def _float(value: float) -> str:
 
 
 def _text(value: str) -> str:
-    return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+    return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'::text"
 
 
 def _mirrored(upper: Ints) -> Ints:

@@ -55,14 +55,21 @@ class InCoordinates(Pass):
         return cls(domain, coordinates_from_dict(facts["coordinates"]))
 
 
+@dataclass(frozen=True)
 class StagePass(InCoordinates):
-    """Sums of a stage: U'U, U'E and squares of e; counts of residuals, of lengths and of rows."""
+    """Sums of a stage: U'U, U'E and squares of e; counts of residuals, of lengths and of rows.
+
+    U'U may be left out, which takes most of the time.
+    """
 
     kind: ClassVar[str] = "stage"
 
+    gram: bool = True
+
     def sums(self, reader: Source, batches: Iterator[Batch]) -> PartialSums:
         """The sums over some batches."""
-        layout = (_LinkedLayout if isinstance(self.coordinates, Linked) else _StageLayout)(self.coordinates)
+        linked = isinstance(self.coordinates, Linked)
+        layout = _LinkedLayout(self.coordinates) if linked else _StageLayout(self.coordinates, gram=self.gram)
         chart = chart_of(self.coordinates, self.domain, _size(self.domain))
         total = Total(layout, weighted=not self.domain.unit.plain)
         counts = [np.zeros(len(own) + 1, dtype=np.int64) for own in self.coordinates.widths]
@@ -75,9 +82,18 @@ class StagePass(InCoordinates):
             rows += len(batch.A)
         return PartialSums.of(total, *counts, lengths, rows)
 
+    def facts(self) -> dict[str, Any]:
+        """The coordinates, and whether U'U is summed up."""
+        return super().facts() | {"gram": self.gram}
+
+    @classmethod
+    def from_facts(cls, domain: Domain, facts: dict[str, Any]) -> Self:
+        """Rebuild from `facts`."""
+        return cls(domain, coordinates_from_dict(facts["coordinates"]), facts["gram"])
+
 
 class MeatPass(InCoordinates):
-    """Sums S'S of the scores of each outcome, at one half width; and U'U of the outer rows of a single one."""
+    """Sums S'S of the scores of each outcome, at one half width; and U'U of the inner rows of a single one."""
 
     kind: ClassVar[str] = "meat"
 
@@ -91,17 +107,18 @@ class MeatPass(InCoordinates):
 
 
 class _StageLayout:
-    """E'U, the squares of e, and U'U, from lines (e, u)."""
+    """E'U, the squares of e, and U'U unless it is left out, from lines (e, u)."""
 
-    def __init__(self, coordinates: Coordinates) -> None:
-        self._l, q = sum(map(len, coordinates.widths)), len(coordinates.axes)
-        self.shape = self._l + q, q + 1
+    def __init__(self, coordinates: Coordinates, *, gram: bool = True) -> None:
+        self._l, q, self._gram = sum(map(len, coordinates.widths)), len(coordinates.axes), gram
+        self.shape = self._l + gram * q, q + 1
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
         """Add the products of a batch to a total."""
         l, B = self._l, left(A)  # noqa: E741
         E, U, F, V = A.T[:l], A.T[l:], B.T[:l], B.T[l:]
-        total[l:, :-1] += np.matmul(V, U.T, out=work[l:, :-1])
+        if self._gram:
+            total[l:, :-1] += np.matmul(V, U.T, out=work[l:, :-1])
         if not l:
             return
         step = _SMALL // (l * len(U))
@@ -131,15 +148,15 @@ class _LinkedLayout(_StageLayout):
 
 
 class _MeatLayout:
-    """S'S of each outcome, and U'U of the outer rows of a single one that is no other model's, from lines (e, u).
+    """S'S of each outcome, and U'U of the inner rows of a single one that is no other model's, from lines (e, u).
 
-    Outer are those with |e| = 1; they are few, and what they leave of U'U of all rows is that of the inner ones.
+    Inner are those with |e| < 1; u of the others counts as 0.
     """
 
     def __init__(self, coordinates: Coordinates) -> None:
         self._m, self._q = len(coordinates.outcomes), len(coordinates.axes)
-        self._outer = self._m == 1 and not isinstance(coordinates, Linked)
-        self.shape = (self._m + self._outer) * self._q, self._q
+        self._inner = self._m == 1 and not isinstance(coordinates, Linked)
+        self.shape = (self._m + self._inner) * self._q, self._q
         self._scores = np.empty(0)
 
     def add(self, A: Floats, total: Floats, work: Floats, sampled: Bools | None, left: Left) -> None:
@@ -151,6 +168,6 @@ class _MeatLayout:
             at = slice(j * self._q, (j + 1) * self._q)
             S = scores(A.T[self._m : self._m + self._q], A.T[j], out=held)
             total[at] += np.matmul(S, S.T, out=work[at])
-        if self._outer:
-            outer = A.T[1:, np.abs(A.T[0]) == ONE]
-            total[self._q :] += np.matmul(outer, outer.T, out=work[self._q :])
+        if self._inner:
+            inner = np.multiply(A.T[1:], np.abs(A.T[0]) < ONE, out=held)
+            total[self._q :] += np.matmul(inner, inner.T, out=work[self._q :])

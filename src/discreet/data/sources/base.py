@@ -75,6 +75,10 @@ class Source(ABC):
         """Stop what is under way elsewhere, so that threads that wait for it go on."""
         return
 
+    def check_unchanged(self) -> None:
+        """Refuse rows that were read, where it shows that a row may have been read twice or not at all."""
+        return
+
     def weights(self, batch: Any) -> Floats | None:
         """What each row of a batch counts, dropped ones too, in units of 2^-20; None where all count 1."""
         return None

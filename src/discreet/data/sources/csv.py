@@ -21,6 +21,7 @@ import pyarrow.csv
 
 from discreet.data.sources.arrow import ArrowSource
 from discreet.data.sources.base import check_names, spans
+from discreet.data.sources.stored import Stamps
 from discreet.data.sources.text import from_text, is_own, known_names, null_values, wanted
 from discreet.domain import Domain, FileFormat
 from discreet.domain.columns import Identifier, Numeric, Read
@@ -43,7 +44,7 @@ class CsvSource(ArrowSource):
     """Rows of CSV files; every file must have the declared columns in its first line."""
 
     def __init__(self, files: Sequence[Path], domain: Domain) -> None:
-        self.domain = domain
+        self.domain, self._stamps = domain, Stamps(files)
         self._headers = {file: header(file, domain.file) for file in files}
         self._names = {file: known_names(found.names, domain) for file, found in self._headers.items()}
         for names in self._names.values():
@@ -55,6 +56,10 @@ class CsvSource(ArrowSource):
         for file, found in self._headers.items():
             for text in _texts(file, found, self.domain.file):
                 yield self._batches(text, file, found, rows)
+
+    def check_unchanged(self) -> None:
+        """Refuse files that were written while they were read."""
+        self._stamps.check()
 
     def _batches(self, text: bytes, file: Path, found: Header, rows: int) -> Iterator[pa.RecordBatch]:
         if not is_strict(text, found.delimiter):

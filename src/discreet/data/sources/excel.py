@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from discreet.data.sources.arrow import ArrowSource
 from discreet.data.sources.base import check_names, missing_package
+from discreet.data.sources.stored import Stamps
 from discreet.data.sources.text import from_text, known_names, null_values, wanted
 from discreet.domain import Domain, FileFormat
 from discreet.domain.columns import Numeric
@@ -27,7 +28,7 @@ class ExcelSource(ArrowSource):
     """Rows of one sheet of each of some Excel files."""
 
     def __init__(self, files: Sequence[Path], domain: Domain) -> None:
-        self.domain = domain
+        self.domain, self._stamps = domain, Stamps(files)
         self._places: dict[Path, dict[str, int]] = {}
         self._nulls = frozenset(null_values(domain))
         for file in files:
@@ -43,6 +44,10 @@ class ExcelSource(ArrowSource):
                 next(found)
                 while some := list(itertools.islice(found, rows)):
                     yield [self._batch([row for row in some if any(cell is not None for cell in row)], places)]
+
+    def check_unchanged(self) -> None:
+        """Refuse files that were written while they were read."""
+        self._stamps.check()
 
     def _batch(self, rows: list[tuple[Any, ...]], places: dict[str, int]) -> pa.RecordBatch:
         return pa.RecordBatch.from_pydict(

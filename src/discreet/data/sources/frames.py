@@ -31,11 +31,14 @@ class FrameSource(ArrowSource):
         self.names = [*names, *(name for name, _ in beside)]
         check_names(self.names, domain)
         columns = columns | dict(beside)
-        used = self.each(lambda name: self._typed(columns[name], name))
+        used, problems = {}, Problems()
+        for name in domain.reads:
+            with problems.met():
+                used[name] = self._typed(columns[name], name)
+        problems.tell()
         self.total = check_lengths(len(values) for values in used.values())
         self._columns = {name: getattr(values, "iloc", values) for name, values in used.items()}
         first = self.each(lambda name: self._slice(name, 0, min(self.total or 0, 1)))
-        problems = Problems()
         for name, column in domain.reads.items():
             with problems.met():
                 check_type(name, column, first[name].type)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.data.sources.arrow import ArrowSource
-from discreet.data.sources.stored import StoredFile
+from discreet.data.sources.stored import Stamps, StoredFile
 from discreet.domain import Domain
 from discreet.errors import FileFormatError
 
@@ -23,6 +23,7 @@ class ParquetSource(ArrowSource):
 
     def __init__(self, files: Sequence[Path | StoredFile], domain: Domain) -> None:
         self._groups: list[tuple[Path | StoredFile, int]] = []
+        self._stamps = Stamps(files)
         self.total = 0
         for path in files:
             metadata = open_parquet(path)
@@ -42,6 +43,10 @@ class ParquetSource(ArrowSource):
                 yield from file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
             except (pa.ArrowException, OSError, UnicodeError):
                 raise FileFormatError(f"{path.name} is damaged: one of its row groups cannot be read.") from None
+
+    def check_unchanged(self) -> None:
+        """Refuse files that were replaced: row groups of two versions may hold the same row."""
+        self._stamps.check()
 
     def close(self) -> None:
         """Give memory back that Arrow holds for the next reading, which may be long after this one."""

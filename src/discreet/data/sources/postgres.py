@@ -1,6 +1,7 @@
 """Tables and queries of a PostgreSQL database, streamed as Arrow batches; the driver is imported only when one is used.
 
-All passes of a fit are in one transaction that sees the database as it was at its beginning.
+All passes of a fit are in one transaction that sees the database as it was at its beginning. It searches operators,
+functions and types in pg_catalog first, whatever the search path of the user is, and text comes in UTF-8.
 """
 
 from __future__ import annotations
@@ -26,6 +27,18 @@ from discreet.errors import DataError, ParameterError
 
 _QUERY = re.compile(r"\s*(select|with|values|table)\b", re.IGNORECASE)
 _BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_PATH = "pg_catalog.current_setting('search_path')"
+_SETTINGS = (
+    "SELECT pg_catalog.set_config('client_encoding', 'UTF8', true)",
+    "SELECT pg_catalog.set_config('search_path', pg_catalog.concat('pg_catalog', CASE WHEN "
+    f"pg_catalog.length({_PATH}) OPERATOR(pg_catalog.>) 0 THEN ', ' END, {_PATH}), true)",
+)
+_TEXTS = ("citext", "uuid")
+"""Types that Arrow has no text for, and that are cast to it."""
+
+_AMOUNTS = ("numeric", "money", "oid")
+"""Types whose numbers Arrow gives as something else."""
+
 _REASONS = {
     "08": "The connection was lost.",
     "28": "The server refuses this user, or the password.",
@@ -102,6 +115,9 @@ class Transaction:
         self._rows = rows.strip().rstrip(";") if _QUERY.match(rows) else f"SELECT * FROM {_identifier(rows)}"
         with self.told(), contextlib.closing(self._connection.cursor()) as cursor:
             cursor.execute(_BEGIN)
+            for setting in _SETTINGS:
+                cursor.execute(setting)
+                cursor.fetchall()
         self.schema = self._schema()
 
     def _schema(self) -> pa.Schema:
@@ -121,20 +137,21 @@ class Transaction:
             column = domain.reads.get(field.name)
             cast = None if column is None else self._cast(field.name, column)
             kind = {"float8": pa.float64(), "text": pa.string(), None: field.type}[cast]
+            if isinstance(column, Identifier) and self.kind(field.name) in _AMOUNTS:
+                kind = pa.decimal128(38, 2)
             fields.append(pa.field(field.name, kind))
         check_schema(pa.schema(fields), domain)
 
     def _cast(self, name: str, column: Read) -> str | None:
         """What a column is cast to: types that Arrow has none for, and padded text."""
-        kind = self.kind(name)
+        kind, is_text = self.kind(name), pa.types.is_string(self.schema.field(name).type)
         if isinstance(column, Identifier):
-            return None if kind in ("int2", "int4", "int8") else "text"
-        if isinstance(column, Numeric):
-            return "float8" if kind == "numeric" else None
+            return "text" if is_text or kind in _TEXTS else None
         if kind == "numeric":
             return "float8"
-        is_text = isinstance(column.levels[0], str) and pa.types.is_string(self.schema.field(name).type)
-        return "text" if is_text else None
+        if isinstance(column, Numeric):
+            return None
+        return "text" if isinstance(column.levels[0], str) and (is_text or kind == "citext") else None
 
     def value(self, name: str, column: Read) -> str:
         """A column as an SQL expression."""

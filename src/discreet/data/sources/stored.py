@@ -6,8 +6,9 @@ Schemes that pyarrow does not know are left to fsspec. Addresses may hold keys, 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
@@ -52,6 +53,47 @@ class StoredFile:
 
     def __repr__(self) -> str:
         return f"StoredFile({self.name!r})"
+
+
+class Stamps:
+    """When each of some files was last written, and how long it was then: so that a file that is replaced is noticed.
+
+    Parts of a file are read one after the other, and in a file that is replaced meanwhile a row may stand in two.
+    """
+
+    def __init__(self, files: Sequence[Path | StoredFile]) -> None:
+        self._files = list(files)
+        self._stamps = _stamps(self._files)
+
+    def check(self) -> None:
+        """Refuse files that changed."""
+        for file, before, now in zip(self._files, self._stamps, _stamps(self._files), strict=True):
+            if before != now:
+                raise FileFormatError(f"{file.name} has changed since it was opened.")
+
+
+def _stamps(files: Sequence[Path | StoredFile]) -> list[Any]:
+    local = {file: _stamp(file) for file in files if isinstance(file, Path)}
+    by_system: dict[int, list[StoredFile]] = {}
+    for file in files:
+        if isinstance(file, StoredFile):
+            by_system.setdefault(id(file.system), []).append(file)
+    stored: dict[str, Any] = {}
+    for own in by_system.values():
+        try:
+            infos = own[0].system.get_file_info([file.path for file in own])
+        except _FAILURES:
+            raise FileFormatError(f"{own[0].name} cannot be opened in its storage.") from None
+        stored |= {file.path: (info.size, info.mtime_ns) for file, info in zip(own, infos, strict=True)}
+    return [local[file] if isinstance(file, Path) else stored[file.path] for file in files]
+
+
+def _stamp(file: Path) -> Any:
+    try:
+        facts = file.stat()
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
 def is_stored(path: Any) -> bool:
