@@ -56,6 +56,10 @@ class CoefficientEvent:
         """Whether what the event declares follows from the noise that it lists."""
         return True
 
+    def impossible(self) -> str | None:
+        """Why listed values cannot be those of any table and such noise, if they cannot; see `core.chance`."""
+        return None
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
         facts = {field.name: getattr(self, field.name) for field in fields(self)}

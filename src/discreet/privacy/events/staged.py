@@ -13,13 +13,14 @@ from typing import ClassVar
 
 from scipy.special import ndtri
 
+from discreet.core.chance import FAR
 from discreet.core.rounding import MANY, up
 from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import CoefficientEvent, grouped
 from discreet.privacy.events.posterior import relative, tolerance, trace_bound
 from discreet.privacy.laws import Alone, Failure, Law
 from discreet.privacy.ops import GOLDEN, coefficient_bound, gaussian_excess
-from discreet.privacy.sensitivity import eigenvalue_error
+from discreet.privacy.sensitivity import MAX_ROWS, eigenvalue_error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +100,17 @@ class StagedEvent(CoefficientEvent):
             released = math.exp(min(700.0, self.log_norm + widening))
         bounded = up(self.residual) >= min(public, released)
         return bounded and up(self.eigenvalue_change) >= eigenvalue_change(len(self.design), self.norm)
+
+    def impossible(self) -> str | None:
+        """Why the released eigenvalue or norm cannot be those of a table, if they cannot."""
+        most, far = (self.rows or MAX_ROWS) * self.norm**2, FAR * self.eigenvalue_sd
+        if not -far <= self.eigenvalue <= most + far:
+            return "the least eigenvalue of X'X is below 0, or above what so many rows have, by more than its noise"
+        if self.log_norm is not None and self.norm_sd is not None:
+            least = math.log(self.outcome) - FAR * self.norm_sd
+            if self.log_norm < least:
+                return "the norm of the coefficients is below 0 by more than its noise"
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
