@@ -71,7 +71,12 @@ def derived():
 
 PERSONS = Domain(DOMAIN.columns, person="person", rows_per_person=2)
 WEIGHTS = Domain(DOMAIN.columns, weights="weight", largest_weight=2.0)
-BALL = Domain({"a": {"low": -3, "high": 3}, "b": {"low": -3, "high": 3}, "y": (-1, 1)}, data_norm=3.0, norm_columns=["a", "b"])
+BALL = Domain(
+    {"a": {"low": -3, "high": 3, "unit": "m"}, "b": {"low": -3, "high": 3}, "y": (-1, 1)},
+    data_norm=3.0,
+    norm_columns=["a", "b"],
+    file={"sep": ";"},
+)
 RICH = Domain({**DOMAIN.columns, "rich": bool})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from discreet.core.checks import shown
@@ -11,12 +11,15 @@ from discreet.domain import CONSTANT
 from discreet.privacy.events.coefficients import CoefficientEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent, Event
+from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.steps import PUBLISHED
 
 if TYPE_CHECKING:
     from discreet.privacy.certificate import Certificate
 
-_SOFTWARE = re.compile(r"discreet \d+(\.\d+)*\S*", re.ASCII)
+_SOFTWARE = re.compile(r"discreet \d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9.]+)?")
+"""As versions of Python packages are written."""
+
 _LEDGER, _HASH = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{64}")
 
 _PRODUCTS = ("gram", "cross", "eigenvalue")
@@ -65,10 +68,33 @@ def _of_events(certificate: Certificate) -> Iterator[tuple[str, str]]:
             yield f"values of {event.name}", why
         if isinstance(event, BlockEvent) and (why := _mixed(event.blocks)) is not None:
             yield "list of statistics", why
+        if isinstance(event, ObjectiveEvent):
+            yield from _of_objective(event, certificate)
+        elif not isinstance(event, BlockEvent) and (why := _misplaced(event.design)) is not None:
+            yield f"regressors of {event.name}", why
+
+
+def _of_objective(event: ObjectiveEvent, certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """What else a perturbed objective must be."""
+    if (why := _misplaced(event.design)) is not None:
+        yield f"regressors of {event.name}", why
+    if event.noise == "laplace" and certificate.guarantee.delta > 0:
+        yield f"noise of {event.name}", "Laplace noise keeps a promise with delta = 0, and the certificate has another"
+    if not event.is_calibrated(certificate.rows):
+        yield f"noise of {event.name}", "its scale, the tolerance of the solver and the noise on the result do not fit"
+
+
+def _misplaced(names: Sequence[str]) -> str | None:
+    """Why names cannot be those of regressors, in their order."""
+    if len(set(names)) < len(names):
+        return "a regressor is named twice"
+    return "the constant is not the first one" if CONSTANT in names[1:] else None
 
 
 def _mixed(blocks: tuple[Block, ...]) -> str | None:
     designs = {block.rows for block in blocks if block.statistic in _PRODUCTS}
+    if (why := next(filter(None, map(_misplaced, designs)), None)) is not None:
+        return why
     if len(designs) > 1:
         return "X'X and X'y that were released together are of different regressors"
     if any(block.layout == "uniform" and block.statistic != "gram" for block in blocks):

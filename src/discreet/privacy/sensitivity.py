@@ -147,7 +147,9 @@ def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
     if not domain.unit.plain:
         raise ValueError("public outcomes are those of rows without persons and weights")
     gram = next((block for block in blocks if block.statistic == "gram"), None)
-    cross = next(block for block in blocks if block.statistic == "cross")
+    cross = next((block for block in blocks if block.statistic == "cross"), None)
+    if cross is None:
+        raise ValueError("only X'y is about public outcomes")
     known = len(blocks) == (1 if gram is None else 2) and (gram is None or gram.rows == cross.rows)
     if not known or (gram is not None and gram.layout != "weighted"):
         raise ValueError("no other statistic has a cost with public outcomes")

@@ -9,12 +9,14 @@ values equal, up to r units, with at most (2 r + 1) 2^-31. Without noise some va
 * two levels of one category never meet, and a level is its own square;
 * the products of a number with all levels of a category add up to its sum.
 
-Each is about a value that no earlier one is about, so probabilities multiply. Among N such facts, some that have B bits
-in all hold by chance with a probability of at most 2^(N - B).
+Each is about a value that no earlier one is about, so probabilities multiply: given k of N facts hold by chance with a
+probability of 2^-B, B their bits. There are C(N, k) choices of k, and N + 1 of their number, so B - log2 C(N, k) reaches
+b with a probability of at most (N + 1) 2^-b.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,8 +46,9 @@ class Fact(NamedTuple):
 def noiseless(released: ReleasedMoments) -> str | None:
     """Why values cannot have been drawn with the listed noise, if they hold what noise would have changed."""
     found = [fact for fact in _facts(released) if fact.bits > 1]
-    known = sum(fact.bits for fact in found if fact.holds) - len(found)
-    if known < SURE_BITS:
+    held = [fact.bits for fact in found if fact.holds]
+    choices = (len(found) + 1) * math.comb(len(found), len(held))
+    if sum(held) - math.log2(choices) < SURE_BITS:
         return None
     return "values that noise would have changed are as they are without noise: whole numbers, or sums that add up"
 

@@ -69,7 +69,7 @@ def impossible(released: ReleasedMoments) -> list[str]:
     """Why released values cannot be those of a table and the listed noise; nothing where they can."""
     values = values_of(released)
     totals = list(_totals(values)) if released.domain.missing == "error" else []
-    most = min([high for _, high in totals], default=float(LARGEST_ROWS))
+    most = min([float(LARGEST_ROWS), *(high for _, high in totals)])
     least = max([low for low, _ in totals], default=0.0)
     found = []
     if most < 0 or least > most:

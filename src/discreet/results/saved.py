@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from discreet.core.files import Document, Source, differences, reading
 from discreet.domain import CONSTANT, Numeric
 from discreet.domain.columns import Column
@@ -32,8 +34,11 @@ _LINKS = {
 }
 """The losses that models of each link are fitted by."""
 
+_FAILURES = (DiscreetError, KeyError, ValueError, IndexError, ArithmeticError)
+"""How computing something again may fail, from values that no release has."""
+
 _WITHOUT_ERRORS = ("inference", "release", "rows")
-"""What files of linear models did not have at first."""
+"""What files of linear models did not have at first: all of it, or nothing, may be missing."""
 
 
 def load_saved(source: Source) -> Saved:
@@ -62,14 +67,15 @@ def check_file(source: Source) -> tuple[Saved, list[Finding]]:
     found = check_saved(saved)
     with reading(document.path):
         listed = {name: value for name, value in document.body.items() if name != "sha256"}
-        old = _WITHOUT_ERRORS if (document.kind, listed["format_version"]) == ("results", 1) else ()
+        old = () if listed.keys() & set(_WITHOUT_ERRORS) else _WITHOUT_ERRORS
         differing = differences(listed, saved._document(), missing=old)
     return saved, [*found, *(Finding("entries of the file", False, why) for why in differing)]
 
 
 def check_saved(saved: Saved) -> list[Finding]:
     """What `Certificate.check` finds, and whether the numbers in the file can come from the events that it lists."""
-    wrong = [("stages", _strayed(saved)), ("numbers of the model", _misfit(saved)), *_values(saved)]
+    with np.errstate(all="ignore"):
+        wrong = [("stages", _strayed(saved)), ("numbers of the model", _misfit(saved)), *_values(saved)]
     return [*saved.certificate.check(), *(Finding(what, False, why) for what, why in wrong if why is not None)]
 
 
@@ -81,6 +87,8 @@ def _misfit(saved: Saved) -> str | None:
         return _unexplained(saved) or misfit(saved)
     except (DiscreetError, KeyError):
         return "the certificate is about other columns"
+    except _FAILURES:
+        return "what was released does not tell the numbers of the model"
 
 
 def _values(saved: Saved) -> list[tuple[str, str | None]]:
@@ -100,7 +108,7 @@ def _strayed(saved: Saved) -> str | None:
         if isinstance(saved, PrivateMoments):
             return saved.course.strays(saved.stages) if saved.stages else None
         return scouting.strays(saved.released) if isinstance(saved, Results) and saved.values else None
-    except (DiscreetError, KeyError, ValueError, IndexError, ArithmeticError):
+    except _FAILURES:
         return "what was released does not tell where they begin"
 
 

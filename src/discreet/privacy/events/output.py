@@ -67,11 +67,19 @@ class OutputEvent(StagedEvent):
         if self.log_norm is None:
             return False
         if self.shape == "isotropic":
-            return self.stretch >= 1 and self.gram_sd is None and not self.root and super().keeps()
+            plain = self.gram_sd is None and not self.root and self.tau == 0 == self.failures[2]
+            return plain and 1 <= self.stretch <= 1 + _ROOT and super().keeps()
         if self.gram_sd is None or not self.failures[2] or len(self.root) != len(self.design) ** 2:
             return False
         needed = spectral_bound(len(self.design), self.gram_sd, self.failures[2])
         return up(self.tau) >= needed and super().keeps()
+
+    @property
+    def _least_shape(self) -> float:
+        if self.shape == "isotropic" or len(self.root) != len(self.design) ** 2:
+            return 1.0
+        C = np.reshape(self.root, (len(self.design), -1))
+        return max(float(np.linalg.eigvalsh(C.T @ C)[0]), 1e-300)
 
     def impossible(self) -> str | None:
         """Why also the released C cannot be a root of S, if it cannot: symmetric, positive, its norm as listed."""
