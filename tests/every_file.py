@@ -135,7 +135,9 @@ def as_released(body):
     """The body of a simulation with the words of a release."""
     body = json.loads(json.dumps(body))
     guarantee, published = body["certificate"]["guarantee"], " as published" in body["certificate"]["method"]
-    guarantee |= {"status": "claimed", "reason": "a paper states it"} if published else {"status": "verified", "reason": ""}
+    guarantee |= (
+        {"status": "claimed", "reason": "a paper states it"} if published else {"status": "verified", "reason": ""}
+    )
     body["certificate"]["simulation"] = False
     return body
 
@@ -149,4 +151,8 @@ def bodies(name):
         if not hasattr(made, "release_"):
             return {"release": as_released(made._document()), "results": as_released(made.fit("income")._document())}
         files = {"release": made.release_, "results": made.results_}
-        return {kind: as_released(one._document()) for kind, one in files.items() if kind == "release" or one is not files["release"]}
+        return {
+            kind: as_released(one._document())
+            for kind, one in files.items()
+            if kind == "release" or one is not files["release"]
+        }

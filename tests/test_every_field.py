@@ -1,4 +1,4 @@
-"""Every field of every kind of file, changed in many ways with a fitting digest: `check` finds it, or it is listed here.
+"""Every field of every kind of file, changed in many ways with a fitting digest: check finds it, or it is listed here.
 
 A forger without the data can always choose some fields: what people declare, what noise could have been, the words of
 people. Those are listed in `FREE`, each with its reason, as in docs/reference/certificate.md; all others are
@@ -67,9 +67,15 @@ FREE = [
     ("*:inference.culprits.#", "empty longer", WORDS),
     ("model:inference", "removed", WORDS),
     ("model:inference.estimate.#", "tiny zero", TURNED),
-    *((f"*results:{name}*", f"{NUMBERS} reversed null", REST) for name in ("coef", "intercept", "rows", "names", "targets")),
+    *(
+        (f"*results:{name}*", f"{NUMBERS} reversed null", REST)
+        for name in ("coef", "intercept", "rows", "names", "targets")
+    ),
     ("*results:inference.*", f"{NUMBERS} reversed null removed empty longer as_*", REST),
-    *((f"results:*>.{name}*", f"{NUMBERS} reversed shorter removed", REST) for name in ("coordinates", "chosen", "radii")),
+    *(
+        (f"results:*>.{name}*", f"{NUMBERS} reversed shorter removed", REST)
+        for name in ("coordinates", "chosen", "radii")
+    ),
     ("results:certificate.events.<gaussian>.blocks.#.span*", f"{NUMBERS} removed", REST),
 ]
 """(fields, changes that cannot be told, why): those of docs/reference/certificate.md."""

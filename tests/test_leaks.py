@@ -388,7 +388,7 @@ def test_bad_data_are_refused_before_noise_and_without_a_word_of_them(cls, case,
 
 @pytest.mark.parametrize("seed", [None, 0])
 def test_a_good_fit_does_draw_noise(seed, no_noise_allowed):
-    with pytest.raises(AssertionError, match="(noise was|words were) drawn"):
+    with pytest.raises(AssertionError, match=r"(noise was|words were) drawn"):
         SSP(epsilon=1, delta=1e-6, domain=DOMAIN, random_state=seed).fit(X, Y)
 
 

@@ -26,9 +26,7 @@ SignatureFile = Annotated[
 ]
 
 
-def check(
-    release: ReleaseFile, key: PublicKey = None, signature: SignatureFile = None, json: Json = False
-) -> None:
+def check(release: ReleaseFile, key: PublicKey = None, signature: SignatureFile = None, json: Json = False) -> None:
     """Recompute the privacy loss of a release from its noise, and tell what in the file contradicts what.
 
     With --key, the file must also be signed by that key. The file is read once, and may be a pipe. Exit code 0: it adds

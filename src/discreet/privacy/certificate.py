@@ -252,7 +252,9 @@ class Certificate:
             raise FileFormatError("The certificate is incomplete or of another kind.") from None
         gaussian = any(event.mu > 0 or isinstance(event, SampledEvent) for event in certificate.events)
         if not consistent:
-            raise FileFormatError("The certificate contradicts itself: its declared columns are not those of its domain.")
+            raise FileFormatError(
+                "The certificate contradicts itself: its declared columns are not those of its domain."
+            )
         if gaussian and not certificate.guarantee.delta > 0:
             raise FileFormatError("The certificate contradicts itself: Gaussian noise keeps no promise with delta = 0.")
         if differing:

@@ -9,9 +9,9 @@ values equal, up to r units, with at most (2 r + 1) 2^-31. Without noise some va
 * two levels of one category never meet, and a level is its own square;
 * the products of a number with all levels of a category add up to its sum.
 
-Each is about a value that no earlier one is about, so probabilities multiply: given k of N facts hold by chance with a
-probability of 2^-B, B their bits. There are C(N, k) choices of k, and N + 1 of their number, so B - log2 C(N, k) reaches
-b with a probability of at most (N + 1) 2^-b.
+Each is about a value that no earlier one is about, so probabilities multiply: k given facts of N hold by chance with a
+probability of 2^-B, B their bits. There are C(N, k) choices of k, and N + 1 of their number, so B - log2 C(N, k) is b
+or more with a probability of at most (N + 1) 2^-b.
 """
 
 from __future__ import annotations

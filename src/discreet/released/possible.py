@@ -141,5 +141,3 @@ def _sums(value: Value, values: list[Value], most: float) -> Iterator[str]:
             squares = np.maximum(other.array + other.far, 0.0)
             if (np.abs(value.array) > np.sqrt(most * squares) * _ROUNDED + value.far).any():
                 yield f"{value.name}: a sum is larger than the sum of squares and its noise allow"
-
-

@@ -283,10 +283,8 @@ def strays(released: ReleasedMoments) -> str | None:
     return _other_span(released, found.rows)
 
 
-def _is_model(
-    stage: ReleasedStage, at: Linked, event: ObjectiveEvent, scale: Scale | None, found: Scouting
-) -> bool:
-    """Whether the stage at a model is for its link, its largest mean, and residuals of the width that counts call for."""
+def _is_model(stage: ReleasedStage, at: Linked, event: ObjectiveEvent, scale: Scale | None, found: Scouting) -> bool:
+    """Whether the stage at a model is for its link, its largest mean, and residuals as wide as counts call for."""
     if scale is None:
         own = (at.link, event.loss.name, at.largest) == ("logit", "logistic", 1.0)
         return own and all(widths == (1.0,) for widths in at.widths)

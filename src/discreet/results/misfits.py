@@ -26,7 +26,10 @@ from discreet.results.results import Results
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 """Of the release behind a model."""
 
-_SOLVED = {Results: ("noise-aware", "ridge", "lasso", "elastic-net", "ols"), ManyResults: ("noise-aware", "ridge", "cg")}
+_SOLVED = {
+    Results: ("noise-aware", "ridge", "lasso", "elastic-net", "ols"),
+    ManyResults: ("noise-aware", "ridge", "cg"),
+}
 """How a release is solved for a model, where that is not by its own method."""
 
 _NAPP = {"linear": "identity", "poisson": "log", "logistic": "logit", "hinge": "sign"}
@@ -42,7 +45,7 @@ _SYMMETRIC = 1e-6
 def misfit(saved: Results | ManyResults) -> str | None:
     """Why a model cannot be what its file says, if it cannot."""
     certificate, own = saved.certificate, isinstance(saved, Results) and saved.release_later is None
-    known = () if own else _SOLVED[type(saved)]  # type: ignore[index]
+    known = () if own else _SOLVED[type(saved)]
     if saved.model not in (certificate.method, *known):
         return f"{shown(saved.model)} is not how a model is fitted to a release by {certificate.method}"
     if not certificate.domain.intercept and np.any(np.asarray(saved.intercept) != 0):
@@ -130,7 +133,9 @@ def _differs(saved: Results) -> str | None:
 def _invariants(found: Inference) -> list[Floats]:
     """What standard errors are in the user's units, whatever coordinates they were computed in."""
     T = found.T
-    parts = [part for part in (found.G, found.G_all, found.sampling, found.privacy) if not isinstance(part, Unavailable)]
+    parts = [
+        part for part in (found.G, found.G_all, found.sampling, found.privacy) if not isinstance(part, Unavailable)
+    ]
     return [found.estimate, *(T @ part @ T.T for part in parts)]
 
 

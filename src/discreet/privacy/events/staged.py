@@ -124,7 +124,9 @@ class StagedEvent(CoefficientEvent):
         if self.log_norm is not None and self.norm_sd is not None:
             far, most = FAR * self.norm_sd, self.outcome + self.norm * _public_norm(self)
             if not math.log(self.outcome) - far <= self.log_norm <= math.log(most) + far:
-                return "the norm of the coefficients is below 0, or above what so many rows have, by more than its noise"
+                return (
+                    "the norm of the coefficients is below 0, or above what so many rows have, by more than its noise"
+                )
         return None
 
 
