@@ -122,6 +122,7 @@ MAKERS = {
     "two classes": lambda: arrays(DPLogisticRegression, classes=[0, 1]),
     "support vectors": lambda: arrays(DPLinearSVC, classes=[0, 1]),
     "Laplace": lambda: arrays(DPLogisticRegression, classes=[0, 1], noise="laplace", delta=None, stages=1),
+    "Laplace, delta": lambda: arrays(DPLogisticRegression, classes=[0, 1], noise="laplace", stages=1),
     "counts": lambda: arrays(DPPoissonRegression, bounds_y=(0, 4)),
     "logistic": lambda: table(DPLogisticRegression, "rich", domain=RICH, features=["age", "hours", "region"]),
     "Poisson": lambda: table(DPPoissonRegression, "hours", features=["age", "region"]),

@@ -29,9 +29,9 @@ SignatureFile = Annotated[
 def check(release: ReleaseFile, key: PublicKey = None, signature: SignatureFile = None, json: Json = False) -> None:
     """Recompute the privacy loss of a release from its noise and compare it with the promise.
 
-    Also tell what in the file contradicts what. With --key, the file must be signed by that key. It is read once, and may
-    be a pipe. Exit code 0: it adds up. 1: it does not, or is not signed by the key. 2: the file or the key cannot be
-    read.
+    Also tell what in the file contradicts what. With --key, the file must be signed by that key. It is read once, and
+    may be a pipe. Exit code 0: it adds up. 1: it does not, or is not signed by the key. 2: the file or the key cannot
+    be read.
     """
     document = Document.read(release, pipes=True)
     saved, found = check_file(document)
