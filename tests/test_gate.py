@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from drawn import each_draw, no_draw
 
 from discreet import Budget, BudgetError, Domain, DPLinearRegression, Moments, ReuseCov, SubsampleAggregate, release
 from discreet.data.reading import Unread
@@ -85,13 +86,10 @@ def budget(options, epsilon=5.0):
 
 
 @pytest.fixture
-def no_words(monkeypatch):
+def no_words():
     """Random words fail the test."""
-
-    def refuse(self, size):
-        raise AssertionError("random words were drawn")
-
-    monkeypatch.setattr(OSEntropy, "words", refuse)
+    with no_draw():
+        yield
 
 
 def test_every_method_is_here():
@@ -107,19 +105,15 @@ def test_a_release_that_the_budget_refuses_draws_nothing(name, options, no_words
 
 @pytest.mark.parametrize(("name", "options"), EVERY)
 def test_one_charge_comes_before_all_random_words(name, options, monkeypatch):
-    done, charge, words = [], gate_session.charge, OSEntropy.words
+    done, charge = [], gate_session.charge
 
     def recorded(*args):
         done.append("charge")
         return charge(*args)
 
-    def drawn(self, n):
-        done.append("words")
-        return words(self, n)
-
     monkeypatch.setattr(gate_session, "charge", recorded)
-    monkeypatch.setattr(OSEntropy, "words", drawn)
-    assert fitted(name, options).certificate_.guarantee.status in ("verified", "claimed")
+    with each_draw(lambda: done.append("words")):
+        assert fitted(name, options).certificate_.guarantee.status in ("verified", "claimed")
     assert done[:2] == ["charge", "words"]
     assert done.count("charge") == 1
 

@@ -11,26 +11,32 @@ import typer
 from discreet.cli import console
 from discreet.cli.arguments import Json, ReleaseFile
 from discreet.core import signing
+from discreet.core.files import Document
 from discreet.privacy.certificate import Finding
 from discreet.results.glossary import meanings
-from discreet.results.saved import check_saved, load_saved
+from discreet.results.saved import check_file
 
 EPILOG = "Example: discreet check people.release.json --key custodian.public.pem"
 
 PublicKey = Annotated[
     Path | None, typer.Option("--key", help="Public key, in PEM, of whoever must have signed the file.")
 ]
+SignatureFile = Annotated[
+    Path | None, typer.Option("--signature", help="Where the signature is; FILE.sig, beside the file, by default.")
+]
 
 
-def check(release: ReleaseFile, key: PublicKey = None, json: Json = False) -> None:
+def check(release: ReleaseFile, key: PublicKey = None, signature: SignatureFile = None, json: Json = False) -> None:
     """Recompute the privacy loss of a release from its noise and compare it with the promise.
 
-    With --key, the file must also be signed by that key. Exit code 0: it adds up. 1: it does not, or is not signed by
-    the key. 2: the file or the key cannot be read.
+    Also tell what in the file contradicts what. With --key, the file must be signed by that key. It is read once, and
+    may be a pipe. Exit code 0: it adds up. 1: it does not, or is not signed by the key. 2: the file or the key cannot
+    be read.
     """
-    saved = load_saved(release)
-    certificate, signed = saved.certificate, signing.verify(release, key)
-    found = check_saved(saved) + _findings(signed, asked=key is not None)
+    document = Document.read(release, pipes=True)
+    saved, found = check_file(document)
+    certificate, signed = saved.certificate, signing.verify(document, key, signature)
+    found += _findings(signed, asked=key is not None)
     ok = all(finding.ok for finding in found)
     if json:
         facts = [{"what": f.what, "ok": f.ok, "detail": f.detail} for f in found]

@@ -10,7 +10,7 @@ import typer
 from discreet.cli import console
 from discreet.cli.arguments import Features, Force, Formula, Json, LedgerPlace, Target, chosen, free, outcome_of, split
 from discreet.core.checks import neighbors as relation
-from discreet.core.files import atomic_write
+from discreet.core.files import Document, atomic_write
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.ledger import Ledger, audit, picture
@@ -270,10 +270,11 @@ def _inputs(place: str) -> list[Path | None]:
 
 
 def _witnesses(path: Path) -> list[audit.Witness]:
-    head = audit.head_of(path)
+    document = Document.read(path)
+    head = audit.head_of(document)
     if head is not None:
         return [head]
-    certificate = load_certificate(path)
+    certificate = load_certificate(document)
     found = audit.witness_of(path, certificate.receipts, certificate.digest)
     if not found:
         raise ParameterError(f"{path.name} names no entry of a ledger, so it is no witness.")

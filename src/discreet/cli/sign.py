@@ -12,9 +12,9 @@ import typer
 from discreet.cli import console
 from discreet.cli.arguments import Force, free
 from discreet.core import signing
-from discreet.core.files import kind_of, read_json
+from discreet.core.files import Document
 from discreet.errors import GuaranteeError, ParameterError
-from discreet.results.saved import check_saved, load_saved
+from discreet.results.saved import check_file
 
 EPILOG = "Example: discreet sign people.release.json --key custodian.private.pem"
 
@@ -38,10 +38,11 @@ def sign(
         return _new_keys(new_key, passphrase, force)
     if file is None or key is None or passphrase:
         raise ParameterError("Give a file and --key, your private key; or make one first with --new-key NAME.")
-    if kind_of(read_json(file)) != "plan" and not all(finding.ok for finding in check_saved(load_saved(file))):
+    document = Document.read(file)
+    if document.kind != "plan" and not all(finding.ok for finding in check_file(document)[1]):
         raise GuaranteeError(f"{file.name} does not pass `discreet check`, so it is not signed.")
     place = free(out or signing.beside(file), force, inputs=[file, key])
-    made = signing.sign(file, key, _asked if sys.stdin.isatty() else None)
+    made = signing.sign(document, key, _asked if sys.stdin.isatty() else None)
     made.save(place)
     console.say(f"The signature is in {place}, by the key {made.fingerprint}. Publish it beside {file}.")
 

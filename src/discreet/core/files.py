@@ -13,7 +13,8 @@ import math
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -117,10 +118,54 @@ def write_document(path: str | Path, body: dict[str, Any], *, overwrite: bool = 
         file.write(json.dumps(body, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n")
 
 
-def load_document(path: str | Path, kind: str, versions: tuple[int, ...], build: Callable[[dict[str, Any]], T]) -> T:
+@dataclass(frozen=True)
+class Document:
+    """A JSON file that was read once: whatever is told of it, its content and its signature, is of the same bytes.
+
+    Parameters
+    ----------
+    path : Path
+        Where it was.
+    body : object
+        What it held.
+    """
+
+    path: Path
+    body: Any
+
+    @classmethod
+    def read(cls, path: str | Path, *, pipes: bool = False) -> Document:
+        """Read a file; one that ends when its writer does, such as standard input, only if that is allowed."""
+        path = Path(path)
+        if not (pipes and path.is_fifo()):
+            refuse_special(path)
+        return cls(path, _parsed(path, path.read_bytes()))
+
+    @classmethod
+    def of(cls, source: Source) -> Document:
+        """A document as it is, or that of a path."""
+        return source if isinstance(source, Document) else cls.read(source)
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return self.path.name
+
+    @property
+    def kind(self) -> str | None:
+        """The kind that it says it is, if it says any."""
+        return kind_of(self.body)
+
+
+Source = str | Path | Document
+"""Where a document is, or what was read of it."""
+
+
+def load_document(source: Source, kind: str, versions: tuple[int, ...], build: Callable[[dict[str, Any]], T]) -> T:
     """What a document holds: read, checked, and built from its body; whatever is wrong is told with the file's name."""
-    body = read_document(path, kind, versions)
-    with reading(path):
+    document = Document.of(source)
+    body = read_document(document, kind, versions)
+    with reading(document.path):
         return build(body)
 
 
@@ -142,11 +187,10 @@ def reading(path: str | Path, *, kept: tuple[type[DiscreetError], ...] = ()) -> 
         raise FileFormatError(f"{name} is damaged: its parts do not fit together.") from None
 
 
-def read_document(path: str | Path, kind: str, versions: tuple[int, ...]) -> dict[str, Any]:
-    """Read a JSON document of a given kind and check its version and its digest."""
-    name = Path(path).name
-    body: dict[str, Any] = read_json(path)
-    found = kind_of(body)
+def read_document(source: Source, kind: str, versions: tuple[int, ...]) -> dict[str, Any]:
+    """The body of a JSON document of a given kind, whose version and digest are checked."""
+    document = Document.of(source)
+    name, found, body = document.name, document.kind, document.body
     if found != kind:
         told = f" It holds {KINDS[found]}." if found in KINDS else ""
         raise FileFormatError(f"{name} is not a {kind} file of discreet.{told}")
@@ -161,7 +205,8 @@ def read_document(path: str | Path, kind: str, versions: tuple[int, ...]) -> dic
             f"{name} was damaged or edited: its SHA-256 does not match its content. "
             "Ask whoever made it for a fresh copy."
         )
-    return body
+    whole: dict[str, Any] = body
+    return whole
 
 
 def kind_of(body: Any) -> str | None:
@@ -186,8 +231,10 @@ def refuse_special(path: str | Path) -> None:
 
 def read_json(path: str | Path) -> Any:
     """Read JSON text, with an error that names the file; no entry stands twice, and whole numbers fit a float."""
-    refuse_special(path)
-    content = Path(path).read_bytes()
+    return Document.read(path).body
+
+
+def _parsed(path: Path, content: bytes) -> Any:
     with reading(path):
         try:
             return json.loads(content, object_pairs_hook=_once, parse_int=_integer)
@@ -196,7 +243,7 @@ def read_json(path: str | Path) -> Any:
         except RecursionError:
             raise FileFormatError("its entries are nested too deeply.") from None
         except ValueError:
-            name = Path(path).name
+            name = path.name
             raise FileFormatError(f"{name} is not complete JSON: it is truncated or of another kind.") from None
 
 
@@ -248,3 +295,50 @@ def numbers(value: Any, shape: tuple[int, ...], name: str = "a list of numbers")
     if not np.isfinite(array).all():
         raise FileFormatError(f"it is damaged, its parts do not fit together: {name} is not finite.")
     return array
+
+
+# ---------------------------------------------------------------- what a document lists, and what it stands for
+
+MOST_TOLD = 20
+"""So many differences are told, and then their number."""
+
+
+def differences(listed: Any, found: Any, *, missing: Container[str] = ()) -> list[str]:
+    """Where a document differs from what a program makes of it, in words; numbers may differ by rounding errors.
+
+    Parameters
+    ----------
+    listed, found : object
+        The body of the document, and what would be written of the objects that were built from it.
+    missing : container of str
+        Entries that older programs did not write.
+
+    Examples
+    --------
+    >>> differences({"unit": "a row", "exact": True, "more": 1}, {"unit": "a person", "exact": True, "sd": 2.0})
+    ["unit is 'a row', and follows from the rest as 'a person'", 'sd is missing', 'more is unknown here']
+    """
+    told = list(_differing(listed, found, "", missing))
+    return told if len(told) <= MOST_TOLD else [*told[:MOST_TOLD], f"and {len(told) - MOST_TOLD} more"]
+
+
+def _differing(listed: Any, found: Any, place: str, missing: Container[str]) -> Iterator[str]:
+    if isinstance(listed, dict) and isinstance(found, dict):
+        for name, inner in found.items():
+            at = f"{place}.{name}" if place else name
+            if name in listed:
+                yield from _differing(listed[name], inner, at, missing)
+            elif at not in missing:
+                yield f"{at} is missing"
+        yield from (f"{place}.{name}"[not place :] + " is unknown here" for name in listed if name not in found)
+    elif isinstance(listed, list) and isinstance(found, list | tuple) and len(listed) == len(found):
+        for i, pair in enumerate(zip(listed, found, strict=True)):
+            yield from _differing(*pair, f"{place}[{i}]", missing)
+    elif not _is_same(listed, found):
+        yield f"{place} is {checks.shown(listed)}, and follows from the rest as {checks.shown(found)}"
+
+
+def _is_same(listed: Any, found: Any) -> bool:
+    if checks.is_real(listed) and checks.is_real(found):
+        return math.isclose(listed, found, rel_tol=1e-9)
+    return type(listed) is type(found) and bool(listed == found)

@@ -19,12 +19,12 @@ from typing import Any, Literal
 
 from discreet.core.files import (
     KINDS,
+    Document,
+    Source,
     atomic_write,
     canonical,
-    kind_of,
     load_document,
     read_document,
-    read_json,
     text,
     write_document,
 )
@@ -141,12 +141,12 @@ def new_keys(private: str | Path, public: str | Path, passphrase: str | None = N
     return fingerprint(key.public_key().public_bytes_raw())
 
 
-def sign(path: str | Path, key: str | Path, ask: Ask | None = None) -> Signature:
+def sign(source: Source, key: str | Path, ask: Ask | None = None) -> Signature:
     """Sign a saved document.
 
     Parameters
     ----------
-    path : path
+    source : path or Document
         The document.
     key : path
         A private Ed25519 key, in PEM.
@@ -154,16 +154,16 @@ def sign(path: str | Path, key: str | Path, ask: Ask | None = None) -> Signature
         Gives the passphrase of the key, where it has one and the environment variable does not.
     """
     private = _private_key(Path(key), ask)
-    message = _message(path)
+    message = _message(Document.of(source))
     return Signature(private.public_key().public_bytes_raw(), private.sign(message))
 
 
-def verify(path: str | Path, key: str | Path | None = None, signature: str | Path | None = None) -> Verdict:
+def verify(source: Source, key: str | Path | None = None, signature: str | Path | None = None) -> Verdict:
     """What the signature of a document is worth.
 
     Parameters
     ----------
-    path : path
+    source : path or Document
         The document.
     key : path, optional
         The public key, in PEM, of whoever must have signed it. Without it, any key will do, which proves nothing.
@@ -171,7 +171,8 @@ def verify(path: str | Path, key: str | Path | None = None, signature: str | Pat
         Where the signature is; beside the document by default.
     """
     known = None if key is None else _public_key(Path(key))
-    place = beside(path) if signature is None else Path(signature)
+    document = Document.of(source)
+    place = beside(document.path) if signature is None else Path(signature)
     if signature is None and not place.exists():
         return Verdict("unsigned", _UNSIGNED)
     given = Signature.load(place)
@@ -185,7 +186,7 @@ def verify(path: str | Path, key: str | Path | None = None, signature: str | Pat
     from cryptography.exceptions import InvalidSignature
 
     try:
-        ed25519.Ed25519PublicKey.from_public_bytes(given.public_key).verify(given.value, _message(path))
+        ed25519.Ed25519PublicKey.from_public_bytes(given.public_key).verify(given.value, _message(document))
     except InvalidSignature:
         return Verdict("forged", f"The content is not what was signed {by}.", given.fingerprint)
     if known is None:
@@ -194,13 +195,12 @@ def verify(path: str | Path, key: str | Path | None = None, signature: str | Pat
     return Verdict("verified", f"Signed {by}, the one given, and not changed since.", given.fingerprint)
 
 
-def _message(path: str | Path) -> bytes:
+def _message(document: Document) -> bytes:
     """The content of a document in one spelling, without its digest."""
-    body = read_json(path)
-    kind = kind_of(body)
+    kind = document.kind
     if kind is None or kind not in KINDS or kind == "signature":
-        raise FileFormatError(f"{Path(path).name} is no document of discreet, and only those are signed.")
-    body = read_document(path, kind, (body.get("format_version"),))
+        raise FileFormatError(f"{document.name} is no document of discreet, and only those are signed.")
+    body = read_document(document, kind, (document.body.get("format_version"),))
     return _CONTEXT + canonical({name: value for name, value in body.items() if name != "sha256"})
 
 

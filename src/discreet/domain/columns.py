@@ -315,9 +315,11 @@ def norm_columns_of(
     if not checks.is_real(data_norm) or not 1 / LARGEST <= data_norm <= LARGEST:
         raise DomainError(f"data_norm must be a finite number above 0, got {checks.shown(data_norm)}.")
     if names is None:
-        return tuple(name for name, column in columns.items() if isinstance(column, Numeric) and not column.factors)
+        names = [name for name, column in columns.items() if isinstance(column, Numeric) and not column.factors]
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise DomainError("norm_columns must be a list of column names.")
+    if not names and len(columns) == len(declared):
+        raise DomainError("data_norm bounds the norm of no column: name norm_columns, or leave data_norm out.")
     unknown = [name for name in names if name not in declared or (name in columns and columns[name].factors)]
     if unknown:
         hint = checks.meant(str(unknown[0]), declared)

@@ -2,22 +2,33 @@
 
 A `discreet.gate.session.Session` alone makes a source of words for a release, once it is paid for. Seeds are for
 simulation only: whoever knows the seed can subtract the noise.
+
+A release is certified as secret only if its words come from the operating system through the code of this module. The
+system's function is taken once, at import, so that a later replacement of `os.urandom` changes nothing; one that was
+replaced before, and a replaced `OSEntropy` or method of it, make simulations. That finds mocks, fixtures and patches,
+not an enemy: whoever runs code in the process can change this module, too.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from functools import lru_cache
+from types import BuiltinFunctionType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy import frombuffer
 from numpy.typing import NDArray
 
 from discreet.errors import ParameterError
 
 Words = NDArray[np.uint64]
+
+DRAWN = "discreet.words"
+"""The auditing event (PEP 578) of every draw from the operating system: hooks see it and cannot change the words."""
 
 GUARD = 16
 """Binary digits of a boundary beyond those that are known of the number."""
@@ -33,14 +44,23 @@ class Entropy(Protocol):
         """Return the next n words."""
 
 
+_urandom = os.urandom
+
+
 class OSEntropy:
-    """Words from the operating system's cryptographic generator."""
+    """Words from the operating system's cryptographic generator; instances hold nothing that could be replaced."""
+
+    __slots__ = ()
 
     simulation = False
 
     def words(self, n: int) -> Words:
         """Return n fresh words."""
-        return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
+        sys.audit(DRAWN)
+        return frombuffer(_urandom(8 * n), dtype=np.uint64)
+
+
+_OWN_WORDS, _OWN_CODE = OSEntropy.words, OSEntropy.words.__code__
 
 
 class SeededEntropy:
@@ -78,7 +98,8 @@ def entropy(random_state: Any) -> Entropy:
     Parameters
     ----------
     random_state : None, int, numpy.random.Generator, numpy.random.RandomState, NO_NOISE or Entropy
-        None is the operating system's generator; an `Entropy` is itself; the others are simulations.
+        None, or an `OSEntropy`, is the operating system's generator; another `Entropy` is itself; the others are
+        simulations.
 
     Examples
     --------
@@ -88,7 +109,7 @@ def entropy(random_state: Any) -> Entropy:
     True
     """
     check(random_state)
-    if random_state is None:
+    if random_state is None or type(random_state) is OSEntropy:
         return OSEntropy()
     if isinstance(random_state, np.random.RandomState):
         seeds = random_state.randint(0, 2**32, size=8, dtype=np.uint64)
@@ -113,8 +134,25 @@ def check(random_state: Any) -> None:
 
 
 def is_secret(random_state: Any) -> bool:
-    """Whether nobody can know the words: only the operating system's are so, others can be repeated or are known."""
-    return random_state is None or type(random_state) is OSEntropy
+    """Whether nobody can know the words: only the operating system's are so, others can be repeated or are known.
+
+    Examples
+    --------
+    >>> class Replaced(OSEntropy):
+    ...     def words(self, n):
+    ...         return np.zeros(n, dtype=np.uint64)
+    >>> is_secret(None), is_secret(OSEntropy()), is_secret(Replaced()), is_secret(1)
+    (True, True, False, False)
+    """
+    return (random_state is None or type(random_state) is OSEntropy) and _is_untouched()
+
+
+def _is_untouched() -> bool:
+    """Whether `OSEntropy` draws as it is written here, from the function that the operating system gives Python."""
+    words = vars(OSEntropy).get("words")
+    own = words is _OWN_WORDS and _OWN_WORDS.__code__ is _OWN_CODE
+    system = isinstance(_urandom, BuiltinFunctionType) and _urandom.__name__ == "urandom"
+    return own and system and _urandom.__module__ in ("posix", "nt")
 
 
 class Uniform:

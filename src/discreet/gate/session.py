@@ -59,7 +59,8 @@ class Session:
 
     def __init__(self, promise: Guarantee, method: str, rows: Any, random_state: Any) -> None:
         entropy.check(random_state)
-        if not entropy.is_secret(random_state):
+        self.__secret = entropy.is_secret(random_state)
+        if not self.__secret:
             none = random_state is NO_NOISE
             what = "No noise was added." if none else "The noise came from a seed or from the caller."
             promise = replace(promise, status="simulation", reason=what)
@@ -78,7 +79,7 @@ class Session:
     @property
     def simulation(self) -> bool:
         """Whether random words can be repeated, so that nothing is promised and nothing is charged."""
-        return not entropy.is_secret(self.__random_state)
+        return not self.__secret
 
     def charge(
         self,
@@ -93,13 +94,24 @@ class Session:
         """
         if self.__charged:
             raise GuaranteeError("A session is charged once, for all that it draws. This is a defect of discreet.")
+        self.__refuse_known(self.__random_state)
         if not self.simulation:
             epsilon = self.promise.epsilon if epsilon is None else epsilon
             cost = Cost(epsilon, self.promise.delta, mu, frozenset(public_outcomes), domain.unit.person)
             self.__paid = charge(cost, self.promise.neighbors, self.method, domain.columns)
             self.__paid.draw()
         self.__charged = True
-        return entropy.entropy(self.__random_state)
+        source = entropy.entropy(self.__random_state)
+        self.__refuse_known(source)
+        return source
+
+    def __refuse_known(self, source: Any) -> None:
+        """Refuse a source of words that was secret as the session began, and was replaced since."""
+        if self.__secret and not entropy.is_secret(source):
+            raise GuaranteeError(
+                "The source of random words was replaced while the release was made, so that its noise may be known. "
+                "Nothing is released. Replace it before, for a simulation, or not at all."
+            )
 
     def commit(self, certificate: Certificate) -> Certificate:
         """The certificate of what was released, naming the entries that paid for it, which learn its digest."""
@@ -115,6 +127,7 @@ class Session:
         self, domain: Domain, *events: Event, declared: Domain | None = None, returned: float = 0.0
     ) -> Certificate:
         """The certificate, checked; epsilon that was `returned` is not promised."""
+        self.__refuse_known(None)
         promise = replace(self.promise, epsilon=self.promise.epsilon - returned) if returned else self.promise
         software = f"discreet {__version__}"
         certificate = Certificate(promise, self.method, domain, events, self.rows, software, declared)

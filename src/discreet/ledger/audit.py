@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from discreet.core.files import read_document, read_json, text, write_document
+from discreet.core.files import Document, Source, read_document, text, write_document
 from discreet.errors import BudgetError, DiscreetError, FileFormatError
 from discreet.ledger.accounts import Ledger
 from discreet.ledger.entries import FORMAT, INDEX, KINDS, NOTHING, UNIQUE, Entry, hashed, population
@@ -216,13 +216,13 @@ def witness_of(path: str | Path, receipts: Sequence[Receipt], certificate: str) 
     return [Witness(name, one.ledger, one.entry, one.hash, certificate) for one in receipts]
 
 
-def head_of(path: str | Path) -> Witness | None:
+def head_of(path: Source) -> Witness | None:
     """What an exported head, or an exported ledger, tells; None where the file is neither."""
-    body = read_json(path)
-    if not isinstance(body, dict) or body.get("kind") not in ("ledger", "ledger head"):
+    document = Document.of(path)
+    if document.kind not in ("ledger", "ledger head"):
         return None
-    body = read_document(path, body["kind"], (FORMAT,))
-    return Witness(Path(path).name, text(body["ledger"]), int(body["number"]), text(body["hash"]))
+    body = read_document(document, document.kind, (FORMAT,))
+    return Witness(document.name, text(body["ledger"]), int(body["number"]), text(body["hash"]))
 
 
 def _moved(entry: Entry, index: tuple[Any, ...]) -> bool:

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from discreet.core import checks
-from discreet.core.files import digest, text
+from discreet.core.files import differences, digest, text
 from discreet.core.rounding import ROOM, up
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, GuaranteeError, printable
 from discreet.privacy import accounting, sensitivity
+from discreet.privacy.contradictions import contradictions
 from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
@@ -116,19 +117,20 @@ class Certificate:
     def check(self) -> list[Finding]:
         """Recompute the noise's cost from the bounds and the listed noise, and compare it with the promise.
 
-        Also whether the list of events is a complete one of the method, and whether listed noise accounts for bounds
-        that were narrowed.
+        Also whether the list of events is a complete one of the method, whether listed noise accounts for bounds that
+        were narrowed, and what contradicts what.
         """
         findings = [self._examine(event) for event in self.events]
         promised = self.guarantee.epsilon
         ok = self.epsilon <= promised
         findings.append(Finding("epsilon of all events", ok, f"recomputed {self.epsilon:.6g}, promised {promised:g}"))
         wrong = {
-            "list of events": incomplete(self.method, self.events, self.guarantee.status)
-            or unspent(self.events, self.guarantee),
+            "list of events": incomplete(self.method, self.events),
+            "cost of all stages": unspent(self.events, self.guarantee),
             "bounds that were narrowed": unpaid(self.domain, self.declared, self.blocks),
         }
         findings += [Finding(what, False, why) for what, why in wrong.items() if why is not None]
+        findings += [Finding(what, False, why) for what, why in contradictions(self)]
         reason = self.guarantee.reason or "proven and tested"
         findings.append(Finding(f"status is {self.guarantee.status!r}", not self.simulation, reason))
         return findings
@@ -149,7 +151,7 @@ class Certificate:
         if isinstance(event, GaussianEvent):
             mu = sensitivity.mu(event.blocks, self.domain, neighbors)
             names = ", ".join(block.name for block in event.blocks)
-            return Finding(f"noise on {names}", mu <= event.mu, f"mu {mu:.6g}, listed {event.mu:.6g}")
+            return Finding(f"noise on {names}", _is_bound(event.mu, mu), f"mu {mu:.6g}, listed {event.mu:.6g}")
         if isinstance(event, StageEvent):
             event.coordinates.check(self.domain)
             if _has_meat(event) and bool(event.radii) == self.domain.unit.plain:
@@ -194,7 +196,7 @@ class Certificate:
             sensitivity.refuse_mixed(self.domain, outcomes)
             if event.norm > up(sensitivity.norm(outcomes, self.domain), ROOM):
                 return Finding(what, False, f"no outcomes within the bounds have a norm of {event.norm:.6g}")
-        ok = mu <= stated and event.neighbors == self.guarantee.neighbors
+        ok = _is_bound(stated, mu) and event.neighbors == self.guarantee.neighbors
         return Finding(what, ok, f"mu {mu:.6g}, listed {stated:.6g}{more}")
 
     @property
@@ -242,15 +244,21 @@ class Certificate:
                 None if facts.get("declared") is None else Domain.from_dict(facts["declared"]),
                 tuple(map(Receipt.from_dict, facts.get("ledger", ()))),
             )
-            consistent = certificate._names_columns() and facts["simulation"] is certificate.simulation
-            consistent = consistent and _agree(facts, certificate.to_dict())
+            consistent = certificate._names_columns()
+            differing = differences(facts, certificate.to_dict())
         except FileFormatError:
             raise
         except Exception:  # whatever is not a certificate may fail in any way
             raise FileFormatError("The certificate is incomplete or of another kind.") from None
         gaussian = any(event.mu > 0 or isinstance(event, SampledEvent) for event in certificate.events)
-        if not consistent or (gaussian and not certificate.guarantee.delta > 0):
-            raise FileFormatError("The certificate contradicts itself.")
+        if not consistent:
+            raise FileFormatError(
+                "The certificate contradicts itself: its declared columns are not those of its domain."
+            )
+        if gaussian and not certificate.guarantee.delta > 0:
+            raise FileFormatError("The certificate contradicts itself: Gaussian noise keeps no promise with delta = 0.")
+        if differing:
+            raise FileFormatError(f"The certificate contradicts itself: {'; '.join(differing)}.")
         return certificate
 
     def _names_columns(self) -> bool:
@@ -329,17 +337,6 @@ _PUBLIC = (
     "about them is protected. The promise covers the features only."
 )
 _LIMITS = "The promise is about what the release adds; it does not hide what is true of people in general."
-
-
-def _agree(listed: Any, found: Any) -> bool:
-    """Whether a file lists what its certificate has, also what follows from other entries; old files list less."""
-    if isinstance(listed, dict) and isinstance(found, dict):
-        return all(_agree(listed[name], found[name]) for name in listed.keys() & found.keys())
-    if isinstance(listed, list) and isinstance(found, list):
-        return len(listed) == len(found) and all(map(_agree, listed, found))
-    if checks.is_real(listed) and checks.is_real(found):
-        return math.isclose(listed, found, rel_tol=1e-9)
-    return bool(listed == found)
 
 
 def _has_meat(event: StageEvent) -> bool:

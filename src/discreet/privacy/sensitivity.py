@@ -156,7 +156,9 @@ def public_mu(blocks: Sequence[Block], domain: Domain, T: float) -> float:
     if not domain.unit.plain:
         raise ValueError("public outcomes are those of rows without persons and weights")
     gram = next((block for block in blocks if block.statistic == "gram"), None)
-    cross = next(block for block in blocks if block.statistic == "cross")
+    cross = next((block for block in blocks if block.statistic == "cross"), None)
+    if cross is None:
+        raise ValueError("only X'y is about public outcomes")
     if len(blocks) != (1 if gram is None else 2) or (gram is not None and gram.rows != cross.rows):
         raise ValueError("no other statistic has a cost with public outcomes")
     R2 = _norm_squared(cross.rows, domain)

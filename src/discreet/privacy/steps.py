@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from discreet.core.checks import shown
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Column, Numeric
 from discreet.domain.linked import Linked
@@ -101,8 +102,6 @@ PUBLISHED = " as published"
 _UNSPENT = 1e-3
 """The share of mu that rounding may leave over; without the cheapest step ten times as much would be left."""
 
-_ANY = tuple(dict.fromkeys(steps for lists in STEPS.values() for steps in lists if steps))
-
 
 def listed(events: Sequence[Event]) -> str:
     """The events of a certificate, in the words of `STEPS`.
@@ -143,25 +142,37 @@ def _stage(event: StageEvent) -> str:
 
 
 def complete(method: str) -> tuple[str, ...]:
-    """The lists of events that a method may have; for an unknown one, as subclasses have, those of any method.
+    """The lists of events that a method may have; none of an unknown one.
 
     Examples
     --------
-    >>> complete("AdaSSP as published in 003")
-    ('eigenvalue, gram, cross',)
+    >>> complete("AdaSSP as published in 003"), complete("SecretSauce")
+    (('eigenvalue, gram, cross',), ())
     """
     name, published, _ = method.partition(f"{PUBLISHED} in ")
-    return STEPS.get(name + PUBLISHED if published else name, _ANY)
+    return STEPS.get(name + PUBLISHED if published else name, ())
 
 
-def incomplete(method: str, events: Sequence[Event], status: str) -> str | None:
+def method_of(kind: type) -> str:
+    """The method that an estimator is: the class itself, or the nearest it is made from, of which it is a variant.
+
+    Examples
+    --------
+    >>> class SSP: ...
+    >>> class Ours(SSP): ...
+    >>> method_of(Ours)
+    'SSP'
+    """
+    return next((own.__name__ for own in kind.__mro__ if own.__name__ in STEPS), kind.__name__)
+
+
+def incomplete(method: str, events: Sequence[Event]) -> str | None:
     """What is wrong with the list of events of a method, if anything is."""
     known, found = complete(method), listed(events)
+    if not known:
+        return f"this version of discreet does not know the method {shown(method)}, so it cannot check what it lists"
     if found not in known:
-        releases = "no method of discreet releases that alone" if known is _ANY else f"it releases {' | '.join(known)}"
-        return f"{method}: {releases}; the certificate lists {found or 'nothing'}"
-    if PUBLISHED in method and status == "verified":
-        return "constants that a paper prints are never verified"
+        return f"{method} releases {' | '.join(known)}; the certificate lists {found or 'nothing'}"
     return None
 
 
@@ -169,6 +180,8 @@ def unspent(events: Sequence[Event], promise: Guarantee) -> str | None:
     """Why listed stages cannot be all: together they cost less than the promise allows, of which stages use all."""
     if not any(isinstance(event, StageEvent) for event in events):
         return None
+    if promise.epsilon > gdp.LIMIT:
+        return f"no noise is calibrated to epsilon = {promise.epsilon:g}"
     if any(event.law is not None for event in events):
         short = accounting.epsilon(events, promise.delta, promise.epsilon) < (1 - _UNSPENT) * promise.epsilon
         return "stages and objectives use all that is promised, and those that are listed do not" if short else None

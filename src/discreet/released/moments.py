@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.files import digest, load_document, write_document
+from discreet.core.files import Source, digest, load_document, write_document
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import NotReleasedError
 from discreet.privacy.certificate import VERSIONS, Certificate
@@ -95,10 +95,10 @@ class ReleasedMoments:
     @cached_property
     def stages(self) -> tuple[ReleasedStage, ...]:
         """What was released in the coordinates of each stage."""
-        return tuple(ReleasedStage(event, values) for event, values in self._parts if isinstance(event, StageEvent))
+        return tuple(ReleasedStage(event, values) for event, values in self.parts if isinstance(event, StageEvent))
 
     @cached_property
-    def _parts(self) -> list[tuple[BlockEvent | StageEvent, tuple[tuple[GridValues, ...], ...]]]:
+    def parts(self) -> list[tuple[BlockEvent | StageEvent, tuple[tuple[GridValues, ...], ...]]]:
         """The values of each event that has any."""
         events = [event for event in self.certificate.events if isinstance(event, BlockEvent | StageEvent)]
         ends = np.cumsum([0, *(len(event.blocks) for event in events)]).tolist()
@@ -109,7 +109,7 @@ class ReleasedMoments:
     @cached_property
     def _held(self) -> list[tuple[BlockEvent, tuple[tuple[GridValues, ...], ...]]]:
         """The events on mapped columns with their values."""
-        return [(event, values) for event, values in self._parts if isinstance(event, BlockEvent)]
+        return [(event, values) for event, values in self.parts if isinstance(event, BlockEvent)]
 
     @cached_property
     def arrays(self) -> dict[Block, Floats]:
@@ -190,7 +190,7 @@ class ReleasedMoments:
         write_document(path, self._document(), overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: Source) -> Self:
         """Load a release that `save` wrote, after checking that it is whole."""
         return load_document(path, "release", VERSIONS, cls._from_document)
 
@@ -226,7 +226,7 @@ class ReleasedMoments:
 
     def _check_grids(self) -> None:
         """Refuse values on another grid than that of the stated noise."""
-        held = [pair for event, values in self._parts for pair in zip(event.blocks, values, strict=True)]
+        held = [pair for event, values in self.parts for pair in zip(event.blocks, values, strict=True)]
         for block, parts in held:
             if [part.exponent for part in parts] != [exponent for _, exponent in block.noise]:
                 raise ValueError("the grid does not fit the noise")

@@ -20,11 +20,11 @@ from discreet.privacy import gdp
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
 from discreet.released.coordinates import Axes, softened, standardised, whitened
-from discreet.released.course import EDGES, SPHERE, far_reach, is_close
+from discreet.released.course import EDGES, SPHERE, far_reach, is_close, quiet_place
 from discreet.released.grids import ReleasedStage
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.location import WHOLE, Counts
-from discreet.released.solve.sizes import count_law
+from discreet.released.solve.sizes import count_law, count_span
 
 _ENOUGH = 1.5
 """Of n mu/q^1.5: from there on the products of the columns are worth what they cost."""
@@ -53,6 +53,10 @@ _LEAST_SPREAD = 2.0
 
 _FEW = 50.0
 """Of n mu/q: below it rows are too few for standard errors of counts, and all goes into the model."""
+
+
+_NEAR = 1e-6
+"""Numbers that are computed again may differ by this share, for processors round differently."""
 
 
 def number_of_stages(n_mu: float, q: int) -> int:
@@ -274,4 +278,31 @@ def strays(released: ReleasedMoments) -> str | None:
             at = stage.event.coordinates
             if isinstance(at, Linked) and (at.P, at.radius) != (own.P, own.radius):
                 return "standard errors were released in other coordinates than those of the model"
-    return None
+            if isinstance(at, Linked) and not _is_model(stage, at, event, scale, found):
+                return "standard errors were released for another link, largest mean or half width than the model has"
+    return _other_span(released, found.rows)
+
+
+def _is_model(stage: ReleasedStage, at: Linked, event: ObjectiveEvent, scale: Scale | None, found: Scouting) -> bool:
+    """Whether the stage at a model is for its link, its largest mean, and residuals as wide as counts call for."""
+    if scale is None:
+        own = (at.link, event.loss.name, at.largest) == ("logit", "logistic", 1.0)
+        return own and all(widths == (1.0,) for widths in at.widths)
+    share, expected = clipped_share(found.rows, found.mu, len(at.design)), residual_widths(scale)
+    own = (at.link, event.loss.name) == ("log", "Poisson") and math.isclose(at.largest, scale.most, rel_tol=_NEAR)
+    own = own and all(len(widths) == len(expected) for widths in at.widths)
+    places = [quiet_place(stage.counts(name), share, stage.sd("counts")) for name in at.outcomes]
+    return own and np.allclose(at.widths, expected, rtol=_NEAR) and list(stage.event.chosen) == places
+
+
+def _other_span(released: ReleasedMoments, n: float) -> str | None:
+    """How the part of the outcome's range that was counted last differs from the one that earlier counts call for."""
+    held = [(block, array) for block, array in released.arrays.items() if block.statistic == "counts"]
+    if len(held) < 2:
+        return None
+    (first, array), (second, _) = held
+    most = 2 * released.domain.map(first.columns[0])[1]
+    expected = count_span(count_law([Counts(array, WHOLE, first.sd)], n, most))
+    if first.span is None and second.span is not None and np.allclose(second.span, expected, rtol=_NEAR):
+        return None
+    return "the part of the outcome's range that was counted last does not follow from the counts before"

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from discreet.core import checks, files
 from discreet.core.arrays import Floats
-from discreet.core.files import load_document, numbers, text, texts, write_document
+from discreet.core.files import Source, load_document, numbers, text, texts, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
@@ -203,7 +203,7 @@ class ManyResults:
         return body | facts | numbers | {"inference": self.inference.to_dict()}
 
     @classmethod
-    def load(cls, path: str | Path) -> ManyResults:
+    def load(cls, path: Source) -> ManyResults:
         """Load what `save` wrote."""
         return load_document(path, "many results", VERSIONS, cls._from_document)
 

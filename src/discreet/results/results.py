@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.files import digest, kind_of, load_document, read_json, write_document
+from discreet.core.files import Document, Source, digest, load_document, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT, Numeric
 from discreet.domain.formula import Model
@@ -369,10 +369,11 @@ class Results(Fitted):
         return document(self)
 
     @staticmethod
-    def load(path: str | Path) -> Results:
+    def load(path: Source) -> Results:
         """Load what `save` wrote, by this version or an older one: a model of any kind."""
-        kind = "model" if kind_of(read_json(path)) == "model" else "results"
-        return load_document(path, kind, FORMAT_VERSIONS[kind], Results._from_document)
+        document = Document.of(path)
+        kind = "model" if document.kind == "model" else "results"
+        return load_document(document, kind, FORMAT_VERSIONS[kind], Results._from_document)
 
     @staticmethod
     def _from_document(body: dict[str, Any]) -> Results:

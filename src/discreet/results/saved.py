@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from discreet.core.files import kind_of, read_json
+import numpy as np
+
+from discreet.core.files import Document, Source, differences, reading
 from discreet.domain import CONSTANT, Numeric
 from discreet.domain.columns import Column
 from discreet.errors import DiscreetError
@@ -15,8 +16,11 @@ from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
 from discreet.released import scouting
+from discreet.released.noiseless import noiseless
+from discreet.released.possible import impossible
 from discreet.released.units import column_of
 from discreet.results.many_results import ManyResults
+from discreet.results.misfits import misfit
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results
 
@@ -30,49 +34,81 @@ _LINKS = {
 }
 """The losses that models of each link are fitted by."""
 
+_FAILURES = (DiscreetError, KeyError, ValueError, IndexError, ArithmeticError)
+"""How computing something again may fail, from values that no release has."""
 
-def load_saved(path: str | Path) -> Saved:
+_WITHOUT_ERRORS = ("inference", "release", "rows")
+"""What files of linear models did not have at first: all of it, or nothing, may be missing."""
+
+
+def load_saved(source: Source) -> Saved:
     """A release of moments or a model, by the kind that the file says it is."""
     kinds: dict[Any, Any] = {"model": Results, "results": Results, "many results": ManyResults}
-    found: Saved = kinds.get(kind_of(read_json(path)), PrivateMoments).load(path)
+    document = Document.of(source)
+    found: Saved = kinds.get(document.kind, PrivateMoments).load(document)
     return found
 
 
-def load_certificate(path: str | Path) -> Certificate:
+def load_certificate(source: Source) -> Certificate:
     """The certificate of a release of moments or of a model."""
-    return load_saved(path).certificate
+    return load_saved(source).certificate
+
+
+def check_file(source: Source) -> tuple[Saved, list[Finding]]:
+    """What a file holds, and all that its content alone tells of it: whether it adds up, and where it cannot be.
+
+    Parameters
+    ----------
+    source : path or Document
+        A release, or a saved model of one or several outcomes.
+    """
+    document = Document.of(source)
+    saved = load_saved(document)
+    found = check_saved(saved)
+    with reading(document.path):
+        listed = {name: value for name, value in document.body.items() if name != "sha256"}
+        old = () if listed.keys() & set(_WITHOUT_ERRORS) else _WITHOUT_ERRORS
+        differing = differences(listed, saved._document(), missing=old)
+    return saved, [*found, *(Finding("entries of the file", False, why) for why in differing)]
 
 
 def check_saved(saved: Saved) -> list[Finding]:
     """What `Certificate.check` finds, and whether the numbers in the file can come from the events that it lists."""
-    found = saved.certificate.check()
+    with np.errstate(all="ignore"):
+        wrong = [("stages", _strayed(saved)), ("numbers of the model", _misfit(saved)), *_values(saved)]
+    return [*saved.certificate.check(), *(Finding(what, False, why) for what, why in wrong if why is not None)]
+
+
+def _misfit(saved: Saved) -> str | None:
+    """Why the numbers of a model cannot come from the listed events, if they cannot."""
     if isinstance(saved, PrivateMoments):
-        why = _strayed(saved)
-        return found if why is None else [*found, Finding("stages", False, why)]
-    if isinstance(saved, Results) and saved.values and (why := _scouted(saved)) is not None:
-        found = [*found, Finding("stages", False, why)]
-    try:
-        why = _unexplained(saved)
-    except (DiscreetError, KeyError):
-        why = "the certificate is about other columns"
-    return found if why is None else [*found, Finding("where the numbers come from", False, why)]
-
-
-def _strayed(saved: PrivateMoments) -> str | None:
-    """How stages differ from the course that their own values call for, if they do."""
-    if not saved.stages:
         return None
     try:
-        return saved.course.strays(saved.stages)
-    except (DiscreetError, KeyError, ValueError, IndexError, ArithmeticError):
-        return "what was released does not tell where they begin"
+        return _unexplained(saved) or misfit(saved)
+    except (DiscreetError, KeyError):
+        return "the certificate is about other columns"
+    except _FAILURES:
+        return "what was released does not tell the numbers of the model"
 
 
-def _scouted(saved: Results) -> str | None:
-    """How the coordinates of a model differ from those that its values call for, if they do."""
+def _values(saved: Saved) -> list[tuple[str, str | None]]:
+    """Why noisy values cannot be those of a table with the listed noise, if they cannot."""
+    released = saved if isinstance(saved, PrivateMoments) else None
+    if isinstance(saved, Results) and saved.values:
+        released = saved.released  # type: ignore[assignment]
+    if released is None:
+        return []
+    found = [("released values", why) for why in impossible(released)]
+    return [*found, ("noise in released values", noiseless(released))]
+
+
+def _strayed(saved: Saved) -> str | None:
+    """How stages differ from the course that their own values call for, if they do."""
     try:
-        return scouting.strays(saved.released)
-    except (DiscreetError, KeyError, ValueError, IndexError, ArithmeticError):
+        if isinstance(saved, PrivateMoments):
+            return saved.course.strays(saved.stages) if saved.stages else None
+        return scouting.strays(saved.released) if isinstance(saved, Results) and saved.values else None
+    except _FAILURES:
         return "what was released does not tell where they begin"
 
 

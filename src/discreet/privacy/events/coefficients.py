@@ -33,6 +33,8 @@ class CoefficientEvent:
     """Numbers that may be missing."""
     lists: ClassVar[tuple[str, ...]] = ("failures", "iterates", "root")
     """Lists of numbers; all others are single ones."""
+    whole: ClassVar[tuple[str, ...]] = ("blocks", "steps", "moor", "iterations", "rounds", "augmented")
+    """Whole numbers."""
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
     """Words, and what they may be."""
 
@@ -55,6 +57,14 @@ class CoefficientEvent:
     def keeps(self) -> bool:
         """Whether what the event declares follows from the noise that it lists."""
         return True
+
+    def reach(self, rows: int | None) -> float:
+        """What the norm of the released coefficients, of mapped columns, does not exceed for so many declared rows."""
+        return math.inf
+
+    def impossible(self) -> str | None:
+        """Why listed values cannot be those of any table and such noise, if they cannot; see `core.chance`."""
+        return None
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -90,6 +100,8 @@ class CoefficientEvent:
         if isinstance(value, tuple) != (name in cls.lists):
             return False
         values = value if isinstance(value, tuple) else (value,)
+        if name in cls.whole and type(value) is not int:
+            return False
         if not all(is_real(v) and math.isfinite(v) for v in values):
             return False
         return name in cls.signed or all(v > 0 or (v == 0 and name in cls.from_zero) for v in values)

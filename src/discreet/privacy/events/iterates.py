@@ -15,6 +15,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.core.chance import length
+from discreet.core.checks import LARGEST_ROWS
 from discreet.core.rounding import down, up
 from discreet.errors import FileFormatError
 from discreet.privacy import gdp
@@ -167,9 +169,13 @@ class AggregateEvent(CoefficientEvent):
         """One row is in one block, whose clipped coefficients move by at most the diameter of the ball."""
         return up(2 * self.radius) / self.sd
 
+    def reach(self, rows: int | None) -> float:
+        """The radius, and what the noise on the sum of all blocks may add to their mean."""
+        return self.radius + length(len(self.design), self.sd / self.blocks)
+
     def keeps(self) -> bool:
-        """Whether there is a block."""
-        return self.blocks >= 1
+        """Whether there is a block, and not more of them than a table has rows."""
+        return 1 <= self.blocks <= LARGEST_ROWS
 
 
 def least_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:

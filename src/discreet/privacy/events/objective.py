@@ -21,7 +21,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from discreet.core.arrays import Floats
-from discreet.core.checks import Neighbors, is_real
+from discreet.core.chance import length
+from discreet.core.checks import LARGEST_ROWS, Neighbors, is_real
 from discreet.core.files import number, text, texts
 from discreet.core.rounding import up
 from discreet.domain.coordinates import Coordinates
@@ -131,6 +132,23 @@ class ObjectiveEvent:
         mu = self._output_cost if self.noise == "gaussian" else 0.0
         return together([self._own], mu)(self.declared[0]) <= self.declared[1]
 
+    def is_calibrated(self, rows: int | None) -> bool:
+        """Whether tolerance and output are those that the scale and the modulus call for, for so many declared rows."""
+        facts = self.loss, self.design, self.norm, 1.0, 0.5, self.neighbors, self.noise, rows
+        sizes = _SIZE, TURNED_SIZE
+        again = [Calibration(*facts, size).event(self.modulus, self.scale) for size in sizes]
+        return any(_is_near(self.tolerance, one.tolerance) and _is_near(self.output, one.output) for one in again)
+
+    def reach(self, rows: int | None) -> float:
+        """What the norm of the released theta never exceeds: where the gradient at 0 is that of all rows and the noise.
+
+        The objective is convex with modulus lambda, and its penalty is least at 0.
+        """
+        d, n = len(self.design), LARGEST_ROWS if rows is None else most_rows(rows)
+        normal = self.noise == "gaussian"
+        noise, hidden = (length(d, s) if normal else s * (2 * d + 600) for s in (self.scale, self.output))
+        return (n * self.gradient + noise + self.tolerance) / self.modulus + hidden
+
     @property
     def _output_cost(self) -> float:
         return up(2 * self.tolerance / self.modulus / self.output)
@@ -187,6 +205,10 @@ class ObjectiveEvent:
             None if facts.get("target") is None else text(facts["target"]),
             None if facts.get("coordinates") is None else Coordinates.from_dict(facts["coordinates"]),
         )
+
+
+def _is_near(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-6)
 
 
 def _tail(event: ObjectiveEvent) -> Callable[[Floats], Floats]:

@@ -34,6 +34,9 @@ Shape = Literal["isotropic", "fisher", "democratic"]
 
 SHAPES: tuple[Shape, ...] = ("isotropic", "fisher", "democratic")
 
+_ROOT = 1e-6
+"""The relative error of a released root, of its symmetry and of its listed norm."""
+
 POWERS: dict[Shape, int] = {"isotropic": 0, "fisher": 1, "democratic": 2}
 """A is this power of S."""
 
@@ -64,11 +67,30 @@ class OutputEvent(StagedEvent):
         if self.log_norm is None:
             return False
         if self.shape == "isotropic":
-            return self.stretch >= 1 and self.gram_sd is None and not self.root and super().keeps()
+            plain = self.gram_sd is None and not self.root and self.tau == 0 == self.failures[2]
+            return plain and 1 <= self.stretch <= 1 + _ROOT and super().keeps()
         if self.gram_sd is None or not self.failures[2] or len(self.root) != len(self.design) ** 2:
             return False
         needed = spectral_bound(len(self.design), self.gram_sd, self.failures[2])
         return up(self.tau) >= needed and super().keeps()
+
+    @property
+    def _least_shape(self) -> float:
+        if self.shape == "isotropic" or len(self.root) != len(self.design) ** 2:
+            return 1.0
+        C = np.reshape(self.root, (len(self.design), -1))
+        return max(float(np.linalg.eigvalsh(C.T @ C)[0]), 1e-300)
+
+    def impossible(self) -> str | None:
+        """Why also the released C cannot be a root of S, if it cannot: symmetric, positive, its norm as listed."""
+        d = len(self.design)
+        if self.shape != "isotropic" and len(self.root) == d * d:
+            C = np.reshape(self.root, (d, d))
+            values = np.linalg.eigvalsh(C)
+            turned = np.abs(C - C.T).max() > _ROOT * np.abs(C).max()
+            if turned or values[0] <= 0 or not math.isclose(values[-1], self.stretch, rel_tol=_ROOT):
+                return "the shape of the noise is no root of a matrix with the listed norm"
+        return super().impossible()
 
 
 def output_change(event: OutputEvent) -> float:

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from discreet.core.chance import length
 from discreet.core.rounding import up
 from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import CoefficientEvent, grouped
@@ -51,6 +52,12 @@ class PosteriorEvent(CoefficientEvent):
         """Whether rounding errors are within the tolerance."""
         return _needed_tolerance(self) <= self.tolerance
 
+    def reach(self, rows: int | None) -> float:
+        """The largest ridge coefficients of so many rows, and what the draw and its noise may add."""
+        own = coefficient_bound(self.penalty, self.rows, self.norm, self.outcome)
+        d = len(self.design)
+        return own + length(d, 1 / math.sqrt(self.gamma * self.penalty)) + length(d, self.output)
+
     def _curve(self, epsilon: float) -> float:
         if epsilon < self.spare or self.norm**2 / self.penalty > GOLDEN:
             return 1.0
@@ -78,6 +85,10 @@ class BallEvent(CoefficientEvent):
     radius: float
     penalty: float
     gamma: float
+
+    def reach(self, rows: int | None) -> float:
+        """The radius."""
+        return up(self.radius)
 
     @property
     def law(self) -> Law:

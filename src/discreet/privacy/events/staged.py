@@ -13,13 +13,14 @@ from typing import ClassVar
 
 from scipy.special import ndtri
 
+from discreet.core.chance import FAR, length
 from discreet.core.rounding import MANY, up
 from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import CoefficientEvent, grouped
 from discreet.privacy.events.posterior import relative, tolerance, trace_bound
 from discreet.privacy.laws import Alone, Failure, Law
 from discreet.privacy.ops import GOLDEN, coefficient_bound, gaussian_excess
-from discreet.privacy.sensitivity import eigenvalue_error
+from discreet.privacy.sensitivity import MAX_ROWS, eigenvalue_error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +101,34 @@ class StagedEvent(CoefficientEvent):
         bounded = up(self.residual) >= min(public, released)
         return bounded and up(self.eigenvalue_change) >= eigenvalue_change(len(self.design), self.norm)
 
+    def reach(self, rows: int | None) -> float:
+        """The largest ridge coefficients of so many rows, and what the noise on them may add."""
+        spread = length(len(self.design), 1 / math.sqrt(self.gamma * self._least_shape))
+        return _public_norm(self) + spread + length(len(self.design), self._hiding)
+
+    @property
+    def _least_shape(self) -> float:
+        """The least eigenvalue of the inverse covariance of the noise, over gamma."""
+        return self.penalty
+
+    @property
+    def _hiding(self) -> float:
+        """The noise that hides rounding errors."""
+        return 0.0
+
+    def impossible(self) -> str | None:
+        """Why the released eigenvalue or norm cannot be those of a table, if they cannot."""
+        most, far = (self.rows or MAX_ROWS) * self.norm**2, FAR * self.eigenvalue_sd
+        if not -far <= self.eigenvalue <= most + far:
+            return "the least eigenvalue of X'X is below 0, or above what so many rows have, by more than its noise"
+        if self.log_norm is not None and self.norm_sd is not None:
+            far, most = FAR * self.norm_sd, self.outcome + self.norm * _public_norm(self)
+            if not math.log(self.outcome) - far <= self.log_norm <= math.log(most) + far:
+                return (
+                    "the norm of the coefficients is below 0, or above what so many rows have, by more than its noise"
+                )
+        return None
+
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveEvent(StagedEvent):
@@ -111,6 +140,10 @@ class AdaptiveEvent(StagedEvent):
     draw: float
     tolerance: float
     output: float
+
+    @property
+    def _hiding(self) -> float:
+        return self.output
 
     def _own_costs(self) -> list[float]:
         return [self.draw, 2 * self.tolerance / self.output]

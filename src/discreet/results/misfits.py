@@ -1,0 +1,166 @@
+"""What the numbers of a saved model must be, whatever was released: of its method, its design and its certificate."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.core.checks import LARGEST_ROWS, shown
+from discreet.core.placeholders import Unavailable
+from discreet.domain import CONSTANT
+from discreet.domain.levels import lift
+from discreet.privacy.events.coefficients import CoefficientEvent
+from discreet.privacy.events.napp import NappEvent
+from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.released.units import column_of, in_user_units
+from discreet.released.working import model_stage, stepped
+from discreet.results.glm_inference import infer_model
+from discreet.results.inference import OLD_FILE, Inference
+from discreet.results.many_inference import ManyInference
+from discreet.results.many_results import ManyResults
+from discreet.results.results import Results
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+"""Of the release behind a model."""
+
+_SOLVED = {
+    Results: ("noise-aware", "ridge", "lasso", "elastic-net", "ols"),
+    ManyResults: ("noise-aware", "ridge", "cg"),
+}
+"""How a release is solved for a model, where that is not by its own method."""
+
+_NAPP = {"linear": "identity", "poisson": "log", "logistic": "logit", "hinge": "sign"}
+"""The links of the losses that NAPP has."""
+
+_NEAR = 1e-4
+"""Numbers that are computed again may differ by this share of the largest."""
+
+_SYMMETRIC = 1e-6
+"""Covariances may differ from their transpose by this share."""
+
+
+def misfit(saved: Results | ManyResults) -> str | None:
+    """Why a model cannot be what its file says, if it cannot."""
+    certificate, own = saved.certificate, isinstance(saved, Results) and saved.release_later is None
+    known = () if own else _SOLVED[type(saved)]
+    if saved.model not in (certificate.method, *known):
+        return f"{shown(saved.model)} is not how a model is fitted to a release by {certificate.method}"
+    if not certificate.domain.intercept and np.any(np.asarray(saved.intercept) != 0):
+        return "the domain is for models without an intercept, and the model has one"
+    first = saved.inference == OLD_FILE  # files of the first kind name neither a release nor a number of rows
+    if not own and not first and (_DIGEST.fullmatch(saved.release) is None or saved.rows is None):
+        return "it names no digest of its release, or no number of rows"
+    if saved.rows is not None and not 0 <= saved.rows <= LARGEST_ROWS:
+        return "no table has as many rows as it says"
+    if isinstance(saved, Results) and saved.weights is not None and saved.weights.min(initial=1.0) <= 0:
+        return "the weights of an adaptive penalty are above 0"
+    if isinstance(saved, Results) and own:
+        return _beyond(saved) or _differs(saved) or _uncertain(saved.inference)
+    return _uncertain(saved.inference)
+
+
+# ---------------------------------------------------------------- coefficients that were released themselves
+
+
+def _beyond(saved: Results) -> str | None:
+    """Why released coefficients are none that the listed penalty and noise could lead to, if they are not.
+
+    A level may have that of its category's first level taken off, so coefficients are at most twice as large as theta.
+    """
+    certificate = saved.certificate
+    if (why := _other_link(saved)) is not None:
+        return why
+    event = certificate.events[-1]
+    if not isinstance(event, ObjectiveEvent | CoefficientEvent):
+        return None
+    plain = isinstance(event, CoefficientEvent) or event.coordinates is None
+    reach = event.reach(certificate.rows) if plain else math.inf
+    domain = certificate.domain
+    names = [name for name in event.design if name in saved.names]
+    if tuple(names) != saved.names:
+        return "the regressors of the model are not in the order of those that were released"
+    column = column_of(domain, saved.target)
+    c, h = domain.map(column) if saved.link == "identity" else (0.0, 1.0)
+    places = domain.indices(saved.names)
+    slopes = 2 * reach * h / domain.half[places]
+    constant = abs(c) + h * 2 * reach * (1 + float(np.abs(domain.centre[places] / domain.half[places]).sum()))
+    if (np.abs(saved.coef) > slopes).any() or (np.abs(saved.intercept) > constant).any():
+        return "coefficients are larger than the listed penalty and noise can make them"
+    return None
+
+
+def _other_link(saved: Results) -> str | None:
+    """Why a model has another link than what was released, if it has."""
+    event = saved.certificate.events[-1]
+    if isinstance(event, NappEvent):
+        known: tuple[str, ...] = (_NAPP[event.loss],)
+    else:
+        known = ("identity",) if isinstance(event, CoefficientEvent) else (saved.link,)
+    return None if saved.link in known else f"what was released is no {saved.kind}"
+
+
+def _differs(saved: Results) -> str | None:
+    """How a model, or its standard errors, differ from what follows from its released values, if they do."""
+    if not saved.values:
+        return None
+    released, found = saved.released, infer_model(saved.released)
+    if isinstance(found, Unavailable) or isinstance(saved.inference, Unavailable):
+        same = found == saved.inference
+        return None if same else "there are standard errors, or none, where the released values have it otherwise"
+    own, again = saved.inference, found
+    sizes = zip((own.df, own.tails, own.meat_noise), (again.df, again.tails, again.meat_noise), strict=True)
+    same = own.estimand == again.estimand and all(math.isclose(*pair, rel_tol=_NEAR) for pair in sizes)
+    if not same or not all(map(_is_near, _invariants(own), _invariants(again))):
+        return "the standard errors do not follow from the released values"
+    stage = model_stage(released)
+    if stage is None:
+        return None
+    at = stage.event.coordinates
+    theta = stepped(released)[:, None] if saved.link == "log" else at.theta.floats
+    design = (CONSTANT, *saved.names) if released.domain.intercept else saved.names
+    L = lift(released.domain, at.design, design)
+    lines = [in_user_units(released.domain, design, L.T @ column) for column in theta.T]
+    expected = [np.concatenate([[intercept], coef]) for coef, intercept in lines]
+    listed = [line for _, line in saved.lines]
+    if len(expected) == len(listed) and not all(map(_is_near, listed, expected)):
+        return "the coefficients do not follow from the released values"
+    return None
+
+
+def _invariants(found: Inference) -> list[Floats]:
+    """What standard errors are in the user's units, whatever coordinates they were computed in."""
+    T = found.T
+    parts = [
+        part for part in (found.G, found.G_all, found.sampling, found.privacy) if not isinstance(part, Unavailable)
+    ]
+    return [found.estimate, *(T @ part @ T.T for part in parts)]
+
+
+def _is_near(one: Floats, other: Floats) -> bool:
+    """Whether numbers are the same but for rounding errors, which are amplified where a table is nearly singular."""
+    return one.shape == other.shape and bool(np.all(np.abs(one - other) <= _NEAR * np.abs(other).max(initial=0.0)))
+
+
+# ---------------------------------------------------------------- standard errors
+
+
+def _uncertain(found: Inference | ManyInference | Unavailable) -> str | None:
+    """Why standard errors cannot be what they say they are."""
+    if not isinstance(found, Inference):
+        return None
+    parts = {"sampling": found.sampling, "privacy": found.privacy, "G": found.G, "G_all": found.G_all}
+    for name, part in parts.items():
+        if not isinstance(part, Unavailable) and not _is_symmetric(part):
+            return f"{name}, a matrix of standard errors, is not symmetric"
+    spread = found.spread
+    if not isinstance(spread, Unavailable) and (spread.sigma2 < 0 or spread.df <= 0 or spread.explained_error < 0):
+        return "a variance of residuals, its error or its degrees of freedom are below 0"
+    return None
+
+
+def _is_symmetric(matrix: Floats) -> bool:
+    size = float(np.abs(matrix).max(initial=0.0))
+    return bool(np.all(np.abs(matrix - matrix.T) <= _SYMMETRIC * size))
