@@ -144,8 +144,9 @@ def test_e16_a_file_that_states_the_old_bound_still_checks(tmp_path):
     """Up to version 0.2.0 the costs of X'X and X'Y were added: 6 where 4.5 is enough."""
     released = fitted(published="neel2023", random_state=None, **BALL).release_
     certificate = released.certificate
-    old = GaussianEvent(sqrt(6) / (2 * L) * (1 + 1e-9), certificate.events[0].blocks)
-    object.__setattr__(certificate, "events", (old,))
+    blocks, listed = certificate.events[0].blocks, 0.22563297388642758  # by version 0.2.0
+    assert sensitivity.mu_of_before(blocks, certificate.domain, "replace-one") == pytest.approx(listed, rel=1e-14)
+    object.__setattr__(certificate, "events", (GaussianEvent(listed, blocks),))
     certificate.__dict__.pop("epsilon", None)
     released.save(tmp_path / "old.json")
     read = PrivateMoments.load(tmp_path / "old.json").certificate

@@ -151,7 +151,8 @@ class Certificate:
         if isinstance(event, GaussianEvent):
             mu = sensitivity.mu(event.blocks, self.domain, neighbors)
             names = ", ".join(block.name for block in event.blocks)
-            return Finding(f"noise on {names}", _is_bound(event.mu, mu), f"mu {mu:.6g}, listed {event.mu:.6g}")
+            listed = mu <= event.mu <= up(sensitivity.mu_of_before(event.blocks, self.domain, neighbors), ROOM)
+            return Finding(f"noise on {names}", listed, f"mu {mu:.6g}, listed {event.mu:.6g}")
         if isinstance(event, StageEvent):
             event.coordinates.check(self.domain)
             if _has_meat(event) and bool(event.radii) == self.domain.unit.plain:
@@ -188,15 +189,17 @@ class Certificate:
         names = ", ".join(block.name for block in event.blocks)
         if isinstance(event, SampledEvent):
             mu, stated = sensitivity.mu(event.blocks, self.domain, self.guarantee.neighbors), event.full_mu
+            most = sensitivity.mu_of_before(event.blocks, self.domain, self.guarantee.neighbors)
             what, more = f"noise on {names} of a sample", f", of a share {event.rate:g} of the rows"
         else:
             mu, stated = sensitivity.public_mu(event.blocks, self.domain, event.norm), event.mu
+            most = mu
             what, more = f"noise on {names}, outcomes public", f", norm of the public outcomes {event.norm:.6g}"
             outcomes = [name for block in event.blocks for name in block.columns]
             sensitivity.refuse_mixed(self.domain, outcomes)
             if event.norm > up(sensitivity.norm(outcomes, self.domain), ROOM):
                 return Finding(what, False, f"no outcomes within the bounds have a norm of {event.norm:.6g}")
-        ok = _is_bound(stated, mu) and event.neighbors == self.guarantee.neighbors
+        ok = mu <= stated <= up(most, ROOM) and event.neighbors == self.guarantee.neighbors
         return Finding(what, ok, f"mu {mu:.6g}, listed {stated:.6g}{more}")
 
     @property

@@ -107,6 +107,20 @@ def mu(blocks: Sequence[Block], space: Space, neighbors: Neighbors) -> float:
     return up(math.sqrt(math.fsum(cost for _, cost in costs(blocks, space, neighbors))), FEW)
 
 
+def mu_of_before(blocks: Sequence[Block], space: Space, neighbors: Neighbors) -> float:
+    """The largest mu that files list: versions up to 0.2.0 added up X'X and X'Y in the uniform layout (2.2, 2.6)."""
+    if all(block.layout == "weighted" for block in blocks):
+        return mu(blocks, space, neighbors)
+    costs = [
+        (change / block.sd) ** 2 for block, change in zip(blocks, sensitivities(blocks, space, neighbors), strict=True)
+    ]
+    for i, block in enumerate(blocks):
+        if block.layout == "uniform":
+            R2 = _norm_squared(block.rows, space)
+            costs[i] = R2 * (R2 + 1) / (block.sd**2 * (1 if neighbors == "replace-one" else 2)) * space.most**2
+    return up(math.sqrt(math.fsum(costs)), FEW)
+
+
 def pairs(blocks: Sequence[Block]) -> list[tuple[int, int]]:
     """Places of X'X and X'Y on the same X, each block in one pair at most."""
     crosses = [j for j, block in enumerate(blocks) if block.statistic == "cross"]
