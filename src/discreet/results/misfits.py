@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -26,10 +27,7 @@ from discreet.results.results import Results
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 """Of the release behind a model."""
 
-_SOLVED = {
-    Results: ("noise-aware", "ridge", "lasso", "elastic-net", "ols"),
-    ManyResults: ("noise-aware", "ridge", "cg"),
-}
+_SOLVED, _SOLVED_MANY = ("noise-aware", "ridge", "lasso", "elastic-net", "ols"), ("noise-aware", "ridge", "cg")
 """How a release is solved for a model, where that is not by its own method."""
 
 _NAPP = {"linear": "identity", "poisson": "log", "logistic": "logit", "hinge": "sign"}
@@ -42,24 +40,25 @@ _SYMMETRIC = 1e-6
 """Covariances may differ from their transpose by this share."""
 
 
-def misfit(saved: Results | ManyResults) -> str | None:
-    """Why a model cannot be what its file says, if it cannot."""
+def misfits(saved: Results | ManyResults) -> Iterator[str]:
+    """Why a model cannot be what its file says; nothing where it can."""
     certificate, own = saved.certificate, isinstance(saved, Results) and saved.release_later is None
-    known = () if own else _SOLVED[type(saved)]
+    known = () if own else _SOLVED if isinstance(saved, Results) else _SOLVED_MANY
     if saved.model not in (certificate.method, *known):
-        return f"{shown(saved.model)} is not how a model is fitted to a release by {certificate.method}"
+        yield f"{shown(saved.model)} is not how a model is fitted to a release by {certificate.method}"
     if not certificate.domain.intercept and np.any(np.asarray(saved.intercept) != 0):
-        return "the domain is for models without an intercept, and the model has one"
+        yield "the domain is for models without an intercept, and the model has one"
     first = saved.inference == OLD_FILE  # files of the first kind name neither a release nor a number of rows
     if not own and not first and (_DIGEST.fullmatch(saved.release) is None or saved.rows is None):
-        return "it names no digest of its release, or no number of rows"
+        yield "it names no digest of its release, or no number of rows"
     if saved.rows is not None and not 0 <= saved.rows <= LARGEST_ROWS:
-        return "no table has as many rows as it says"
+        yield "no table has as many rows as it says"
     if isinstance(saved, Results) and saved.weights is not None and saved.weights.min(initial=1.0) <= 0:
-        return "the weights of an adaptive penalty are above 0"
+        yield "the weights of an adaptive penalty are above 0"
+    found = [_uncertain(saved.inference)]
     if isinstance(saved, Results) and own:
-        return _beyond(saved) or _differs(saved) or _uncertain(saved.inference)
-    return _uncertain(saved.inference)
+        found += [_beyond(saved), _differs(saved)]
+    yield from (why for why in found if why is not None)
 
 
 # ---------------------------------------------------------------- coefficients that were released themselves

@@ -20,7 +20,7 @@ from discreet.released.noiseless import noiseless
 from discreet.released.possible import impossible
 from discreet.released.units import column_of
 from discreet.results.many_results import ManyResults
-from discreet.results.misfits import misfit
+from discreet.results.misfits import misfits
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results
 
@@ -75,20 +75,22 @@ def check_file(source: Source) -> tuple[Saved, list[Finding]]:
 def check_saved(saved: Saved) -> list[Finding]:
     """What `Certificate.check` finds, and whether the numbers in the file can come from the events that it lists."""
     with np.errstate(all="ignore"):
-        wrong = [("stages", _strayed(saved)), ("numbers of the model", _misfit(saved)), *_values(saved)]
+        numbers = [("numbers of the model", why) for why in _misfits(saved)]
+        wrong = [("stages", _strayed(saved)), *numbers, *_values(saved)]
     return [*saved.certificate.check(), *(Finding(what, False, why) for what, why in wrong if why is not None)]
 
 
-def _misfit(saved: Saved) -> str | None:
-    """Why the numbers of a model cannot come from the listed events, if they cannot."""
+def _misfits(saved: Saved) -> list[str]:
+    """Why the numbers of a model cannot come from the listed events; nothing where they can."""
     if isinstance(saved, PrivateMoments):
-        return None
+        return []
     try:
-        return _unexplained(saved) or misfit(saved)
+        why = _unexplained(saved)
+        return list(misfits(saved)) if why is None else [why]
     except (DiscreetError, KeyError):
-        return "the certificate is about other columns"
+        return ["the certificate is about other columns"]
     except _FAILURES:
-        return "what was released does not tell the numbers of the model"
+        return ["what was released does not tell the numbers of the model"]
 
 
 def _values(saved: Saved) -> list[tuple[str, str | None]]:
