@@ -3,16 +3,18 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from every_file import DOMAIN, MAKERS, PROMISE, bodies
 from small_table import people
 
-from discreet import Domain, DPLinearRegression, Moments, PrivateMoments, release
+from discreet import Domain, DPLinearRegression, DPRidge, Moments, PrivateMoments, release
 from discreet.core import chance
 from discreet.core.files import digest
 from discreet.gate.entropy import NO_NOISE
 from discreet.released.noiseless import _facts, noiseless
 from discreet.released.possible import impossible
+from discreet.results.saved import check_file
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -101,3 +103,23 @@ def test_files_of_every_method_are_the_same_each_time(name):
     first = {kind: digest(body) for kind, body in bodies(name).items()}
     bodies.cache_clear()
     assert {kind: digest(body) for kind, body in bodies(name).items()} == first
+
+
+def test_standard_errors_of_columns_that_do_not_vary_are_no_forgery(tmp_path):
+    """X'X is then singular but for its noise, and rounding errors make covariances differ from their transposes."""
+    rng, n = np.random.default_rng(0), 20_000
+    table = {"a": np.full(n, 10.0), "b": np.zeros(n), "c": np.full(n, 3.3), "d": rng.integers(0, 20, n)}
+    frame = pd.DataFrame(table | {"g": rng.choice(list("uvwxyz"), n), "y": rng.standard_cauchy(n), "w": 0.5})
+    bounds = {"a": (0, 10), "b": (0, 10), "c": (0, 10), "d": (0, 20), "g": list("uvwxyz"), "y": (-10, 10)}
+    domain = Domain(bounds, weights="w", largest_weight=1.0)
+    skewed = 0
+    for seed in range(5):
+        model = DPRidge(
+            epsilon=50, delta=1e-6, domain=domain, neighbors="replace-one", rows=60_000, random_state=seed
+        ).fit_source(frame, "y")
+        G = model.results_.inference.G
+        skewed += np.abs(G - G.T).max() > 1e-6 * np.abs(G).max()
+        model.results_.save(tmp_path / f"{seed}.json", simulation=True)
+        wrong = [finding.what for finding in check_file(tmp_path / f"{seed}.json")[1] if not finding.ok]
+        assert wrong == ["status is 'simulation'"]
+    assert skewed

@@ -36,9 +36,6 @@ _NAPP = {"linear": "identity", "poisson": "log", "logistic": "logit", "hinge": "
 _NEAR = 1e-4
 """Numbers that are computed again may differ by this share of the largest."""
 
-_SYMMETRIC = 1e-6
-"""Covariances may differ from their transpose by this share."""
-
 
 def misfits(saved: Results | ManyResults) -> Iterator[str]:
     """Why a model cannot be what its file says; nothing where it can."""
@@ -150,16 +147,7 @@ def _uncertain(found: Inference | ManyInference | Unavailable) -> str | None:
     """Why standard errors cannot be what they say they are."""
     if not isinstance(found, Inference):
         return None
-    parts = {"sampling": found.sampling, "privacy": found.privacy, "G": found.G, "G_all": found.G_all}
-    for name, part in parts.items():
-        if not isinstance(part, Unavailable) and not _is_symmetric(part):
-            return f"{name}, a matrix of standard errors, is not symmetric"
     spread = found.spread
     if not isinstance(spread, Unavailable) and (spread.sigma2 < 0 or spread.df <= 0 or spread.explained_error < 0):
         return "a variance of residuals, its error or its degrees of freedom are below 0"
     return None
-
-
-def _is_symmetric(matrix: Floats) -> bool:
-    size = float(np.abs(matrix).max(initial=0.0))
-    return bool(np.all(np.abs(matrix - matrix.T) <= _SYMMETRIC * size))
