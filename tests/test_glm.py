@@ -468,7 +468,7 @@ def test_rows_that_change_between_passes_are_refused(tmp_path, monkeypatch):
     pq.write_table(pa.Table.from_pandas(FRAME), path)
     some = rows.Rows(Unread.of(path, domain), ["(intercept)", "age"], "bought")
     pq.write_table(pa.Table.from_pandas(FRAME[:3000]), path)
-    with pytest.raises(DataError, match="changed"):
+    with pytest.raises(FileFormatError, match="changed"):
         some.sums(Logistic(), np.zeros(2), lambda y: y)
 
 

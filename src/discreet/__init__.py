@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from discreet.results.private_moments import PrivateMoments
     from discreet.results.results import Results
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 __all__ = [
     "NAPP",

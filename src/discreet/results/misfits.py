@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from discreet import __version__
 from discreet.core.arrays import Floats
 from discreet.core.checks import LARGEST_ROWS, shown
 from discreet.core.placeholders import Unavailable
@@ -99,8 +100,11 @@ def _other_link(saved: Results) -> str | None:
 
 
 def _differs(saved: Results) -> str | None:
-    """How a model, or its standard errors, differ from what follows from its released values, if they do."""
-    if not saved.values:
+    """How a model, or its standard errors, differ from what follows from its released values, if they do.
+
+    They follow by the rules of one version, so files of other versions are not compared.
+    """
+    if not saved.values or saved.certificate.software != f"discreet {__version__}":
         return None
     released, found = saved.released, infer_model(saved.released)
     if isinstance(found, Unavailable) or isinstance(saved.inference, Unavailable):
