@@ -13,10 +13,12 @@ import os
 import re
 from collections import Counter
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
-from every_file import MAKERS, bodies
+from every_file import MAKERS, as_released, bodies
 
+from discreet import Domain
 from discreet.core.files import digest
 from discreet.errors import FileFormatError
 from discreet.results.saved import check_file
@@ -212,3 +214,14 @@ def test_every_change_is_found_or_free(name, tmp_path):
             if passes(mutated(body, path, how, new), tmp_path / "document.json"):
                 missed.setdefault(place, set()).add(how)
     assert not missed
+
+
+def test_whom_a_release_protects_is_the_forgers_choice_and_the_page_says_so(tmp_path):
+    """A release of rows with `person` and one row each: no sum, no noise and no cost is another."""
+    body = as_released(bodies("moments")["release"])
+    body["certificate"]["domain"] |= {"person": "patient", "rows_per_person": 1}
+    body["certificate"]["unit"] = Domain.from_dict(body["certificate"]["domain"]).unit.short
+    body["format_version"] = 5
+    assert passes(body, tmp_path / "forged.json")
+    page = Path(__file__).parents[1] / "docs" / "reference" / "certificate.md"
+    assert "`person`, `rows_per_person`, `weights` and `largest_weight`" in page.read_text(encoding="utf-8")

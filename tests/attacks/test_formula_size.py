@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+import warnings
 
 import pytest
 
@@ -134,3 +135,14 @@ def test_wide_models_are_read():
     squares = Domain({f"c{i}": (0, 1) for i in range(130)} | {"y": (0, 1)})
     assert len(formula("y ~ (.)^2", squares).features) == 130 * 131 // 2
     assert time.monotonic() - start < 3 * SECONDS
+
+
+@pytest.mark.parametrize(
+    "term", ["poly(a, 1e999)", "bs(a, df=1e999)", "bs(a, df=5, degree=1e999)", "scale(a, 1e150, 1e-160)"]
+)
+def test_figures_beyond_floating_point_are_refused_in_words(term):
+    """Not by Python's error or numpy's warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ParameterError, match=r"whole number|floating point"):
+            formula(f"y ~ {term}", DOMAIN)

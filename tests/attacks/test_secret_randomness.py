@@ -73,6 +73,12 @@ def code_of_the_method(monkeypatch):
     monkeypatch.setattr("discreet.known", known, raising=False)
 
 
+def reading_of_the_bytes(monkeypatch):
+    """On 0.2.0, which reads them by numpy's own function, that one."""
+    place = "discreet.gate.entropy.frombuffer" if hasattr(entropy, "frombuffer") else "numpy.frombuffer"
+    monkeypatch.setattr(place, lambda content, dtype: known(len(content) // 8))
+
+
 ATTACKS = [
     instance_attribute,
     instance_attribute_by_force,
@@ -83,6 +89,7 @@ ATTACKS = [
     class_attribute_and_no_source,
     the_class_itself,
     code_of_the_method,
+    reading_of_the_bytes,
 ]
 
 

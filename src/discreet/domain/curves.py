@@ -59,7 +59,8 @@ class Monotone:
 
     def over(self, low: float, high: float) -> Bounds:
         """The values at the ends."""
-        ends = self.values(np.array([low, high])).tolist()
+        with np.errstate(**SILENT):
+            ends = self.values(np.array([low, high])).tolist()
         return down(ends[0], self.slack), up(ends[1], self.slack)
 
 
@@ -317,7 +318,7 @@ _CLOSE = "its knots are too close together for floating point. Choose others"
 
 
 def _whole(name: str, value: Any, most: int) -> int:
-    if not isinstance(value, (int, float)) or value != int(value) or not 1 <= value <= most:
+    if not isinstance(value, (int, float)) or not 1 <= value <= most or value != int(value):
         raise DomainError(f"{name} must be a whole number from 1 to {most}")
     return int(value)
 

@@ -60,7 +60,7 @@ class OSEntropy:
         return frombuffer(_urandom(8 * n), dtype=np.uint64)
 
 
-_OWN_WORDS, _OWN_CODE = OSEntropy.words, OSEntropy.words.__code__
+_OWN_WORDS, _OWN_CODE, _OWN_READ = OSEntropy.words, OSEntropy.words.__code__, frombuffer
 
 
 class SeededEntropy:
@@ -150,7 +150,7 @@ def is_secret(random_state: Any) -> bool:
 def _is_untouched() -> bool:
     """Whether `OSEntropy` draws as it is written here, from the function that the operating system gives Python."""
     words = vars(OSEntropy).get("words")
-    own = words is _OWN_WORDS and _OWN_WORDS.__code__ is _OWN_CODE
+    own = words is _OWN_WORDS and _OWN_WORDS.__code__ is _OWN_CODE and frombuffer is _OWN_READ
     system = isinstance(_urandom, BuiltinFunctionType) and _urandom.__name__ == "urandom"
     return own and system and _urandom.__module__ in ("posix", "nt")
 
