@@ -372,5 +372,5 @@ def test_a_form_for_csv_is_made_from_the_first_line(run, tmp_path):
 def test_the_documentation_has_the_limits():
     page = (Path(__file__).parents[1] / "docs" / "howto" / "formulas.md").read_text(encoding="utf-8")
     for name in ("LONGEST", "DEEPEST", "MAX_POWER", "MOST_OPERATIONS", "MOST_TERMS", "MOST_PRODUCTS",
-                 "MOST_COORDINATES", "MOST_WORK"):  # fmt: skip
+                 "MOST_COORDINATES", "MOST_WORK", "MOST_TOGETHER"):  # fmt: skip
         assert f"| {getattr(limits, name):,} | `{name}` |" in page

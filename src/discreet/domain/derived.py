@@ -34,7 +34,7 @@ from discreet.domain.columns import Categorical, Column, Factor, Numeric, parse_
 from discreet.domain.expressions import Call, Expression, Operation, Power, Variable, held
 from discreet.domain.expressions import power as to_power
 from discreet.domain.grammar import expression
-from discreet.domain.limits import MAX_POWER, MOST_COORDINATES
+from discreet.domain.limits import MAX_POWER, MOST_COORDINATES, MOST_TOGETHER, Effort
 from discreet.errors import DataError, DomainError, ParameterError
 
 
@@ -143,26 +143,26 @@ def _range(numbers: Sequence[Factor]) -> tuple[float, float]:
     return low, high
 
 
-def parse_derived(name: str, spec: Any) -> Any:
+def parse_derived(name: str, spec: Any, effort: Effort) -> Any:
     """A derived column from ``{"product": [...]}``; anything else as it is."""
     if not isinstance(spec, Mapping) or "product" not in spec:
         return spec
     parts = spec["product"]
     if len(spec) > 1 or not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
         raise DomainError(f"Column {name!r}: a product is a list of factors, each a column with its bounds or levels.")
-    return product(name, [_parse_factor(name, part) for part in parts])
+    return product(name, [_parse_factor(name, part, effort) for part in parts])
 
 
-def _parse_factor(name: str, part: Mapping[str, Any]) -> Factor:
+def _parse_factor(name: str, part: Mapping[str, Any], effort: Effort) -> Factor:
     if "expression" in part:
-        return _parse_expression(name, part)
+        return _parse_expression(name, part, effort)
     facts = {key: value for key, value in part.items() if key not in ("column", "power")}
     if not isinstance(part.get("column"), str):
         raise DomainError(f"Column {name!r}: a factor of the product names no column.")
     return Factor(part["column"], parse_column(part["column"], facts), part.get("power", 1))
 
 
-def _parse_expression(name: str, part: Mapping[str, Any]) -> Factor:
+def _parse_expression(name: str, part: Mapping[str, Any], effort: Effort) -> Factor:
     text, columns = part["expression"], part.get("columns")
     if not isinstance(text, str) or not isinstance(columns, Mapping) or set(part) - {"expression", "columns", "power"}:
         raise DomainError(f"Column {name!r}: an expression is text, with the bounds of its columns.")
@@ -171,7 +171,7 @@ def _parse_expression(name: str, part: Mapping[str, Any]) -> Factor:
     for key, spec in numbers.items():
         spec.check(key)
     try:
-        found = expression(text, numbers)
+        found = expression(text, numbers, effort)
     except ParameterError as error:
         raise DomainError(f"Column {name!r}: its expression cannot be read. {error}") from None
     if set(found.columns) != set(specs):
@@ -259,10 +259,10 @@ def cell(column: Column, values: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]
 
 def parse_all(facts: Any) -> dict[str, Any]:
     """The facts of all columns, derived ones parsed; all that is wrong with any of them is told."""
-    problems, found = Problems(), {}
+    problems, effort, found = Problems(), Effort(MOST_TOGETHER), {}
     for name, spec in dict(facts).items():
         with problems.met(DomainError):
-            found[name] = parse_derived(name, spec)
+            found[name] = parse_derived(name, spec, effort)
     problems.tell()
     return found
 

@@ -39,7 +39,7 @@ from discreet.domain.derived import bounded, computed, factors_of, product, show
 from discreet.domain.domain import Domain
 from discreet.domain.expressions import Expression, Variable
 from discreet.domain.grammar import Reader, Token
-from discreet.domain.limits import MAX_POWER, MOST_COORDINATES, MOST_PRODUCTS, MOST_TERMS, TOO_WIDE
+from discreet.domain.limits import MAX_POWER, MOST_COORDINATES, MOST_PRODUCTS, MOST_TERMS, TOO_WIDE, Effort
 from discreet.domain.redundancy import redundant
 from discreet.errors import DiscreetError, DiscreetWarning, DomainError, NotReleasedError, ParameterError
 
@@ -65,7 +65,7 @@ class Model(NamedTuple):
     features: list[str]
 
 
-def formula(text: str, domain: Domain) -> Model:
+def formula(text: str, domain: Domain, effort: Effort | None = None) -> Model:
     """Read a formula over the columns of a domain.
 
     Parameters
@@ -74,6 +74,8 @@ def formula(text: str, domain: Domain) -> Model:
         The formula; its grammar is in the docstring of `discreet.domain.formula`.
     domain : Domain
         The public facts about the columns.
+    effort : Effort, optional
+        What several formulas may take together to be read; by default this one has `MOST_WORK` of its own.
 
     Examples
     --------
@@ -88,7 +90,7 @@ def formula(text: str, domain: Domain) -> Model:
         raise ParameterError("A formula is text, for example 'income ~ age + sex'.")
     if not isinstance(domain, Domain):
         raise ParameterError("A formula needs a Domain: the public bounds of the columns.")
-    parser = _Parser(text, _numbers(domain), domain=domain)
+    parser = _Parser(text, _numbers(domain), domain=domain, effort=effort or Effort())
     parser.parse()
     parser.refuse_wide()
     columns = dict(parser.column(term) for term in parser.terms)

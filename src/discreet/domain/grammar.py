@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from discreet.domain.curves import ALIASES, FUNCTIONS, SEVERAL, options
 from discreet.domain.expressions import Bounded, Call, Constant, Expression, Operation, Power, Variable
-from discreet.domain.limits import DEEPEST, LONGEST, MAX_POWER, MOST_OPERATIONS, MOST_WORK, TOO_MUCH_WORK
+from discreet.domain.limits import DEEPEST, LONGEST, MAX_POWER, MOST_OPERATIONS, Effort
 from discreet.errors import DomainError, ParameterError, printable
 
 _TOKEN = re.compile(
@@ -65,7 +65,7 @@ class Reader:
     tokens: deque[Token] = field(default_factory=deque)
     deep: int = 0
     operations: int = 0
-    work: int = 0
+    effort: Effort = field(default_factory=Effort)
 
     def fail(self, place: int, message: str) -> NoReturn:
         """Refuse the text and point at the place."""
@@ -122,10 +122,9 @@ class Reader:
         return number
 
     def measure(self, made: Expression, token: Token) -> None:
-        """Refuse an expression whose range would take too long to find, beside those of the formula so far."""
-        self.work += made.effort
-        if self.work > MOST_WORK:
-            self.fail(token.place, TOO_MUCH_WORK)
+        """Refuse an expression whose range would take too long to find, beside those so far."""
+        if not self.effort.holds(made.effort):
+            self.fail(token.place, self.effort.refusal)
 
     def enter(self, token: Token) -> None:
         """Go one level deeper into parentheses."""
@@ -276,9 +275,9 @@ class Reader:
         return -float(token.text) if negative else float(token.text)
 
 
-def expression(text: str, numbers: Mapping[str, Bounded]) -> Expression:
+def expression(text: str, numbers: Mapping[str, Bounded], effort: Effort | None = None) -> Expression:
     """The expression of a text, all of it."""
-    reader = Reader(text, numbers)
+    reader = Reader(text, numbers, effort=effort or Effort())
     reader.read_tokens(0, len(text))
     first = reader.now
     found = reader.sum()

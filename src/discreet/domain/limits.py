@@ -6,6 +6,8 @@ from people who are not trusted with the computer that reads them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 MAX_POWER = 9
 """The largest power of a column or an expression."""
 
@@ -22,6 +24,9 @@ MOST_WORK = 100_000
 """Steps of interval arithmetic that the ranges of all expressions of a formula take together, at most: a sum is one, a
 product two, a quotient four, a function ten or more, each for every piece that bounds are cut into."""
 
+MOST_TOGETHER = 300_000
+"""The same for all formulas of one release, and for all columns of a schema or of a file."""
+
 MOST_TERMS = 10_000
 """Terms of a formula, at most."""
 
@@ -36,7 +41,32 @@ TOO_WIDE = (
     f"This formula stands for more than {MOST_TERMS:,} terms or {MOST_COORDINATES:,} coordinates: a number is one, a "
     "category one a level, a product of categories one a cell. Leave products out, or declare fewer levels"
 )
-TOO_MUCH_WORK = (
-    f"The ranges of all expressions up to this one would take more than {MOST_WORK:,} steps of arithmetic: one in "
-    "which a column stands twice takes some thousands. Make such columns in the data, and declare their bounds"
-)
+
+
+@dataclass
+class Effort:
+    """Steps of interval arithmetic that some texts take together.
+
+    Examples
+    --------
+    >>> effort = Effort(10)
+    >>> effort.holds(7), effort.holds(7)
+    (True, False)
+    """
+
+    most: int = MOST_WORK
+    spent: int = 0
+
+    def holds(self, steps: int) -> bool:
+        """Take some more steps, and say whether that is not too much."""
+        self.spent += steps
+        return self.spent <= self.most
+
+    @property
+    def refusal(self) -> str:
+        """Why more is refused."""
+        return (
+            f"The ranges of all expressions up to this one would take more than {self.most:,} steps of arithmetic: one "
+            "in which a column stands twice takes some thousands. Make such columns in the data, and declare their "
+            "bounds"
+        )

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from discreet.domain.columns import Column
 from discreet.domain.domain import Domain
 from discreet.domain.formula import Model, formula
+from discreet.domain.limits import MOST_TOGETHER, Effort
 from discreet.errors import ParameterError
+
+
+def read_models(domain: Domain, models: str | Sequence[str]) -> Iterator[Model]:
+    """Read several formulas over the columns of a domain, one after the other."""
+    texts = [models] if isinstance(models, str) else list(models)
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise ParameterError("models must be formulas, for example ['income ~ age + sex', 'health ~ age'].")
+    effort = Effort(MOST_TOGETHER) if len(texts) > 1 else Effort()
+    return (formula(text, domain, effort) for text in texts)
 
 
 def of_models(domain: Domain, models: str | Sequence[str]) -> tuple[Domain, list[str] | None]:
@@ -24,10 +34,11 @@ def of_models(domain: Domain, models: str | Sequence[str]) -> tuple[Domain, list
     >>> of_models(domain, ["income ~ age", "health ~ income"])[1] is None
     True
     """
-    texts = [models] if isinstance(models, str) else list(models)
-    if not texts or not all(isinstance(text, str) for text in texts):
-        raise ParameterError("models must be formulas, for example ['income ~ age + sex', 'health ~ age'].")
-    found = [formula(text, domain) for text in texts]
+    return joined(domain, list(read_models(domain, models)))
+
+
+def joined(domain: Domain, found: Sequence[Model]) -> tuple[Domain, list[str] | None]:
+    """The domain of the columns that models use together, and their outcomes, as `of_models` has them."""
     if len({model.domain.intercept for model in found}) > 1:
         raise ParameterError("All models of a release have an intercept, or none has: write - 1 in all, or in none.")
     explaining = _together(found, lambda model: model.features)

@@ -6,9 +6,8 @@ import secrets
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from discreet.domain.formula import formula
 from discreet.domain.formula import released as released_formula
-from discreet.domain.models import of_models
+from discreet.domain.models import joined, read_models
 from discreet.errors import DiscreetError, ParameterError
 from discreet.ledger import Ledger
 from discreet.results.private_moments import PrivateMoments
@@ -86,13 +85,14 @@ class Service:
             raise ParameterError(f"epsilon may be at most {table.most_epsilon:g} for this table.")
         formulas = getattr(asked, "formulas", None) or [asked.formula]
         many = ParameterError(f"A model of this table may have at most {table.most_coefficients} coefficients.")
-        for text in formulas:
-            model = formula(text, domain)
+        found = []
+        for text, model in zip(formulas, read_models(domain, formulas), strict=True):
             if model.target is None:
                 raise ParameterError(f"{text}: name the outcome left of '~'.")
             if len(model.domain.entries) > table.most_coefficients:
                 raise many
-        if len(of_models(domain, formulas)[0].entries) > table.most_coefficients:
+            found.append(model)
+        if len(joined(domain, found)[0].entries) > table.most_coefficients:
             raise many
 
     def quote(self, asked: Any, person: Person) -> Quote:
