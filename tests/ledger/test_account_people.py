@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import sqlite3
+import warnings
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 from discreet import Budget
 from discreet.cli import app
-from discreet.errors import BudgetError, FileFormatError, ParameterError
+from discreet.errors import BudgetError, DiscreetWarning, FileFormatError, ParameterError
 from discreet.ledger import Ledger
 from discreet.ledger.audit import chain_flaws, flaws, undercounted
 from discreet.ledger.entries import Entry
@@ -279,3 +280,14 @@ def test_the_command_line_names_the_column(folder):
     mu = gdp.mu(epsilon=3, delta=1e-6)
     for person, times in (("visit", 16), (None, 8)):
         assert epsilons[person] == pytest.approx(gdp.epsilon(mu=mu / times, delta=1e-6), rel=1e-3)
+
+
+def test_a_table_that_names_another_column_than_its_population_is_warned_of():
+    ledger = Ledger.of(Memory())
+    ledger.open("clinic", epsilon=3, delta=1e-6, person="patient", rows_per_person=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ledger.open("clinic/a", rows_per_person=2)
+        ledger.open("clinic/b", person="patient", rows_per_person=2)
+    with pytest.warns(DiscreetWarning, match="'visit', and its population by 'patient'"):
+        ledger.open("clinic/c", person="visit", rows_per_person=2)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from discreet import OPS, AdaOPS, Budget, OutputPerturbation
 from discreet.errors import ParameterError
 from discreet.privacy import ops
 
@@ -164,3 +165,15 @@ def test_bad_figures_are_refused():
             ops.delta(*wrong)
     with pytest.raises(ParameterError, match="delta"):
         ops.epsilon(1.0, 1, 1, 1)
+
+
+@pytest.mark.parametrize("method", [OPS, AdaOPS, OutputPerturbation])
+def test_an_epsilon_that_floating_point_cannot_account_for_is_refused_before_it_is_paid(method):
+    X = np.random.default_rng(0).uniform(-1, 1, (50, 2))
+    model = method(epsilon=1000, delta=1e-6, neighbors="replace-one", rows=50, bounds_X=(-1, 1), bounds_y=(-1, 1))
+    with (
+        Budget(epsilon=5000, delta=1e-4, adding=True, neighbors="replace-one") as budget,
+        pytest.raises(ParameterError, match="at most 700"),
+    ):
+        model.fit(X, X[:, 0])
+    assert budget.epsilon_spent == 0

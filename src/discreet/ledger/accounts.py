@@ -20,6 +20,7 @@ import getpass
 import os
 import threading
 import uuid
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from typing import Any, TypeVar
 from discreet import __version__
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.errors import BudgetError, LedgerError, ParameterError
+from discreet.errors import BudgetError, DiscreetWarning, LedgerError, ParameterError
 from discreet.ledger.blocks import Counter
 from discreet.ledger.entries import FORMAT, Entry, population
 from discreet.ledger.storage import Reading, Storage, Transaction, storage_of
@@ -191,7 +192,17 @@ class Ledger:
             _append(t, {"kind": "account", "account": name} | given.to_dict() | _after(after) | stamp())
 
         self.write(write)
-        return Account(self, name)
+        account = Account(self, name)
+        above = Account(self, population(name)).terms().person
+        if above is not None and above != account.terms().person:
+            warnings.warn(
+                f"The account {name!r} tells persons by {terms.person!r}, and its population by {above!r}. That is right "
+                "if both columns hold the same people. If the table's column is a finer one, such as visits of "
+                "patients, the population is promised more than it is charged for: open another account then.",
+                DiscreetWarning,
+                stacklevel=3,
+            )
+        return account
 
     def words(self, name: str) -> str:
         """What to call an account in a sentence."""

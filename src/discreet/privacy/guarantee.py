@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from discreet.core import checks
 from discreet.core.checks import Neighbors, is_real
 from discreet.core.rounding import FEW, down
-from discreet.errors import FileFormatError
+from discreet.errors import FileFormatError, ParameterError
 
 Status = Literal["verified", "claimed", "simulation"]
 
@@ -60,6 +60,10 @@ class Guarantee:
         return guarantee
 
 
+LARGEST_EPSILON = 700.0
+"""e to this is the largest power that float64 holds."""
+
+
 def add_remove(epsilon: float, delta: float, neighbors: Neighbors) -> tuple[float, float]:
     """The add-remove promise that keeps one of either relation.
 
@@ -77,4 +81,9 @@ def add_remove(epsilon: float, delta: float, neighbors: Neighbors) -> tuple[floa
     if neighbors == "add-remove":
         return epsilon, delta
     epsilon, delta = checks.positive("epsilon", epsilon), checks.fraction("delta", delta)
+    if epsilon > LARGEST_EPSILON:
+        raise ParameterError(
+            f"With neighbors='replace-one' this method takes an epsilon of at most {LARGEST_EPSILON:g}: floating point "
+            "cannot account for more. Such a promise hides nobody; values up to 1 are usual."
+        )
     return epsilon / 2, down(delta / (1 + math.exp(epsilon / 2)), FEW / 4)
