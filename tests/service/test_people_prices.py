@@ -52,3 +52,13 @@ def test_pages_name_the_people(tmp_path):
     told = town.service.balances.told("town/patients")
     assert "persons by 'patient', at most 8 rows each" in told["promise"]
     assert "persons by &#39;patient&#39;" in town.browser("ada").get("/tables/people").text
+
+
+@pytest.mark.parametrize(
+    ("terms", "times"), [({"person": "patient", "rows_per_person": 8}, 1), ({"rows_per_person": 4}, 8)]
+)
+def test_what_was_quoted_is_what_is_charged(tmp_path, terms, times):
+    town = Town(panel(tmp_path, **terms))
+    assert town.done(table="people", epsilon=0.05)["state"] == "done"
+    entry = [one.facts for one in Ledger(tmp_path / "people.ledger").entries() if one.facts["kind"] == "reserve"][-1]
+    assert (entry["times"], entry["cost"]["person"]) == (times, "patient")

@@ -196,8 +196,8 @@ class Ledger:
         above = Account(self, population(name)).terms().person
         if above is not None and above != account.terms().person:
             warnings.warn(
-                f"The account {name!r} tells persons by {terms.person!r}, and its population by {above!r}. That is right "
-                "if both columns hold the same people. If the table's column is a finer one, such as visits of "
+                f"The account {name!r} tells persons by {terms.person!r}, and its population by {above!r}. That is "
+                "right if both columns hold the same people. If the table's column is a finer one, such as visits of "
                 "patients, the population is promised more than it is charged for: open another account then.",
                 DiscreetWarning,
                 stacklevel=3,
