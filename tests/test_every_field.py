@@ -11,6 +11,7 @@ import copy
 import json
 import os
 import re
+import zlib
 from collections import Counter
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,8 +25,12 @@ from discreet.errors import FileFormatError
 from discreet.results.saved import check_file
 
 EVERYWHERE = os.environ.get("DISCREET_FIELDS") == "all"
-TIMES = 2
-"""In so many files each change of a field is tried."""
+SHARE, SLOW = 4, 40
+"""One in so many changes is tried in a file, or in one whose check takes long; which ones follows from names alone."""
+
+OBJECTIVES = [
+    name for name in MAKERS if any(word in name.lower() for word in ("poisson", "classes", "logistic", "svc"))
+]
 
 DECLARED = "people declare it: columns are mapped to [-1, 1] before anything is computed, so that it costs nothing"
 WEAKER = "a promise that is weaker than the one that the noise keeps is kept, too"
@@ -46,6 +51,8 @@ FREE = [
     ("*:certificate.declared", "null", DECLARED),
     ("*:certificate.declared.columns.?.*", NUMBERS, DECLARED),
     ("*:certificate.domain.columns.?.*", f"{NUMBERS} reversed", DECLARED),
+    ("*:certificate.domain.columns.?", "empty", DECLARED),
+    *((f"*:certificate.domain.columns.?.{end}", "removed", DECLARED) for end in ("low", "high")),
     ("*:certificate.domain.columns.?.unit", "longer removed", DECLARED),
     ("*:certificate.domain.columns.?.product.#.column", "empty longer", DECLARED),
     ("*:certificate.domain.columns.?.product.#.levels.#", "empty longer removed", DECLARED),
@@ -61,6 +68,7 @@ FREE = [
     *((f"model:certificate.events.<*{kind}>.*", NUMBERS, NOISE) for kind in ("descent", "aggregate")),
     ("model:certificate.events.<output perturbation>.root", "reversed", NOISE),
     ("model:certificate.events.<objective perturbation>.target", "null", WORDS),
+    ("release:values.#", "reversed", ORDER),
     *((f"{kind}:values.#.#.integers*", f"{NUMBERS} reversed", NOISE) for kind in ("release", "model")),
     *((f"model:{name}*", f"{NUMBERS} reversed", NOISE) for name in ("coef", "intercept", "weights")),
     *((f"*.coordinates.{name}.*", f"{NUMBERS} reversed", TURNED) for name in ("P", "theta")),
@@ -82,12 +90,31 @@ FREE = [
 ]
 """(fields, changes that cannot be told, why): those of docs/reference/certificate.md."""
 
+CLAIMED = [
+    (
+        "*:certificate.guarantee.epsilon",
+        "less",
+        "nobody vouches for what a paper claims; the recomputed epsilon counts",
+    ),
+    ("*:certificate.guarantee.reason", "longer", WORDS),
+]
+"""The same of a paper's constants."""
 
-def is_free(place, how):
+PURE = [("*:certificate.guarantee.delta", "zero", "Laplace noise keeps epsilon with no delta at all")]
+"""The same of Laplace noise."""
+
+
+def also_free(body):
+    """What else a forger can choose in a file."""
+    claimed = CLAIMED if body["certificate"]["guarantee"]["status"] == "claimed" else []
+    return claimed + (PURE if '"laplace"' in json.dumps(body) else [])
+
+
+def is_free(place, how, also=()):
     """Whether a forger can always make this change."""
     return any(
         fnmatchcase(place, fields.replace("[", "[[]")) and any(fnmatchcase(how, one) for one in changed.split())
-        for fields, changed, _ in FREE
+        for fields, changed, _ in (*FREE, *also)
     )
 
 
@@ -197,19 +224,27 @@ def passes(body, path):
         return False
 
 
-TRIED = Counter()
+def is_tried(name, place, how):
+    """Whether a change of a field is tried in a file."""
+    share = SLOW if name in OBJECTIVES else SHARE
+    return EVERYWHERE or zlib.crc32(f"{name} {place} {how}".encode()) % share == 0
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_change_is_found_or_free(name, tmp_path):
-    missed = {}
+    missed, tried = {}, Counter()
     for body in bodies(name).values():
-        assert passes(body, tmp_path / "document.json") or body["certificate"]["guarantee"]["status"] == "claimed"
+        also = also_free(body)
+        assert passes(body, tmp_path / "document.json") or also == CLAIMED
         for path, how, new in mutants(body):
             place = general(body, path)
-            TRIED[place, how] += 1
-            if is_free(place, how) or (TRIED[place, how] > TIMES and not EVERYWHERE):
+            tried[place, how] += 1
+            if (
+                is_free(place, how, also)
+                or not is_tried(name, place, how)
+                or (tried[place, how] > 1 and not EVERYWHERE)
+            ):
                 continue
             if passes(mutated(body, path, how, new), tmp_path / "document.json"):
                 missed.setdefault(place, set()).add(how)
@@ -225,3 +260,12 @@ def test_whom_a_release_protects_is_the_forgers_choice_and_the_page_says_so(tmp_
     assert passes(body, tmp_path / "forged.json")
     page = Path(__file__).parents[1] / "docs" / "reference" / "certificate.md"
     assert "`person`, `rows_per_person`, `weights` and `largest_weight`" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["classes", "Poisson"])
+def test_a_promise_of_nothing_is_found_and_takes_no_longer(name, tmp_path):
+    """The search for epsilon began at that of the file, and doubled it."""
+    (body,) = bodies(name).values()
+    for epsilon in (0.0, 1e-300):
+        forged = mutated(body, ("certificate", "guarantee", "epsilon"), "zero", epsilon)
+        assert not passes(forged, tmp_path / "document.json")

@@ -195,7 +195,7 @@ CORNERS = pd.DataFrame(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(TREES, st.sampled_from(["{}", "sex:{}", "age:{}", "{}^2"]))
 def test_whatever_is_accepted_has_a_value_for_every_row(tree, shape):
     text = "income ~ " + shape.format(f"I({tree})")

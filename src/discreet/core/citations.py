@@ -81,6 +81,17 @@ def key_of(value: Any) -> Any:
     return _KEYS.get(value, value) if isinstance(value, str) else value
 
 
+def is_known(name: str) -> bool:
+    """Whether a paper has this key or shelf mark.
+
+    Examples
+    --------
+    >>> is_known("wang2018"), is_known("000"), is_known("wang2019")
+    (True, True, False)
+    """
+    return name in _KEYS or name in _MARKS
+
+
 def mark_of(key: str) -> str:
     """The shelf mark of a paper, as certificates name it.
 

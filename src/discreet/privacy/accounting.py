@@ -54,7 +54,7 @@ def epsilon(events: Iterable[Event], delta: float, first: float = 1.0) -> float:
     if len(points) == len(others) and mu(events) == 0 and (delta == 0 or len(points) == 1):
         return math.fsum(point.epsilon for point in points) if delta or not any(p.failure for p in points) else math.inf
     curve = together(others, mu(events))
-    low, high = 0.0, first
+    low, high = 0.0, first if first > 0 else 1.0  # a file may promise nothing at all
     while curve(high) > delta:
         low, high = high, high * 2
         if high > 2.0**40:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from discreet.core import citations
 from discreet.core.checks import shown
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Column, Numeric
@@ -149,7 +150,9 @@ def complete(method: str) -> tuple[str, ...]:
     >>> complete("AdaSSP as published in 003"), complete("SecretSauce")
     (('eigenvalue, gram, cross',), ())
     """
-    name, published, _ = method.partition(f"{PUBLISHED} in ")
+    name, published, paper = method.partition(f"{PUBLISHED} in ")
+    if published and not citations.is_known(paper):
+        return ()
     return STEPS.get(name + PUBLISHED if published else name, ())
 
 

@@ -152,7 +152,7 @@ def prior_of(released: ReleasedMoments) -> Prior:
     """Where a model that was released was expected, from its released values alone."""
     course, scouts = scouting_of(released), scouts_of(released)
     own = objectives_of(released)[0].coordinates
-    assert course is not None
-    assert own is not None
+    if course is None or own is None:
+        raise ValueError("what was released before the model does not tell its coordinates")
     stage = scouts[-1] if scouts else None
     return prior(course, stage, scale_of(released), own, lead_of(released))

@@ -70,15 +70,15 @@ def _beyond(saved: Results) -> str | None:
     certificate = saved.certificate
     if (why := _other_link(saved)) is not None:
         return why
+    own = [event for event in certificate.events if isinstance(event, ObjectiveEvent | CoefficientEvent)]
+    if own and tuple(name for name in own[-1].design if name in saved.names) != saved.names:
+        return "the regressors of the model are not in the order of those that were released"
     event = certificate.events[-1]
     if not isinstance(event, ObjectiveEvent | CoefficientEvent):
         return None
     plain = isinstance(event, CoefficientEvent) or event.coordinates is None
     reach = event.reach(certificate.rows) if plain else math.inf
     domain = certificate.domain
-    names = [name for name in event.design if name in saved.names]
-    if tuple(names) != saved.names:
-        return "the regressors of the model are not in the order of those that were released"
     column = column_of(domain, saved.target)
     c, h = domain.map(column) if saved.link == "identity" else (0.0, 1.0)
     places = domain.indices(saved.names)
