@@ -2,6 +2,7 @@
 
     python -m experiments.attacks                  # version 0.2.0 and this checkout; a few minutes
     python -m experiments.attacks --before REV
+    python -m experiments.attacks --only test_collations    # some of them again; other rows stay
     python -m experiments.attacks --page           # the page again, from stored results
 
 Each file of `tests/attacks` is one attack; the first sentence of its docstring says what it does. The same tests run
@@ -47,8 +48,8 @@ def sentence(file: Path) -> str:
     return " ".join(told.split("\n\n")[0].split())
 
 
-def outcomes(src: Path) -> dict[str, dict[str, int]]:
-    """How many tests of each file passed, failed and were skipped with the package in a folder."""
+def outcomes(src: Path, chosen: list[Path]) -> dict[str, dict[str, int]]:
+    """How many tests of some files passed, failed and were skipped with the package in a folder."""
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "outcomes.xml"
         told = [
@@ -62,10 +63,10 @@ def outcomes(src: Path) -> dict[str, dict[str, int]]:
             f"--junitxml={written}",
         ]
         given = os.environ | {"PYTHONPATH": str(src)}
-        command = [sys.executable, "-m", "pytest", *told, str(ATTACKS)]
+        command = [sys.executable, "-m", "pytest", *told, *map(str, chosen)]
         subprocess.run(command, cwd=ROOT, env=given, check=False, stdout=subprocess.DEVNULL)
         cases = list(ElementTree.parse(written).iter("testcase"))
-    counts = {file.stem: Counter[str]() for file in files()}
+    counts = {file.stem: Counter[str]() for file in chosen}
     for case in cases:
         stem = case.get("classname", "").split(".")[-1] or case.get("name", "").split(".")[-1]
         found = {child.tag for child in case}
@@ -74,14 +75,14 @@ def outcomes(src: Path) -> dict[str, dict[str, int]]:
     return {stem: dict(count) for stem, count in counts.items()}
 
 
-def rows(before: str) -> list[dict[str, Any]]:
+def rows(before: str, chosen: list[Path]) -> list[dict[str, Any]]:
     """One row an attack."""
     with checked_out(ROOT, before) as place:
-        then = outcomes(place / "src")
-    now = outcomes(ROOT / "src")
+        then = outcomes(place / "src", chosen)
+    now = outcomes(ROOT / "src", chosen)
     return [
         {"file": file.stem, "attack": sentence(file), "before": then[file.stem], "now": now[file.stem]}
-        for file in files()
+        for file in chosen
     ]
 
 
@@ -115,9 +116,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.attacks", description=__doc__)
     parser.add_argument("--before", default=V020, help="the earlier revision; 0.2.0 by default")
     parser.add_argument("--page", action="store_true", help="only write the page")
+    parser.add_argument("--only", nargs="+", help="names of files; other rows stay as they are stored")
     given = parser.parse_args()
     if not given.page:
-        facts = {"title": "Attacks", "before": given.before} | environment() | {"rows": rows(given.before)}
+        chosen = [file for file in files() if given.only is None or file.stem in given.only]
+        stored = json.loads(OUT.read_text(encoding="utf-8"))["rows"] if given.only else []
+        found = {row["file"]: row for row in [*stored, *rows(given.before, chosen)]}
+        own = [found[file.stem] for file in files()]
+        facts = {"title": "Attacks", "before": given.before} | environment() | {"rows": own}
         OUT.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
         for row in facts["rows"]:
             print(f"{row['file']:40s} before: {words(row['before']):24s} now: {words(row['now'])}")

@@ -1,6 +1,7 @@
 """Formulas: the grammar, errors that point at the place, and models that are the same however they are asked for."""
 
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from discreet import SSP, Domain, DPLinearRegression, Moments, formula, release
 from discreet.cli import app
 from discreet.domain import limits
+from discreet.domain.models import of_models
 from discreet.errors import DataError, DiscreetError, DomainError, NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 
@@ -374,3 +376,20 @@ def test_the_documentation_has_the_limits():
     for name in ("LONGEST", "DEEPEST", "MAX_POWER", "MOST_OPERATIONS", "MOST_TERMS", "MOST_PRODUCTS",
                  "MOST_COORDINATES", "MOST_WORK", "MOST_TOGETHER"):  # fmt: skip
         assert f"| {getattr(limits, name):,} | `{name}` |" in page
+
+
+SLOW = "I({a}/({a} + b + 1.5)^9) + I(b/({a} + b + 2.5)^9) + I({a}*b/({a} + b + 3.5)^9)"
+
+
+def test_several_formulas_and_the_columns_of_a_file_have_one_limit_together():
+    """Twenty formulas of one request took twenty times as long as one, and so did the columns of a schema."""
+    numbers = {"a": (1, 2), "b": (1, 2), "y": (0, 1)}
+    started = time.perf_counter()
+    with pytest.raises(DiscreetError, match="300,000 steps"):
+        of_models(Domain(numbers), [f"y ~ {SLOW.format(a='a')} + I(a + {i})" for i in range(60)])
+    text = "a/(a + b + {i}.5)^9"
+    product = {"columns": {name: {"low": 1, "high": 2} for name in "ab"}}
+    derived = {f"c{i}": {"product": [{"expression": text.format(i=i)} | product]} for i in range(400)}
+    with pytest.raises(DiscreetError, match="300,000 steps"):
+        Domain.from_dict({"columns": {"y": {"low": 0, "high": 1}} | derived})
+    assert time.perf_counter() - started < 60

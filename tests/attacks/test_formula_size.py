@@ -14,7 +14,6 @@ import warnings
 import pytest
 
 from discreet import Domain, formula
-from discreet.domain.models import of_models
 from discreet.errors import DiscreetError, ParameterError
 
 SECONDS = 10
@@ -147,20 +146,3 @@ def test_figures_beyond_floating_point_are_refused_in_words(term):
         warnings.simplefilter("error")
         with pytest.raises(ParameterError, match=r"whole number|floating point"):
             formula(f"y ~ {term}", DOMAIN)
-
-
-SLOW = "I({a}/({a} + b + 1.5)^9) + I(b/({a} + b + 2.5)^9) + I({a}*b/({a} + b + 3.5)^9)"
-
-
-def test_several_formulas_and_the_columns_of_a_file_have_one_limit_together():
-    """Twenty formulas of one request took twenty times as long as one, and so did the columns of a schema."""
-    numbers = {"a": (1, 2), "b": (1, 2), "y": (0, 1)}
-    started = time.perf_counter()
-    with pytest.raises(DiscreetError, match="300,000 steps"):
-        of_models(Domain(numbers), [f"y ~ {SLOW.format(a='a')} + I(a + {i})" for i in range(60)])
-    text = "a/(a + b + {i}.5)^9"
-    product = {"columns": {name: {"low": 1, "high": 2} for name in "ab"}}
-    derived = {f"c{i}": {"product": [{"expression": text.format(i=i)} | product]} for i in range(400)}
-    with pytest.raises(DiscreetError, match="300,000 steps"):
-        Domain.from_dict({"columns": {"y": {"low": 0, "high": 1}} | derived})
-    assert time.perf_counter() - started < 60
