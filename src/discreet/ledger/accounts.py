@@ -193,16 +193,21 @@ class Ledger:
 
         self.write(write)
         account = Account(self, name)
-        above = Account(self, population(name)).terms().person
-        if above is not None and above != account.terms().person:
+        if population(name) != name:
+            self._warn_of_others(account)
+        return account
+
+    def _warn_of_others(self, table: Account) -> None:
+        """Warn where a table names another column than its population, which may hold other people."""
+        own, above = table.terms().person, Account(self, population(table.name)).terms().person
+        if above is not None and above != own:
             warnings.warn(
-                f"The account {name!r} tells persons by {terms.person!r}, and its population by {above!r}. That is "
-                "right if both columns hold the same people. If the table's column is a finer one, such as visits of "
+                f"The account {table.name!r} tells persons by {own!r}, and its population by {above!r}. That is right "
+                "if both columns hold the same people. If the table's column is a finer one, such as visits of "
                 "patients, the population is promised more than it is charged for: open another account then.",
                 DiscreetWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return account
 
     def words(self, name: str) -> str:
         """What to call an account in a sentence."""

@@ -151,7 +151,7 @@ class Certificate:
         if isinstance(event, GaussianEvent):
             mu = sensitivity.mu(event.blocks, self.domain, neighbors)
             names = ", ".join(block.name for block in event.blocks)
-            listed = mu <= event.mu <= up(sensitivity.mu_of_before(event.blocks, self.domain, neighbors), ROOM)
+            listed = _is_bound(event.mu, mu, sensitivity.mu_of_before(event.blocks, self.domain, neighbors))
             return Finding(f"noise on {names}", listed, f"mu {mu:.6g}, listed {event.mu:.6g}")
         if isinstance(event, StageEvent):
             event.coordinates.check(self.domain)
@@ -189,17 +189,16 @@ class Certificate:
         names = ", ".join(block.name for block in event.blocks)
         if isinstance(event, SampledEvent):
             mu, stated = sensitivity.mu(event.blocks, self.domain, self.guarantee.neighbors), event.full_mu
-            most = sensitivity.mu_of_before(event.blocks, self.domain, self.guarantee.neighbors)
+            most: float | None = sensitivity.mu_of_before(event.blocks, self.domain, self.guarantee.neighbors)
             what, more = f"noise on {names} of a sample", f", of a share {event.rate:g} of the rows"
         else:
-            mu, stated = sensitivity.public_mu(event.blocks, self.domain, event.norm), event.mu
-            most = mu
+            mu, stated, most = sensitivity.public_mu(event.blocks, self.domain, event.norm), event.mu, None
             what, more = f"noise on {names}, outcomes public", f", norm of the public outcomes {event.norm:.6g}"
             outcomes = [name for block in event.blocks for name in block.columns]
             sensitivity.refuse_mixed(self.domain, outcomes)
             if event.norm > up(sensitivity.norm(outcomes, self.domain), ROOM):
                 return Finding(what, False, f"no outcomes within the bounds have a norm of {event.norm:.6g}")
-        ok = mu <= stated <= up(most, ROOM) and event.neighbors == self.guarantee.neighbors
+        ok = _is_bound(stated, mu, most) and event.neighbors == self.guarantee.neighbors
         return Finding(what, ok, f"mu {mu:.6g}, listed {stated:.6g}{more}")
 
     @property
@@ -346,9 +345,9 @@ def _has_meat(event: StageEvent) -> bool:
     return any(block.statistic == "meat" for block in event.blocks)
 
 
-def _is_bound(listed: float, norm: float) -> bool:
-    """Whether a listed norm is that of the domain: not smaller, and not larger but for rounding errors."""
-    return norm <= listed <= up(norm, ROOM)
+def _is_bound(listed: float, found: float, most: float | None = None) -> bool:
+    """Whether a listed norm or mu is the one found again, or lies up to `most`, but for rounding errors."""
+    return found <= listed <= up(found if most is None else most, ROOM)
 
 
 def _factor(epsilon: float) -> str:
