@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.released.equations import NormalEquations
-from discreet.released.solve.debiased import (
+from discreet.solve.debiased import (
     along_noise,
     contrasts,
     debiased,

@@ -16,7 +16,7 @@ from discreet import AdaSSP, Domain, DPLinearRegression, Moments, Results, relea
 from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.released.solve.debiased import debiased, through_noise
+from discreet.solve.debiased import debiased, through_noise
 from discreet.released.units import user_units
 from discreet.results import inference
 from discreet.results.inference import OLD_FILE, Inference

@@ -8,8 +8,8 @@ import pytest
 
 from discreet.errors import ParameterError
 from discreet.released.equations import NormalEquations
-from discreet.released.solve.noise_aware import noise_aware
-from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
+from discreet.solve.noise_aware import noise_aware
+from discreet.solve.ridge import conjugate_gradients, paper_penalty, ridge
 from discreet.results.models import solve_many
 
 ONE_STAGE = SimpleNamespace(stages=())

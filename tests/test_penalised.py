@@ -12,7 +12,7 @@ from discreet import DiscreetWarning, DPElasticNet, DPLasso, DPLinearRegression,
 from discreet.cli import main
 from discreet.errors import ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.released.solve.noise_aware import posterior
+from discreet.solve.noise_aware import posterior
 from discreet.results.models import L1_RATIOS
 
 ESTIMATORS = {"ridge": DPRidge, "lasso": DPLasso, "elastic-net": DPElasticNet}

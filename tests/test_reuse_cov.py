@@ -278,7 +278,7 @@ def test_files_of_the_new_events(options, tmp_path):
         for key, factor in (("norm", 2), ("full_mu", 0.5)):
             if key in event:
                 event[key] *= factor
-    from discreet.privacy.certificate import Certificate
+    from discreet.released.certificate import Certificate
 
     assert not all(finding.ok for finding in Certificate.from_dict(body["certificate"]).check())
 

@@ -13,8 +13,8 @@ from discreet.domain import CONSTANT
 from discreet.gate.entropy import NO_NOISE
 from discreet.privacy import gdp
 from discreet.released.solution import posterior_of
-from discreet.released.solve.inclusion import Likelihood
-from discreet.released.solve.joint import Joint, Normal
+from discreet.solve.inclusion import Likelihood
+from discreet.solve.joint import Joint, Normal
 from discreet.results.models import L1_RATIOS
 
 MODELS = {"ridge": DPRidge, "lasso": DPLasso, "elastic-net": DPElasticNet}

@@ -23,7 +23,7 @@ import numpy as np
 
 from discreet import DiscreetWarning, DPLinearRegression
 from discreet.core.placeholders import Unavailable
-from discreet.released.solve.debiased import through_noise
+from discreet.solve.debiased import through_noise
 from discreet.results.inference import LARGEST_NOISE
 from discreet.results.private_moments import PrivateMoments
 from experiments import study, uci

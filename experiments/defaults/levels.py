@@ -25,7 +25,7 @@ import pyarrow as pa
 from discreet import DiscreetWarning, Domain, DPLinearRegression, Moments
 from discreet.data.tables import design_matrix
 from discreet.released.equations import coordinates, fitted
-from discreet.released.solve.noise_aware import noise_aware
+from discreet.solve.noise_aware import noise_aware
 from discreet.released.units import user_units
 from discreet.results.inference import Inference
 from experiments import study

@@ -17,7 +17,7 @@ from discreet.errors import FileFormatError
 from discreet.gate.session import Session, promised
 from discreet.ledger.audit import flaws
 from discreet.ledger.charging import charge
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.privacy.pots import Cost
 
 X = np.random.default_rng(0).uniform(-1, 1, (400, 2))

@@ -11,7 +11,7 @@ from discreet.per_instance import losses
 from discreet.per_instance.mechanisms import parts
 from discreet.per_instance.mechanisms.parts import Part, parts_of
 from discreet.privacy import accounting
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.guarantee import Guarantee

@@ -11,7 +11,7 @@ import pytest
 from discreet import NoisyGradientDescent, NoisySGD, Results
 from discreet.errors import FileFormatError
 from discreet.per_instance import losses
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.privacy.events.iterates import MAX_POINTS, kept, pack, unpack
 from discreet.results.saved import load_certificate
 

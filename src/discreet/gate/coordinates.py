@@ -13,7 +13,7 @@ from discreet.gate.moments import Want, block_noise, calibrate, noisy_blocks
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import OF_ONE_OUTCOME, STATISTICS, WITHOUT_OUTCOMES, StageEvent, stage_block
 from discreet.privacy.events.gaussian import Block, Statistic
-from discreet.released.grids import GridValues, ReleasedStage, bins, statistic
+from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
 
 Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
 """From the noisy counts of each outcome to the place of its half width."""

@@ -24,7 +24,7 @@ from discreet.gate.session import Session, check_rows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
 from discreet.privacy.split import Sizes, shares_of
-from discreet.released.grids import GridValues
+from discreet.privacy.values import GridValues
 from discreet.results.private_moments import PrivateMoments
 
 Integers = NDArray[Any]

@@ -19,7 +19,7 @@ from discreet.data.rows import Rows
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import normals, spherical_laplace
 from discreet.gate.session import Session
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.privacy.events.napp import NappEvent, noise_scale
 
 

@@ -23,8 +23,8 @@ from discreet.gate.steps import Steps, columns, counted, number_of_rows
 from discreet.privacy.events.gaussian import Statistic
 from discreet.released.course import NARROW, Course, as_declared, mean_alone, number_of_stages
 from discreet.released.equations import model_design
-from discreet.released.grids import ReleasedStage
-from discreet.released.solve.location import Location, locate, next_span, rows_of
+from discreet.privacy.values import ReleasedStage
+from discreet.solve.location import Location, locate, next_span, rows_of
 from discreet.results.private_moments import PrivateMoments
 
 Stages = int | Literal["auto"]

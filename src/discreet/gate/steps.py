@@ -19,9 +19,9 @@ from discreet.gate.session import Session
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import Event
-from discreet.released.coordinates import Axes, standardised
-from discreet.released.grids import GridValues, ReleasedStage, statistic
-from discreet.released.solve.location import WHOLE, Counts
+from discreet.solve.axes import Axes, standardised
+from discreet.privacy.values import GridValues, ReleasedStage, statistic
+from discreet.solve.location import WHOLE, Counts
 
 ROWS = 0.02
 """The share of mu^2 that tells the number of rows, where it was not declared."""

@@ -40,7 +40,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
 from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.solution import noise_aware_solution
-from discreet.released.solve import outcome
+from discreet.solve import outcome
 from discreet.results.inference import ESTIMANDS, Estimand
 from discreet.results.models import Solve, many_results, solve_many
 from discreet.results.private_moments import PrivateMoments

@@ -17,7 +17,7 @@ from discreet.papers.ssp import E15, printed_noise, sd_piazza2021
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.equations import NormalEquations
-from discreet.released.solve.ridge import noise_norm, ridge
+from discreet.solve.ridge import noise_norm, ridge
 from discreet.results.private_moments import PrivateMoments
 
 

@@ -18,7 +18,7 @@ from discreet.models.perturbed import PerturbedRegressor, one_stage
 from discreet.privacy.events.objective import Calibration
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss, Squared
-from discreet.released.solve.newton import Penalty
+from discreet.solve.newton import Penalty
 from discreet.results.links import Link
 
 _REASON = (

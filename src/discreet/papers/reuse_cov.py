@@ -39,7 +39,7 @@ from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
 from discreet.released.equations import NormalEquations, normal_equations
-from discreet.released.solve.projection import Spectrum, project
+from discreet.solve.projection import Spectrum, project
 from discreet.results.models import Solve
 from discreet.results.results import Results
 

@@ -15,7 +15,7 @@ from discreet.models.linear import MomentsRegressor
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.equations import NormalEquations
-from discreet.released.solve.ridge import ridge
+from discreet.solve.ridge import ridge
 from discreet.results.private_moments import PrivateMoments
 
 

@@ -22,7 +22,7 @@ from discreet.per_instance.distribution import Distribution
 from discreet.per_instance.mechanisms.gaussian import SampledCurve
 from discreet.per_instance.mechanisms.parts import Part
 from discreet.privacy import accounting
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.privacy.laws import Law, Point
 from discreet.results.plots.style import BLUE, INK, ORANGE, canvas, legend, logarithmic, style
 

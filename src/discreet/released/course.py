@@ -18,11 +18,11 @@ from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import NotReleasedError
-from discreet.released.coordinates import Axes, standardised, whitened
-from discreet.released.grids import ReleasedStage
-from discreet.released.solve.joint import Joint, joint
-from discreet.released.solve.location import WHOLE, Counts, Location, locate, rows_of
-from discreet.released.solve.outcome import shares
+from discreet.solve.axes import Axes, standardised, whitened
+from discreet.privacy.values import ReleasedStage
+from discreet.solve.joint import Joint, joint
+from discreet.solve.location import WHOLE, Counts, Location, locate, rows_of
+from discreet.solve.outcome import shares
 
 if TYPE_CHECKING:
     from discreet.privacy.events.gaussian import Block

@@ -20,8 +20,8 @@ from discreet.domain import CONSTANT, Categorical
 from discreet.domain.domain import Domain
 from discreet.domain.levels import every_level, lift
 from discreet.errors import NotReleasedError, ParameterError
-from discreet.released.grids import ReleasedStage
-from discreet.released.tails import tail
+from discreet.privacy.values import ReleasedStage
+from discreet.solve.tails import tail
 
 if TYPE_CHECKING:
     from discreet.released.moments import ReleasedMoments, Table

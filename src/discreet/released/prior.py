@@ -19,7 +19,7 @@ from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.released.grids import ReleasedStage
+from discreet.privacy.values import ReleasedStage
 from discreet.released.moments import ReleasedMoments
 from discreet.released.scouting import (
     Lead,
@@ -31,8 +31,8 @@ from discreet.released.scouting import (
     scouting_of,
     scouts_of,
 )
-from discreet.released.solve.joint import Normal, joint
-from discreet.released.solve.location import Hypothesis, Location
+from discreet.solve.joint import Normal, joint
+from discreet.solve.location import Hypothesis, Location
 
 _EXPECTED = {"a class": (0.2, 0.17), "a count": (0.3, 0.04)}
 """How much of the curvature of a row, times the variance of its predictor, and times the square of the intercept less

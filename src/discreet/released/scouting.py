@@ -19,12 +19,12 @@ from discreet.domain.linked import Linked
 from discreet.privacy import gdp
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
-from discreet.released.coordinates import Axes, softened, standardised, whitened
+from discreet.solve.axes import Axes, softened, standardised, whitened
 from discreet.released.course import EDGES, SPHERE, far_reach, is_close, quiet_place
-from discreet.released.grids import ReleasedStage
+from discreet.privacy.values import ReleasedStage
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.location import WHOLE, Counts
-from discreet.released.solve.sizes import count_law, count_span
+from discreet.solve.location import WHOLE, Counts
+from discreet.solve.sizes import count_law, count_span
 
 _ENOUGH = 1.5
 """Of n mu/q^1.5: from there on the products of the columns are worth what they cost."""

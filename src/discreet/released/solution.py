@@ -7,9 +7,9 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.released.equations import NormalEquations, fitted, model_design
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.inclusion import Likelihood
-from discreet.released.solve.joint import Joint
-from discreet.released.solve.noise_aware import Posterior, noise_aware, posterior
+from discreet.solve.inclusion import Likelihood
+from discreet.solve.joint import Joint
+from discreet.solve.noise_aware import Posterior, noise_aware, posterior
 
 
 def noise_aware_solution(released: ReleasedMoments, e: NormalEquations) -> Floats:

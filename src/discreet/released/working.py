@@ -19,11 +19,11 @@ from discreet.domain.linked import Linked
 from discreet.errors import NotReleasedError
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.released.equations import NormalEquations, fitted, model_design
-from discreet.released.grids import ReleasedStage
+from discreet.privacy.values import ReleasedStage
 from discreet.released.moments import ReleasedMoments
 from discreet.released.prior import CURVATURE, Prior, prior_of
 from discreet.released.scouting import scale_of
-from discreet.released.solve.noise_aware import denoise
+from discreet.solve.noise_aware import denoise
 
 _CUT, _UNSEEN = 0.3, 0.5
 """The mean push of a clipped residual in one direction, in units of b; what counts may hide, in sds of their noise."""

@@ -13,7 +13,7 @@ from discreet.core.arrays import Floats
 from discreet.core.files import atomic_write
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.napp import NappEvent
 from discreet.privacy.events.objective import ObjectiveEvent

@@ -17,7 +17,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.debiased import (
+from discreet.solve.debiased import (
     Inverse,
     coefficients,
     inverse,

@@ -14,15 +14,15 @@ from discreet.core.arrays import Floats
 from discreet.core.placeholders import Later
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError, printable
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solution import likelihood_of, noise_aware_solution, posterior_of
-from discreet.released.solve.inclusion import inclusion
-from discreet.released.solve.joint import Joint
-from discreet.released.solve.lasso import expected_rows, made_up_rows, penalty_grid, solve_path
-from discreet.released.solve.noise_aware import Posterior
-from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
+from discreet.solve.inclusion import inclusion
+from discreet.solve.joint import Joint
+from discreet.solve.lasso import expected_rows, made_up_rows, penalty_grid, solve_path
+from discreet.solve.noise_aware import Posterior
+from discreet.solve.ridge import conjugate_gradients, paper_penalty, ridge
 from discreet.released.units import column_of, many_units, user_units
 from discreet.results.inference import shown_rows
 from discreet.results.many_inference import infer_many

@@ -17,9 +17,9 @@ from discreet.domain import CONSTANT, Numeric
 from discreet.domain.formula import Model
 from discreet.domain.references import recoding
 from discreet.errors import ParameterError
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.released.equations import NormalEquations
-from discreet.released.grids import GridValues
+from discreet.privacy.values import GridValues
 from discreet.released.links import places, probabilities
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, unclipped, unit_per, user_units

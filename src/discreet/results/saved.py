@@ -10,7 +10,7 @@ from discreet.core.files import Document, Source, differences, reading
 from discreet.domain import CONSTANT, Numeric
 from discreet.domain.columns import Column
 from discreet.errors import DiscreetError
-from discreet.privacy.certificate import Certificate, Finding
+from discreet.released.certificate import Certificate, Finding
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.privacy.events.objective import ObjectiveEvent

@@ -17,8 +17,8 @@ from discreet.domain import CONSTANT, Categorical, Domain
 from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.debiased import Debiased, through_noise
-from discreet.released.solve.outcome import shares
+from discreet.solve.debiased import Debiased, through_noise
+from discreet.solve.outcome import shares
 from discreet.released.units import UserUnits
 
 _LEAST = 0.1

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from discreet.domain.unit import Unit
 from discreet.errors import printable
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
 from discreet.results.export import csv_table, latex_table
 

@@ -9,7 +9,7 @@ import numpy as np
 from discreet.core.arrays import Bools, Floats
 from discreet.domain import CONSTANT, Domain
 from discreet.released.equations import NormalEquations
-from discreet.released.solve.debiased import Debiased
+from discreet.solve.debiased import Debiased
 from discreet.released.units import column_of
 
 _TOGETHER = 0.5

@@ -23,7 +23,7 @@ from discreet.papers.napp.algorithm import Losses, Plan, Recycled, Squares, recy
 from discreet.papers.napp.augmented import Part, Regularizer
 from discreet.papers.objective_perturbation import ObjectivePerturbation
 from discreet.privacy import sensitivity
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.privacy.events.napp import REGULARIZERS, NappEvent, least_modulus, noise_scale
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss, Poisson, QuadraticHinge, Squared

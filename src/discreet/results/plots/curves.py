@@ -10,7 +10,7 @@ import numpy as np
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError, printable
 from discreet.privacy import accounting
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.privacy.laws import together
 from discreet.results.models import PenalisedResults
 from discreet.results.plots.releases import reach

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.columns import Categorical, Column, Factor, Numeric
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent, stage_name
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent, Event

@@ -13,7 +13,7 @@ from discreet.core.rounding import ROOM, up
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, GuaranteeError, printable
 from discreet.privacy import accounting, sensitivity
-from discreet.privacy.contradictions import contradictions
+from discreet.released.contradictions import contradictions
 from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent

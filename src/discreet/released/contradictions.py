@@ -15,7 +15,7 @@ from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.steps import PUBLISHED
 
 if TYPE_CHECKING:
-    from discreet.privacy.certificate import Certificate
+    from discreet.released.certificate import Certificate
 
 _SOFTWARE = re.compile(r"discreet \d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9.]+)?")
 """As versions of Python packages are written."""
