@@ -10,7 +10,7 @@ from sklearn.linear_model import enet_path
 
 from benchmarks.common import options, seconds
 from discreet.privacy import gdp
-from discreet.released.equations import NormalEquations
+from discreet.solve.equations import NormalEquations
 from discreet.solve.lasso import made_up_rows, penalty_grid, solve_path
 
 CORRELATIONS = (0.0, 0.9)

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import trapezoid
 from scipy.stats import norm
 
-from discreet.released.equations import NormalEquations
+from discreet.solve.equations import NormalEquations
 from discreet.solve.noise_aware import denoise, noise_aware
 
 

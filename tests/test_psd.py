@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.released.equations import NormalEquations
+from discreet.solve.equations import NormalEquations
 from discreet.solve.lasso import made_up_rows, nearest_factor, solve_path
 
 

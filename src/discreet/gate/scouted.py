@@ -32,12 +32,12 @@ from discreet.gate.session import Session, check_rows
 from discreet.gate.stages import Covariance
 from discreet.gate.steps import ROWS, Steps, columns, counted, number_of_rows
 from discreet.privacy import sensitivity
-from discreet.released.certificate import Certificate
 from discreet.privacy.events.gaussian import GaussianEvent, Statistic
 from discreet.privacy.events.objective import Calibration, ObjectiveEvent, most_rows
 from discreet.privacy.losses import Poisson
-from discreet.released.course import quiet_place
 from discreet.privacy.values import GridValues
+from discreet.released.certificate import Certificate
+from discreet.released.course import quiet_place
 from discreet.released.prior import Prior, prior
 from discreet.released.scouting import (
     Lead,

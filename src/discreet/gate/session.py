@@ -21,10 +21,10 @@ from discreet.gate import entropy
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.ledger.charging import Charge, charge
 from discreet.privacy import gdp
-from discreet.released.certificate import Certificate
 from discreet.privacy.events.kinds import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.pots import Cost
+from discreet.released.certificate import Certificate
 
 
 def promised(epsilon: Any, delta: Any, rows: Any, neighbors: Any, *, pure: bool = False) -> Guarantee:

@@ -15,17 +15,17 @@ from typing import Literal, get_args
 from discreet.data.counts import Histogram, Margins
 from discreet.data.stages import Readings
 from discreet.domain import CONSTANT, Domain, Numeric
+from discreet.domain.levels import model_design
 from discreet.errors import ParameterError
 from discreet.gate.coordinates import stage_blocks
 from discreet.gate.moments import Want, block_noise, calibrate
 from discreet.gate.session import Session, check_rows
 from discreet.gate.steps import Steps, columns, counted, number_of_rows
 from discreet.privacy.events.gaussian import Statistic
-from discreet.released.course import NARROW, Course, as_declared, mean_alone, number_of_stages
-from discreet.released.equations import model_design
 from discreet.privacy.values import ReleasedStage
-from discreet.solve.location import Location, locate, next_span, rows_of
+from discreet.released.course import NARROW, Course, as_declared, mean_alone, number_of_stages
 from discreet.results.private_moments import PrivateMoments
+from discreet.solve.location import Location, locate, next_span, rows_of
 
 Stages = int | Literal["auto"]
 

@@ -19,8 +19,8 @@ from discreet.gate.session import Session
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import Event
-from discreet.solve.axes import Axes, standardised
 from discreet.privacy.values import GridValues, ReleasedStage, statistic
+from discreet.solve.axes import Axes, standardised
 from discreet.solve.location import WHOLE, Counts
 
 ROWS = 0.02

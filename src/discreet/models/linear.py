@@ -38,13 +38,14 @@ from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
-from discreet.released.equations import NormalEquations, normal_equations
+from discreet.released.equations import normal_equations
 from discreet.released.solution import noise_aware_solution
-from discreet.solve import outcome
 from discreet.results.inference import ESTIMANDS, Estimand
 from discreet.results.models import Solve, many_results, solve_many
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results, results
+from discreet.solve import outcome
+from discreet.solve.equations import NormalEquations
 
 SHARES = {"counts": 0.06, "gram": 0.40, "cross": 0.50, "squares": 0.04}
 """How mu^2 is split."""

@@ -14,9 +14,9 @@ from discreet.models.linear import MomentsRegressor
 from discreet.papers.ssp import E15, halves, printed_noise, sd_piazza2021
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.equations import NormalEquations
-from discreet.solve.ridge import noise_norm, ridge
 from discreet.results.private_moments import PrivateMoments
+from discreet.solve.equations import NormalEquations
+from discreet.solve.ridge import noise_norm, ridge
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

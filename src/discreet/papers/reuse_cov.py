@@ -38,10 +38,11 @@ from discreet.privacy.events.kinds import Event
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
-from discreet.released.equations import NormalEquations, normal_equations
-from discreet.solve.projection import Spectrum, project
+from discreet.released.equations import normal_equations
 from discreet.results.models import Solve
 from discreet.results.results import Results
+from discreet.solve.equations import NormalEquations
+from discreet.solve.projection import Spectrum, project
 
 E16 = (
     "erratum E16: the printed noise is for changes of B^2 in X'X and sqrt(l) B Y in X'Y, which under replace-one are "

@@ -14,9 +14,9 @@ from discreet.gate.moments import Want
 from discreet.models.linear import MomentsRegressor
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.equations import NormalEquations
-from discreet.solve.ridge import ridge
 from discreet.results.private_moments import PrivateMoments
+from discreet.solve.equations import NormalEquations
+from discreet.solve.ridge import ridge
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

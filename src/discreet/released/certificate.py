@@ -13,7 +13,6 @@ from discreet.core.rounding import ROOM, up
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, GuaranteeError, printable
 from discreet.privacy import accounting, sensitivity
-from discreet.released.contradictions import contradictions
 from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
@@ -22,6 +21,7 @@ from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.steps import incomplete, unpaid, unspent
+from discreet.released.contradictions import contradictions
 
 VERSIONS = (1, 2, 3, 4, 5)
 """Versions of files that hold a certificate: 2 has derived columns, 3 stages, spans of counts, and sums of columns, 4

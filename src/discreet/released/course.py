@@ -18,8 +18,8 @@ from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import NotReleasedError
-from discreet.solve.axes import Axes, standardised, whitened
 from discreet.privacy.values import ReleasedStage
+from discreet.solve.axes import Axes, standardised, whitened
 from discreet.solve.joint import Joint, joint
 from discreet.solve.location import WHOLE, Counts, Location, locate, rows_of
 from discreet.solve.outcome import shares

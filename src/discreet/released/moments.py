@@ -15,13 +15,14 @@ from discreet.core.arrays import Floats
 from discreet.core.files import Source, digest, load_document, write_document
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import NotReleasedError
-from discreet.released.certificate import VERSIONS, Certificate
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent
-from discreet.released.course import Course, course_of
-from discreet.released.equations import NormalEquations, normal_equations
 from discreet.privacy.values import GridValues, ReleasedStage, statistic
+from discreet.released.certificate import VERSIONS, Certificate
+from discreet.released.course import Course, course_of
+from discreet.released.equations import normal_equations
+from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import Unclip, unclip
 
 

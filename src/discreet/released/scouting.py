@@ -19,10 +19,10 @@ from discreet.domain.linked import Linked
 from discreet.privacy import gdp
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
-from discreet.solve.axes import Axes, softened, standardised, whitened
-from discreet.released.course import EDGES, SPHERE, far_reach, is_close, quiet_place
 from discreet.privacy.values import ReleasedStage
+from discreet.released.course import EDGES, SPHERE, far_reach, is_close, quiet_place
 from discreet.released.moments import ReleasedMoments
+from discreet.solve.axes import Axes, softened, standardised, whitened
 from discreet.solve.location import WHOLE, Counts
 from discreet.solve.sizes import count_law, count_span
 

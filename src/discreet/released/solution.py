@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.released.equations import NormalEquations, fitted, model_design
+from discreet.domain.levels import model_design
 from discreet.released.moments import ReleasedMoments
+from discreet.solve.equations import NormalEquations, fitted
 from discreet.solve.inclusion import Likelihood
 from discreet.solve.joint import Joint
 from discreet.solve.noise_aware import Posterior, noise_aware, posterior

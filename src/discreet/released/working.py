@@ -15,14 +15,15 @@ import numpy as np
 
 from discreet.core.arrays import Bools, Floats
 from discreet.domain import CONSTANT
+from discreet.domain.levels import model_design
 from discreet.domain.linked import Linked
 from discreet.errors import NotReleasedError
 from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.released.equations import NormalEquations, fitted, model_design
 from discreet.privacy.values import ReleasedStage
 from discreet.released.moments import ReleasedMoments
 from discreet.released.prior import CURVATURE, Prior, prior_of
 from discreet.released.scouting import scale_of
+from discreet.solve.equations import NormalEquations, fitted
 from discreet.solve.noise_aware import denoise
 
 _CUT, _UNSEEN = 0.3, 0.5

@@ -15,20 +15,21 @@ from discreet.core.placeholders import Later
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError, printable
 from discreet.released.certificate import Certificate
-from discreet.released.equations import NormalEquations, normal_equations
+from discreet.released.equations import normal_equations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solution import likelihood_of, noise_aware_solution, posterior_of
-from discreet.solve.inclusion import inclusion
-from discreet.solve.joint import Joint
-from discreet.solve.lasso import expected_rows, made_up_rows, penalty_grid, solve_path
-from discreet.solve.noise_aware import Posterior
-from discreet.solve.ridge import conjugate_gradients, paper_penalty, ridge
 from discreet.released.units import column_of, many_units, user_units
 from discreet.results.inference import shown_rows
 from discreet.results.many_inference import infer_many
 from discreet.results.many_results import ManyResults
 from discreet.results.results import Results, results
 from discreet.results.summary import Summary, number, promise
+from discreet.solve.equations import NormalEquations
+from discreet.solve.inclusion import inclusion
+from discreet.solve.joint import Joint
+from discreet.solve.lasso import expected_rows, made_up_rows, penalty_grid, solve_path
+from discreet.solve.noise_aware import Posterior
+from discreet.solve.ridge import conjugate_gradients, paper_penalty, ridge
 
 Solve = Literal["noise-aware", "ridge", "cg"]
 

@@ -10,12 +10,12 @@ from discreet.core.files import Document, Source, differences, reading
 from discreet.domain import CONSTANT, Numeric
 from discreet.domain.columns import Column
 from discreet.errors import DiscreetError
-from discreet.released.certificate import Certificate, Finding
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
 from discreet.released import scouting
+from discreet.released.certificate import Certificate, Finding
 from discreet.released.noiseless import noiseless
 from discreet.released.possible import impossible
 from discreet.released.units import column_of

@@ -42,7 +42,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from discreet.core.arrays import Floats
-from discreet.released.equations import NormalEquations
+from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import shares
 
 _STEPS = 60

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from discreet.core.arrays import Floats
-from discreet.released.equations import NormalEquations
+from discreet.solve.equations import NormalEquations
 from discreet.solve.joint import Joint
 from discreet.solve.noise_aware import posterior
 
