@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from discreet import Domain, DPLinearRegression, PrivateMoments
-from discreet.gate.stages import MOST_STAGES
+from discreet.recipes.budget import MOST_STAGES
 from discreet.privacy import sensitivity
 from discreet.privacy.steps import listed
 from discreet.privacy.values import GridValues, ReleasedStage

@@ -42,7 +42,7 @@ from discreet.data.stages import meat, staged
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.domain.unit import WEIGHT_BITS
 from discreet.gate.batches import GRADIENT_BITS, clipped_gradients
-from discreet.gate.moments import exact_blocks, exact_counts
+from discreet.gate.statistics import exact_blocks, exact_counts
 from discreet.papers.noisy_gradient_descent import RADIUS
 from discreet.privacy.events.coefficients import PrintedEvent
 from discreet.privacy.events.coordinates import StageEvent

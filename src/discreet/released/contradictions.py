@@ -12,7 +12,7 @@ from discreet.privacy.events.coefficients import CoefficientEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.privacy.steps import PUBLISHED
+from discreet.recipes.methods import PUBLISHED
 
 if TYPE_CHECKING:
     from discreet.released.certificate import Certificate

@@ -45,7 +45,7 @@ def normal_equations(
         raise ParameterError("A model needs at least one feature, or an intercept.")
     design, y = [domain.entries[i].name for i in places], [entry.name for entry in outcomes]
     if released.stages:
-        return staged_equations(domain, released.stages, design, y, released.course.rows)
+        return staged_equations(domain, released.stages, design, y, released.geometry.rows)
     gram, cross = released.find("gram", design), released.find("cross", design, y)
     z, L = coordinates(domain, names, design, [gram, cross])
     known = domain.exclusive(domain.indices(z))

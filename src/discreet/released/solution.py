@@ -34,9 +34,9 @@ def likelihood_of(released: ReleasedMoments, e: NormalEquations) -> Likelihood:
 
 def _joint(released: ReleasedMoments, e: NormalEquations) -> Joint:
     """What all stages say; of some of the regressors, the projection of what they say of all."""
-    course = released.course
-    whole = course.posterior(released.stages, e.target)
-    full, K = model_design(released.domain, course.design)
+    geometry = released.geometry
+    whole = geometry.posterior(released.stages, e.target)
+    full, K = model_design(released.domain, geometry.design)
     lifted = whole.lifted(K, fitted(K, np.eye(len(K))))
     at = [full.index(name) for name in e.names]
     return lifted if at == list(range(len(full))) else lifted.of_some(at)

@@ -151,7 +151,7 @@ class _Problem:
     @cached_property
     def rows(self) -> float:
         """The number of rows that X'X of the posterior is a sum over."""
-        return max(self.released.course.rows if self.released.stages else self.equations.n, 1.0)
+        return max(self.released.geometry.rows if self.released.stages else self.equations.n, 1.0)
 
     def solve(self, penalties: Floats | None) -> tuple[Floats, Floats]:
         """Penalties, a grid of them by default, and one row of coefficients of the mapped columns for each."""
