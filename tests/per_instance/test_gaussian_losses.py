@@ -12,7 +12,7 @@ from tables import unit_rows
 from discreet import SSP, AdaSSP, ConstSSP, Domain, DPLinearRegression, Moments, release
 from discreet.data.moments import counted
 from discreet.data.reading import Unread
-from discreet.gate.moments import exact_blocks
+from discreet.gate.statistics import exact_blocks
 from discreet.per_instance import losses
 from discreet.per_instance import result as results
 from discreet.per_instance.curves import delta as curve_delta

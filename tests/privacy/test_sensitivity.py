@@ -15,7 +15,7 @@ from tables import unit_rows
 
 from discreet import Domain, Moments, formula
 from discreet.domain import CONSTANT, Categorical
-from discreet.gate.moments import _least_eigenvalue
+from discreet.gate.statistics import _least_eigenvalue
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block
 

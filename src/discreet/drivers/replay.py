@@ -124,7 +124,7 @@ class _Answers:
     def finish(self) -> None:
         """Refuse events that the recipe does not ask for."""
         if self._at < len(self._events):
-            raise Mismatch("list of events", f"the certificate lists {_listed(self._events[self._at])} besides")
+            raise Mismatch("list of events", f"the certificate lists {event_words(self._events[self._at])} besides")
 
     def _next(self, question: Question) -> Event:
         """The next event, which must be what is asked for."""
@@ -133,7 +133,7 @@ class _Answers:
             raise Mismatch("list of events", f"{asked} is missing")
         if not _suits(question, left[0]):
             raise Mismatch(
-                "list of events", f"the recipe asks for {asked}, and the certificate lists {_listed(left[0])}"
+                "list of events", f"the recipe asks for {asked}, and the certificate lists {event_words(left[0])}"
             )
         self._at += 1
         return left[0]
@@ -172,7 +172,7 @@ class _Recorded(_Answers):
         self._domain = domain
 
     def _noisy(self, question: Ask, event: Any) -> Noisy:
-        _check_noise(question.blocks, event.blocks, _listed(event))
+        _check_noise(question.blocks, event.blocks, event_words(event))
         spans = [(asked.span, own.span) for asked, own in zip(question.blocks, event.blocks, strict=True)]
         if not all(asked == own or (asked and own and np.allclose(asked, own, rtol=_CLOSE)) for asked, own in spans):
             raise Mismatch(
@@ -199,7 +199,7 @@ class _Recorded(_Answers):
         radii = question.radii(stage.gram, stage.squares) if question.radii is not None and scored else ()
         if len(radii) != len(event.radii) or not np.allclose(event.radii, radii, rtol=_CLOSE, atol=0):
             raise Mismatch("stages", f"the lengths of scores in {which} do not follow from its sums")
-        _check_noise(question.blocks, event.blocks, _listed(event))
+        _check_noise(question.blocks, event.blocks, event_words(event))
         return stage
 
     def _check_objectives(self, question: AskMinimisers, events: Sequence[ObjectiveEvent]) -> None:
@@ -303,7 +303,7 @@ def _asked(question: Question) -> str:
     return ", ".join(block.name for block in question.blocks)
 
 
-def _listed(event: Event) -> str:
+def event_words(event: Event) -> str:
     """An event in words."""
     if isinstance(event, BlockEvent):
         return ", ".join(block.name for block in event.blocks) or "nothing"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
@@ -44,6 +45,12 @@ class Source(ABC):
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.domain.columns)} columns, confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"A {type(self).__name__} is confidential and is not pickled.")
 
     @abstractmethod
     def prepare(self, recipe: Recipe, session: Session) -> None:
@@ -204,8 +211,13 @@ class SampledSource(Source):
     def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
         """Moments, with a sample drawn as the relation's accounting needs it."""
         if self._moments is None:
-            drawn = sampler(self._rate, self._neighbors, self._table.rows, entropy)
-            self._moments = summed(self._table, self._targets, drawn)
-            if isinstance(drawn, FixedSampler):
-                drawn.check_all_taken()
+            self._moments = self.sampled_moments(entropy)
         return exact_blocks(self._moments, blocks)
+
+    def sampled_moments(self, entropy: Entropy) -> Moments:
+        """Moments whose X'X is that of a sample."""
+        drawn = sampler(self._rate, self._neighbors, self._table.rows, entropy)
+        found = summed(self._table, self._targets, drawn)
+        if isinstance(drawn, FixedSampler):
+            drawn.check_all_taken()
+        return found

@@ -12,7 +12,7 @@ from discreet.core import checks
 from discreet.core.files import differences, digest, text
 from discreet.core.rounding import ROOM, up
 from discreet.domain import Domain
-from discreet.drivers.replay import Mismatch, Values, outline, replay
+from discreet.drivers.replay import Mismatch, Values, event_words, outline, replay
 from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, printable
 from discreet.privacy import accounting, gdp, sensitivity
 from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent
@@ -135,7 +135,7 @@ class Certificate:
             The noisy values that were released. Without them it is only compared which statistics are listed.
         """
         findings = self.check_costs()
-        if (mismatch := self._mismatch(values)) is not None:
+        if (mismatch := self.mismatch(values)) is not None:
             findings.insert(-1, Finding(mismatch.subject, False, mismatch.why))
         return findings
 
@@ -158,7 +158,7 @@ class Certificate:
         findings.append(Finding(f"status is {self.guarantee.status!r}", not self.simulation, reason))
         return findings
 
-    def _mismatch(self, values: Values | None) -> Mismatch | None:
+    def mismatch(self, values: Values | None = None) -> Mismatch | None:
         """The first difference between what is listed and the recipe, if there is one."""
         if not readers(self.method):
             why = f"this version of discreet does not know the method {checks.shown(self.method)}"
@@ -166,8 +166,9 @@ class Certificate:
         try:
             recipe = recipe_of(self.method, self.facts, self.events, self.recipe)
             if recipe is None:
+                listed = "; ".join(map(event_words, self.events)) or "nothing"
                 return Mismatch(
-                    "list of events", f"{self.method} has no recipe that releases what is listed, and no more"
+                    "list of events", f"no recipe of {self.method} is whole; the certificate lists {listed}"
                 )
             if values is None:
                 return outline(recipe, self.events)
