@@ -21,7 +21,7 @@ from discreet import (
     formula,
 )
 from discreet.core.files import digest
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 from discreet.privacy.events.kinds import event_from_dict
 from discreet.privacy.steps import STEPS, complete
 from discreet.results.saved import check_saved, load_saved

@@ -23,7 +23,7 @@ from discreet import DiscreetWarning, Domain
 from discreet.data.public_outcomes import PublicOutcomes
 from discreet.gate.outcomes import OutcomesWant, release_outcomes
 from discreet.gate.session import Session, promised
-from discreet.papers.reuse_cov import independent_runs, projected, split_budget, with_squares
+from discreet.mechanisms.reuse_covariance.estimator import independent_runs, projected, split_budget, with_squares
 from discreet.privacy.sensitivity import norm as norm_of
 from discreet.released.equations import normal_equations
 from discreet.results.models import Solve, many_results, solve_many

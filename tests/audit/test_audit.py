@@ -18,7 +18,7 @@ from discreet.audit.search import Candidate, _climbed, _costs, moved, pairs
 from discreet.audit.tables import corners, crowds, middle
 from discreet.cli import app
 from discreet.errors import ParameterError
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 
 ZERO, ONE = {"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}
 SSP = subject_of("SSP", 8.0, 1e-6)

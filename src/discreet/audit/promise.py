@@ -12,7 +12,7 @@ from discreet.audit.statistics import Counts, Kind
 from discreet.core.arrays import Floats
 from discreet.privacy import accounting
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.kinds import Event
+from discreet.privacy.events.base import Event
 from discreet.privacy.laws import Failure, together
 
 _POINTS = 25

@@ -14,9 +14,9 @@ from typing import Any
 from discreet.errors import DiscreetWarning
 
 MOVED = {
-    "multi": ("discreet.papers.reuse_cov", "discreet.planning.theory"),
+    "multi": ("discreet.mechanisms.reuse_covariance.estimator", "discreet.planning.theory"),
     "plots": ("discreet.results.plots", "discreet.planning.theory"),
-    "registry": ("discreet.papers.registry",),
+    "registry": ("discreet.mechanisms.registry",),
     "report": ("discreet.results.report",),
     "theory": ("discreet.planning.theory",),
 }

@@ -21,10 +21,10 @@ from discreet.errors import DataError
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, noisy_blocks
 from discreet.gate.session import Session, check_rows
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent, largest_mu
 from discreet.privacy import gdp, sensitivity
+from discreet.privacy.events.base import Event
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.kinds import Event
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent, largest_mu
 from discreet.privacy.guarantee import Guarantee
 from discreet.results.private_moments import PrivateMoments
 

@@ -27,14 +27,14 @@ from discreet.domain.linked import Linked, Mean
 from discreet.errors import DataError
 from discreet.gate.coordinates import stage_blocks
 from discreet.gate.moments import Want, exact_blocks
-from discreet.gate.objective import TOO_MANY, Task, check_moduli, minimiser
 from discreet.gate.session import Session, check_rows
 from discreet.gate.stages import Covariance
 from discreet.gate.steps import ROWS, Steps, columns, counted, number_of_rows
+from discreet.mechanisms.objective_perturbation.event import Calibration, ObjectiveEvent, most_rows
+from discreet.mechanisms.objective_perturbation.release import TOO_MANY, Task, check_moduli, minimiser
 from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import GaussianEvent, Statistic
-from discreet.privacy.events.objective import Calibration, ObjectiveEvent, most_rows
 from discreet.privacy.losses import Poisson
 from discreet.released.course import quiet_place
 from discreet.released.grids import GridValues

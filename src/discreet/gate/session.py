@@ -22,7 +22,7 @@ from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.ledger.charging import Charge, charge
 from discreet.privacy import gdp
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.kinds import Event
+from discreet.privacy.events.base import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.pots import Cost
 

@@ -17,8 +17,8 @@ from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
 from discreet.gate.session import Session
 from discreet.privacy import sensitivity
+from discreet.privacy.events.base import Event
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.kinds import Event
 from discreet.released.coordinates import Axes, standardised
 from discreet.released.grids import GridValues, ReleasedStage, statistic
 from discreet.released.solve.location import WHOLE, Counts

@@ -9,7 +9,7 @@ from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import ParameterError
-from discreet.gate.posterior import Subject
+from discreet.mechanisms.posterior_sampling.release import Subject
 from discreet.models.base import Asked, PrivateRegressor
 from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate

@@ -6,22 +6,22 @@ from dataclasses import dataclass
 
 from discreet.core import checks
 from discreet.errors import ParameterError
+from discreet.mechanisms.gradient_descent.batches_estimator import NoisySGD
+from discreet.mechanisms.gradient_descent.estimator import NoisyGradientDescent
+from discreet.mechanisms.napp.estimator import NAPP
+from discreet.mechanisms.objective_perturbation.estimator import ObjectivePerturbation
+from discreet.mechanisms.output_perturbation.estimator import OutputPerturbation
+from discreet.mechanisms.posterior_sampling.adaptive_estimator import AdaOPS
+from discreet.mechanisms.posterior_sampling.estimator import OPS
+from discreet.mechanisms.reuse_covariance.estimator import ReuseCov
+from discreet.mechanisms.subsample_aggregate.estimator import SubsampleAggregate
+from discreet.mechanisms.sufficient_statistics.ada_ssp import AdaSSP
+from discreet.mechanisms.sufficient_statistics.const_ssp import ConstSSP
+from discreet.mechanisms.sufficient_statistics.ssp import SSP
 from discreet.models.base import PrivateEstimator
 from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.models.linear import DPLinearRegression
 from discreet.models.penalised import DPElasticNet, DPLasso, DPRidge
-from discreet.papers.ada_ops import AdaOPS
-from discreet.papers.ada_ssp import AdaSSP
-from discreet.papers.const_ssp import ConstSSP
-from discreet.papers.napp import NAPP
-from discreet.papers.noisy_gradient_descent import NoisyGradientDescent
-from discreet.papers.noisy_sgd import NoisySGD
-from discreet.papers.objective_perturbation import ObjectivePerturbation
-from discreet.papers.ops import OPS
-from discreet.papers.output_perturbation import OutputPerturbation
-from discreet.papers.reuse_cov import ReuseCov
-from discreet.papers.ssp import SSP
-from discreet.papers.subsample_aggregate import SubsampleAggregate
 
 
 @dataclass(frozen=True)

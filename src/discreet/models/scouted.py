@@ -14,10 +14,10 @@ from discreet.domain.linked import Mean
 from discreet.errors import ParameterError
 from discreet.gate.scouted import MOST_STAGES, Family, Minimisers, release_scouted, turned_norm
 from discreet.gate.stages import COVARIANCES, Covariance, has_own_bounds, in_ball, refuse_robust
+from discreet.mechanisms.objective_perturbation.event import TURNED_SIZE, Calibration
 from discreet.models.base import Asked
 from discreet.models.outcome import Outcome
 from discreet.models.perturbed import PerturbedModel
-from discreet.privacy.events.objective import TURNED_SIZE, Calibration
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.moments import ReleasedMoments
 from discreet.released.working import stepped

@@ -12,12 +12,12 @@ from discreet.core.checks import shown
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Column, Numeric
 from discreet.domain.linked import Linked
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent
 from discreet.privacy import accounting, gdp
+from discreet.privacy.events.base import Event
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.kinds import Event
-from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
 
 _MOMENTS = "gram, cross, squares"

@@ -18,7 +18,7 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
-from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.released.grids import ReleasedStage
 from discreet.released.moments import ReleasedMoments
 from discreet.released.scouting import (

@@ -16,8 +16,8 @@ import numpy as np
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.linked import Linked
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy import gdp
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
 from discreet.released.coordinates import Axes, softened, standardised, whitened
 from discreet.released.course import EDGES, SPHERE, far_reach, is_close, quiet_place

@@ -10,12 +10,12 @@ from discreet.core.rounding import CURVE, ROOM, down, up
 from discreet.data.reading import Unread, as_progress
 from discreet.data.rows import Rows
 from discreet.errors import ParameterError
-from discreet.gate.batches import release_batches
+from discreet.mechanisms.coefficients import CoefficientsRegressor
+from discreet.mechanisms.gradient_descent.batches_release import release_batches
+from discreet.mechanisms.gradient_descent.estimator import RADIUS, best_time, check_steps
+from discreet.mechanisms.gradient_descent.event import ACCOUNTANT, BatchesEvent, least_multiplier
 from discreet.models.base import Asked
-from discreet.papers.coefficients import CoefficientsRegressor
-from discreet.papers.noisy_gradient_descent import RADIUS, best_time, check_steps
 from discreet.privacy import gdp
-from discreet.privacy.events.iterates import ACCOUNTANT, BatchesEvent, least_multiplier
 from discreet.privacy.guarantee import Guarantee, add_remove
 
 LEAST_DELTA = 1e-11

@@ -1,4 +1,4 @@
-"""The gate of methods that draw rows at random: batches and blocks of them; proofs in docs/mathematics, 8.9 and 8.10.
+"""The gate of gradient descent on random batches of rows; proofs in docs/mathematics, 8.9.
 
 Rows are lattice points, and so are iterates; what a row contributes depends on that row and the iterate alone, bit for
 bit, and contributions are added up as integers.
@@ -7,7 +7,6 @@ bit, and contributions are added up as integers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,24 +15,18 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import SILENT, Floats
 from discreet.core.rounding import down
-from discreet.core.threads import one_thread
-from discreet.data.blocks import block_sums
-from discreet.data.reading import Unread, as_progress
 from discreet.data.rows import Rows
 from discreet.domain.encoding import ONE
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import add_rounded_normal
 from discreet.gate.session import Session, check_rows
+from discreet.mechanisms.gradient_descent.event import BatchesEvent, kept
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, kept
 
 Ints = NDArray[np.int64]
 
 GRADIENT_BITS = 20
-BLOCK_BITS = 24
-"""Clipped gradients are rounded to multiples of 2^-20, coefficients of blocks to 2^-24."""
-
-_RIDGE = 2.0**-20
+"""Clipped gradients are rounded to multiples of 2^-20."""
 
 
 @np.errstate(**SILENT)
@@ -94,62 +87,3 @@ def _coins(size: int, rate: float, entropy: Entropy) -> NDArray[np.bool_]:
         return np.ones(size, dtype=bool)
     high: NDArray[np.uint64] = entropy.words(size) >> np.uint64(32)
     return np.asarray(high < np.uint64(round(rate * 2**32)))
-
-
-@np.errstate(**SILENT)
-def release_aggregate(table: Unread, event: AggregateEvent, session: Session) -> tuple[Certificate, Floats]:
-    """The mean of the clipped least-squares coefficients of disjoint blocks of rows.
-
-    Threads draw blocks in any order, so simulations, which can be repeated, have one thread only.
-    """
-    certificate = session.certify(table.domain, event)
-    table = table.checked()
-    check_rows(table.left)
-    jobs = 1 if session.simulation else table.n_jobs
-    coordinates = (*event.design, event.target)
-    entropy = session.charge(table.domain, mu=event.mu)
-    choose = _chooser(event.blocks, entropy)
-    with as_progress(table.progress) as report:
-        sums = block_sums(table, coordinates, event.blocks, choose, jobs, report)
-        report(1.0)
-    clip = event.radius - math.sqrt(len(event.design)) * 2.0 ** -(BLOCK_BITS + 1)
-    with one_thread():  # so that equal moments give equal coefficients, bit for bit
-        parts = block_coefficients(sums, clip)
-    total = parts.sum(axis=0).astype(object) * (1 << 20)
-    noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, BLOCK_BITS + 20), entropy)
-    return session.commit(certificate), np.ldexp(noisy.astype(float), exponent - BLOCK_BITS - 20) / event.blocks
-
-
-def block_coefficients(S: NDArray[Any], clip: float) -> Ints:
-    """Least-squares coefficients of blocks from their integer moments of (x, y), clipped to a ball, in units of 2^-24.
-
-    Where X'X is singular, or nearly, a ridge of 2^-20 of its trace makes the solution one.
-    """
-    G = np.ldexp(S.astype(float), -40)
-    d = G.shape[-1] - 1
-    ridge = _RIDGE * np.maximum(np.trace(G[:, :d, :d], axis1=1, axis2=2), 1.0)
-    theta = np.linalg.solve(G[:, :d, :d] + ridge[:, None, None] * np.eye(d), G[:, :d, d:])[:, :, 0]
-    norm = np.sqrt(np.sum(theta**2, axis=1, keepdims=True))
-    theta = theta * np.minimum(1.0, down(clip) / np.maximum(norm, 1e-300))
-    rounded: Ints = np.rint(np.ldexp(theta, BLOCK_BITS)).astype(np.int64)
-    return rounded
-
-
-def _chooser(blocks: int, entropy: Entropy) -> Callable[[int], Ints]:
-    """Independent choices among so many blocks, each equally likely: words above the last multiple are redrawn."""
-    if entropy is NO_NOISE:
-        return lambda size: np.arange(size) % blocks
-    bits = 16 if blocks <= 1 << 12 else 32
-    limit, kind = (2**bits // blocks) * blocks, np.dtype(f"u{bits // 8}")
-
-    def pieces(size: int) -> NDArray[Any]:
-        return np.array(entropy.words(-(-size * bits // 64))).view(kind)[:size]
-
-    def choose(size: int) -> Ints:
-        found = pieces(size)
-        while limit < 2**bits and (late := found >= limit).any():
-            found[late] = pieces(int(late.sum()))
-        chosen: Ints = (found % kind.type(blocks)).astype(np.int64)
-        return chosen
-
-    return choose

@@ -12,12 +12,12 @@ from discreet.core import checks
 from discreet.core.rounding import ROOM, down
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
-from discreet.gate.descent import release_descent
+from discreet.mechanisms.coefficients import CoefficientsRegressor
+from discreet.mechanisms.gradient_descent.event import MAX_POINTS, GradientEvent
+from discreet.mechanisms.gradient_descent.release import release_descent
 from discreet.models.base import Asked
 from discreet.models.linear import MomentsEstimator
-from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
-from discreet.privacy.events.iterates import MAX_POINTS, GradientEvent
 from discreet.privacy.guarantee import Guarantee
 
 MAX_STEPS = 1000

@@ -1,4 +1,4 @@
-"""Events of gradient descent, of sampled batches and of aggregated blocks: ``docs/mathematics``, 8.8 to 8.10.
+"""Events of gradient descent and of sampled batches: ``docs/mathematics``, 8.8 and 8.9.
 
 Iterates are points of the lattice 2^-16, so that their gradients are exact; files keep them in one text.
 """
@@ -15,8 +15,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.chance import length
-from discreet.core.checks import LARGEST_ROWS
 from discreet.core.rounding import down, up
 from discreet.errors import FileFormatError
 from discreet.privacy import gdp
@@ -46,6 +44,11 @@ class DescentEvent(CoefficientEvent):
     signed: ClassVar[tuple[str, ...]] = ("iterates",)
 
     iterates: tuple[float, ...] = ()
+
+    @property
+    def listed_numbers(self) -> list[float]:
+        """The numbers that it lists, and the last iterates."""
+        return [*super().listed_numbers, *self.iterates[-8:]]
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -150,32 +153,6 @@ def sampled_curve(multiplier: float, rate: float, steps: int) -> Any:
         value_discretization_interval=1e-3,
     ).self_compose(int(steps))
     return lambda epsilon: 1.0 if epsilon < 0 else up(float(loss.get_delta_for_epsilon(epsilon)), ACCOUNTANT) + 1e-14
-
-
-@dataclass(frozen=True, kw_only=True)
-class AggregateEvent(CoefficientEvent):
-    """The sum of the coefficients of disjoint blocks of rows, each clipped to a ball, with Gaussian noise."""
-
-    mechanism: ClassVar[str] = "subsample and aggregate"
-    name: ClassVar[str] = "mean of the coefficients of blocks"
-    exact: ClassVar[bool] = True
-
-    blocks: int
-    radius: float
-    sd: float
-
-    @property
-    def mu(self) -> float:
-        """One row is in one block, whose clipped coefficients move by at most the diameter of the ball."""
-        return up(2 * self.radius) / self.sd
-
-    def reach(self, rows: int | None) -> float:
-        """The radius, and what the noise on the sum of all blocks may add to their mean."""
-        return self.radius + length(len(self.design), self.sd / self.blocks)
-
-    def keeps(self) -> bool:
-        """Whether there is a block, and not more of them than a table has rows."""
-        return 1 <= self.blocks <= LARGEST_ROWS
 
 
 def least_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:

@@ -1,4 +1,4 @@
-r"""What gradient descent and aggregated blocks cost each row (``docs/mathematics``, 10.8).
+r"""What gradient descent costs each row (``docs/mathematics``, 10.8).
 
 Iterates are public and listed in the certificate. Given them, a step of full-batch descent is Gaussian noise on a sum
 to which the row adds x (x'theta_t - y), so with z = (x, -y) and v_t = (theta_t, 1)
@@ -6,8 +6,7 @@ to which the row adds x (x'theta_t - y), so with z = (x, -y) and v_t = (theta_t,
     mu_i^2 = sum_t |x|^2 (z'v_t)^2/sd_t^2 = |x|^2 z'M z,      M = sum_t v_t v_t'/sd_t^2.
 
 A sampled step costs a row at most what a Poisson-sampled Gaussian of its own clipped gradient does; which other rows
-were drawn with it is unknown, so this is a bound, and the largest of all steps stands for every one. The block of a row
-of `SubsampleAggregate`, and who else is in it, are random: there the certificate's own bound is used.
+were drawn with it is unknown, so this is a bound, and the largest of all steps stands for every one.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import down, up
+from discreet.mechanisms.gradient_descent.event import BatchesEvent, GradientEvent, sampled_curve
 from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of, span
 from discreet.per_instance.stream import Rows
-from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, GradientEvent, sampled_curve
 from discreet.privacy.laws import Alone, Law, Point
 
 _LEVELS = 24  # of the largest, to which clipped gradients are rounded up
@@ -95,9 +94,3 @@ def _batches(event: BatchesEvent, facts: Facts) -> list[Part]:
 def _law(event: BatchesEvent, clip: float) -> Law:
     """Computed only where a row needs it."""
     return Alone(lambda epsilon: sampled_curve(down(event.sd / clip), event.rate, event.steps)(epsilon))
-
-
-@parts_of(AggregateEvent)
-def _aggregate(event: AggregateEvent, facts: Facts) -> list[Part]:
-    """How far a row moves the coefficients of its block depends on who else was drawn into it."""
-    return own_curve(event, facts, "the certificate's own bound for everybody, for blocks are random and secret")

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
-from discreet.gate.napp import Draws
-from discreet.papers.napp.augmented import PLACES, DrawnRows, Limit, Part, Regularizer, SquaredRows
-from discreet.privacy.events.napp import retrievable
+from discreet.mechanisms.napp.augmented import PLACES, DrawnRows, Limit, Part, Regularizer, SquaredRows
+from discreet.mechanisms.napp.event import retrievable
+from discreet.mechanisms.napp.release import Draws
 from discreet.privacy.losses import Loss
 from discreet.released.solve.newton import Penalty, minimise
 

@@ -16,11 +16,11 @@ from discreet.data.reading import Unread
 from discreet.data.tables import Outcomes, Table
 from discreet.domain import Domain
 from discreet.errors import ParameterError
+from discreet.mechanisms.napp.augmented import Regularizer
+from discreet.mechanisms.napp.models import CLASSIFIERS, MODELS, Asked, NAPPModel
+from discreet.mechanisms.objective_perturbation.event import Noise
 from discreet.models.base import Asked as Fit
 from discreet.models.base import PrivateEstimator
-from discreet.papers.napp.augmented import Regularizer
-from discreet.papers.napp.models import CLASSIFIERS, MODELS, Asked, NAPPModel
-from discreet.privacy.events.objective import Noise
 from discreet.privacy.guarantee import Guarantee
 
 SOUND = ("ridge", "lasso", "elasticnet")

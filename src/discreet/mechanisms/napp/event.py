@@ -13,6 +13,9 @@ from typing import ClassVar
 
 from discreet.privacy.events.coefficients import UnaccountedEvent
 
+_LINKS = {"linear": "identity", "poisson": "log", "logistic": "logit", "hinge": "sign"}
+"""The links of the losses."""
+
 REGULARIZERS = ("ridge", "bridge", "lasso", "elasticnet", "scad", "l0")
 
 
@@ -109,6 +112,7 @@ class NappEvent(UnaccountedEvent):
 
     mechanism: ClassVar[str] = "NAPP-ERM, printed constants"
     name: ClassVar[str] = "coefficients, by NAPP-ERM with printed constants"
+    minimises: ClassVar[bool] = True
     signed: ClassVar[tuple[str, ...]] = ("truncation",)
     from_zero: ClassVar[tuple[str, ...]] = ("strength", "moor", "rounds", "retrieved")
     optional: ClassVar[tuple[str, ...]] = ("augmented", "truncation")
@@ -134,3 +138,8 @@ class NappEvent(UnaccountedEvent):
     augmented: int | None
     truncation: float | None
     retrieved: float
+
+    @property
+    def link(self) -> str | None:
+        """The link of its loss."""
+        return _LINKS[self.loss]

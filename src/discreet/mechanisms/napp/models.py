@@ -15,16 +15,16 @@ from discreet.core.arrays import Floats
 from discreet.data.rows import Rows
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
-from discreet.gate.napp import Draws, release_napp
+from discreet.mechanisms.napp.algorithm import Losses, Plan, Recycled, Squares, recycle
+from discreet.mechanisms.napp.augmented import Part, Regularizer
+from discreet.mechanisms.napp.event import REGULARIZERS, NappEvent, least_modulus, noise_scale
+from discreet.mechanisms.napp.release import Draws, release_napp
+from discreet.mechanisms.objective_perturbation.estimator import ObjectivePerturbation
 from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.models.outcome import Outcome
 from discreet.models.perturbed import PerturbedModel
-from discreet.papers.napp.algorithm import Losses, Plan, Recycled, Squares, recycle
-from discreet.papers.napp.augmented import Part, Regularizer
-from discreet.papers.objective_perturbation import ObjectivePerturbation
 from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.napp import REGULARIZERS, NappEvent, least_modulus, noise_scale
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss, Poisson, QuadraticHinge, Squared
 

@@ -1,7 +1,7 @@
 """The gate of NAPP-ERM as published (paper 002), which promises nothing of its own.
 
 The noise b is that of eqs. (4), (9) and (10): Gaussian or spherical Laplace, on all of space or above c <= 0. What is
-done with rows and noise, the paper's algorithms, comes from `discreet.papers.napp`. See errata E9 to E13.
+done with rows and noise, the paper's algorithms, comes from `algorithm`. See errata E9 to E13.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from discreet.data.rows import Rows
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import normals, spherical_laplace
 from discreet.gate.session import Session
+from discreet.mechanisms.napp.event import NappEvent, noise_scale
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.napp import NappEvent, noise_scale
 
 
 class Found(Protocol):

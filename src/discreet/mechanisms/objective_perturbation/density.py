@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from discreet.audit.densities import Density, between, spherical
+from discreet.audit.densities import Density, Model, Shown, Unlisted, between, spherical
+from discreet.audit.laws import Law, density_of, unlisted_of
 from discreet.core.arrays import Floats
 from discreet.data.reading import Unread
 from discreet.data.rows import Rows, Sums
 from discreet.data.turned import TurnedRows
 from discreet.domain import Domain, Numeric
 from discreet.domain.linked import Linked
-from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.losses import Loss, Poisson, Squared
 from discreet.released.moments import ReleasedMoments
 from discreet.released.prior import prior_of
@@ -34,14 +34,6 @@ _RARE = 1e-9
 
 _ROUNDING = 1e-5
 """Of the scale: what a fit without noise may leave of the gradient where there is no l1 norm."""
-
-
-class Model(NamedTuple):
-    """Coefficients that were released, of classes the one that they are for, and how a pilot weighs their penalties."""
-
-    theta: Floats
-    place: int = 1
-    weights: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +124,25 @@ class Objective:
             return Density(float(np.log(zero)))
         found = spherical(self.left - wide * np.sign(self.theta), determinant, event.noise)
         return found if zero < _RARE else Density(found.logarithm)
+
+
+@density_of(ObjectiveEvent)
+def _minimiser(event: ObjectiveEvent, law: Law, shown: Shown) -> Density | None:
+    """Of a minimiser: with the penalty of a stage, one that is quadratic alone, or one that a fit has told."""
+    quadratic = event.coordinates is not None or event.target is not None
+    lasso = 0.0 if quadratic else shown.unlisted.lasso
+    if shown.model is None or (lasso and shown.model.weights is not None):  # those of a pilot weigh it as well
+        return None
+    own = None if lasso is None else Objective.of(law.table, event, shown.model, shown.released)
+    return None if own is None or lasso is None else own.density(lasso)
+
+
+@unlisted_of(ObjectiveEvent)
+def _lasso(event: ObjectiveEvent, law: Law, shown: Shown) -> Unlisted:
+    if event.coordinates is not None or shown.model is None:
+        return Unlisted()
+    own = Objective.of(law.table, event, shown.model, shown.released)
+    return Unlisted(lasso=None if own is None else own.lasso)
 
 
 def label_of(loss: Loss, domain: Domain, column: str, place: int = 1) -> Callable[[Floats], Floats]:

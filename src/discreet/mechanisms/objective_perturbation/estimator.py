@@ -12,10 +12,10 @@ from discreet.core import checks
 from discreet.core.citations import mark_of
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.gate.objective import Task
+from discreet.mechanisms.objective_perturbation.event import Calibration
+from discreet.mechanisms.objective_perturbation.release import Task
 from discreet.models.outcome import Label, Outcome
 from discreet.models.perturbed import PerturbedRegressor, one_stage
-from discreet.privacy.events.objective import Calibration
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss, Squared
 from discreet.released.solve.newton import Penalty

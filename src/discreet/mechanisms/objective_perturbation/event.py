@@ -12,10 +12,10 @@ of size `output` on top, which hides that difference: it is at most tolerance/la
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtr
@@ -25,14 +25,16 @@ from discreet.core.chance import length
 from discreet.core.checks import LARGEST_ROWS, Neighbors, is_real
 from discreet.core.files import number, text, texts
 from discreet.core.rounding import up
+from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import accounting
+from discreet.privacy.events.base import Event, Finding, is_bound
 from discreet.privacy.laws import Law, Point, Tail, together
 from discreet.privacy.losses import Loss, loss_from_dict
 
 if TYPE_CHECKING:
-    from discreet.privacy.events.kinds import Event
+    from discreet.privacy.bounds import Bounds
 
 Noise = Literal["gaussian", "laplace"]
 
@@ -49,7 +51,7 @@ _UNIT = 2.0**-53
 
 
 @dataclass(frozen=True)
-class ObjectiveEvent:
+class ObjectiveEvent(Event):
     """The released minimiser of a perturbed objective: everything that its privacy depends on.
 
     Parameters
@@ -93,8 +95,26 @@ class ObjectiveEvent:
     target: str | None = None
     coordinates: Coordinates | None = None
 
-    name = "perturbed minimiser"
-    exact = False
+    mechanism: ClassVar[str] = "objective perturbation"
+    name: ClassVar[str] = "perturbed minimiser"
+    exact: ClassVar[bool] = False
+    coefficients: ClassVar[bool] = True
+    minimises: ClassVar[bool] = True
+
+    @property
+    def rotated(self) -> Coordinates | None:
+        """The coordinates of the stage that rows were turned into, if they were."""
+        return self.coordinates
+
+    @property
+    def regressors(self) -> tuple[str, ...]:
+        """The coordinates of the regressors."""
+        return self.design
+
+    @property
+    def response(self) -> str | None:
+        """The coordinate of the outcome, where it is listed."""
+        return self.target
 
     @property
     def gradient(self) -> float:
@@ -131,6 +151,37 @@ class ObjectiveEvent:
             return True
         mu = self._output_cost if self.noise == "gaussian" else 0.0
         return together([self._own], mu)(self.declared[0]) <= self.declared[1]
+
+    def finding(self, bounds: Bounds) -> Finding:
+        """The listed norm beside that of the domain, and whether the noise keeps what was declared for it."""
+        norm = self._norm(bounds)
+        ok = is_bound(self.norm, norm) and self.neighbors == bounds.neighbors and self.keeps_declared()
+        stage = "" if self.declared is None else f", held to epsilon {self.declared[0]:.6g} declared beforehand"
+        detail = f"norm of a row {norm:.6g}, listed {self.norm:.6g}{stage}"
+        return Finding(f"noise in the {self.loss.name} objective", ok, detail)
+
+    def _norm(self, bounds: Bounds) -> float:
+        """The norm of a row: of its columns, or of their coordinates in a stage."""
+        turned = self.coordinates
+        if turned is None:
+            return bounds.norm(self.design)
+        turned.check(bounds.domain)
+        if turned.design != self.design or len(turned.axes) != len(self.design):
+            raise ValueError("the coordinates of an objective are of other columns than its own")
+        return bounds.norm(turned.axes, turned)
+
+    def check_columns(self, domain: Domain) -> None:
+        """Raise a KeyError where it is about columns that a domain does not have."""
+        domain.indices([*self.design, *([] if self.target is None else [self.target])])
+        if self.coordinates is not None:
+            self.coordinates.check(domain)
+
+    def contradictions(self, rows: int | None) -> Iterator[tuple[str, str]]:
+        """(what, why) of regressors and noise that no perturbed objective has."""
+        yield from super().contradictions(rows)
+        if not self.is_calibrated(rows):
+            why = "its scale, the tolerance of the solver and the noise on the result do not fit"
+            yield f"noise of {self.name}", why
 
     def is_calibrated(self, rows: int | None) -> bool:
         """Whether tolerance and output are those that the scale and the modulus call for, for so many declared rows."""

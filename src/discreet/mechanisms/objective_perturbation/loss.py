@@ -43,11 +43,11 @@ from scipy.special import erfcx, ndtr
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import MANY, down
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.per_instance.leverage import LeaveOneOut
 from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of, span
 from discreet.per_instance.quadratic import ROUNDED, Quadratic, nearly_linear, plane
 from discreet.per_instance.stream import Rows
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.laws import Law, Point
 from discreet.privacy.losses import Squared
 

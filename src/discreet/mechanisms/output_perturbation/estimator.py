@@ -21,13 +21,13 @@ import numpy as np
 from discreet.core import checks
 from discreet.core.rounding import ROOM, down
 from discreet.data.moments import Moments
-from discreet.gate.output import release_shaped
+from discreet.mechanisms.coefficients import CoefficientsRegressor
+from discreet.mechanisms.output_perturbation.event import POWERS, SHAPES, OutputPlan, Shape, sensitivity
+from discreet.mechanisms.output_perturbation.release import release_shaped
+from discreet.mechanisms.posterior_sampling.adaptive_event import eigenvalue_change, quantile
 from discreet.models.base import Asked
 from discreet.models.linear import MomentsEstimator
-from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
-from discreet.privacy.events.output import POWERS, SHAPES, OutputPlan, Shape, sensitivity
-from discreet.privacy.events.staged import eigenvalue_change, quantile
 from discreet.privacy.guarantee import Guarantee, add_remove
 from discreet.privacy.ops import coefficient_bound
 

@@ -27,8 +27,8 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.rounding import FEW, ROOM, up
 from discreet.errors import ParameterError
-from discreet.privacy.events.posterior import relative, trace_bound
-from discreet.privacy.events.staged import StagedEvent, quantile, size
+from discreet.mechanisms.posterior_sampling.adaptive_event import StagedEvent, quantile, size
+from discreet.mechanisms.posterior_sampling.event import relative, trace_bound
 
 Shape = Literal["isotropic", "fisher", "democratic"]
 
@@ -117,7 +117,7 @@ def output_rounding(event: OutputEvent) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputPlan(ABC):
-    """What is fixed before the data are touched, for whoever runs the stages of `papers.output_perturbation`."""
+    """What is fixed before the data are touched, for whoever runs the stages of `estimator`."""
 
     shape: Shape
     B: float

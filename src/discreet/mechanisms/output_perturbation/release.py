@@ -13,11 +13,11 @@ from discreet.data.moments import Moments
 from discreet.domain import LATTICE_BITS
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import add_normal, add_rounded_normal
-from discreet.gate.posterior import Ridge, Subject
 from discreet.gate.session import Session
+from discreet.mechanisms.output_perturbation.event import OutputEvent, OutputPlan, output_change, root
+from discreet.mechanisms.posterior_sampling.adaptive_event import norm_change, quantile
+from discreet.mechanisms.posterior_sampling.release import Ridge, Subject
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.output import OutputEvent, OutputPlan, output_change, root
-from discreet.privacy.events.staged import norm_change, quantile
 from discreet.privacy.ops import coefficient_bound
 
 

@@ -29,13 +29,13 @@ from discreet.core.checks import Neighbors
 from discreet.core.rounding import FEW, down
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
-from discreet.gate.posterior import Printed, Subject, release_adaptive, release_printed
+from discreet.mechanisms.coefficients import CoefficientsRegressor
+from discreet.mechanisms.posterior_sampling.adaptive_event import AdaptivePlan, Penalty, eigenvalue_change, quantile
+from discreet.mechanisms.posterior_sampling.estimator import argmin, spread
+from discreet.mechanisms.posterior_sampling.release import Printed, Subject, release_adaptive, release_printed
 from discreet.models.base import Asked
 from discreet.models.linear import MomentsEstimator
-from discreet.papers.coefficients import CoefficientsRegressor
-from discreet.papers.ops import argmin, spread
 from discreet.privacy import gdp
-from discreet.privacy.events.staged import AdaptivePlan, Penalty, eigenvalue_change, quantile
 from discreet.privacy.guarantee import Guarantee, add_remove
 from discreet.privacy.ops import (
     GOLDEN,

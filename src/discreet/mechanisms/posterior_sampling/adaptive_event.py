@@ -15,9 +15,9 @@ from scipy.special import ndtri
 
 from discreet.core.chance import FAR, length
 from discreet.core.rounding import MANY, up
+from discreet.mechanisms.posterior_sampling.event import relative, tolerance, trace_bound
 from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import CoefficientEvent, grouped
-from discreet.privacy.events.posterior import relative, tolerance, trace_bound
 from discreet.privacy.laws import Alone, Failure, Law
 from discreet.privacy.ops import GOLDEN, coefficient_bound, gaussian_excess
 from discreet.privacy.sensitivity import MAX_ROWS, eigenvalue_error
@@ -173,7 +173,7 @@ class Penalty:
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptivePlan(ABC):
-    """What AdaOPS fixes before the data are touched, for whoever runs its steps; they are in `papers.ada_ops`."""
+    """What AdaOPS fixes before the data are touched, for whoever runs its steps; they are in `adaptive_estimator`."""
 
     B: float
     Y: float

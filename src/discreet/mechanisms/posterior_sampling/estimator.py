@@ -27,13 +27,9 @@ from discreet.core.checks import Neighbors
 from discreet.core.rounding import FEW, MANY, down, up
 from discreet.data.moments import Moments
 from discreet.errors import ParameterError
-from discreet.gate.posterior import Printed, Subject, release_in_ball, release_posterior, release_printed
 from discreet.gate.session import promised
-from discreet.models.base import Asked
-from discreet.models.linear import MomentsEstimator
-from discreet.papers.coefficients import CoefficientsRegressor
-from discreet.privacy import gdp
-from discreet.privacy.events.posterior import (
+from discreet.mechanisms.coefficients import CoefficientsRegressor
+from discreet.mechanisms.posterior_sampling.event import (
     SPARE_DELTA,
     SPARE_EPSILON,
     BallEvent,
@@ -41,6 +37,16 @@ from discreet.privacy.events.posterior import (
     tolerance,
     trace_bound,
 )
+from discreet.mechanisms.posterior_sampling.release import (
+    Printed,
+    Subject,
+    release_in_ball,
+    release_posterior,
+    release_printed,
+)
+from discreet.models.base import Asked
+from discreet.models.linear import MomentsEstimator
+from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee, add_remove
 from discreet.privacy.ops import GOLDEN, boxes, coefficient_bound, leverage_limit, residual_limit
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 from discreet.core.chance import length
 from discreet.core.rounding import up
 from discreet.privacy import gdp
-from discreet.privacy.events.coefficients import CoefficientEvent, grouped
+from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent, grouped
 from discreet.privacy.laws import Alone, Law, Point
 from discreet.privacy.ops import GOLDEN, boxes, coefficient_bound, worst_delta
 
@@ -95,6 +95,21 @@ class BallEvent(CoefficientEvent):
         """A row moves the log density by at most c = gamma (Y + B radius)^2/2, and the constant by as much."""
         steps = 1 if self.neighbors == "add-remove" else 2
         return Point(up(steps * self.gamma * (self.outcome + self.norm * self.radius) ** 2 / 2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedEvent(UnaccountedEvent):
+    """A posterior sample with the constants that a paper prints, for one stage or several."""
+
+    mechanism: ClassVar[str] = "printed posterior sampling"
+    name: ClassVar[str] = "posterior sample, by printed constants"
+    from_zero: ClassVar[tuple[str, ...]] = ("penalty",)
+    optional: ClassVar[tuple[str, ...]] = ("eigenvalue_sd", "norm_sd")
+
+    eigenvalue_sd: float | None
+    norm_sd: float | None
+    penalty: float
+    gamma: float
 
 
 def trace_bound(d: int, B: float, lambda_: float, rows: float | None) -> float:

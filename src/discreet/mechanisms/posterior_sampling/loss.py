@@ -1,4 +1,4 @@
-r"""What released coefficients cost each row: posterior samples and output perturbation (docs/mathematics, 8.1, 10.3).
+r"""What a posterior sample costs each row (docs/mathematics, 8.1, 10.3).
 
 Their parts need the exact moments: theta_hat and H are private, and computed anew. Where earlier releases fixed the
 penalty and the noise (AdaOPS, output perturbation), the loss is that of all stages with the noise that was used (10.4).
@@ -10,45 +10,34 @@ curve or a relative 6e-4 more. For the others the hockey stick is the mean of on
 loss: of the smaller over the larger, so that what is integrated is smooth. Its relative error is below 1e-6, but for
 rho < 3 sqrt(m), where up to 1e-3 is added for it. The direction without the row against with it is the worse one from
 epsilon = 0 on (8.2 and 10.9).
-
-*AdaOPS over all that its stages may release.* It draws l = lambda_min + s1 Z1, then D = log(Y + B|theta|) + s2 Z2, then
-the sample, whose lambda and gamma depend on l and D. With P and Q the laws of everything without and with the row, and
-L(l, D) the log-ratio of the densities of (l, D),
-
-    HS_epsilon(P, Q) = E_{(l, D) ~ P} HS_{epsilon - L(l, D)}(sample without, sample with),
-
-a double integral over Z1 and Z2 of the exact curve, done by Gauss-Legendre panels over [-9, 9].
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import FEW, down, up
+from discreet.mechanisms.posterior_sampling.adaptive_event import AdaptiveEvent, StagedEvent, log_norm_change
+from discreet.mechanisms.posterior_sampling.event import BallEvent, PosteriorEvent, tolerance
 from discreet.per_instance.curves import normal_points
-from discreet.per_instance.leverage import LeaveOneOut
 from discreet.per_instance.mechanisms.gaussian import of_block
 from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of
 from discreet.per_instance.quadratic import ROUNDED, Quadratic, line, nearly_linear
 from discreet.per_instance.stream import Rows
-from discreet.privacy import gdp, ops
+from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.output import OutputEvent, output_change, output_rounding
-from discreet.privacy.events.posterior import BallEvent, PosteriorEvent, tolerance
-from discreet.privacy.events.staged import AdaptiveEvent, AdaptivePlan, StagedEvent, log_norm_change
 from discreet.privacy.laws import Law, Point, gaussian_curve
 
-_GIVEN = "for the penalty and the noise that followed from what was released before"
+GIVEN = "for the penalty and the noise that followed from what was released before"
 _LEVELS = 256  # to which sizes of rows are rounded up, where a part has no curve
-_REPLACED = "the certificate's own bound for everybody, through the table without the row"
+REPLACED = "the certificate's own bound for everybody, through the table without the row"
 
 _Z, _W = normal_points(4)
 _Z = _Z[:, None]
@@ -62,7 +51,7 @@ _NEAR_0 = 1 + 1e-3  # more than the error of the integral for residuals next to 
 def _posterior(event: PosteriorEvent, facts: Facts) -> list[Part]:
     """The exact curve of the row; what hides the rounding errors of this table is added as the certificate does."""
     if facts.replaces:
-        return own_curve(event, facts, _REPLACED)
+        return own_curve(event, facts, REPLACED)
     hidden = gdp.delta(2 * event.tolerance / event.output, event.spare)
     spare = min(event.spare, gdp.epsilon(2 * _tolerance(event, facts, event.penalty) / event.output, hidden))
     return [_draw(event, facts, PosteriorCurve(event.gamma, spare, hidden))]
@@ -72,11 +61,11 @@ def _posterior(event: PosteriorEvent, facts: Facts) -> list[Part]:
 def _adaptive(event: AdaptiveEvent, facts: Facts) -> list[Part]:
     """The two releases, the sample, and what hides its rounding errors."""
     if facts.replaces:
-        return own_curve(event, facts, _REPLACED)
+        return own_curve(event, facts, REPLACED)
     rounding = (2 * _tolerance(event, facts, event.h) / event.output) ** 2
     return [
-        *_stages(event, facts),
-        _draw(event, facts, PosteriorCurve(event.gamma), f"{_GIVEN}; {ROUNDED}"),
+        *stages(event, facts),
+        _draw(event, facts, PosteriorCurve(event.gamma), f"{GIVEN}; {ROUNDED}"),
         Part("noise that hides rounding errors", lambda rows: rounding * rows.present, rounding),
     ]
 
@@ -108,24 +97,6 @@ def _tolerance(event: PosteriorEvent | AdaptiveEvent, facts: Facts, h: float) ->
     return min(event.tolerance, tolerance(d, float(np.trace(fit.H)) + B**2, h, size + moved, event.gamma))
 
 
-@parts_of(OutputEvent, moments=lambda event: event.neighbors == "add-remove")
-def _output(event: OutputEvent, facts: Facts) -> list[Part]:
-    """The two releases, X'X where it was released, and the coefficients: mu = sqrt(gamma) |theta - theta_-i|_A."""
-    if facts.replaces:
-        return own_curve(event, facts, _REPLACED)
-    d, found = len(event.design), _stages(event, facts)
-    C = np.reshape(event.root, (d, d)) if event.root else np.eye(d)
-    A, error = C.T @ C, output_rounding(event)
-    if event.gram_sd is not None:
-        found.append(of_block(Block("gram", event.design, (), event.gram_sd), facts))
-
-    def cost(rows: Rows) -> Floats:
-        moved = facts.leave_one_out(rows, event.design, event.target, event.penalty, A).shift
-        return event.gamma * (moved + error * rows.present) ** 2
-
-    return [*found, Part("coefficients", cost, event.gamma * output_change(event) ** 2, given=_GIVEN)]
-
-
 def _draw(event: PosteriorEvent | AdaptiveEvent, facts: Facts, curve: PosteriorCurve, given: str = "") -> Part:
     """The posterior sample: m and r of each row, without it; the worst is the longest row with the largest residual."""
     fit = facts.ridge(event.design, event.target, event.penalty)
@@ -139,7 +110,7 @@ def _draw(event: PosteriorEvent | AdaptiveEvent, facts: Facts, curve: PosteriorC
     return Part("posterior sample", cost, corner, given=given, curve=curve)
 
 
-def _stages(event: StagedEvent, facts: Facts) -> list[Part]:
+def stages(event: StagedEvent, facts: Facts) -> list[Part]:
     """The least eigenvalue, and log(Y + B |theta|) where it was released."""
     found = [of_block(Block("eigenvalue", event.design, (), event.eigenvalue_sd), facts)]
     if event.norm_sd is None:
@@ -153,7 +124,7 @@ def _stages(event: StagedEvent, facts: Facts) -> list[Part]:
         moved = np.abs(np.log((Y + B * one.coef_norm_with) / (Y + B * one.coef_norm_without)))
         return ((moved + error * rows.present) / sd) ** 2
 
-    return [*found, Part("log norm of the coefficients", cost, (worst / sd) ** 2, given=_GIVEN)]
+    return [*found, Part("log norm of the coefficients", cost, (worst / sd) ** 2, given=GIVEN)]
 
 
 # ---------------------------------------------------------------- the curve of a posterior sample
@@ -277,92 +248,3 @@ def _tail(a: Floats, b: Floats, e: Floats, s: Floats) -> Floats:
         if (a < -6).any():
             return np.where(a < -6, ndtr(-a) - np.exp(np.minimum(e, 700.0)) * ndtr(-b), tail)
     return tail
-
-
-# ---------------------------------------------------------------- AdaOPS, all stages
-
-
-def _hs(epsilon: ArrayLike, m: ArrayLike, r: ArrayLike, gamma: ArrayLike, *, without: bool) -> Floats:
-    """HS of the sample without the row against that with it, or the other way round, for any sign of epsilon.
-
-    HS_e(P, Q) = 1 - e^e + e^e HS_-e(Q, P).
-    """
-    e = np.asarray(epsilon, dtype=np.float64)
-    ahead, back = (ops.delta, ops.delta_with) if without else (ops.delta_with, ops.delta)
-    size = np.abs(e)
-    below = -np.expm1(-size) + np.exp(-size) * np.asarray(back(size, m, r, gamma))
-    return np.where(e >= 0, np.asarray(ahead(size, m, r, gamma)), below)
-
-
-@dataclass(frozen=True, repr=False)
-class Neighbour:
-    """What AdaOPS sees of the table with and without one row, as functions of lambda; **confidential**.
-
-    Parameters
-    ----------
-    least_without, least_with : float
-        lambda_min of X'X.
-    rows : callable
-        From lambda to the row's `LeaveOneOut`, as arrays of one entry.
-    """
-
-    least_without: float
-    least_with: float
-    rows: Callable[[float], LeaveOneOut]
-
-    def __repr__(self) -> str:
-        return "Neighbour(confidential)"
-
-
-class AdaOpsCurve:
-    """delta_i(epsilon) of one row under AdaOPS, in and out of the table; **confidential**.
-
-    Parameters
-    ----------
-    plan : Plan
-        The stages, as fixed before the data.
-    pair : Neighbour
-        The two tables.
-    panels : int
-        Of 16 points each, for Z1 and for Z2. Lambda jumps between the points of a grid, so the integral over Z1 is
-        good to three digits or so, not more.
-    """
-
-    def __init__(self, plan: AdaptivePlan, pair: Neighbour, *, panels: int = 4) -> None:
-        self._stages = [list(_drawn(plan, pair, panels, without=without)) for without in (True, False)]
-
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Without against with the row, and with against without."""
-        forth, back = (
-            sum(
-                weight * float(weights @ _hs(epsilon - ratio, row.leverage, row.residual, gamma, without=without))
-                for weight, weights, ratio, row, gamma in stages
-            )
-            for stages, without in zip(self._stages, (True, False), strict=True)
-        )
-        return min(1.0, forth), min(1.0, back)
-
-    def __repr__(self) -> str:
-        return "AdaOpsCurve(confidential)"
-
-
-def _drawn(
-    plan: AdaptivePlan, pair: Neighbour, panels: int, *, without: bool
-) -> Iterator[tuple[float, Floats, Floats, LeaveOneOut, Floats]]:
-    """For each Z1: its weight; and for each Z2 a weight, the log-ratio so far, and gamma."""
-    z, weights = normal_points(panels)
-    first, second = (pair.least_without, pair.least_with) if without else (pair.least_with, pair.least_without)
-    shift = (first - second) / plan.s1
-    for z1, weight in zip(z, weights, strict=True):
-        penalty = plan.penalty(first + plan.s1 * z1)
-        row = pair.rows(penalty.lambda_)
-        unit = plan.precision(penalty, 1.0)
-        ratio = np.atleast_1d(shift * z1 + shift**2 / 2)
-        if not plan.mu2:
-            yield weight, np.ones(1), ratio, row, np.atleast_1d(unit / plan.residual_bound(penalty) ** 2)
-            continue
-        logs = [math.log(plan.Y + plan.B * float(x[0])) for x in (row.coef_norm_without, row.coef_norm_with)]
-        here, there = logs if without else logs[::-1]
-        bounds = np.array([plan.residual_bound(penalty, here + penalty.s2 * z2) for z2 in z])
-        gap = (here - there) / penalty.s2
-        yield weight, weights, ratio + gap * z + gap**2 / 2, row, unit / bounds**2

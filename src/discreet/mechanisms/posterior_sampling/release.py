@@ -19,14 +19,21 @@ from discreet.core.checks import Neighbors
 from discreet.core.rounding import ROOM, down, up
 from discreet.data.moments import Moments
 from discreet.errors import DataError
-from discreet.gate.ball import Ball, Proposal
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import NORMAL_BITS, add_normal, normals
 from discreet.gate.session import Session, check_rows
+from discreet.mechanisms.posterior_sampling.adaptive_event import AdaptiveEvent, AdaptivePlan, norm_change
+from discreet.mechanisms.posterior_sampling.ball_release import Ball, Proposal
+from discreet.mechanisms.posterior_sampling.event import (
+    ROWS,
+    BallEvent,
+    PosteriorEvent,
+    PrintedEvent,
+    relative,
+    tolerance,
+    trace_bound,
+)
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.coefficients import PrintedEvent
-from discreet.privacy.events.posterior import ROWS, BallEvent, PosteriorEvent, relative, tolerance, trace_bound
-from discreet.privacy.events.staged import AdaptiveEvent, AdaptivePlan, norm_change
 from discreet.privacy.sensitivity import MAX_ROWS
 
 _UNIT = 2.0**-53

@@ -30,12 +30,12 @@ from discreet.domain.levels import every_level
 from discreet.errors import ParameterError
 from discreet.gate.outcomes import OutcomesWant, Sampled, release_events, release_outcomes
 from discreet.gate.session import promised
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent
 from discreet.models.base import Asked
 from discreet.models.linear import DPLinearRegression, MomentsRegressor
 from discreet.privacy import gdp, sensitivity
+from discreet.privacy.events.base import Event
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.kinds import Event
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
 from discreet.released.equations import NormalEquations, normal_equations

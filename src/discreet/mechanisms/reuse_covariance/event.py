@@ -16,22 +16,36 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors, is_real
-from discreet.core.rounding import CURVE, down
+from discreet.core.rounding import CURVE, ROOM, down, up
 from discreet.errors import FileFormatError, ParameterError
+from discreet.privacy import sensitivity
+from discreet.privacy.events.base import BlockEvent, Finding, is_bound
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.laws import Profile, gaussian_curve, together
 
+if TYPE_CHECKING:
+    from discreet.privacy.bounds import Bounds
+
 _LARGEST_MU = 1e3
+
+_SAMPLE = (
+    "X'X was computed from a secret random sample of about {share:g} of the rows, which is counted: whoever "
+    "learns which rows are in it is promised less."
+)
+_PUBLIC = (
+    "The outcomes were declared PUBLIC, and with them the number of rows and which row has which outcomes: nothing "
+    "about them is protected. The promise covers the features only."
+)
 
 
 @dataclass(frozen=True)
-class SampledEvent:
+class SampledEvent(BlockEvent):
     """Gaussian noise on statistics of a random, secret sample of the rows.
 
     Parameters
@@ -45,6 +59,9 @@ class SampledEvent:
     neighbors : {"add-remove", "replace-one"}
         The relation, and with it the sampling: each row by itself, or a fixed number of rows.
     """
+
+    mechanism: ClassVar[str] = "sampled gaussian"
+    needs_delta: ClassVar[bool] = True
 
     rate: float
     full_mu: float
@@ -62,6 +79,23 @@ class SampledEvent:
     def scale(self) -> float:
         """What sums over the sample are multiplied by to stand for all rows."""
         return 1 / self.rate
+
+    @property
+    def share(self) -> float:
+        """The share of the rows that are in the sample."""
+        return self.rate
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a certificate adds about it, in words."""
+        return (_SAMPLE.format(share=self.rate),)
+
+    def finding(self, bounds: Bounds) -> Finding:
+        """The listed mu beside that of the same noise on all rows."""
+        names, mu = ", ".join(block.name for block in self.blocks), bounds.mu(self.blocks)
+        ok = is_bound(self.full_mu, mu, bounds.mu_of_before(self.blocks)) and self.neighbors == bounds.neighbors
+        detail = f"mu {mu:.6g}, listed {self.full_mu:.6g}, of a share {self.rate:g} of the rows"
+        return Finding(f"noise on {names} of a sample", ok, detail)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -85,7 +119,7 @@ class SampledEvent:
 
 
 @dataclass(frozen=True)
-class PublicOutcomesEvent:
+class PublicOutcomesEvent(BlockEvent):
     """Gaussian noise on statistics of private features and public outcomes, under replace-one.
 
     Parameters
@@ -98,13 +132,31 @@ class PublicOutcomesEvent:
         The statistics.
     """
 
+    mechanism: ClassVar[str] = "gaussian, public outcomes"
+
     mu: float
     norm: float
     blocks: tuple[Block, ...]
 
     law = None
-    scale = 1.0
     neighbors: Neighbors = "replace-one"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a certificate adds about it, in words."""
+        return (_PUBLIC,)
+
+    def finding(self, bounds: Bounds) -> Finding:
+        """The listed mu beside that of the noise; whoever has the public outcomes can recompute their norm."""
+        mu = sensitivity.public_mu(self.blocks, bounds.domain, self.norm)
+        what = f"noise on {', '.join(block.name for block in self.blocks)}, outcomes public"
+        outcomes = [name for block in self.blocks for name in block.columns]
+        sensitivity.refuse_mixed(bounds.domain, outcomes)
+        if self.norm > up(bounds.norm(outcomes), ROOM):
+            return Finding(what, False, f"no outcomes within the bounds have a norm of {self.norm:.6g}")
+        ok = is_bound(self.mu, mu) and self.neighbors == bounds.neighbors
+        detail = f"mu {mu:.6g}, listed {self.mu:.6g}, norm of the public outcomes {self.norm:.6g}"
+        return Finding(what, ok, detail)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""

@@ -9,11 +9,11 @@ from discreet.core import checks
 from discreet.core.rounding import ROOM, up
 from discreet.data.reading import Unread
 from discreet.errors import ParameterError
-from discreet.gate.batches import release_aggregate
+from discreet.mechanisms.coefficients import CoefficientsRegressor
+from discreet.mechanisms.subsample_aggregate.event import AggregateEvent
+from discreet.mechanisms.subsample_aggregate.release import release_aggregate
 from discreet.models.base import Asked
-from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.privacy import gdp
-from discreet.privacy.events.iterates import AggregateEvent
 from discreet.privacy.guarantee import Guarantee
 
 ROWS_PER_COEFFICIENT = 2

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from discreet.core import checks
 from discreet.gate.moments import Want
+from discreet.mechanisms.sufficient_statistics.ssp import E15, halves, printed_noise, sd_piazza2021
 from discreet.models.linear import MomentsRegressor
-from discreet.papers.ssp import E15, halves, printed_noise, sd_piazza2021
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.equations import NormalEquations
