@@ -285,6 +285,36 @@ def test_whoever_charges_commits(name):
             assert not any(text.startswith("return certificate") for text in returned), node.name
 
 
+@pytest.mark.parametrize("name", [name for name in GATE if folder(name) == "mechanisms"])
+def test_mechanisms_are_released_by_the_one_driver(name):
+    for method in ("charge", "certify", "commit"):
+        assert not calls(tree(name), method), f"{name} leaves this to gate.once"
+
+
+WITHOUT = {
+    "napp": {"loss": "nothing is accounted, so everybody has the certificate's own curve"},
+    "reuse_covariance": {"release": "statistics, by gate.outcomes", "loss": "Gaussian sums, by per_instance"},
+}
+"""Files that a mechanism with an event of its own does without, with the reason."""
+
+
+def test_a_mechanism_has_all_of_its_files_in_one_folder():
+    found = {}
+    for name in FILES:
+        if name.count(".") == 2 and folder(name) == "mechanisms":
+            _, mechanism, file = name.split(".")
+            found.setdefault(mechanism, set()).add(file)
+    for mechanism, files in found.items():
+        if "event" in files:
+            missing = {"release", "loss", "density", "estimator"} - files
+            assert missing == set(WITHOUT.get(mechanism, ())), mechanism
+
+
+def test_events_are_asked_and_hardly_ever_told_apart():
+    told = [ast.unparse(node) for name in FILES for node in ast.walk(tree(name)) if isinstance(node, ast.Call)]
+    assert len([text for text in told if re.match(r"isinstance\(.*Event\b", text)]) < 10
+
+
 def test_draws_that_are_not_paid_are_seen():
     """The test above would be empty if it missed what it is for."""
     plain = {"add_normal"}
@@ -438,13 +468,14 @@ def test_exports_are_sorted_and_complete():
 
 
 def test_old_names_of_public_modules_lead_to_their_new_homes():
-    names = ["plots.coefficient_plot", "theory.regime", "multi.regime", "registry.METHODS"]
+    names = ["plots.coefficient_plot", "theory.regime", "multi.regime", "registry.METHODS", "papers.registry.METHODS"]
+    names += ["privacy.events.iterates.unpack", "privacy.events.napp.least_scale"]
     code = "import warnings; warnings.simplefilter('always'); import discreet\n"
-    code += "".join(f"from discreet.{old} import {what}\n" for old, what in (name.split(".") for name in names))
+    code += "".join(f"from discreet.{old} import {what}\n" for old, what in (name.rsplit(".", 1) for name in names))
     code += "".join(f"discreet.{name}\n" for name in names)
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stderr
     for name in names:
-        assert f"discreet.{name.partition('.')[0]} is now discreet." in told
+        assert f"discreet.{name.rpartition('.')[0]} is now discreet." in told
 
 
 def test_help_and_import_load_no_package_of_numbers():

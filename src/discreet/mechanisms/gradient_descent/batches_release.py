@@ -19,6 +19,7 @@ from discreet.data.rows import Rows
 from discreet.domain.encoding import ONE
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import add_rounded_normal
+from discreet.gate.once import Drawn, once
 from discreet.gate.session import Session, check_rows
 from discreet.mechanisms.gradient_descent.event import BatchesEvent, kept
 from discreet.privacy.certificate import Certificate
@@ -35,17 +36,19 @@ def release_batches(
 ) -> tuple[Certificate, Floats]:
     """Stochastic gradient descent; the last iterate."""
     check_rows(rows.count)
-    planned = (0.0,) * (event.steps * len(event.design))
-    session.certify(rows.domain, replace(event, iterates=planned))  # before anything is spent
-    entropy = session.charge(rows.domain)
-    theta, iterates = np.zeros(len(event.design)), []
-    for _ in range(event.steps):
-        iterates += theta.tolist()
-        total = _batch(rows, event, theta, entropy)
-        noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, GRADIENT_BITS + 20), entropy)
-        gradient = np.ldexp(noisy.astype(float), exponent - GRADIENT_BITS - 20)
-        theta = kept(theta - step / event.rate * gradient, radius)
-    return session.commit(session.certify(rows.domain, replace(event, iterates=tuple(iterates)))), theta
+
+    def draw(entropy: Entropy) -> Drawn[Floats]:
+        theta, iterates = np.zeros(len(event.design)), []
+        for _ in range(event.steps):
+            iterates += theta.tolist()
+            total = _batch(rows, event, theta, entropy)
+            noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, GRADIENT_BITS + 20), entropy)
+            gradient = np.ldexp(noisy.astype(float), exponent - GRADIENT_BITS - 20)
+            theta = kept(theta - step / event.rate * gradient, radius)
+        return Drawn(theta, (replace(event, iterates=tuple(iterates)),))
+
+    planned = replace(event, iterates=(0.0,) * (event.steps * len(event.design)))
+    return once(session, rows.domain, draw, planned=[planned])
 
 
 def clipped_gradients(X: Floats, y: Floats, theta: Floats, clip: float) -> Ints:

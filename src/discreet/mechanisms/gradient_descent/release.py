@@ -15,6 +15,7 @@ from discreet.data.moments import Moments
 from discreet.domain import LATTICE_BITS
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import add_rounded_normal
+from discreet.gate.once import Drawn, once
 from discreet.gate.session import Session, check_rows
 from discreet.mechanisms.gradient_descent.event import POINT_BITS, GradientEvent, kept
 from discreet.privacy.certificate import Certificate
@@ -26,10 +27,12 @@ def release_descent(
 ) -> tuple[Certificate, Floats]:
     """Descend with noise that costs the event's `step_mu` each time, and certify; the last iterate."""
     check_rows(moments.count)
-    entropy = session.charge(moments.domain, mu=up(math.sqrt(steps) * event.step_mu, ROOM))
-    theta, done = descend(moments, event, steps, step, radius, entropy)
-    certificate = session.certify(moments.domain, done)
-    return session.commit(certificate), theta
+
+    def draw(entropy: Entropy) -> Drawn[Floats]:
+        theta, done = descend(moments, event, steps, step, radius, entropy)
+        return Drawn(theta, (done,))
+
+    return once(session, moments.domain, draw, mu=up(math.sqrt(steps) * event.step_mu, ROOM))
 
 
 def descend(

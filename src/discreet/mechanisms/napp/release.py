@@ -18,6 +18,7 @@ from discreet.core.arrays import SILENT, Floats
 from discreet.data.rows import Rows
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import normals, spherical_laplace
+from discreet.gate.once import Drawn, once
 from discreet.gate.session import Session
 from discreet.mechanisms.napp.event import NappEvent, noise_scale
 from discreet.privacy.certificate import Certificate
@@ -66,21 +67,21 @@ def release_napp(
     session: Session,
 ) -> tuple[Certificate, F]:
     """Run algorithm 1, or 2 where `retrieval` says what becomes of retrieved budget, and certify its coefficients."""
-    entropy = session.charge(rows.domain, epsilon=math.inf)
     epsilon, delta = session.promise.epsilon, session.promise.delta
     truncation = 0.0 if event.selection == "VS+" else event.truncation
-    b = draw(len(rows.design), event.scale, event.noise, truncation, entropy)
+    budget = 0.0 if retrieval is None else (1 - event.share) * epsilon
+    rounds = event.rounds if retrieval == "recycle" else 0
 
     def rescale(more: float) -> float:
         return noise_scale(event.gradient, event.share * epsilon + more, delta) / event.scale
 
-    budget = 0.0 if retrieval is None else (1 - event.share) * epsilon
-    rounds = event.rounds if retrieval == "recycle" else 0
-    found = algorithm(rows, Draws(b, generator(entropy), budget, rounds, rescale))
-    retrieved = found.retrieved[-1] if found.retrieved else 0.0
-    returned = retrieved if retrieval == "return" else 0.0
-    certificate = session.certify(rows.domain, replace(event, retrieved=retrieved), returned=returned)
-    return session.commit(certificate), found
+    def run(entropy: Entropy) -> Drawn[F]:
+        b = draw(len(rows.design), event.scale, event.noise, truncation, entropy)
+        found = algorithm(rows, Draws(b, generator(entropy), budget, rounds, rescale))
+        retrieved = found.retrieved[-1] if found.retrieved else 0.0
+        return Drawn(found, (replace(event, retrieved=retrieved),), retrieved if retrieval == "return" else 0.0)
+
+    return once(session, rows.domain, run, epsilon=math.inf)
 
 
 _GRID = 20_001

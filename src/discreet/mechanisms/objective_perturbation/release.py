@@ -19,6 +19,7 @@ from discreet.data.rows import Rows
 from discreet.errors import DataError, DiscreetError, GuaranteeError
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import add_normal, rounded_normal, spherical_laplace
+from discreet.gate.once import Drawn, once
 from discreet.gate.session import Session
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent, most_rows
 from discreet.privacy.certificate import Certificate
@@ -68,18 +69,19 @@ def release_minimisers(rows: Rows, stages: Stages, session: Session) -> tuple[Ce
     if rows.count > most:
         raise DataError(TOO_MANY)
     check_moduli(tasks)
-    certificate = session.certify(rows.domain, *(task.event for task in tasks), *stages.reserved)
-    entropy = session.charge(rows.domain, epsilon=max(session.promise.epsilon, certificate.epsilon))
-    thetas = [minimiser(rows, task, most, entropy) for task in tasks]
-    if stages.then is None:
-        return session.commit(certificate), thetas
-    more = list(stages.then(thetas))
-    if [task.event.declared for task in more] != [event.declared for event in stages.reserved]:
-        raise GuaranteeError("A later stage is not the one that was declared. This is a defect of discreet.")
-    check_moduli(more)
-    certificate = session.certify(rows.domain, *(task.event for task in [*tasks, *more]))
-    thetas += [minimiser(rows, task, most, entropy) for task in more]
-    return session.commit(certificate), thetas
+
+    def draw(entropy: Entropy) -> Drawn[list[Floats]]:
+        thetas = [minimiser(rows, task, most, entropy) for task in tasks]
+        if stages.then is None:
+            return Drawn(thetas)
+        more = list(stages.then(thetas))
+        if [task.event.declared for task in more] != [event.declared for event in stages.reserved]:
+            raise GuaranteeError("A later stage is not the one that was declared. This is a defect of discreet.")
+        check_moduli(more)
+        thetas += [minimiser(rows, task, most, entropy) for task in more]
+        return Drawn(thetas, tuple(task.event for task in [*tasks, *more]))
+
+    return once(session, rows.domain, draw, planned=[*(task.event for task in tasks), *stages.reserved])
 
 
 def check_moduli(tasks: Sequence[Task]) -> None:

@@ -21,6 +21,7 @@ from discreet.data.moments import Moments
 from discreet.errors import DataError
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import NORMAL_BITS, add_normal, normals
+from discreet.gate.once import Drawn, once
 from discreet.gate.session import Session, check_rows
 from discreet.mechanisms.posterior_sampling.adaptive_event import AdaptiveEvent, AdaptivePlan, norm_change
 from discreet.mechanisms.posterior_sampling.ball_release import Ball, Proposal
@@ -106,23 +107,25 @@ class Ridge:
 def release_posterior(moments: Moments, event: PosteriorEvent, session: Session) -> tuple[Certificate, Floats]:
     """One posterior sample with a penalty and a precision from public facts."""
     ridge = Ridge(moments, event.design, event.target, event.rows)
-    certificate = session.certify(moments.domain, event)
-    entropy = session.charge(moments.domain, epsilon=max(session.promise.epsilon, certificate.epsilon))
     facts = (event.penalty, event.norm, event.penalty, event.gamma, event.tolerance)
-    theta = add_normal(ridge.draw(*facts, entropy), event.output, entropy)
-    return session.commit(certificate), theta
+
+    def draw(entropy: Entropy) -> Drawn[Floats]:
+        return Drawn(add_normal(ridge.draw(*facts, entropy), event.output, entropy))
+
+    return once(session, moments.domain, draw, planned=[event])
 
 
 @np.errstate(**SILENT)
 def release_in_ball(moments: Moments, event: BallEvent, session: Session) -> tuple[Certificate, Floats]:
     """One posterior sample among the lattice points of a ball, exactly."""
     check_rows(moments.count)
-    certificate = session.certify(moments.domain, event)
     ball = Ball(*moments.equations(event.design, event.target), event.gamma, event.penalty, event.radius)
     ready = Proposal(ball)
-    entropy = session.charge(moments.domain)
-    drawn = ready.draw(entropy)
-    return session.commit(certificate), drawn
+
+    def draw(entropy: Entropy) -> Drawn[Floats]:
+        return Drawn(ready.draw(entropy))
+
+    return once(session, moments.domain, draw, planned=[event])
 
 
 @dataclass(frozen=True)
@@ -147,38 +150,40 @@ def release_adaptive(
 ) -> tuple[Certificate, Floats]:
     """AdaOPS: the least eigenvalue, the norm of the coefficients, a posterior sample; the noise of each declared."""
     ridge = Ridge(moments, subject.design, subject.target, subject.rows)
-    entropy = session.charge(moments.domain)
-    B, d = plan.B, plan.d
-    eigenvalue = float(add_normal(ridge.least_eigenvalue(), plan.s1, entropy))
-    chosen = plan.penalty(eigenvalue)
-    s = norm_change(d, B, chosen.lambda_, chosen.h, subject.rows)
-    chosen = replace(chosen, s=s, s2=s / plan.mu2 if plan.mu2 else 0.0)
-    log_norm = None
-    if plan.mu2:
-        theta = ridge.coefficients(chosen.lambda_, B, chosen.h)
-        log_norm = float(add_normal(math.log(plan.Y + B * float(np.linalg.norm(theta))), chosen.s2, entropy))
-    R = plan.residual_bound(chosen, log_norm)
-    gamma = down(plan.precision(chosen, R), ROOM)
-    error = tolerance(d, trace_bound(d, B, chosen.lambda_, subject.rows), chosen.h, R / B, gamma)
-    output = up(2 * error / mu_out, ROOM)
-    event = AdaptiveEvent(
-        **subject.facts(),
-        eigenvalue=eigenvalue,
-        eigenvalue_sd=plan.s1,
-        eigenvalue_change=plan.eigenvalue_sensitivity,
-        log_norm=log_norm,
-        norm_sd=chosen.s2 or None,
-        penalty=chosen.lambda_,
-        residual=R,
-        gamma=gamma,
-        failures=(plan.delta_a, plan.delta_b, plan.delta_o),
-        draw=plan.mu_o,
-        tolerance=error,
-        output=output,
-    )
-    certificate = session.certify(moments.domain, event)
-    theta = add_normal(ridge.draw(chosen.lambda_, B, chosen.h, gamma, error, entropy), output, entropy)
-    return session.commit(certificate), theta
+
+    def draw(entropy: Entropy) -> Drawn[Floats]:
+        B, d = plan.B, plan.d
+        eigenvalue = float(add_normal(ridge.least_eigenvalue(), plan.s1, entropy))
+        chosen = plan.penalty(eigenvalue)
+        s = norm_change(d, B, chosen.lambda_, chosen.h, subject.rows)
+        chosen = replace(chosen, s=s, s2=s / plan.mu2 if plan.mu2 else 0.0)
+        log_norm = None
+        if plan.mu2:
+            theta = ridge.coefficients(chosen.lambda_, B, chosen.h)
+            log_norm = float(add_normal(math.log(plan.Y + B * float(np.linalg.norm(theta))), chosen.s2, entropy))
+        R = plan.residual_bound(chosen, log_norm)
+        gamma = down(plan.precision(chosen, R), ROOM)
+        error = tolerance(d, trace_bound(d, B, chosen.lambda_, subject.rows), chosen.h, R / B, gamma)
+        output = up(2 * error / mu_out, ROOM)
+        event = AdaptiveEvent(
+            **subject.facts(),
+            eigenvalue=eigenvalue,
+            eigenvalue_sd=plan.s1,
+            eigenvalue_change=plan.eigenvalue_sensitivity,
+            log_norm=log_norm,
+            norm_sd=chosen.s2 or None,
+            penalty=chosen.lambda_,
+            residual=R,
+            gamma=gamma,
+            failures=(plan.delta_a, plan.delta_b, plan.delta_o),
+            draw=plan.mu_o,
+            tolerance=error,
+            output=output,
+        )
+        theta = add_normal(ridge.draw(chosen.lambda_, B, chosen.h, gamma, error, entropy), output, entropy)
+        return Drawn(theta, (event,))
+
+    return once(session, moments.domain, draw)
 
 
 @dataclass(frozen=True)
@@ -204,29 +209,31 @@ def release_printed(
 ) -> tuple[Certificate, Floats]:
     """OPS and AdaOPS with a paper's constants: a draw in floating point, of which nothing is promised."""
     ridge = Ridge(moments, subject.design, subject.target, subject.rows)
-    entropy = session.charge(moments.domain, epsilon=math.inf)
-    extra, eigenvalue = 1.0 if stages.code else 0.0, 0.0
-    if stages.eigenvalue_sd is not None:
-        eigenvalue = float(add_normal(ridge.least_eigenvalue() + extra, stages.eigenvalue_sd, entropy))
-    lambda_, h = stages.penalty(eigenvalue)
-    lambda_ += extra
-    floor = max(lambda_ + max(ridge.least_eigenvalue(), 0.0), 1e-9)
-    log_norm, sd = 0.0, None
-    if stages.norm_sd is not None:
-        sd = stages.norm_sd(h)
-        size = float(np.linalg.norm(ridge.coefficients(lambda_, subject.norm, floor)))
-        log_norm = float(add_normal(math.log(subject.outcome + subject.norm * size), sd, entropy))
-    gamma = stages.gamma(h, log_norm)
-    facts = {name: value for name, value in subject.facts().items() if name != "rows"}
-    event = PrintedEvent(**facts, eigenvalue_sd=stages.eigenvalue_sd, norm_sd=sd, penalty=lambda_, gamma=gamma)
-    certificate = session.certify(moments.domain, event)
-    if stages.code:
-        theta = ridge.coefficients(lambda_, subject.norm, floor)
-        L = np.linalg.cholesky(ridge.S + lambda_ * np.eye(ridge.d))
-        theta += np.linalg.solve(L, normals(ridge.d, entropy)) / math.sqrt(gamma)
-    else:
-        theta = ridge.draw(lambda_, subject.norm, floor, gamma, math.inf, entropy)
-    return session.commit(certificate), theta
+
+    def draw(entropy: Entropy) -> Drawn[Floats]:
+        extra, eigenvalue = 1.0 if stages.code else 0.0, 0.0
+        if stages.eigenvalue_sd is not None:
+            eigenvalue = float(add_normal(ridge.least_eigenvalue() + extra, stages.eigenvalue_sd, entropy))
+        lambda_, h = stages.penalty(eigenvalue)
+        lambda_ += extra
+        floor = max(lambda_ + max(ridge.least_eigenvalue(), 0.0), 1e-9)
+        log_norm, sd = 0.0, None
+        if stages.norm_sd is not None:
+            sd = stages.norm_sd(h)
+            size = float(np.linalg.norm(ridge.coefficients(lambda_, subject.norm, floor)))
+            log_norm = float(add_normal(math.log(subject.outcome + subject.norm * size), sd, entropy))
+        gamma = stages.gamma(h, log_norm)
+        facts = {name: value for name, value in subject.facts().items() if name != "rows"}
+        event = PrintedEvent(**facts, eigenvalue_sd=stages.eigenvalue_sd, norm_sd=sd, penalty=lambda_, gamma=gamma)
+        if stages.code:
+            theta = ridge.coefficients(lambda_, subject.norm, floor)
+            L = np.linalg.cholesky(ridge.S + lambda_ * np.eye(ridge.d))
+            theta += np.linalg.solve(L, normals(ridge.d, entropy)) / math.sqrt(gamma)
+        else:
+            theta = ridge.draw(lambda_, subject.norm, floor, gamma, math.inf, entropy)
+        return Drawn(theta, (event,))
+
+    return once(session, moments.domain, draw, epsilon=math.inf)
 
 
 _ROUNDING = (

@@ -20,6 +20,7 @@ from discreet.data.blocks import block_sums
 from discreet.data.reading import Unread, as_progress
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import add_rounded_normal
+from discreet.gate.once import Drawn, once
 from discreet.gate.session import Session, check_rows
 from discreet.mechanisms.subsample_aggregate.event import AggregateEvent
 from discreet.privacy.certificate import Certificate
@@ -38,22 +39,24 @@ def release_aggregate(table: Unread, event: AggregateEvent, session: Session) ->
 
     Threads draw blocks in any order, so simulations, which can be repeated, have one thread only.
     """
-    certificate = session.certify(table.domain, event)
     table = table.checked()
     check_rows(table.left)
     jobs = 1 if session.simulation else table.n_jobs
     coordinates = (*event.design, event.target)
-    entropy = session.charge(table.domain, mu=event.mu)
-    choose = _chooser(event.blocks, entropy)
-    with as_progress(table.progress) as report:
-        sums = block_sums(table, coordinates, event.blocks, choose, jobs, report)
-        report(1.0)
     clip = event.radius - math.sqrt(len(event.design)) * 2.0 ** -(BLOCK_BITS + 1)
-    with one_thread():  # so that equal moments give equal coefficients, bit for bit
-        parts = block_coefficients(sums, clip)
-    total = parts.sum(axis=0).astype(object) * (1 << 20)
-    noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, BLOCK_BITS + 20), entropy)
-    return session.commit(certificate), np.ldexp(noisy.astype(float), exponent - BLOCK_BITS - 20) / event.blocks
+
+    def draw(entropy: Entropy) -> Drawn[Floats]:
+        choose = _chooser(event.blocks, entropy)
+        with as_progress(table.progress) as report:
+            sums = block_sums(table, coordinates, event.blocks, choose, jobs, report)
+            report(1.0)
+        with one_thread():  # so that equal moments give equal coefficients, bit for bit
+            parts = block_coefficients(sums, clip)
+        total = parts.sum(axis=0).astype(object) * (1 << 20)
+        noisy, exponent = add_rounded_normal(total, math.ldexp(event.sd, BLOCK_BITS + 20), entropy)
+        return Drawn(np.ldexp(noisy.astype(float), exponent - BLOCK_BITS - 20) / event.blocks)
+
+    return once(session, table.domain, draw, planned=[event], mu=event.mu)
 
 
 def block_coefficients(S: NDArray[Any], clip: float) -> Ints:
