@@ -143,6 +143,6 @@ def _mapped(one: Seen) -> list[Floats]:
 def _numbers(certificate: Certificate, values: Values, coefficients: Floats) -> Floats:
     """As many numbers for each release of a kind: coefficients, values of samples, and what events list."""
     found = [coefficients]
-    if any(event.share < 1 for event in certificate.events):
+    if any(event.sampled_share < 1 for event in certificate.events):
         found += [part.floats() for parts in values for part in parts]
     return np.concatenate([*found, *(np.array(event.listed_numbers) for event in certificate.events)])

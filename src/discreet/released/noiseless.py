@@ -57,7 +57,7 @@ def _facts(released: ReleasedMoments) -> Iterator[Fact]:
         for block, parts in zip(event.blocks, values, strict=True):
             if block.statistic in ("counts", "lengths"):
                 yield from _multiples(parts[0], [2 * LATTICE_BITS] * len(parts[0].integers), domain)
-            elif event.rotated is not None or event.share < 1:
+            elif event.rotated is not None or event.sampled_share < 1:
                 continue
             elif block.statistic in ("sums", "diagonal"):
                 yield from _multiples(parts[0], [_step(name, block, domain) for name in block.rows], domain)

@@ -49,7 +49,7 @@ class Value(NamedTuple):
     @property
     def sampled(self) -> bool:
         """Whether it is a sum over a sample of the rows."""
-        return self.event.share < 1
+        return self.event.sampled_share < 1
 
 
 def values_of(released: ReleasedMoments) -> list[Value]:
@@ -92,8 +92,8 @@ def _totals(values: list[Value]) -> Iterator[tuple[float, float]]:
             total, far = float(array[(0,) * array.ndim]), FAR * block.sd
         else:
             continue
-        if event.share < 1:
-            yield 0.0, most_sampled(total + far, event.share)
+        if event.sampled_share < 1:
+            yield 0.0, most_sampled(total + far, event.sampled_share)
         else:
             yield total - far, total + far
 

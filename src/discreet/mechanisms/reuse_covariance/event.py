@@ -81,7 +81,7 @@ class SampledEvent(BlockEvent):
         return 1 / self.rate
 
     @property
-    def share(self) -> float:
+    def sampled_share(self) -> float:
         """The share of the rows that are in the sample."""
         return self.rate
 

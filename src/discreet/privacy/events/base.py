@@ -99,7 +99,7 @@ class Event:
         return None
 
     @property
-    def share(self) -> float:
+    def sampled_share(self) -> float:
         """The share of the rows that statistics are sums over, where these are a secret random sample."""
         return 1.0
 
