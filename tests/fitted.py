@@ -10,7 +10,7 @@ from small_table import people
 from discreet import AdaSSP, Domain, DPLasso, DPLinearRegression, Results, release
 from discreet.data.moments import Moments
 from discreet.errors import DiscreetWarning
-from discreet.results.results import OLD_FILE
+from discreet.results.inference import OLD_FILE
 
 SCHEMA = {
     "age": {"low": 18, "high": 90, "unit": "year"},

@@ -21,7 +21,7 @@ from discreet import (
     formula,
 )
 from discreet.core.files import digest
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 from discreet.privacy.events.kinds import event_from_dict
 from discreet.recipes.methods import METHODS as KNOWN
 from discreet.recipes.methods import readers

@@ -29,10 +29,10 @@ from discreet.drivers.sources import SampledSource
 from discreet.errors import BudgetError, DataError, DomainError, GuaranteeError, ParameterError
 from discreet.gate.entropy import NO_NOISE, entropy
 from discreet.gate.session import Session, promised
-from discreet.papers.reuse_cov import independent_runs, projected, with_squares
+from discreet.mechanisms.reuse_covariance.estimator import independent_runs, projected, with_squares
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.released.equations import normal_equations
 from discreet.results.results import Results
 

@@ -24,8 +24,8 @@ from discreet import (
 from discreet.core.citations import mark_of
 from discreet.core.placeholders import Unavailable
 from discreet.errors import DataError, FileFormatError, GuaranteeError, NotReleasedError, ParameterError
-from discreet.gate import descent
 from discreet.gate.entropy import NO_NOISE
+from discreet.mechanisms.gradient_descent import release as descent
 from discreet.released.certificate import Certificate
 from discreet.results.saved import load_certificate
 

@@ -26,8 +26,8 @@ from discreet.data.counts import Histogram, light
 from discreet.data.reading import Unread
 from discreet.errors import DiscreetError, DomainError, ParameterError
 from discreet.gate.entropy import NO_NOISE
+from discreet.mechanisms.registry import METHODS
 from discreet.models.base import Classifier, PrivateEstimator
-from discreet.papers.registry import METHODS
 from discreet.per_instance import losses
 from discreet.planning.synthetic import synthetic
 from discreet.results.report import report

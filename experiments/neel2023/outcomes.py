@@ -24,7 +24,7 @@ from discreet.data.public_outcomes import PublicOutcomes
 from discreet.drivers.run import release_moments
 from discreet.drivers.sources import MomentsSource
 from discreet.gate.session import Session, promised
-from discreet.papers.reuse_cov import independent_runs, projected, split_budget, with_squares
+from discreet.mechanisms.reuse_covariance.estimator import independent_runs, projected, split_budget, with_squares
 from discreet.privacy.sensitivity import norm as norm_of
 from discreet.recipes.outcomes import ManyOutcomes
 from discreet.released.equations import normal_equations

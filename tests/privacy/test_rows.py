@@ -28,8 +28,8 @@ from discreet.domain.coordinates import Coordinates
 from discreet.domain.encoding import Encoder
 from discreet.domain.values import decimals
 from discreet.errors import DataError, DiscreetError
+from discreet.mechanisms import registry
 from discreet.models.outcome import codes, declared_classes
-from discreet.papers import registry
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 steady = settings(

@@ -10,10 +10,10 @@ from discreet import Domain
 from discreet.errors import DataError, FileFormatError, ParameterError
 from discreet.gate.entropy import OSEntropy, SeededEntropy
 from discreet.gate.sampling import FixedSampler, IndependentSampler, sampler
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent, largest_mu, sampled
 from discreet.privacy import accounting, gdp
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import event_from_dict
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent, largest_mu, sampled
 from discreet.privacy.laws import Point, Profile, Tail, gaussian_curve, together
 from discreet.privacy.sensitivity import mu as cost
 from discreet.privacy.sensitivity import public_mu

@@ -144,7 +144,7 @@ def _costs(subject: Subject, own: list[Neighbours], rng: np.random.Generator) ->
                 return None
             apart = cost.delta(0.0)  # the total variation distance: what can be seen in a few fits, far tails cannot
             total[k] += apart[-1] if pair.domain.unit.plain else apart.max()
-        if not any(isinstance(event, StageEvent) for event in model.certificate_.events):
+        if not model.certificate_.of(StageEvent):
             break
     return [Candidate(pair, float(loss)) for pair, loss in zip(own, total / done, strict=True)]
 

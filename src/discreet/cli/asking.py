@@ -13,7 +13,7 @@ from discreet.core import checks
 from discreet.domain import Domain, FileFormat, Numeric
 from discreet.domain.columns import Categorical, Column, from_days, parse_column, to_days
 from discreet.errors import DiscreetError, ParameterError, printable
-from discreet.papers.registry import DEFAULT
+from discreet.mechanisms.registry import DEFAULT
 from discreet.planning import plan
 from discreet.privacy import gdp
 from discreet.results.summary import number

@@ -42,7 +42,7 @@ from discreet.core.checks import neighbors as relation
 from discreet.core.citations import PAPERS
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.papers.registry import DEFAULT, find
+from discreet.mechanisms.registry import DEFAULT, find
 
 _KEYS = ", ".join(paper.key for paper in PAPERS)
 EPILOG = "Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6"

@@ -24,12 +24,12 @@ from discreet.data.tables import Outcomes, Table, as_outcomes, as_weights, check
 from discreet.domain import CONSTANT, Categorical, Domain, Numeric
 from discreet.domain.levels import every_level, lift
 from discreet.errors import ParameterError
-from discreet.gate.objective import Stages, Task, release_minimisers
 from discreet.gate.session import promised
+from discreet.mechanisms.objective_perturbation.event import Calibration, Noise, ObjectiveEvent
+from discreet.mechanisms.objective_perturbation.release import Stages, Task, release_minimisers
 from discreet.models.base import Asked, Classifier, PrivateEstimator, PrivateRegressor
 from discreet.models.outcome import Label, Outcome, category, codes, declared_classes
 from discreet.privacy import sensitivity
-from discreet.privacy.events.objective import Calibration, Noise, ObjectiveEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss
 from discreet.released.certificate import Certificate

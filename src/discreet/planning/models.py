@@ -20,10 +20,10 @@ from discreet.data.reading import Progress, as_progress
 from discreet.data.tables import design_matrix
 from discreet.domain import Categorical, Domain, Numeric
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
+from discreet.mechanisms.registry import find
 from discreet.models.counting import refuse_unit
 from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.models.perturbed import PerturbedModel
-from discreet.papers.registry import find
 from discreet.planning.facts import Facts, facts
 from discreet.planning.population import population
 from discreet.planning.simulation import Promise

@@ -19,7 +19,7 @@ from discreet.core.threads import one_thread
 from discreet.data.reading import Progress, as_progress
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
-from discreet.papers.registry import DEFAULT
+from discreet.mechanisms.registry import DEFAULT
 from discreet.planning import wishes, words
 from discreet.planning.facts import Facts
 from discreet.planning.facts import facts as public_facts

@@ -9,7 +9,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Numeric
 from discreet.domain.columns import from_days
 from discreet.errors import printable
-from discreet.papers.registry import DEFAULT
+from discreet.mechanisms.registry import DEFAULT
 from discreet.planning.simulation import Expected, row_epsilon
 from discreet.planning.spreads import FACTOR, Spread
 from discreet.planning.wishes import Answer, Tighter

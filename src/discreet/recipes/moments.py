@@ -15,8 +15,8 @@ from discreet.domain import Domain, Numeric
 from discreet.domain.levels import model_design
 from discreet.errors import DomainError
 from discreet.privacy import sensitivity
+from discreet.privacy.events.base import BlockEvent, Event
 from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
-from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.recipes import budget
 from discreet.recipes.base import Ask, Facts, Noisy, Recipe, Steps
 from discreet.recipes.noise import StatisticRequest, calibrate
@@ -182,8 +182,7 @@ class Counted(Recipe):
         statistics = [[b.statistic for b in e.blocks] if isinstance(e, GaussianEvent) else [] for e in events]
         if statistics != [["counts"], ["gram", "cross", "squares"]]:
             return None
-        _, moments = events
-        gram, cross, _ = moments.blocks  # type: ignore[union-attr]
+        gram, cross, _ = events[1].statistics
         return cls(facts, gram.rows, cross.columns[0]) if len(cross.columns) == 1 else None
 
 

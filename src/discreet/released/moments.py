@@ -16,9 +16,9 @@ from discreet.core.files import Source, digest, load_document, write_document
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.drivers.replay import begun
 from discreet.errors import NotReleasedError
+from discreet.privacy.events.base import StatisticsEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.kinds import BlockEvent
 from discreet.privacy.values import GridValues, ReleasedStage, statistic
 from discreet.recipes.base import Spending
 from discreet.recipes.geometry import StageGeometry
@@ -103,18 +103,18 @@ class ReleasedMoments:
         return tuple(ReleasedStage(event, values) for event, values in self.parts if isinstance(event, StageEvent))
 
     @cached_property
-    def parts(self) -> list[tuple[BlockEvent | StageEvent, tuple[tuple[GridValues, ...], ...]]]:
+    def parts(self) -> list[tuple[StatisticsEvent, tuple[tuple[GridValues, ...], ...]]]:
         """The values of each event that has any."""
-        events = [event for event in self.certificate.events if isinstance(event, BlockEvent | StageEvent)]
+        events = self.certificate.of(StatisticsEvent)
         ends = np.cumsum([0, *(len(event.blocks) for event in events)]).tolist()
         if ends[-1] != len(self.values):
             raise ValueError("another number of values than the certificate lists")
         return [(event, self.values[i:j]) for event, i, j in zip(events, ends, ends[1:], strict=False)]
 
     @cached_property
-    def _held(self) -> list[tuple[BlockEvent, tuple[tuple[GridValues, ...], ...]]]:
+    def _held(self) -> list[tuple[StatisticsEvent, tuple[tuple[GridValues, ...], ...]]]:
         """The events on mapped columns with their values."""
-        return [(event, values) for event, values in self.parts if isinstance(event, BlockEvent)]
+        return [(event, values) for event, values in self.parts if event.rotated is None]
 
     @cached_property
     def arrays(self) -> dict[Block, Floats]:

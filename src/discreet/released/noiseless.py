@@ -24,9 +24,7 @@ import numpy as np
 
 from discreet.core.chance import SURE_BITS
 from discreet.domain import CONSTANT, LATTICE_BITS, Categorical, Domain
-from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.sampled import SampledEvent
 from discreet.privacy.values import GridValues
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ def _facts(released: ReleasedMoments) -> Iterator[Fact]:
         for block, parts in zip(event.blocks, values, strict=True):
             if block.statistic in ("counts", "lengths"):
                 yield from _multiples(parts[0], [2 * LATTICE_BITS] * len(parts[0].integers), domain)
-            elif isinstance(event, StageEvent | SampledEvent):
+            elif event.rotated is not None or event.sampled_share < 1:
                 continue
             elif block.statistic in ("sums", "diagonal"):
                 yield from _multiples(parts[0], [_step(name, block, domain) for name in block.rows], domain)

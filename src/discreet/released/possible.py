@@ -16,10 +16,8 @@ from discreet.core.arrays import Floats
 from discreet.core.chance import FAR, most_sampled, spectral
 from discreet.core.checks import LARGEST_ROWS
 from discreet.domain import CONSTANT
-from discreet.privacy.events.coordinates import StageEvent, stage_name
+from discreet.privacy.events.base import StatisticsEvent
 from discreet.privacy.events.gaussian import SYMMETRIC, Block
-from discreet.privacy.events.kinds import BlockEvent
-from discreet.privacy.events.sampled import SampledEvent
 from discreet.privacy.values import bins, statistic
 
 if TYPE_CHECKING:
@@ -34,14 +32,14 @@ _COUNTED = ("counts", "lengths")
 class Value(NamedTuple):
     """The values of a block, unscaled, and the event that they belong to."""
 
-    event: BlockEvent | StageEvent
+    event: StatisticsEvent
     block: Block
     array: Floats
 
     @property
     def name(self) -> str:
         """How people call it."""
-        return stage_name(self.block) if isinstance(self.event, StageEvent) else self.block.name
+        return self.event.symbol(self.block)
 
     @property
     def far(self) -> float:
@@ -51,7 +49,7 @@ class Value(NamedTuple):
     @property
     def sampled(self) -> bool:
         """Whether it is a sum over a sample of the rows."""
-        return isinstance(self.event, SampledEvent)
+        return self.event.sampled_share < 1
 
 
 def values_of(released: ReleasedMoments) -> list[Value]:
@@ -59,7 +57,7 @@ def values_of(released: ReleasedMoments) -> list[Value]:
     found = []
     for event, values in released.parts:
         for block, parts in zip(event.blocks, values, strict=True):
-            own = event.coordinates if isinstance(event, StageEvent) else None
+            own = event.rotated
             array = statistic(block, parts) if own is None else statistic(block, parts, bins(block, own))
             found.append(Value(event, block, array))
     return found
@@ -90,12 +88,12 @@ def _totals(values: list[Value]) -> Iterator[tuple[float, float]]:
     for event, block, array in values:
         if block.statistic in _COUNTED and block.span is None:
             total, far = float(array.sum()), FAR * block.sd * len(array) ** 0.5
-        elif block.statistic in ("gram", "sums") and block.rows[0] == CONSTANT and isinstance(event, BlockEvent):
+        elif block.statistic in ("gram", "sums") and block.rows[0] == CONSTANT and event.rotated is None:
             total, far = float(array[(0,) * array.ndim]), FAR * block.sd
         else:
             continue
-        if isinstance(event, SampledEvent):
-            yield 0.0, most_sampled(total + far, event.rate)
+        if event.sampled_share < 1:
+            yield 0.0, most_sampled(total + far, event.sampled_share)
         else:
             yield total - far, total + far
 
@@ -123,8 +121,8 @@ def _products(value: Value, values: list[Value], most: float) -> Iterator[str]:
     _, block, array = value
     rows, columns = np.full(len(block.rows), most), np.full(len(block.columns), most)
     for other in values:
-        same = other.event is value.event or not isinstance(value.event, StageEvent)
-        if not same or other.sampled or isinstance(other.event, StageEvent) != isinstance(value.event, StageEvent):
+        same = other.event is value.event or (value.event.rotated is None and other.event.rotated is None)
+        if not same or other.sampled:
             continue
         if other.block.statistic == "gram" and other.block.rows == block.rows:
             rows = np.minimum(rows, np.maximum(np.diag(other.array) + other.far, 0.0))

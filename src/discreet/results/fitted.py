@@ -14,8 +14,6 @@ from discreet.core.files import atomic_write
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.napp import NappEvent
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
@@ -30,9 +28,6 @@ from discreet.results.summary import SIMULATION, Summary, number, promise, row_c
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_OBJECTIVES = (ObjectiveEvent, NappEvent)
-"""Events of minimisers of penalised objectives."""
 
 
 class Fitted(Numbers):
@@ -56,7 +51,7 @@ class Fitted(Numbers):
     @property
     def estimand(self) -> str:
         """What the coefficients are about."""
-        if self.link != "identity" or any(isinstance(event, _OBJECTIVES) for event in self.certificate.events):
+        if self.link != "identity" or any(event.minimises for event in self.certificate.events):
             return self._perturbed_estimand
         domain, declared = self.certificate.domain, self.certificate.declared
         column = column_of(domain, self.target)
@@ -64,7 +59,7 @@ class Fitted(Numbers):
         if declared is not None and declared.columns[column] != domain.columns[column]:
             before, after = declared.columns[column].short(), domain.columns[column].short()
             text += f"; those of {column} were narrowed from {before} to {after}"
-        if any(isinstance(event, StageEvent) for event in self.certificate.events):
+        if self.certificate.of(StageEvent):
             found = self.inference
             if isinstance(found, Inference) and found.estimand == "declared":
                 text += "; what far rows and far residuals might add is charged to the intervals"

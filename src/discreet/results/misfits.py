@@ -14,9 +14,6 @@ from discreet.core.checks import LARGEST_ROWS, shown
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.levels import lift
-from discreet.privacy.events.coefficients import CoefficientEvent
-from discreet.privacy.events.napp import NappEvent
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.released.units import column_of, in_user_units
 from discreet.released.working import model_stage, stepped
 from discreet.results.glm_inference import infer_model
@@ -30,9 +27,6 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 _SOLVED, _SOLVED_MANY = ("noise-aware", "ridge", "lasso", "elastic-net", "ols"), ("noise-aware", "ridge", "cg")
 """How a release is solved for a model, where that is not by its own method."""
-
-_NAPP = {"linear": "identity", "poisson": "log", "logistic": "logit", "hinge": "sign"}
-"""The links of the losses that NAPP has."""
 
 _NEAR = 1e-4
 """Numbers that are computed again may differ by this share of the largest."""
@@ -70,14 +64,13 @@ def _beyond(saved: Results) -> str | None:
     certificate = saved.certificate
     if (why := _other_link(saved)) is not None:
         return why
-    own = [event for event in certificate.events if isinstance(event, ObjectiveEvent | CoefficientEvent)]
-    if own and tuple(name for name in own[-1].design if name in saved.names) != saved.names:
+    own = [event for event in certificate.events if event.coefficients]
+    if own and tuple(name for name in own[-1].regressors if name in saved.names) != saved.names:
         return "the regressors of the model are not in the order of those that were released"
     event = certificate.events[-1]
-    if not isinstance(event, ObjectiveEvent | CoefficientEvent):
+    if not event.coefficients:
         return None
-    plain = isinstance(event, CoefficientEvent) or event.coordinates is None
-    reach = event.reach(certificate.rows) if plain else math.inf
+    reach = event.reach(certificate.rows) if event.rotated is None else math.inf
     domain = certificate.domain
     column = column_of(domain, saved.target)
     c, h = domain.map(column) if saved.link == "identity" else (0.0, 1.0)
@@ -91,12 +84,8 @@ def _beyond(saved: Results) -> str | None:
 
 def _other_link(saved: Results) -> str | None:
     """Why a model has another link than what was released, if it has."""
-    event = saved.certificate.events[-1]
-    if isinstance(event, NappEvent):
-        known: tuple[str, ...] = (_NAPP[event.loss],)
-    else:
-        known = ("identity",) if isinstance(event, CoefficientEvent) else (saved.link,)
-    return None if saved.link in known else f"what was released is no {saved.kind}"
+    link = saved.certificate.events[-1].link
+    return None if link in (None, saved.link) else f"what was released is no {saved.kind}"
 
 
 def _differs(saved: Results) -> str | None:

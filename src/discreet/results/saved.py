@@ -10,11 +10,11 @@ from discreet.core.files import Document, Source, differences, reading
 from discreet.domain import CONSTANT, Numeric
 from discreet.domain.columns import Column
 from discreet.errors import DiscreetError
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
+from discreet.privacy.events.base import Event, Finding
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.kinds import BlockEvent, Event
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
-from discreet.released.certificate import Certificate, Finding
+from discreet.released.certificate import Certificate
 from discreet.released.noiseless import noiseless
 from discreet.released.possible import impossible
 from discreet.released.units import column_of
@@ -110,12 +110,11 @@ def _unexplained(saved: Results | ManyResults) -> str | None:
     if not events:
         return "the file holds coefficients, and its certificate lists nothing that was computed from data"
     for event in events:
-        if not isinstance(event, BlockEvent) and (why := _differs(saved, event)) is not None:
+        if (event.coefficients or event.rotated is not None) and (why := _differs(saved, event)) is not None:
             return why
-    objectives = any(isinstance(event, ObjectiveEvent) for event in events)
-    if isinstance(saved, Results) and objectives:
+    if isinstance(saved, Results) and saved.certificate.of(ObjectiveEvent):
         return _stages(saved)
-    if isinstance(events[0], BlockEvent | StageEvent) and not _are_released(saved):
+    if not events[0].coefficients and not _are_released(saved):
         return "the file holds coefficients of columns whose products are not listed"
     return None
 
@@ -125,12 +124,12 @@ def _differs(saved: Results | ManyResults, event: Event) -> str | None:
     domain = saved.certificate.domain
     names = {*saved.names, CONSTANT} if domain.intercept else {*saved.names}
     columns = {domain.entries[i].column for i in domain.indices(names)}  # of categories, a design may hold every level
-    listed = () if isinstance(event, BlockEvent) else event.design
-    if not names <= set(listed) or {domain.entries[i].column for i in domain.indices(listed)} != columns:
+    listed = {domain.entries[i].column for i in domain.indices(event.regressors)}
+    if not names <= set(event.regressors) or listed != columns:
         return "the file holds coefficients of other regressors than the certificate lists"
-    if isinstance(event, BlockEvent) or event.target is None:
+    if event.response is None:
         return None
-    if [column_of(domain, event.target)] != [column_of(domain, t) for t in saved.targets]:
+    if [column_of(domain, event.response)] != [column_of(domain, t) for t in saved.targets]:
         return "the file holds coefficients for another outcome than the certificate lists"
     return None
 
@@ -138,7 +137,7 @@ def _differs(saved: Results | ManyResults, event: Event) -> str | None:
 def _are_released(saved: Results | ManyResults) -> bool:
     """Whether products of the regressors, and of these with each outcome, are listed."""
     domain, blocks = saved.certificate.domain, saved.certificate.blocks
-    stages = [event for event in saved.certificate.events if isinstance(event, StageEvent)]
+    stages = saved.certificate.of(StageEvent)
     turned = {
         name for event in stages for block in event.blocks if block.statistic == "cross" for name in block.columns
     }
@@ -156,7 +155,7 @@ def _are_released(saved: Results | ManyResults) -> bool:
 
 def _stages(saved: Results) -> str | None:
     """Why objectives cannot be those of a model, if they cannot: too few, or of another loss."""
-    events = [event for event in saved.certificate.events if isinstance(event, ObjectiveEvent)]
+    events = saved.certificate.of(ObjectiveEvent)
     pilots = [event for event in events if event.declared is None]
     if len(pilots) != len(saved.lines) or (len(events) > len(pilots)) != (saved.weights is not None):
         return "the model has other linear predictors, or stages, than the certificate lists objectives"

@@ -14,8 +14,9 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Categorical, Numeric, from_days
 from discreet.errors import printable
-from discreet.privacy.events.coordinates import StageEvent, stage_name
-from discreet.privacy.events.gaussian import SYMMETRIC, Block, GaussianEvent
+from discreet.privacy.events.base import StatisticsEvent
+from discreet.privacy.events.coordinates import stage_name
+from discreet.privacy.events.gaussian import SYMMETRIC, Block
 from discreet.privacy.sensitivity import costs
 from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
@@ -240,18 +241,15 @@ def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
     [('counts of y', 0.06), ("X'X", 0.4), ("X'y", 0.5), ("y'y", 0.04)]
     """
     neighbors = certificate.guarantee.neighbors
-    events = [event for event in certificate.events if isinstance(event, GaussianEvent | StageEvent)]
-    if len(events) < len(certificate.events):
+    if not all(event.gaussian_sums for event in certificate.events):
         return []
     parts, stage = [], 0
-    for event in events:
-        if isinstance(event, StageEvent):
-            stage += 1
-            held = costs(event.blocks, event.coordinates, neighbors)
-            parts += [(f"{' and '.join(map(stage_name, blocks))}, stage {stage}", cost) for blocks, cost in held]
-        else:
-            held = costs(event.blocks, certificate.domain, neighbors)
-            parts += [(" and ".join(block.name for block in blocks), cost) for blocks, cost in held]
+    for event in certificate.of(StatisticsEvent):
+        space = certificate.domain if event.rotated is None else event.rotated
+        stage += event.rotated is not None
+        place = "" if event.rotated is None else f", stage {stage}"
+        for blocks, cost in costs(event.blocks, space, neighbors):
+            parts.append((" and ".join(map(event.symbol, blocks)) + place, cost))
     total = math.fsum(cost for _, cost in parts)
     return [(name, cost / total) for name, cost in parts]
 

@@ -11,9 +11,8 @@ import numpy as np
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.columns import Categorical, Column, Factor, Numeric
-from discreet.privacy.events.coordinates import StageEvent, stage_name
+from discreet.privacy.events.base import Event
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.released.certificate import Certificate
 from discreet.released.units import column_of
 from discreet.results.effects import Variables, effects
@@ -212,14 +211,10 @@ def blocks(certificate: Certificate) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for event in certificate.events:
         cost = "not Gaussian" if event.law is not None else f"{event.mu:.6g}"
-        if isinstance(event, BlockEvent):
-            rows += [(block.name, _of(block), _sd(block), _arithmetic(block.exact), cost) for block in event.blocks]
-        elif isinstance(event, StageEvent):
-            of = f"coordinates made of the regressors: {len(event.coordinates.axes)}"
-            held = [(stage_name(b), ", ".join(b.columns) if b.columns else of, _sd(b)) for b in event.blocks]
-            rows += [(f"{name} of a stage", what, sd, _arithmetic(event.exact), cost) for name, what, sd in held]
-        else:
-            rows.append((event.name, ", ".join(event.design), _scale(event), _arithmetic(event.exact), cost))
+        if event.coefficients:
+            rows.append((event.name, ", ".join(event.regressors), _scale(event), _arithmetic(event.exact), cost))
+        for b in event.statistics:
+            rows.append((event.title(b), event.about(b), _sd(b), _arithmetic(b.exact), cost))
     return rows
 
 
@@ -232,11 +227,6 @@ def _scale(event: Event) -> str:
 
 def _arithmetic(exact: bool) -> str:
     return "exact" if exact else "floating point, error bounded"
-
-
-def _of(block: Block) -> str:
-    rows, columns = ", ".join(block.rows), ", ".join(block.columns)
-    return f"{rows} with {columns}" if rows and columns else rows or columns
 
 
 def _sd(block: Block) -> str:
