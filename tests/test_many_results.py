@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Domain, ManyResults, Moments, ReuseCov, release
+from discreet import Domain, Moments, Results, ReuseCov, release
 from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
 from discreet.released.equations import normal_equations
-from discreet.results.many_inference import infer_many
-from discreet.results.many_results import adjust
+from discreet.results.marginal_inference import infer_many
+from discreet.results.multiplicity import adjust
 
 mpl.use("Agg")
 
@@ -128,7 +128,7 @@ def test_matplotlib_is_imported_when_used():
     import subprocess
     import sys
 
-    code = "import sys, discreet, discreet.results.many_results; sys.exit('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, discreet, discreet.results.outcomes; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -142,7 +142,7 @@ def test_predictions(fitted):
 
 def test_saved_and_loaded(fitted, tmp_path):
     fitted.save(tmp_path / "m.json")
-    loaded = ManyResults.load(tmp_path / "m.json")
+    loaded = Results.load(tmp_path / "m.json")
     for part in ("coef", "intercept", "debiased", "std_err", "privacy_noise"):
         assert np.array_equal(getattr(loaded, part), getattr(fitted, part))
     assert (loaded.targets, loaded.names, loaded.certificate) == (fitted.targets, fitted.names, fitted.certificate)
@@ -162,7 +162,7 @@ def test_damaged_files(fitted, change, tmp_path):
     body.pop("sha256")
     write_document(path, body | change)
     with pytest.raises(FileFormatError, match="do not fit"):
-        ManyResults.load(path)
+        Results.load(path)
 
 
 def test_what_is_not_available_says_why():
@@ -189,7 +189,7 @@ def test_outcomes_are_never_features(public):
 
 def test_standard_errors_are_found_when_they_are_asked_for(public, monkeypatch):
     found = []
-    monkeypatch.setattr("discreet.results.models.infer_many", lambda *given: found.append(1) or infer_many(*given))
+    monkeypatch.setattr("discreet.results.results.infer_many", lambda *given: found.append(1) or infer_many(*given))
     fitted = public.fit_many()
     assert not found
     again = pickle.loads(pickle.dumps(fitted))

@@ -27,7 +27,7 @@ from discreet.data.tables import design_matrix
 from discreet.released.equations import coordinates, fitted
 from discreet.released.solve.noise_aware import noise_aware
 from discreet.released.units import user_units
-from discreet.results.inference import Inference
+from discreet.results.inference import JointInference
 from experiments import study
 from experiments.defaults import adult
 from experiments.record import report
@@ -108,7 +108,7 @@ def simulated(cell: study.Cell) -> study.Rows:
             gap = np.concatenate([[found.intercept], found.coef]) - truth()
             off.append(gap @ A @ gap)
             gaps.append(gap)
-            if isinstance(found.inference, Inference):
+            if isinstance(found.inference, JointInference):
                 given += 1
                 low, high = found.inference.interval(0.95).T
                 covered += (low <= truth()) & (truth() <= high)
@@ -142,7 +142,7 @@ def on_adult(cell: study.Cell) -> study.Rows:
             found = fit(moments, how, cell["epsilon"], HOURS, OTHERS, [i])
             predicted = found.intercept + test[:, 1:] @ found.coef
             errors.append(float(np.mean((hours - predicted) ** 2)) / least - 1)
-            given += isinstance(found.inference, Inference)
+            given += isinstance(found.inference, JointInference)
         rows.append({"levels": how, "excess error": float(np.mean(errors)), "given": given})
     return rows
 

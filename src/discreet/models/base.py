@@ -39,8 +39,12 @@ from discreet.gate.session import Session, promised
 from discreet.ledger import blocks
 from discreet.models.counting import counted, refuse_unit
 from discreet.models.pipelines import warn_of_learning_steps
+from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.steps import method_of
+from discreet.results.private_moments import PrivateMoments
+from discreet.results.released_model import ReleasedModel
+from discreet.results.results import Results
 
 _GOOD_SCORE = 100.0
 """The epsilon from which every method has R^2 > 0.5 on scikit-learn's 200 rows of 10 features, in tight bounds."""
@@ -48,6 +52,24 @@ _GOOD_SCORE = 100.0
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """Tags, names of coefficients, the paper that is followed, and the check of what is to be predicted."""
+
+    release_: PrivateMoments | ReleasedModel
+    """The release: noisy moments, or coefficients that were released themselves."""
+
+    results_: Results
+    """The fitted model: coefficients with their standard errors, tables, predictions."""
+
+    certificate_: Certificate
+    """The guarantee, and all that was released."""
+
+    coef_: Floats
+    """Coefficients in the user's units; of several outcomes or classes a row for each linear predictor."""
+
+    intercept_: Any
+    """The intercept, a number; of several outcomes or classes an array."""
+
+    n_features_in_: int
+    """The number of columns of X."""
 
     papers: ClassVar[tuple[str, ...]] = ()
     """The papers whose printed constants `published` can name."""
@@ -433,7 +455,7 @@ class PrivateEstimator(Estimator, ABC):
         names, targets = described(self.domain, X, y.names)
         return self.domain.select([*names, *targets]).with_intercept(self.fit_intercept), names, targets
 
-    def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
+    def _set(self, release: PrivateMoments | ReleasedModel, fitted: Results, asked: Asked) -> None:
         """Keep what was fitted."""
         columns = {name: fitted.certificate.domain.columns[name] for name in asked.features}
         self._set_columns(list(inputs_of(columns)), named=asked.named)
@@ -442,8 +464,7 @@ class PrivateEstimator(Estimator, ABC):
         self.coef_, self.intercept_ = fitted.coef, fitted.intercept
 
     def _coefficient_names(self) -> Sequence[str]:
-        names: Sequence[str] = self.results_.names
-        return names
+        return self.results_.names
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -42,7 +42,7 @@ from discreet.released.equations import NormalEquations, normal_equations
 from discreet.released.solution import noise_aware_solution
 from discreet.released.solve import outcome
 from discreet.results.inference import ESTIMANDS, Estimand
-from discreet.results.models import Solve, many_results, solve_many
+from discreet.results.models import Solve, solve_many
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results, results
 
@@ -177,8 +177,8 @@ class MomentsRegressor(MomentsEstimator):
     ) -> Self:
         """Solve equations for one outcome or several; `raw` are those of the release, before anything was mended."""
         theta, method = solve_many(released, e, solve, penalty), released.certificate.method
-        fitted: Any = (
-            many_results(released, e, theta, method, raw)
+        fitted = (
+            results(released, e, theta, method, raw)
             if asked.several
             else results(released, raw.one(0), theta[:, 0], method)
         )

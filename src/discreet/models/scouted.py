@@ -21,8 +21,7 @@ from discreet.privacy.events.objective import TURNED_SIZE, Calibration
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.moments import ReleasedMoments
 from discreet.released.working import stepped
-from discreet.results.glm_inference import infer_model
-from discreet.results.results import Results
+from discreet.results.released_model import ReleasedModel
 
 _STAGES = """stages : int or "auto"
         1 fits the model to the columns as declared. 2 releases first where the columns lie, for 5 to 20 % of mu^2, and
@@ -93,8 +92,8 @@ class ScoutedModel(PerturbedModel):
             told = replace(table, progress=_Readings(report))
             found = release_scouted(told, *self._asked(domain, design, outcome, asked.promise))
             report(1.0)
-        fitted = self._staged(found, design, shown, outcome)
-        self._set(fitted, fitted, asked)
+        released = self._staged(found, design, shown, outcome)
+        self._set(released, released.results(), asked)
         return self
 
     def _asked(self, domain: Domain, design: tuple[str, ...], outcome: Outcome, promise: Guarantee) -> tuple[Any, ...]:
@@ -107,11 +106,12 @@ class ScoutedModel(PerturbedModel):
         family = Family(calibration, outcome.column, outcome.labels(domain), link, outcomes, exposure)
         return family, self.stages, self.covariance, self._session(promise)
 
-    def _staged(self, found: Minimisers, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome) -> Results:
+    def _staged(
+        self, found: Minimisers, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome
+    ) -> ReleasedModel:
         released = ReleasedMoments(found.certificate, found.values)
         thetas = [stepped(released)] if self.link == "log" else found.thetas
-        told = {"inference": infer_model(released), "values": found.values}
-        return self._fitted(found.certificate, thetas, design, shown, outcome, **told)
+        return self._fitted(found.certificate, thetas, design, shown, outcome, values=found.values)
 
 
 class _Readings:

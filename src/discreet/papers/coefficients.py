@@ -15,7 +15,7 @@ from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.units import column_of, in_user_units
-from discreet.results.results import released_model
+from discreet.results.released_model import ReleasedModel
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -66,6 +66,6 @@ class CoefficientsRegressor(PrivateRegressor):
         coef, intercept = in_user_units(domain, design, theta, domain.map(column_of(domain, subject.target)))
         names = design[int(design[0] == CONSTANT) :]
         why = Unavailable("not available", self.why_no_inference)
-        fitted = released_model(asked.target, names, coef, intercept, certificate, inference=why)
-        self._set(fitted, fitted, asked)
+        released = ReleasedModel(certificate, asked.target, names, coef, intercept, inference=why)
+        self._set(released, released.results(), asked)
         return self

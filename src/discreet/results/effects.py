@@ -262,7 +262,7 @@ def effects(fitted: Fitted, level: float, over: Mapping[str, tuple[float, float]
     if not rows:
         rows = [(name, name, "", (name, 1.0), *known.multiple(name, 1.0)) for name in fitted.coefficients]
     names, variables, words, owns, estimate, coef, ends, privacy = zip(*rows, strict=True)
-    why, inference = known.intervals, fitted.inference
+    why, inference = known.intervals, fitted.joint
     return Effects(
         names, variables, words, owns, np.array(estimate), np.array(coef),
         why if isinstance(why, Unavailable) else np.array(ends),
@@ -286,7 +286,7 @@ class _Known:
     """What a model knows of its coefficients, found once."""
 
     def __init__(self, fitted: Fitted, level: float) -> None:
-        self.inference, self.level = fitted.inference, level
+        self.inference, self.level = fitted.joint, level
         self.intervals, self.coefficients = fitted.intervals(level), fitted.coefficients
         self.estimates, self.noise = fitted.known("estimate"), fitted.known("privacy_noise")
 
@@ -365,7 +365,7 @@ def _stands(found: Variables, partner: str | None) -> list[tuple[str, Floats]]:
 
 
 def _line(fitted: Fitted, label: str, rows: Floats, level: float) -> Line:
-    known = fitted.inference
+    known = fitted.joint
     gap = np.full(len(rows), np.nan)
     if isinstance(known, Unavailable):
         return Line(label, rows @ fitted.lines[0][1], gap, gap)

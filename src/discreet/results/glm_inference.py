@@ -9,7 +9,7 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.solve.debiased import debiased, positive
 from discreet.released.units import design_units
 from discreet.released.working import clipped_push, model_stage, typical_curvature, working_equations
-from discreet.results.inference import Inference, inferred
+from discreet.results.inference import JointInference, inferred
 
 WITHOUT_ERRORS = Unavailable(
     "not released",
@@ -29,7 +29,7 @@ NO_OUTCOMES = Unavailable(
 )
 
 
-def infer_model(released: ReleasedMoments) -> Inference | Unavailable:
+def infer_model(released: ReleasedMoments) -> JointInference | Unavailable:
     """What a released model tells of its coefficients, or why too little."""
     if model_stage(released) is None:
         return WITHOUT_ERRORS
@@ -43,7 +43,7 @@ def infer_model(released: ReleasedMoments) -> Inference | Unavailable:
     return inferred(released, e, fit, units, sampling=sampling, privacy=privacy, tails=0.0, df=df, spread=NO_SPREAD)
 
 
-def dispersion(inference: Inference) -> float | Unavailable:
+def dispersion(inference: JointInference) -> float | Unavailable:
     """The mean of squared Pearson residuals, weighted by leverage, from the released information and meat."""
     if isinstance(inference.sampling, Unavailable) or not inference.robust:
         return Unavailable("not released", "Classical standard errors take counts to vary as a Poisson law does.")

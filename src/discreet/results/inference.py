@@ -31,6 +31,7 @@ from discreet.released.solve.debiased import Debiased, contrasts, debiased, nois
 from discreet.released.units import UserUnits
 from discreet.results.estimate import Estimate
 from discreet.results.spread import Spread, spread_of
+from discreet.results.uncertainty import Inference
 from discreet.results.withheld import culprits
 
 Estimand = Literal["declared", "bounded"]
@@ -128,8 +129,8 @@ class _Tests(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Inference:
-    """Debiased (intercept, coefficients) in the user's units, and how sure they are.
+class JointInference(Inference):
+    """Debiased (intercept, coefficients) of one outcome in the user's units, with their covariance.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ class Inference:
     spread: Spread | Unavailable
 
     @property
-    def sigma(self) -> float | Unavailable:
+    def sigma(self) -> float | Unavailable:  # type: ignore[override]
         """The standard deviation of outcomes around the line."""
         return self.spread if isinstance(self.spread, Unavailable) else self.spread.sigma
 
@@ -292,7 +293,7 @@ class Inference:
         degrees = self.df if isinstance(df, Unavailable) else float(df[0])
         return Estimate(float(one.estimate[0]), std_err, float(one.privacy_noise[0]), degrees, one)
 
-    def combined(self, A: Floats) -> Inference:
+    def combined(self, A: Floats) -> JointInference:
         """The same of weighted sums of (intercept, coefficients), a row of A each."""
         whole = replace(self, estimate=A @ self.estimate, T=A @ self.T, culprits=("",) * len(A))
         told = tuple("" if given else self.withheld or _NO_TEST for given in whole.given)
@@ -332,7 +333,7 @@ class Inference:
         return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any], size: int) -> Inference:
+    def from_dict(cls, facts: dict[str, Any], size: int) -> JointInference:
         """Rebuild from `to_dict`, for an intercept and size - 1 coefficients."""
         q, z = len(facts["theta"]), len(facts["W"])
         shapes = {"estimate": (size,), "theta": (q,), "T": (size, q), "W": (z, z)}
@@ -363,7 +364,7 @@ _NO_TEST = (
 )
 
 
-def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> Inference | Unavailable:
+def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> JointInference | Unavailable:
     """What released normal equations tell of the coefficients, in units of the clipped outcome, or why too little."""
     if released.sampled:
         return SAMPLED
@@ -388,10 +389,10 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> In
 
 def inferred(
     released: ReleasedMoments, e: NormalEquations, fit: Debiased, units: UserUnits, **parts: Any
-) -> Inference | Unavailable:
+) -> JointInference | Unavailable:
     """What `fit`, that of the residuals of equations, tells of them, or which columns are to blame if nothing.
 
-    `parts` are those of `Inference` that depend on the model: sampling, privacy, tails, df and spread.
+    `parts` are those of `JointInference` that depend on the model: sampling, privacy, tails, df and spread.
     """
     offset = 0.0 if e.offset is None else e.offset[:, 0]
     coef, intercept = units.params(e.turn @ fit.theta + offset)
@@ -400,7 +401,7 @@ def inferred(
     told = culprits(released.domain, e, fit, own.T, withheld)
     if withheld.all():
         return Unavailable("not available", " ".join(dict.fromkeys(told)))
-    return Inference(
+    return JointInference(
         estimate=np.concatenate([[intercept], coef]),
         estimand="bounded",
         theta=fit.theta,
@@ -415,11 +416,11 @@ def inferred(
     )
 
 
-def loaded_inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailable:
+def loaded_inference(facts: dict[str, Any] | None, size: int) -> JointInference | Unavailable:
     """What a file holds of an intercept and size - 1 coefficients, or why it holds nothing."""
     if facts is None or "tilt" in facts:
         return OLD_FILE
-    return Inference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
+    return JointInference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
 
 
 def shown_rows(released: ReleasedMoments, e: NormalEquations) -> float:

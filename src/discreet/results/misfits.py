@@ -20,10 +20,9 @@ from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.released.units import column_of, in_user_units
 from discreet.released.working import model_stage, stepped
 from discreet.results.glm_inference import infer_model
-from discreet.results.inference import OLD_FILE, Inference
-from discreet.results.many_inference import ManyInference
-from discreet.results.many_results import ManyResults
+from discreet.results.inference import OLD_FILE, JointInference
 from discreet.results.results import Results
+from discreet.results.uncertainty import Inference
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 """Of the release behind a model."""
@@ -38,10 +37,10 @@ _NEAR = 1e-4
 """Numbers that are computed again may differ by this share of the largest."""
 
 
-def misfits(saved: Results | ManyResults) -> Iterator[str]:
+def misfits(saved: Results) -> Iterator[str]:
     """Why a model cannot be what its file says; nothing where it can."""
-    certificate, own = saved.certificate, isinstance(saved, Results) and saved.release_later is None
-    known = () if own else _SOLVED if isinstance(saved, Results) else _SOLVED_MANY
+    certificate, own = saved.certificate, saved.release_later is None
+    known = () if own else _SOLVED_MANY if saved.several else _SOLVED
     if saved.model not in (certificate.method, *known):
         yield f"{shown(saved.model)} is not how a model is fitted to a release by {certificate.method}"
     if not certificate.domain.intercept and np.any(np.asarray(saved.intercept) != 0):
@@ -51,10 +50,10 @@ def misfits(saved: Results | ManyResults) -> Iterator[str]:
         yield "it names no digest of its release, or no number of rows"
     if saved.rows is not None and not 0 <= saved.rows <= LARGEST_ROWS:
         yield "no table has as many rows as it says"
-    if isinstance(saved, Results) and saved.weights is not None and saved.weights.min(initial=1.0) <= 0:
+    if saved.weights is not None and saved.weights.min(initial=1.0) <= 0:
         yield "the weights of an adaptive penalty are above 0"
     found = [_uncertain(saved.inference)]
-    if isinstance(saved, Results) and own:
+    if own:
         found += [_beyond(saved), _differs(saved)]
     yield from (why for why in found if why is not None)
 
@@ -107,10 +106,11 @@ def _differs(saved: Results) -> str | None:
     if not saved.values or saved.certificate.software != f"discreet {__version__}":
         return None
     released, found = saved.released, infer_model(saved.released)
-    if isinstance(found, Unavailable) or isinstance(saved.inference, Unavailable):
-        same = found == saved.inference
+    own = saved.joint
+    if isinstance(found, Unavailable) or isinstance(own, Unavailable):
+        same = found == own
         return None if same else "there are standard errors, or none, where the released values have it otherwise"
-    own, again = saved.inference, found
+    again = found
     sizes = zip((own.df, own.tails, own.meat_noise), (again.df, again.tails, again.meat_noise), strict=True)
     same = own.estimand == again.estimand and all(math.isclose(*pair, rel_tol=_NEAR) for pair in sizes)
     if not same or not all(map(_is_near, _invariants(own), _invariants(again))):
@@ -130,7 +130,7 @@ def _differs(saved: Results) -> str | None:
     return None
 
 
-def _invariants(found: Inference) -> list[Floats]:
+def _invariants(found: JointInference) -> list[Floats]:
     """What standard errors are in the user's units, whatever coordinates they were computed in."""
     T = found.T
     parts = [
@@ -147,9 +147,9 @@ def _is_near(one: Floats, other: Floats) -> bool:
 # ---------------------------------------------------------------- standard errors
 
 
-def _uncertain(found: Inference | ManyInference | Unavailable) -> str | None:
+def _uncertain(found: Inference | Unavailable) -> str | None:
     """Why standard errors cannot be what they say they are."""
-    if not isinstance(found, Inference):
+    if not isinstance(found, JointInference):
         return None
     spread = found.spread
     if not isinstance(spread, Unavailable) and (spread.sigma2 < 0 or spread.df <= 0 or spread.explained_error < 0):

@@ -11,7 +11,6 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.placeholders import Later
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError, printable
 from discreet.privacy.certificate import Certificate
@@ -23,10 +22,7 @@ from discreet.released.solve.joint import Joint
 from discreet.released.solve.lasso import expected_rows, made_up_rows, penalty_grid, solve_path
 from discreet.released.solve.noise_aware import Posterior
 from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
-from discreet.released.units import column_of, many_units, user_units
-from discreet.results.inference import shown_rows
-from discreet.results.many_inference import infer_many
-from discreet.results.many_results import ManyResults
+from discreet.released.units import column_of, user_units
 from discreet.results.results import Results, results
 from discreet.results.summary import Summary, number, promise
 
@@ -123,10 +119,11 @@ class PenalisedResults(Results):
         """A JSON-ready description."""
         return super().to_dict() | {"penalty": self.penalty, "l1_ratio": self.l1_ratio, "chosen": self.chosen}
 
-    def summary(self, level: float = 0.95) -> Summary:
+    def summary(self, level: float = 0.95, most: int = 20) -> Summary:
         """A table of the coefficients, with the guarantee and the penalty on top."""
         how = "chosen on the release" if self.chosen else "as given"
-        return super().summary(level).with_fact("Penalty", f"{self.penalty:.4g} ({how}), l1_ratio {self.l1_ratio:g}")
+        words = f"{self.penalty:.4g} ({how}), l1_ratio {self.l1_ratio:g}"
+        return super().summary(level, most).with_fact("Penalty", words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,13 +234,13 @@ def fit_many(
     features: Sequence[str] | None,
     solve: Solve = "noise-aware",
     penalty: float | None = None,
-) -> ManyResults:
+) -> Results:
     """Fit one model to many outcomes of a release."""
     named = released.outcomes
     if targets is None and not named:
         raise ParameterError("This release names no outcomes: give targets, a list of columns.")
     e = normal_equations(released, named if targets is None else targets, features)
-    return many_results(released, e, solve_many(released, e, solve, penalty), solve)
+    return results(released, e, solve_many(released, e, solve, penalty), solve)
 
 
 def solve_many(released: ReleasedMoments, e: NormalEquations, how: Solve, penalty: float | None = None) -> Floats:
@@ -254,18 +251,6 @@ def solve_many(released: ReleasedMoments, e: NormalEquations, how: Solve, penalt
         return noise_aware_solution(released, e)
     strength = paper_penalty(e) if penalty is None else penalty
     return ridge(e.S, e.V, strength) if how == "ridge" else conjugate_gradients(e.S, e.V, strength)
-
-
-def many_results(
-    released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str, raw: NormalEquations | None = None
-) -> ManyResults:
-    """Package solutions in the user's units; standard errors come from `raw` equations where e was changed since."""
-    T, h, t = many_units(released, e)
-    params = (h * (T @ theta)).T + t
-    names = tuple(name for name in e.names if name != CONSTANT)
-    later = Later(lambda: infer_many(released, e if raw is None else raw)), Later(lambda: released.digest)
-    facts = model, released.certificate, shown_rows(released, e)
-    return ManyResults(e.targets, names, params[:, 1:], params[:, 0], *facts, *later)
 
 
 # ---------------------------------------------------------------- which variables belong to a model

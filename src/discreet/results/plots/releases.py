@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from discreet.results.comparison import Comparison
     from discreet.results.fitted import Fitted
-    from discreet.results.many_results import ManyResults
 
 
 _LINE = 32
@@ -375,14 +374,14 @@ def _known(found: Effects) -> bool:
     return not isinstance(found.ends, Unavailable)
 
 
-def heatmap(fitted: ManyResults, values: str, ax: Any) -> Any:
+def heatmap(fitted: Fitted, values: str, ax: Any) -> Any:
     """Outcomes against regressors, colours symmetric around zero."""
     from matplotlib import pyplot as plt
 
     checks.choice("values", values, ("z", "debiased", "coef"))
     shift = len(fitted.parameters) - len(fitted.names)
-    estimate = fitted.params if values == "coef" else fitted.debiased
-    scale = fitted.std_err if values == "z" else 1.0
+    estimate = fitted.table("params" if values == "coef" else "estimate")
+    scale = fitted.table("std_err") if values == "z" else 1.0
     for part in (estimate, scale):
         if isinstance(part, Unavailable):
             part.refuse()

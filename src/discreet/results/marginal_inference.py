@@ -28,13 +28,14 @@ from discreet.released.solve.debiased import (
 )
 from discreet.released.units import many_units
 from discreet.results.inference import CLUSTERED, MEAN_ALONE, NO_SQUARES, SAMPLED, plain, read_part
+from discreet.results.uncertainty import Inference
 
 LARGEST_NOISE = 0.1
 """Intervals are given where the noise of X'X is at most this share of the variation that tells of a coefficient."""
 
 
 @dataclass(frozen=True, eq=False)
-class ManyInference:
+class MarginalInference(Inference):
     """Debiased intercepts and coefficients in the user's units, a row for each outcome, and their standard errors.
 
     Parameters
@@ -104,7 +105,7 @@ class ManyInference:
         return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any], outcomes: int, size: int) -> ManyInference:
+    def from_dict(cls, facts: dict[str, Any], outcomes: int, size: int) -> MarginalInference:
         """Rebuild from `to_dict`, for some outcomes with an intercept and size - 1 coefficients each."""
         names = ("estimate", "errors", "privacy_errors", "df")
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(names, (outcomes, size))
@@ -117,7 +118,7 @@ class ManyInference:
         return found
 
 
-def infer_many(released: ReleasedMoments, e: NormalEquations) -> ManyInference | Unavailable:
+def infer_many(released: ReleasedMoments, e: NormalEquations) -> MarginalInference | Unavailable:
     """What released normal equations tell of the coefficients of many outcomes, or why they tell too little."""
     if released.sampled:
         return SAMPLED
@@ -140,7 +141,7 @@ def infer_many(released: ReleasedMoments, e: NormalEquations) -> ManyInference |
     variance = None if sampling is None or unknown is CLUSTERED else sampling + privacy
     unsure = 0.0 if variance is None else (doubt / np.maximum(variance, 1e-300)) ** 2 / 2
     df = np.broadcast_to(1 / (1 / max(e.n / unit.most - e.d, 1.0) + unsure), (len(T), len(e.targets))).T
-    return ManyInference(
+    return MarginalInference(
         estimate=(h * (T @ theta + units @ offset)).T + t,
         errors=unknown if variance is None else (h * np.sqrt(variance)).T,
         privacy_errors=(h * np.sqrt(privacy)).T,

@@ -1,0 +1,42 @@
+"""The types of a fitted estimator's attributes, as an editor or mypy sees them."""
+
+import pytest
+
+SNIPPET = """
+from discreet import NAPP, DPLinearRegression, DPLogisticRegression, PrivateMoments
+
+linear = DPLinearRegression(epsilon=1.0).fit([[0.0]], [0.0])
+reveal_type(linear.results_)
+reveal_type(linear.coef_)
+reveal_type(linear.release_)
+reveal_type(linear.certificate_)
+reveal_type(linear.results_.summary())
+logistic = DPLogisticRegression(epsilon=1.0).fit([[0.0]], [0.0])
+reveal_type(logistic.results_)
+reveal_type(NAPP(epsilon=1.0).results_)
+if isinstance(linear.release_, PrivateMoments):
+    reveal_type(linear.release_.fit_many())
+"""
+
+REVEALED = [
+    "discreet.results.results.Results",
+    "ndarray",
+    "discreet.results.private_moments.PrivateMoments | discreet.results.released_model.ReleasedModel",
+    "discreet.privacy.certificate.Certificate",
+    "discreet.results.summary.Summary",
+    "discreet.results.results.Results",
+    "discreet.results.results.Results",
+    "discreet.results.results.Results",
+]
+
+
+def test_a_fitted_model_has_types_that_an_editor_sees(tmp_path):
+    api = pytest.importorskip("mypy.api")
+    (tmp_path / "snippet.py").write_text(SNIPPET)
+    quick = ["--follow-imports=silent", "--ignore-missing-imports", "--config-file="]
+    said, errors, _ = api.run([*quick, f"--cache-dir={tmp_path / 'cache'}", str(tmp_path / "snippet.py")])
+    assert not errors
+    notes = [line.partition("Revealed type is ")[2] for line in said.splitlines() if "Revealed type" in line]
+    assert len(notes) == len(REVEALED), said
+    for note, wanted in zip(notes, REVEALED, strict=True):
+        assert wanted in note.replace("Union[", "").replace(", ", " | "), note
