@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import discreet
 from discreet import Domain, Moments, Results, ReuseCov, release
 from discreet.core.placeholders import Unavailable
-from discreet.errors import FileFormatError, NotReleasedError, ParameterError
+from discreet.errors import DiscreetWarning, FileFormatError, NotReleasedError, ParameterError
 from discreet.released.equations import normal_equations
 from discreet.results.marginal_inference import infer_many
 from discreet.results.multiplicity import adjust
@@ -196,3 +197,38 @@ def test_standard_errors_are_found_when_they_are_asked_for(public, monkeypatch):
     assert np.array_equal(again.std_err, fitted.std_err)
     assert again.release == public.digest
     assert found == [1]
+
+
+def test_one_class_holds_one_outcome_or_several(public, fitted):
+    one, listed = public.fit("t3"), public.fit_many(["t3"])
+    assert type(one) is type(fitted) is type(listed) is Results
+    assert (one.several, listed.several, fitted.several) == (False, True, True)
+    assert (one.coef.shape, listed.coef.shape, fitted.coef.shape) == ((4,), (1, 4), (L, 4))
+    assert one.targets == listed.targets == ("t3",)
+    assert set(dir(one)) == set(dir(fitted))
+    assert fitted.coefficients["t3: age"] == fitted.params[3, 1]
+    assert fitted.known("std_err")["t3: age"] == fitted.std_err[3, 1]
+    assert one.adjusted().index.tolist() == list(one.coefficients)
+    np.testing.assert_allclose(fitted.residual_sd, [public.fit(name).residual_sd for name in NAMES], rtol=1e-9)
+    assert one.heatmap().get_images()[0].get_array().shape == (1, 4)
+    mpl.pyplot.close()
+    assert fitted.unit("t3", "age") == fitted.unit("t3: age") == one.unit("age")
+
+
+def test_numbers_for_one_outcome_say_so_of_several(fitted, tmp_path):
+    for number in (fitted.cov_params(), fitted.t_test("t3: age = 0"), fitted.rsquared, fitted.effects()):
+        assert isinstance(number, Unavailable)
+        assert "by itself" in number.reason
+    for asked in (fitted.plot, fitted.plot_curves, lambda: fitted.save_report(tmp_path / "r.html")):
+        with pytest.raises(ParameterError, match="by itself"):
+            asked()
+    with pytest.raises(ParameterError, match="by itself"):
+        fitted.about("declared")
+    assert fitted.about("bounded") is fitted
+    with pytest.raises(ParameterError, match="two fitted models"):
+        discreet.compare(fitted, fitted)
+
+
+def test_the_old_name_leads_to_the_new_one():
+    with pytest.warns(DiscreetWarning, match="now discreet.Results"):
+        assert discreet.ManyResults is Results

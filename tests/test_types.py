@@ -1,7 +1,10 @@
 """The types of a fitted estimator's attributes, as an editor or mypy sees them."""
 
+from pathlib import Path
+
 import pytest
 
+ROOT = Path(__file__).parents[1]
 SNIPPET = """
 from discreet import NAPP, DPLinearRegression, DPLogisticRegression, PrivateMoments
 
@@ -33,8 +36,8 @@ REVEALED = [
 def test_a_fitted_model_has_types_that_an_editor_sees(tmp_path):
     api = pytest.importorskip("mypy.api")
     (tmp_path / "snippet.py").write_text(SNIPPET)
-    quick = ["--follow-imports=silent", "--ignore-missing-imports", "--config-file="]
-    said, errors, _ = api.run([*quick, f"--cache-dir={tmp_path / 'cache'}", str(tmp_path / "snippet.py")])
+    shared = [f"--config-file={ROOT / 'pyproject.toml'}", f"--cache-dir={ROOT / '.mypy_cache'}"]
+    said, errors, _ = api.run([*shared, str(tmp_path / "snippet.py")])
     assert not errors
     notes = [line.partition("Revealed type is ")[2] for line in said.splitlines() if "Revealed type" in line]
     assert len(notes) == len(REVEALED), said

@@ -27,8 +27,8 @@ from discreet.papers.reuse_cov import independent_runs, projected, split_budget,
 from discreet.privacy.sensitivity import norm as norm_of
 from discreet.released.equations import normal_equations
 from discreet.results.models import Solve, solve_many
-from discreet.results.results import results
 from discreet.results.plots.style import BLUE, GREY, ORANGE, WIDTH, logarithmic
+from discreet.results.results import results
 from experiments import uci
 from experiments.neel2023.tables import KINDS, UCI_SETS, Problem, genotype_chunks, problem, uci_chunks
 from experiments.reproduction import Finding, Reproduction, Size

@@ -14,7 +14,6 @@ from discreet.core.files import atomic_write
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.napp import NappEvent
 from discreet.privacy.events.objective import ObjectiveEvent
@@ -49,9 +48,14 @@ class Fitted(Numbers):
     @property
     def target(self) -> str:
         """The outcome, of a model that has one."""
-        if self.several:
-            raise ParameterError("This model has several outcomes, and this is for one: fit it by itself, fit(outcome).")
+        self._refuse_several()
         return self.targets[0]
+
+    def _refuse_several(self) -> None:
+        if self.several:
+            raise ParameterError(
+                "This model has several outcomes, and this is for one: fit it by itself, fit(outcome)."
+            )
 
     @property
     def kind(self) -> str:
@@ -144,12 +148,14 @@ class Fitted(Numbers):
         """A picture of the coefficients and their intervals; see `discreet.results.plots`."""
         from discreet.results.plots.releases import coefficient_plot
 
+        self._refuse_several()
         return coefficient_plot(self, level)
 
     def plot_curves(self, level: float = 0.95) -> Figure:
         """A picture of the features that stand in squares, products or curves; see `discreet.results.plots`."""
         from discreet.results.plots.responses import response_plot
 
+        self._refuse_several()
         return response_plot(self, level)
 
     def heatmap(self, values: str = "z", ax: Any = None) -> Any:
@@ -184,6 +190,7 @@ class Fitted(Numbers):
         """
         from discreet.results.report import report
 
+        self._refuse_several()
         text = report(self, released, level=level, date=date)
         with atomic_write(path) as file:
             file.write(text.encode())

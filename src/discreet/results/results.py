@@ -149,8 +149,13 @@ class Results(Fitted):
             The coefficient; of several outcomes, the outcome and the coefficient.
         """
         domain, own, head = self.certificate.domain, self.coordinate(name[-1]), KINDS[self.link].unit
-        target = name[0] if self.several else self.target
-        return unit_per(domain, head, own) if head else coefficient_unit(domain, target, own)
+        return unit_per(domain, head, own) if head else coefficient_unit(domain, self._outcome_of(name[0]), own)
+
+    def _outcome_of(self, name: str) -> str:
+        """The outcome that a name, or what stands before it, is about."""
+        if not self.several:
+            return self.target
+        return next(own for own in self.targets if name == own or name.startswith(f"{own}: "))
 
     def about(self, estimand: Estimand) -> Self:
         """The same model with intervals about another fit to the population.
@@ -171,9 +176,9 @@ class Results(Fitted):
                 "those would add was not released. Leave out estimand, or choose 'bounded'."
             )
         found = self.joint
-        return self if isinstance(found, Unavailable) else self._with(replace(found, estimand=estimand))
+        return self if isinstance(found, Unavailable) else self._inferred(replace(found, estimand=estimand))
 
-    def _with(self, inference: Inference | Unavailable, **changes: Any) -> Self:
+    def _inferred(self, inference: Inference | Unavailable, **changes: Any) -> Self:
         return replace(self, inference_later=Later.of(inference), **changes)
 
     def against(self, asked: Model) -> Self:
@@ -188,7 +193,7 @@ class Results(Fitted):
         ((_, line),), found = self.lines, self.joint
         line = M @ line
         told = found if isinstance(found, Unavailable) else found.combined(M)
-        return self._with(told, names=names, coef=line[1:], intercept=float(line[0]))
+        return self._inferred(told, names=names, coef=line[1:], intercept=float(line[0]))
 
     # ---------------------------------------------------------------- of classes and counts
 

@@ -10,7 +10,7 @@ from discreet.core.placeholders import Unavailable
 
 ONE_OUTCOME = Unavailable(
     "not available",
-    "The covariance of coefficients is computed for one outcome: fit it by itself, fit(outcome).",
+    "This is computed for one outcome, with the covariance of its coefficients: fit it by itself, fit(outcome).",
 )
 
 
