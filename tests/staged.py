@@ -18,8 +18,8 @@ from discreet.gate.session import Session, promised
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.steps import STEPS
-from discreet.released.coordinates import triangular
 from discreet.results.private_moments import PrivateMoments
+from discreet.solve.axes import triangular
 
 METHOD = "Staged"
 FEATURES, TARGET = ["age", "region"], "income"

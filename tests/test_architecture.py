@@ -13,7 +13,7 @@ import discreet
 
 ROOT = Path(discreet.__file__).parent
 COMMON = ("errors", "core", "domain", "privacy")
-PUBLIC = ("released", "results")
+PUBLIC = ("solve", "recipes", "released", "results")
 PRIVATE = ("data",)
 LEVELS = {
     # folder: the folders it may import from, besides itself
@@ -21,8 +21,10 @@ LEVELS = {
     "core": ("errors",),
     "domain": ("errors", "core"),
     "privacy": ("errors", "core", "domain"),
-    "released": COMMON,
-    "results": (*COMMON, "released"),
+    "solve": COMMON,
+    "recipes": (*COMMON, "solve"),
+    "released": (*COMMON, "solve", "recipes"),
+    "results": (*COMMON, "solve", "recipes", "released"),
     "ledger": (*COMMON, *PUBLIC),
     "data": COMMON,
     "gate": (*COMMON, *PUBLIC, *PRIVATE, "ledger"),
@@ -312,7 +314,7 @@ DOMAINS = {
         "data.counts": _FILES,
         "data.moments": _FILES,
         "data.worker": "what an engine sends to its workers, the unit too",
-        "privacy.certificate": _FILES,
+        "released.certificate": _FILES,
     },
     "Domain.from_file(...)": {
         **dict.fromkeys(("cli.demo", "cli.fit", "cli.ledger", "cli.pdp", "cli.plan", "cli.release"), _SCHEMA),

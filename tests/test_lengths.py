@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from discreet import Domain, DPLinearRegression, PrivateMoments
-from discreet.gate.stages import MOST_STAGES
+from discreet.recipes.budget import MOST_STAGES
 from discreet.privacy import sensitivity
 from discreet.privacy.steps import listed
+from discreet.privacy.values import GridValues, ReleasedStage
 from discreet.released.course import course_of, quiet_place
-from discreet.released.grids import GridValues, ReleasedStage
 from discreet.results.saved import check_saved, load_saved
 
 DOMAIN = Domain({"a": (-8, 8), "b": (-8, 8), "c": ["k", "l", "m"], "y": (-40, 40)})

@@ -13,7 +13,7 @@ from discreet.data.reading import Unread
 from discreet.data.stages import meat
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.gate.stages import MOST_STAGES
+from discreet.recipes.budget import MOST_STAGES
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.steps import listed

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from discreet.gate.outcomes import Sampled
 from sklearn.base import clone
 
 from discreet import (
@@ -26,7 +27,6 @@ from discreet.data.public_outcomes import PublicOutcomes
 from discreet.data.reading import Unread
 from discreet.errors import BudgetError, DataError, DomainError, GuaranteeError, ParameterError
 from discreet.gate.entropy import NO_NOISE, entropy
-from discreet.gate.outcomes import Sampled
 from discreet.papers.reuse_cov import independent_runs, projected, with_squares
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import GaussianEvent
@@ -277,7 +277,7 @@ def test_files_of_the_new_events(options, tmp_path):
         for key, factor in (("norm", 2), ("full_mu", 0.5)):
             if key in event:
                 event[key] *= factor
-    from discreet.privacy.certificate import Certificate
+    from discreet.released.certificate import Certificate
 
     assert not all(finding.ok for finding in Certificate.from_dict(body["certificate"]).check())
 

@@ -15,14 +15,14 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain.linked import Linked
 from discreet.errors import DomainError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.released.certificate import Certificate
 from discreet.released.scouting import Scale, number_of_stages, residual_widths
-from discreet.released.solve.location import Counts
-from discreet.released.solve.sizes import count_law, count_span
 from discreet.results.results import Results
 from discreet.results.saved import check_saved, load_saved
+from discreet.solve.location import Counts
+from discreet.solve.sizes import count_law, count_span
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 

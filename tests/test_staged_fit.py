@@ -16,10 +16,10 @@ from discreet.gate.entropy import NO_NOISE
 from discreet.privacy import gdp
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.released.course import course_of
-from discreet.released.solve import location
-from discreet.released.solve.location import WHOLE, Counts, locate, next_span
 from discreet.results.models import L1_RATIOS
 from discreet.results.saved import check_saved, load_saved
+from discreet.solve import location
+from discreet.solve.location import WHOLE, Counts, locate, next_span
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}
 BOX = {"bounds_X": (-1, 1), "bounds_y": (-8, 8)}

@@ -13,9 +13,9 @@ from discreet.domain import CONSTANT
 from discreet.gate.entropy import NO_NOISE
 from discreet.privacy import gdp
 from discreet.released.solution import posterior_of
-from discreet.released.solve.inclusion import Likelihood
-from discreet.released.solve.joint import Joint, Normal
 from discreet.results.models import L1_RATIOS
+from discreet.solve.inclusion import Likelihood
+from discreet.solve.joint import Joint, Normal
 
 MODELS = {"ridge": DPRidge, "lasso": DPLasso, "elastic-net": DPElasticNet}
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}

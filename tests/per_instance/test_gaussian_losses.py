@@ -18,9 +18,9 @@ from discreet.per_instance import result as results
 from discreet.per_instance.curves import delta as curve_delta
 from discreet.per_instance.curves import epsilon as curve_epsilon
 from discreet.privacy import gdp
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.guarantee import Guarantee
+from discreet.released.certificate import Certificate
 
 BLOCKS = (
     Block("gram", ("(intercept)", "a", "g[u]", "g[v]"), (), 2.0),

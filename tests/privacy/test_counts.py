@@ -23,7 +23,7 @@ from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sensitivity import sensitivity
-from discreet.released.solve.outcome import EDGES
+from discreet.solve.outcome import EDGES
 
 RELATIONS = ["add-remove", "replace-one"]
 

@@ -39,9 +39,9 @@ from discreet.gate.session import Session, promised
 from discreet.ledger import blocks
 from discreet.models.counting import counted, refuse_unit
 from discreet.models.pipelines import warn_of_learning_steps
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.steps import method_of
+from discreet.recipes.methods import method_of
+from discreet.released.certificate import Certificate
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.released_model import ReleasedModel
 from discreet.results.results import Results
@@ -151,6 +151,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             design = design_matrix(features, columns.with_missing("error"))
         predicted: Floats = design @ coef.T + intercept
         return predicted
+
+
+class ReleasesMoments(Estimator):
+    """For type checkers: an estimator that releases noisy moments."""
+
+    release_: PrivateMoments
+
+
+class ReleasesModel(Estimator):
+    """For type checkers: an estimator whose coefficients are released themselves."""
+
+    release_: ReleasedModel
 
 
 class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]

@@ -26,18 +26,18 @@ from discreet.domain.levels import every_level, lift
 from discreet.errors import ParameterError
 from discreet.gate.objective import Stages, Task, release_minimisers
 from discreet.gate.session import promised
-from discreet.models.base import Asked, Classifier, PrivateEstimator, PrivateRegressor
+from discreet.models.base import Asked, Classifier, PrivateEstimator, PrivateRegressor, ReleasesModel
 from discreet.models.outcome import Label, Outcome, category, codes, declared_classes
 from discreet.privacy import sensitivity
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.objective import Calibration, Noise, ObjectiveEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss
+from discreet.released.certificate import Certificate
 from discreet.released.links import places
-from discreet.released.solve.newton import Penalty
 from discreet.released.units import in_user_units
 from discreet.results.links import Link
 from discreet.results.released_model import ReleasedModel
+from discreet.solve.newton import Penalty
 
 SECOND = (0.7, 0.5)
 """Of epsilon and of delta: what the second stage of the adaptive method is held to, declared beforehand."""
@@ -206,7 +206,7 @@ class TwoStages:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PerturbedModel(PrivateEstimator):
+class PerturbedModel(ReleasesModel, PrivateEstimator):
     """A generalised linear model fitted by objective perturbation."""
 
     words: ClassVar[dict[str, str]] = {"common": _COMMON, "penalties": _PENALTY}

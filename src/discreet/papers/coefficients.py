@@ -10,16 +10,16 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import ParameterError
 from discreet.gate.posterior import Subject
-from discreet.models.base import Asked, PrivateRegressor
+from discreet.models.base import Asked, PrivateRegressor, ReleasesModel
 from discreet.privacy import sensitivity
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
+from discreet.released.certificate import Certificate
 from discreet.released.units import column_of, in_user_units
 from discreet.results.released_model import ReleasedModel
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CoefficientsRegressor(PrivateRegressor):
+class CoefficientsRegressor(ReleasesModel, PrivateRegressor):
     """A linear model whose coefficients themselves are released."""
 
     why_no_inference: ClassVar[str] = ""

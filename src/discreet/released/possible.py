@@ -20,7 +20,7 @@ from discreet.privacy.events.coordinates import StageEvent, stage_name
 from discreet.privacy.events.gaussian import SYMMETRIC, Block
 from discreet.privacy.events.kinds import BlockEvent
 from discreet.privacy.events.sampled import SampledEvent
-from discreet.released.grids import bins, statistic
+from discreet.privacy.values import bins, statistic
 
 if TYPE_CHECKING:
     from discreet.released.moments import ReleasedMoments

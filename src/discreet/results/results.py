@@ -17,9 +17,8 @@ from discreet.domain import CONSTANT, Numeric
 from discreet.domain.formula import Model
 from discreet.domain.references import recoding
 from discreet.errors import ParameterError
-from discreet.privacy.certificate import Certificate
-from discreet.released.equations import NormalEquations
-from discreet.released.grids import GridValues
+from discreet.privacy.values import GridValues
+from discreet.released.certificate import Certificate
 from discreet.released.links import places, probabilities
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, many_units, unclipped, unit_per, user_units
@@ -43,6 +42,7 @@ from discreet.results.pile_up import remarks
 from discreet.results.series import like
 from discreet.results.summary import to_pandas
 from discreet.results.uncertainty import Inference
+from discreet.solve.equations import NormalEquations
 
 _UNKNOWN = Later.of("")
 _OLD: Later[Inference | Unavailable] = Later.of(OLD_FILE)

@@ -17,7 +17,7 @@ from discreet.data.tables import Outcomes, Table
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.models.base import Asked as Fit
-from discreet.models.base import PrivateEstimator
+from discreet.models.base import PrivateEstimator, ReleasesModel
 from discreet.papers.napp.augmented import Regularizer
 from discreet.papers.napp.models import CLASSIFIERS, MODELS, Asked, NAPPModel
 from discreet.privacy.events.objective import Noise
@@ -34,7 +34,7 @@ def _has(name: str) -> Callable[[NAPP], bool]:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NAPP(PrivateEstimator):
+class NAPP(ReleasesModel, PrivateEstimator):
     """Regression by objective perturbation with weights that realise a target regulariser (li2021, NAPP-ERM).
 
     ``published="li2021"`` is the paper's method: the rows and `n_e` augmented rows go to a solver without penalty, and
