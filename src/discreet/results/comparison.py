@@ -162,7 +162,7 @@ class Comparison:
         return found if math.isfinite(found) else None  # deltas of promises that are not of Gaussian noise add up
 
     def differs(self) -> list[str]:
-        """What differs between the models but for their numbers, in words."""
+        """Say in words how the models differ, apart from their numbers."""
         return _differences(self)
 
     # ---------------------------------------------------------------- tables
@@ -235,7 +235,7 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
 
 
 def _estimands(pair: Comparison) -> set[str]:
-    """Which fits the intervals are about."""
+    """Return the estimands that the intervals are about."""
     found = [fitted.joint for _, fitted in pair.models]
     return {own.estimand for own in found if isinstance(own, JointInference)}
 
@@ -300,7 +300,7 @@ def _frame(pair: Comparison, level: float) -> Any:
 
 
 def _differences(pair: Comparison) -> list[str]:
-    """What differs between two models but for their numbers, in words."""
+    """Say in words how two models differ, apart from their numbers."""
     (A, a), (B, b) = pair.models
     found = []
     if a.target != b.target:
@@ -395,7 +395,7 @@ def _get(values: Any, name: str) -> Any:
 
 
 def _cell(values: Any, absent: str) -> Callable[[str], str]:
-    """How a column of the table shows a coefficient."""
+    """Return the function that formats a coefficient in a column of the table."""
 
     def show(name: str) -> str:
         if isinstance(values, Unavailable):

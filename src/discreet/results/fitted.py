@@ -1,4 +1,4 @@
-"""How every fitted model is shown: as a summary, a frame, a picture, a report."""
+"""Presentation of a fitted model: summary, frame, plots, report."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OBJECTIVES = (ObjectiveEvent, NappEvent)
 
 
 class Fitted(Numbers):
-    """How a fitted model is shown; `Results` says what its attributes are."""
+    """Presentation of a fitted model; `Results` documents the attributes."""
 
     coef: Floats
     model: str
@@ -59,12 +59,12 @@ class Fitted(Numbers):
 
     @property
     def kind(self) -> str:
-        """What kind of model it is, in words."""
+        """The kind of model, in words."""
         return KINDS[self.link].words
 
     @property
     def estimand(self) -> str:
-        """What the coefficients are about."""
+        """The population quantity that the coefficients estimate."""
         if self.link != "identity" or any(isinstance(event, _OBJECTIVES) for event in self.certificate.events):
             return self._perturbed_estimand
         domain, declared = self.certificate.domain, self.certificate.declared
@@ -99,7 +99,7 @@ class Fitted(Numbers):
     @property
     @abstractmethod
     def dispersion(self) -> float | Unavailable:
-        """Of counts: how many times as large as their mean their variance is."""
+        """Dispersion of counts: their variance over their mean."""
 
     @abstractmethod
     def expected(self, eta: Floats) -> tuple[Floats, Floats]:
@@ -108,7 +108,7 @@ class Fitted(Numbers):
     # ---------------------------------------------------------------- effects
 
     def effects(self) -> Contrasts | Unavailable:
-        """What the outcome changes by as each variable crosses its declared range, all that moves along included.
+        """Change of the outcome as each variable crosses its declared range, with its squares, products and curves.
 
         The others are in the middle: of their declared ranges, and of the levels of categories. A category has an
         effect for each level but the first, which it is compared with.
@@ -116,7 +116,7 @@ class Fitted(Numbers):
         return declared_effects(self)
 
     def marginal_effects(self, at: Any = None) -> Contrasts | Unavailable:
-        """What the expected outcome changes by for one unit more of each variable, all that moves along included.
+        """Change of the expected outcome for one unit more of each variable, with its squares, products and curves.
 
         Of classes it is the probability of the second one, of counts the count.
 
@@ -297,7 +297,7 @@ def _facts(fitted: Fitted, level: float) -> dict[str, str]:
 
 
 def _spread_facts(fitted: Fitted, found: JointInference, level: float) -> dict[str, str]:
-    """How outcomes vary around the model."""
+    """Return residual standard deviation and R-squared, or the dispersion of counts."""
     if fitted.link == "identity":
         told = _spread(found.spread, fitted.unit(CONSTANT), level)
         return dict(zip(("Residual sd", "R-squared"), told, strict=True))

@@ -1,4 +1,4 @@
-"""How sure a generalised linear model is: linear inference on the equations of one step; docs/mathematics, 13.4."""
+"""Standard errors of generalised linear models, from the equations of one Newton step; docs/mathematics, 13.4."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WITHOUT_ERRORS = Unavailable(
     "Logistic and Poisson models in stages release one.",
 )
 _BENT = 0.25
-"""What one step misses, for the model is not linear: the third derivatives of the loss, times the square of the step,
+"""Error of a single step, for the model is not linear: the third derivatives of the loss, times the square of the step,
 move a'theta by about sqrt(0.25 (step' H step)^2/(q n k) a'G a), with k the curvature of a typical row."""
 
 NO_SPREAD = Unavailable("not available", "A model of classes or counts has no residual standard deviation.")
@@ -30,7 +30,7 @@ NO_OUTCOMES = Unavailable(
 
 
 def infer_model(released: ReleasedMoments) -> JointInference | Unavailable:
-    """What a released model tells of its coefficients, or why too little."""
+    """Infer the coefficients of a released model, or say why that is not possible."""
     if model_stage(released) is None:
         return WITHOUT_ERRORS
     e = working_equations(released)

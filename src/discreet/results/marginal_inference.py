@@ -1,4 +1,4 @@
-"""How sure a release is of the coefficients of many outcomes at once: standard errors, and intervals around them.
+"""Standard errors and intervals of the coefficients of several outcomes at once.
 
 They are those of `results.inference` for each outcome by itself, without what needs its whole covariance: intervals
 extend equally to both sides, and hold under less noise.
@@ -63,12 +63,12 @@ class MarginalInference(Inference):
 
     @property
     def given(self) -> Bools:
-        """Which of the intercept and the coefficients have intervals."""
+        """Mask of the intercept and the coefficients that have intervals."""
         return np.asarray(self.noise <= LARGEST_NOISE)
 
     @property
     def withheld(self) -> str:
-        """Why some coefficients have no interval; "" where all have."""
+        """The reason that some coefficients have no interval; "" where all have."""
         return "" if self.given.all() else _why(float(self.noise.max()))
 
     @property
@@ -79,7 +79,7 @@ class MarginalInference(Inference):
 
     @property
     def privacy_noise(self) -> Floats:
-        """What the standard errors would be if there were no sampling error; NaN where withheld."""
+        """Standard errors from privacy noise alone; NaN where withheld."""
         return np.where(self.given, self.privacy_errors, np.nan)
 
     def interval(self, level: float) -> Floats | Unavailable:
@@ -92,7 +92,7 @@ class MarginalInference(Inference):
 
     @property
     def p_values(self) -> Floats | Unavailable:
-        """Of the tests that each coefficient is zero."""
+        """p-values of the tests that each coefficient is zero."""
         errors = self.std_err
         if isinstance(errors, Unavailable):
             return errors
@@ -119,7 +119,7 @@ class MarginalInference(Inference):
 
 
 def infer_many(released: ReleasedMoments, e: NormalEquations) -> MarginalInference | Unavailable:
-    """What released normal equations tell of the coefficients of many outcomes, or why they tell too little."""
+    """Infer the coefficients of several outcomes from released normal equations, or say why that is not possible."""
     if released.sampled:
         return SAMPLED
     if released.mean_alone:

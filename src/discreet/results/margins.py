@@ -85,7 +85,7 @@ class _Moved:
         return ends if isinstance(ends, Unavailable) else ends + self.by
 
     def p_values_at(self, values: Floats) -> Floats | Unavailable:
-        """Of the tests that it has these values."""
+        """p-values of the tests that it has these values."""
         return self.law.p_values_at(values - self.by)
 
 
@@ -114,7 +114,7 @@ def _all_named(found: Variables, at: Any) -> bool:
 
 
 def setting_of(found: Variables, at: Any) -> Setting:
-    """Where a user wants effects."""
+    """Read the values at which effects are asked for."""
     table = _named(at)
     unknown = [name for name in table.column_names if name not in found.specs]
     if isinstance(at, Mapping) and unknown:

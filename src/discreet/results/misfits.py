@@ -1,4 +1,4 @@
-"""What the numbers of a saved model must be, whatever was released: of its method, its design and its certificate."""
+"""Checks of the numbers of a saved model against its method, its design and its certificate."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from discreet.results.results import Results
 from discreet.results.uncertainty import Inference
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-"""Of the release behind a model."""
+"""Format of the digest of the release behind a model."""
 
 _SOLVED, _SOLVED_MANY = ("noise-aware", "ridge", "lasso", "elastic-net", "ols"), ("noise-aware", "ridge", "cg")
-"""How a release is solved for a model, where that is not by its own method."""
+"""Solvers of a release besides its own method's."""
 
 _NAPP = {"linear": "identity", "poisson": "log", "logistic": "logit", "hinge": "sign"}
 """The links of the losses that NAPP has."""
@@ -38,7 +38,7 @@ _NEAR = 1e-4
 
 
 def misfits(saved: Results) -> Iterator[str]:
-    """Why a model cannot be what its file says; nothing where it can."""
+    """Yield reasons why a model cannot be what its file says."""
     certificate, own = saved.certificate, saved.release_later is None
     known = () if own else _SOLVED_MANY if saved.several else _SOLVED
     if saved.model not in (certificate.method, *known):
@@ -62,7 +62,7 @@ def misfits(saved: Results) -> Iterator[str]:
 
 
 def _beyond(saved: Results) -> str | None:
-    """Why released coefficients are none that the listed penalty and noise could lead to, if they are not.
+    """Return the reason that the listed penalty and noise cannot lead to the released coefficients, if there is one.
 
     A level may have that of its category's first level taken off, so coefficients are at most twice as large as theta.
     """
@@ -89,7 +89,7 @@ def _beyond(saved: Results) -> str | None:
 
 
 def _other_link(saved: Results) -> str | None:
-    """Why a model has another link than what was released, if it has."""
+    """Return the reason that a model has another link than its release, if it has."""
     event = saved.certificate.events[-1]
     if isinstance(event, NappEvent):
         known: tuple[str, ...] = (_NAPP[event.loss],)
@@ -99,7 +99,7 @@ def _other_link(saved: Results) -> str | None:
 
 
 def _differs(saved: Results) -> str | None:
-    """How a model, or its standard errors, differ from what follows from its released values, if they do.
+    """Say how a model or its standard errors differ from those of its released values, if they do.
 
     They follow by the rules of one version, so files of other versions are not compared.
     """
@@ -131,7 +131,7 @@ def _differs(saved: Results) -> str | None:
 
 
 def _invariants(found: JointInference) -> list[Floats]:
-    """What standard errors are in the user's units, whatever coordinates they were computed in."""
+    """Covariances in the user's units, which do not depend on the coordinates of the computation."""
     T = found.T
     parts = [
         part for part in (found.G, found.G_all, found.sampling, found.privacy) if not isinstance(part, Unavailable)
@@ -148,7 +148,7 @@ def _is_near(one: Floats, other: Floats) -> bool:
 
 
 def _uncertain(found: Inference | Unavailable) -> str | None:
-    """Why standard errors cannot be what they say they are."""
+    """Return the reason that standard errors are impossible, if they are."""
     if not isinstance(found, JointInference):
         return None
     spread = found.spread

@@ -1,4 +1,4 @@
-"""What can be fitted to a release: models of one outcome, penalised or not, by name; of many; and their variables."""
+"""Models that are fitted to a release: of one outcome, penalised or not, or of several; and variable selection."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class PenalisedResults(Results):
     _problem: _Problem = field(repr=False)
 
     def path(self) -> RegularisationPath:
-        """The same model for a grid of penalties; free, for it is computed from the release."""
+        """Compute the model for a grid of penalties; it costs no privacy."""
         return self._problem.path(self.names)
 
     def _recoded(self, names: tuple[str, ...], M: Floats) -> Self:
@@ -142,7 +142,7 @@ class _Problem:
 
     @cached_property
     def posterior(self) -> Posterior | Joint:
-        """What the release says of the coefficients."""
+        """Posterior of the coefficients given the release."""
         return posterior_of(self.released, self.equations)
 
     @cached_property

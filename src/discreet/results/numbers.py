@@ -45,7 +45,7 @@ class Numbers(ABC):
     @property
     @abstractmethod
     def inference(self) -> Inference | Unavailable:
-        """How sure the release is of the coefficients, or why that is not known."""
+        """Standard errors and tests of the coefficients, or why there are none."""
 
     @property
     @abstractmethod
@@ -137,7 +137,7 @@ class Numbers(ABC):
 
     @property
     def privacy_noise(self) -> Series | Floats | Unavailable:
-        """What the standard errors would be if privacy noise were all there is."""
+        """Standard errors from privacy noise alone."""
         return self._known("privacy_noise", "privacy_noise")
 
     @property
@@ -286,7 +286,7 @@ class Numbers(ABC):
 
 
 def json_ready(value: Any) -> Any:
-    """What JSON can hold of numbers by name: None for a missing number, the reason for what is not available.
+    """Convert numbers by name for JSON: None for a missing number, the reason for what is not available.
 
     Examples
     --------

@@ -81,7 +81,7 @@ class PrivateMoments(ReleasedMoments):
         return select_variables(self, self.equations(target, features))
 
     def _asked(self, target: str, features: Sequence[str] | None) -> Model:
-        """What a formula stands for."""
+        """Parse a formula over released columns."""
         if features is not None:
             raise ParameterError("Give either a formula or features, not both.")
         return released_formula(target, self.domain)

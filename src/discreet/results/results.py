@@ -109,7 +109,7 @@ class Results(Fitted):
 
     @property
     def inference(self) -> Inference | Unavailable:
-        """How sure the release is of the coefficients, or why that is not known."""
+        """Standard errors and tests of the coefficients, or why there are none."""
         return self.inference_later()
 
     @property
@@ -158,7 +158,7 @@ class Results(Fitted):
         return next(own for own in self.targets if name == own or name.startswith(f"{own}: "))
 
     def about(self, estimand: Estimand) -> Self:
-        """The same model with intervals about another fit to the population.
+        """Return the model with intervals about another fit to the population.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class Results(Fitted):
         return replace(self, inference_later=Later.of(inference), **changes)
 
     def against(self, asked: Model) -> Self:
-        """The same line, with coefficients against the levels that a formula compares with."""
+        """Return the model with coefficients against the reference levels of a formula."""
         domain = self.certificate.domain
         names = asked.domain.design_names(asked.features)
         if not domain.intercept or sorted(names) == sorted([CONSTANT, *self.names]):
@@ -218,13 +218,13 @@ class Results(Fitted):
 
     @property
     def dispersion(self) -> float | Unavailable:
-        """Of counts: how many times as large as their mean their variance is, on average over the directions."""
+        """Dispersion of counts: their variance over their mean, averaged over the directions."""
         if self.link != "log":
             return NO_DISPERSION
         return self.joint if isinstance(self.joint, Unavailable) else dispersion(self.joint)
 
     def selection(self) -> list[dict[str, Any]]:
-        """Which regressors have a coefficient other than zero in some predictor, the largest in mapped units first.
+        """List which regressors have a nonzero coefficient in some predictor, the largest in mapped units first.
 
         With an l1 penalty coefficients are exactly zero where noise and penalty outweigh the data. Free, as all that is
         computed from a release.

@@ -15,7 +15,7 @@ ONE_OUTCOME = Unavailable(
 
 
 class Inference(ABC):
-    """Debiased (intercept, coefficients) of one outcome or of several, in the user's units, and how sure they are.
+    """Debiased (intercept, coefficients) of one outcome or of several, in the user's units, with standard errors.
 
     `JointInference` holds the covariance of one outcome's coefficients. `MarginalInference` holds the standard errors
     of several outcomes' coefficients; its arrays have a row for each outcome.
@@ -33,12 +33,12 @@ class Inference(ABC):
     @property
     @abstractmethod
     def given(self) -> Bools:
-        """Which of the intercept and the coefficients have intervals."""
+        """Mask of the intercept and the coefficients that have intervals."""
 
     @property
     @abstractmethod
     def withheld(self) -> str:
-        """Why some coefficients have no interval; "" where all have."""
+        """The reason that some coefficients have no interval; "" where all have."""
 
     @property
     @abstractmethod
@@ -48,7 +48,7 @@ class Inference(ABC):
     @property
     @abstractmethod
     def privacy_noise(self) -> Floats:
-        """Standard errors as they would be without sampling error; NaN where withheld."""
+        """Standard errors from privacy noise alone; NaN where withheld."""
 
     @property
     @abstractmethod

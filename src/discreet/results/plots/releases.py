@@ -45,7 +45,7 @@ _LABELS = 60
 
 
 def reach(domain: Domain, name: str) -> tuple[float, str]:
-    """How far a regressor can go inside its declared bounds, as a number and in words.
+    """Return the declared range of a regressor, as a number and in words.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def _intervals(axes: Any, found: Effects, places: Floats, level: float) -> None:
 
 
 def _moved(found: Effects) -> NDArray[np.bool_]:
-    """Where the model's own coefficient would be seen beside the debiased one."""
+    """Mask of the model's own coefficients that visibly differ from the debiased ones."""
     shown = np.concatenate([found.estimate, found.coef, [0.0]])
     if not isinstance(found.ends, Unavailable):
         shown = np.concatenate([shown, *found.ends])
