@@ -16,7 +16,6 @@ from discreet import (
     Domain,
     DPLinearRegression,
     DPRidge,
-    ManyResults,
     Moments,
     PrivateMoments,
     ReuseCov,
@@ -233,7 +232,7 @@ def test_two_dimensional_y_in_the_default_estimator():
     assert many.certificate_.method == "DPLinearRegression"
     assert many.release_.stages
     for fitted in (one, many):
-        assert isinstance(fitted.results_, ManyResults)
+        assert fitted.results_.several
         assert fitted.coef_.shape == (L, 3)
         assert fitted.predict(X).shape == (N, L)
     again = many.release_.fit_many()

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from discreet.models.penalised import DPElasticNet, DPLasso, DPRidge
     from discreet.planning import Plan, plan
     from discreet.results.comparison import Comparison, compare
-    from discreet.results.many_results import ManyResults
     from discreet.results.models import Selection
     from discreet.results.private_moments import PrivateMoments
+    from discreet.results.released_model import ReleasedModel
     from discreet.results.results import Results
 
 __version__ = "0.3.0.dev0"
@@ -65,7 +65,6 @@ __all__ = [
     "FileFormat",
     "Ledger",
     "LedgerError",
-    "ManyResults",
     "Moments",
     "NoisyGradientDescent",
     "NoisySGD",
@@ -74,6 +73,7 @@ __all__ = [
     "Plan",
     "Postgres",
     "PrivateMoments",
+    "ReleasedModel",
     "Results",
     "ReuseCov",
     "Selection",
@@ -124,8 +124,8 @@ _HOMES = {
         "Comparison",
         "compare",
     ),
-    "discreet.results.many_results": ("ManyResults",),
     "discreet.results.private_moments": ("PrivateMoments",),
+    "discreet.results.released_model": ("ReleasedModel",),
     "discreet.results.results": ("Results",),
     "discreet.results.models": ("Selection",),
 }
@@ -157,6 +157,8 @@ moved.lead()
 
 def __getattr__(name: str) -> Any:
     """An exported name, from its home."""
+    if name in moved.RENAMED:
+        return getattr(importlib.import_module(__name__), moved.renamed(name))
     if name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)
     elif name in (*_FOLDERS, *moved.MOVED):

@@ -138,8 +138,7 @@ def drawn(seed: int, summary: Summary) -> None:
 
 def attacked(seed: int) -> str | None:
     """What an audit of some method finds wrong with it, if anything."""
-    from discreet.audit import audit
-    from discreet.audit import subject_of
+    from discreet.audit import audit, subject_of
     from discreet.mechanisms.registry import METHODS
 
     rng = random.Random(f"audits {seed}")

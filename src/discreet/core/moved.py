@@ -27,6 +27,15 @@ MOVED = {
 }
 """Old names below ``discreet``, and where what they held is now."""
 
+RENAMED = {"ManyResults": "Results"}
+"""Old names in ``discreet``, and what they are called now."""
+
+
+def renamed(name: str) -> str:
+    """The new name of an exported one; warn of the old."""
+    warnings.warn(f"discreet.{name} is now discreet.{RENAMED[name]}.", DiscreetWarning, stacklevel=3)
+    return RENAMED[name]
+
 
 class Moved(ModuleType):
     """A module under its old name."""

@@ -10,16 +10,16 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import ParameterError
 from discreet.mechanisms.posterior_sampling.release import Subject
-from discreet.models.base import Asked, PrivateRegressor
+from discreet.models.base import Asked, PrivateRegressor, ReleasesModel
 from discreet.privacy import sensitivity
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.certificate import Certificate
 from discreet.released.units import column_of, in_user_units
-from discreet.results.results import released_model
+from discreet.results.released_model import ReleasedModel
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CoefficientsRegressor(PrivateRegressor):
+class CoefficientsRegressor(ReleasesModel, PrivateRegressor):
     """A linear model whose coefficients themselves are released."""
 
     why_no_inference: ClassVar[str] = ""
@@ -66,6 +66,6 @@ class CoefficientsRegressor(PrivateRegressor):
         coef, intercept = in_user_units(domain, design, theta, domain.map(column_of(domain, subject.target)))
         names = design[int(design[0] == CONSTANT) :]
         why = Unavailable("not available", self.why_no_inference)
-        fitted = released_model(asked.target, names, coef, intercept, certificate, inference=why)
-        self._set(fitted, fitted, asked)
+        released = ReleasedModel(certificate, asked.target, names, coef, intercept, inference=why)
+        self._set(released, released.results(), asked)
         return self

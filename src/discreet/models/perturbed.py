@@ -27,7 +27,7 @@ from discreet.errors import ParameterError
 from discreet.gate.session import promised
 from discreet.mechanisms.objective_perturbation.event import Calibration, Noise, ObjectiveEvent
 from discreet.mechanisms.objective_perturbation.release import Stages, Task, release_minimisers
-from discreet.models.base import Asked, Classifier, PrivateEstimator, PrivateRegressor
+from discreet.models.base import Asked, Classifier, PrivateEstimator, PrivateRegressor, ReleasesModel
 from discreet.models.outcome import Label, Outcome, category, codes, declared_classes
 from discreet.privacy import sensitivity
 from discreet.privacy.guarantee import Guarantee
@@ -36,7 +36,7 @@ from discreet.released.certificate import Certificate
 from discreet.released.links import places
 from discreet.released.units import in_user_units
 from discreet.results.links import Link
-from discreet.results.results import Results, released_model
+from discreet.results.released_model import ReleasedModel
 from discreet.solve.newton import Penalty
 
 SECOND = (0.7, 0.5)
@@ -206,7 +206,7 @@ class TwoStages:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PerturbedModel(PrivateEstimator):
+class PerturbedModel(ReleasesModel, PrivateEstimator):
     """A generalised linear model fitted by objective perturbation."""
 
     words: ClassVar[dict[str, str]] = {"common": _COMMON, "penalties": _PENALTY}
@@ -273,8 +273,8 @@ class PerturbedModel(PrivateEstimator):
 
             certificate, thetas = self._minimisers(read, domain, design, outcome, asked.promise)
             report(1.0)
-        fitted = self._fitted(certificate, thetas, design, shown, outcome)
-        self._set(fitted, fitted, asked)
+        released = self._fitted(certificate, thetas, design, shown, outcome)
+        self._set(released, released.results(), asked)
         return self
 
     def _minimisers(
@@ -297,7 +297,7 @@ class PerturbedModel(PrivateEstimator):
         design: tuple[str, ...],
         outcome: Outcome,
         **told: Any,
-    ) -> Results:
+    ) -> ReleasedModel:
         """The model in the user's units, without the first levels of categories."""
         domain = certificate.domain
         count, L = len(outcome.labels(domain)), lift(domain, full, design)
@@ -312,7 +312,7 @@ class PerturbedModel(PrivateEstimator):
         told |= {"link": self.link, "classes": outcome.classes, "weights": weights}
         if outcome.classes is None:
             coef, intercept = coef[0], float(intercept[0])
-        return released_model(outcome.name, names, coef, intercept, certificate, **told)
+        return ReleasedModel(certificate, outcome.name, names, coef, intercept, **told)
 
     def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
         super()._set(release, fitted, asked)

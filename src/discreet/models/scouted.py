@@ -23,8 +23,7 @@ from discreet.recipes.glm import MOST_STAGES, Glm, Predictors, turned_norm
 from discreet.recipes.linear import COVARIANCES, Covariance, in_ball
 from discreet.released.moments import ReleasedMoments
 from discreet.released.working import stepped
-from discreet.results.glm_inference import infer_model
-from discreet.results.results import Results
+from discreet.results.released_model import ReleasedModel
 
 _STAGES = """stages : int or "auto"
         1 fits the model to the columns as declared. 2 releases first where the columns lie, for 5 to 20 % of mu^2, and
@@ -98,8 +97,8 @@ class ScoutedModel(PerturbedModel):
             recipe = Glm(session.facts(domain), own, stages, self.covariance)
             found = run(recipe, ModelSource(told, own, outcome.labels(domain)), session)
             report(1.0)
-        fitted = self._staged(found, design, shown, outcome)
-        self._set(fitted, fitted, asked)
+        released = self._staged(found, design, shown, outcome)
+        self._set(released, released.results(), asked)
         return self
 
     def _linear_predictors(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Predictors:
@@ -109,11 +108,10 @@ class ScoutedModel(PerturbedModel):
         outcomes, exposure = () if name is None else (name,), getattr(self, "exposure", None)
         return Predictors(loss, design, outcome.column, count, link, outcomes, exposure)
 
-    def _staged(self, found: Run, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome) -> Results:
+    def _staged(self, found: Run, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome) -> ReleasedModel:
         released = ReleasedMoments(found.certificate, found.values)
         thetas = [stepped(released)] if self.link == "log" else found.result.thetas
-        told = {"inference": infer_model(released), "values": found.values}
-        return self._fitted(found.certificate, thetas, design, shown, outcome, **told)
+        return self._fitted(found.certificate, thetas, design, shown, outcome, values=found.values)
 
 
 class _Readings:

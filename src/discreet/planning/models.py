@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -24,6 +23,7 @@ from discreet.mechanisms.registry import find
 from discreet.models.counting import refuse_unit
 from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.models.perturbed import PerturbedModel
+from discreet.planning.base import Plan
 from discreet.planning.facts import Facts, facts
 from discreet.planning.population import population
 from discreet.planning.simulation import Promise
@@ -61,7 +61,7 @@ class Sureness:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelPlan:
+class ModelPlan(Plan):
     """What to expect of a model of classes or counts, before any budget is spent; no data were touched.
 
     Parameters
@@ -88,10 +88,15 @@ class ModelPlan:
     expected: tuple[Sureness, ...]
     draws: int
 
-    def at(self, epsilon: float) -> Sureness:
+    @property
+    def best(self) -> str:
+        """The method to use: the one that was simulated."""
+        return self.method
+
+    def at(self, epsilon: float, method: str | None = None) -> Sureness:
         """What to expect at one of the epsilons."""
         for found in self.expected:
-            if found.epsilon == epsilon:
+            if found.epsilon == epsilon and method in (None, self.method):
                 return found
         raise ParameterError(f"This plan has no epsilon {epsilon:g}.")
 
@@ -110,7 +115,7 @@ class ModelPlan:
             notes=("Made from public facts and guesses; no data were touched. Medians over made-up tables.",),
         )
 
-    def coefficients(self) -> Summary:
+    def coefficients(self, method: str | None = None) -> Summary:
         """The standard errors that fits report."""
         cells = [[number(v) if math.isfinite(v) else "withheld" for v in found.std_err] for found in self.expected]
         return Summary(
@@ -121,7 +126,7 @@ class ModelPlan:
             notes=("Sampling error and privacy noise together, in the unit of each coefficient.",),
         )
 
-    def to_frame(self) -> Any:
+    def to_frame(self, method: str | None = None) -> Any:
         """A pandas frame: one row for each epsilon and coefficient."""
         lines = [(name, found, i) for found in self.expected for i, name in enumerate(self.names)]
         table: dict[str, list[Any]] = {"name": [name for name, _, _ in lines]}
@@ -141,15 +146,6 @@ class ModelPlan:
             found.append({"epsilon": own.epsilon, "excess": own.excess, "best": own.best} | arrays)
         facts = {"kind": "plan", "method": self.method, "target": self.target, "names": list(self.names)}
         return facts | {"rows": self.rows, "delta": self.promise.delta, "draws": self.draws, "expected": found}
-
-    def to_json(self) -> str:
-        """`to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
-
-    def __str__(self) -> str:
-        return f"{self.summary()}\n\n{self.coefficients()}"
-
-    __repr__ = __str__
 
 
 def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type[PerturbedModel] | None:

@@ -1,4 +1,4 @@
-"""What an outcome changes by when a variable moves, with everything that moves along: squares, products, curves.
+"""Effects of a variable on the outcome, including its squares, products and curves.
 
 All is a weighted sum of coefficients. Where a variable stands in several regressors, x and x^2 and x:sex, the
 regressors at two places of the variable differ by a vector a, and a'(intercept, coef) is its effect, with the interval
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
 
 _POINTS = 33
-"""Of a curve."""
+"""Number of points of a curve."""
 
 _MOST_LINES, _MOST_CURVES = 5, 6
 """Lines of one picture, one for each level of a category; and pictures of one model."""
 
 _STEP = 1e-4
-"""Of a slope, as a share of the declared range."""
+"""Step of a numerical slope, as a share of the declared range."""
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Where variables stand, a row each: numbers, and shares of the levels of categories."""
+    """Values of the variables, a row for each point: numbers, and shares of the levels of categories."""
 
     numbers: dict[str, Floats]
     shares: dict[str, Floats]
 
     def moved(self, name: str, to: Floats) -> Setting:
-        """The same with one variable elsewhere: at the rows of `to`, values or shares; the others do not move."""
+        """Move one variable to the rows of `to`, values or shares, and keep the others."""
         rows = len(to)
         numbers = {own: np.broadcast_to(x, rows) for own, x in self.numbers.items()}
         shares = {own: np.broadcast_to(x, (rows, x.shape[1])) for own, x in self.shares.items()}
@@ -133,7 +133,7 @@ class Variables:
         return values
 
     def difference(self, name: str, at: Setting, to: Floats) -> Floats:
-        """What regressors change by as one variable goes from the first row of `to` to each of the others."""
+        """Change of the regressors as one variable goes from the first row of `to` to each of the others."""
         A = self.regressors(at.moved(name, to), self.places[name])
         change: Floats = A[1:] - A[0]
         return change
@@ -186,7 +186,7 @@ class Variables:
         return self.domain.made_of(column)
 
     def labels(self, name: str) -> list[str]:
-        """What the effects of a variable are called: its own name, or each level but the first."""
+        """Labels of a variable's effects: its own name, or each level but the first."""
         spec = self.specs[name]
         if not isinstance(spec, Categorical):
             return [name]
@@ -262,7 +262,7 @@ def effects(fitted: Fitted, level: float, over: Mapping[str, tuple[float, float]
     if not rows:
         rows = [(name, name, "", (name, 1.0), *known.multiple(name, 1.0)) for name in fitted.coefficients]
     names, variables, words, owns, estimate, coef, ends, privacy = zip(*rows, strict=True)
-    why, inference = known.intervals, fitted.inference
+    why, inference = known.intervals, fitted.joint
     return Effects(
         names, variables, words, owns, np.array(estimate), np.array(coef),
         why if isinstance(why, Unavailable) else np.array(ends),
@@ -283,10 +283,10 @@ _Numbers = tuple[float, float, tuple[float, float], float]
 
 
 class _Known:
-    """What a model knows of its coefficients, found once."""
+    """The estimates and intervals of a model, computed once."""
 
     def __init__(self, fitted: Fitted, level: float) -> None:
-        self.inference, self.level = fitted.inference, level
+        self.inference, self.level = fitted.joint, level
         self.intervals, self.coefficients = fitted.intervals(level), fitted.coefficients
         self.estimates, self.noise = fitted.known("estimate"), fitted.known("privacy_noise")
 
@@ -323,7 +323,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """How the predicted outcome goes with a number that does not stand alone; a line for each place of a partner."""
+    """Predicted outcome along a number that is part of several regressors; a line for each value of a partner."""
 
     variable: str
     partner: str | None
@@ -365,7 +365,7 @@ def _stands(found: Variables, partner: str | None) -> list[tuple[str, Floats]]:
 
 
 def _line(fitted: Fitted, label: str, rows: Floats, level: float) -> Line:
-    known = fitted.inference
+    known = fitted.joint
     gap = np.full(len(rows), np.nan)
     if isinstance(known, Unavailable):
         return Line(label, rows @ fitted.lines[0][1], gap, gap)

@@ -20,7 +20,7 @@ from discreet.results.contrasts import Contrasts
 from discreet.results.design import as_table, read_columns
 from discreet.results.effects import Setting, Variables
 from discreet.results.estimate import Estimate, Law
-from discreet.results.inference import Inference
+from discreet.results.inference import JointInference
 
 if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
@@ -32,7 +32,7 @@ _MIDDLE = (
 
 def declared_effects(fitted: Fitted) -> Contrasts | Unavailable:
     """The effect of each variable over its declared range."""
-    known, found = fitted.inference, Variables(fitted.certificate.domain, fitted.names)
+    known, found = fitted.joint, Variables(fitted.certificate.domain, fitted.names)
     if isinstance(known, Unavailable):
         return known
     names, rows = [], []
@@ -49,9 +49,9 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     """The effect of one unit more of each variable, at a place or on average over the rows of a public table.
 
     It is a smooth function of (intercept, coefficients) b; with g its gradient at the estimate, its errors are those of
-    the weighted sum g'b (the delta method), which is what `Inference.contrast` knows all about.
+    the weighted sum g'b (the delta method), which is what `JointInference.contrast` knows all about.
     """
-    known, found = fitted.inference, Variables(fitted.certificate.domain, fitted.names)
+    known, found = fitted.joint, Variables(fitted.certificate.domain, fitted.names)
     setting = found.middle if at is None else setting_of(found, at)
     if isinstance(known, Unavailable):
         return known
@@ -85,11 +85,11 @@ class _Moved:
         return ends if isinstance(ends, Unavailable) else ends + self.by
 
     def p_values_at(self, values: Floats) -> Floats | Unavailable:
-        """Of the tests that it has these values."""
+        """p-values of the tests that it has these values."""
         return self.law.p_values_at(values - self.by)
 
 
-def _smooth(inference: Inference, value: float, gradient: Floats) -> Estimate:
+def _smooth(inference: JointInference, value: float, gradient: Floats) -> Estimate:
     """A smooth function of (intercept, coefficients), with its value and its gradient at the estimate."""
     linear = inference.contrast(gradient)
     return replace(linear, value=value, law=_Moved(linear.law, value - linear.value))
@@ -114,7 +114,7 @@ def _all_named(found: Variables, at: Any) -> bool:
 
 
 def setting_of(found: Variables, at: Any) -> Setting:
-    """Where a user wants effects."""
+    """Read the values at which effects are asked for."""
     table = _named(at)
     unknown = [name for name in table.column_names if name not in found.specs]
     if isinstance(at, Mapping) and unknown:

@@ -13,7 +13,7 @@ and has this share of all rows."""
 
 
 def remarks(released: ReleasedMoments, target: str) -> tuple[str, ...]:
-    """What to say of an outcome's bounds; nothing where they seem wide enough, or where no counts were released."""
+    """Return warnings about an outcome's bounds; none where they seem wide enough or no counts were released."""
     column = (released.certificate.declared or released.domain).columns.get(target)
     held = [
         (block, counts)

@@ -18,12 +18,12 @@ from discreet.released.certificate import Certificate
 from discreet.released.noiseless import noiseless
 from discreet.released.possible import impossible
 from discreet.released.units import column_of
-from discreet.results.many_results import ManyResults
 from discreet.results.misfits import misfits
 from discreet.results.private_moments import PrivateMoments
+from discreet.results.released_model import ReleasedModel
 from discreet.results.results import Results
 
-Saved = PrivateMoments | Results | ManyResults
+Saved = PrivateMoments | Results
 
 _LINKS = {
     "logit": ("logistic",),
@@ -42,7 +42,7 @@ _WITHOUT_ERRORS = ("inference", "release", "rows")
 
 def load_saved(source: Source) -> Saved:
     """A release of moments or a model, by the kind that the file says it is."""
-    kinds: dict[Any, Any] = {"model": Results, "results": Results, "many results": ManyResults}
+    kinds: dict[Any, Any] = {"model": Results, "results": Results, "many results": Results}
     document = Document.of(source)
     found: Saved = kinds.get(document.kind, PrivateMoments).load(document)
     return found
@@ -71,8 +71,10 @@ def check_file(source: Source) -> tuple[Saved, list[Finding]]:
     return saved, [*found, *(Finding("entries of the file", False, why) for why in differing)]
 
 
-def check_saved(saved: Saved) -> list[Finding]:
+def check_saved(saved: Saved | ReleasedModel) -> list[Finding]:
     """What `Certificate.check` finds, and whether the numbers in the file can come from the events that it lists."""
+    if isinstance(saved, ReleasedModel):
+        saved = saved.results()
     with np.errstate(all="ignore"):
         numbers = [("numbers of the model", why) for why in _misfits(saved)]
         wrong = [*numbers, *_values(saved)]
@@ -104,7 +106,7 @@ def _values(saved: Saved) -> list[tuple[str, str | None]]:
     return [*found, ("noise in released values", noiseless(released))]
 
 
-def _unexplained(saved: Results | ManyResults) -> str | None:
+def _unexplained(saved: Results) -> str | None:
     """Why numbers in a file cannot come from the listed events, if they cannot."""
     events = saved.certificate.events
     if not events:
@@ -119,7 +121,7 @@ def _unexplained(saved: Results | ManyResults) -> str | None:
     return None
 
 
-def _differs(saved: Results | ManyResults, event: Event) -> str | None:
+def _differs(saved: Results, event: Event) -> str | None:
     """How released coefficients differ from those that an event lists, if they do."""
     domain = saved.certificate.domain
     names = {*saved.names, CONSTANT} if domain.intercept else {*saved.names}
@@ -134,7 +136,7 @@ def _differs(saved: Results | ManyResults, event: Event) -> str | None:
     return None
 
 
-def _are_released(saved: Results | ManyResults) -> bool:
+def _are_released(saved: Results) -> bool:
     """Whether products of the regressors, and of these with each outcome, are listed."""
     domain, blocks = saved.certificate.domain, saved.certificate.blocks
     stages = saved.certificate.of(StageEvent)

@@ -1,4 +1,4 @@
-"""How outcomes vary around the line: the residual sd, R^2, and how the spread changes with the prediction."""
+"""Residual standard deviation, R^2, and how the variance changes with the prediction."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Spread:
         return max(0.0, self.explained - half), min(1.0, self.explained + half)
 
     def reach(self, level: float) -> float:
-        """How many sds to each side hold a share of the outcomes: as the t law has it, or released counts if more.
+        """Half-width, in sds, that holds a share of the outcomes: by the t law, or by released counts if larger.
 
         Examples
         --------
@@ -151,7 +151,7 @@ def constant_sum(domain: Domain, names: Sequence[str]) -> Floats:
 
 
 def kurtosis(released: ReleasedMoments, target: str) -> float:
-    """That of the residuals, from the counts of the last stage; of normal errors where there are none."""
+    """Kurtosis of the residuals from the counts of the last stage; that of the normal law where there are none."""
     if not released.stages or released.mean_alone:
         return _NORMAL
     stage = released.stages[-1]

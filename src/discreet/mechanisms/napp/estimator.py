@@ -20,7 +20,7 @@ from discreet.mechanisms.napp.augmented import Regularizer
 from discreet.mechanisms.napp.models import CLASSIFIERS, MODELS, Asked, NAPPModel
 from discreet.mechanisms.objective_perturbation.event import Noise
 from discreet.models.base import Asked as Fit
-from discreet.models.base import PrivateEstimator
+from discreet.models.base import PrivateEstimator, ReleasesModel
 from discreet.privacy.guarantee import Guarantee
 
 SOUND = ("ridge", "lasso", "elasticnet")
@@ -34,7 +34,7 @@ def _has(name: str) -> Callable[[NAPP], bool]:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NAPP(PrivateEstimator):
+class NAPP(ReleasesModel, PrivateEstimator):
     """Regression by objective perturbation with weights that realise a target regulariser (li2021, NAPP-ERM).
 
     ``published="li2021"`` is the paper's method: the rows and `n_e` augmented rows go to a solver without penalty, and

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from discreet.results.comparison import Comparison
     from discreet.results.fitted import Fitted
-    from discreet.results.many_results import ManyResults
 
 
 _LINE = 32
@@ -47,7 +46,7 @@ _LABELS = 60
 
 
 def reach(domain: Domain, name: str) -> tuple[float, str]:
-    """How far a regressor can go inside its declared bounds, as a number and in words.
+    """Return the declared range of a regressor, as a number and in words.
 
     Examples
     --------
@@ -152,7 +151,7 @@ def _intervals(axes: Any, found: Effects, places: Floats, level: float) -> None:
 
 
 def _moved(found: Effects) -> NDArray[np.bool_]:
-    """Where the model's own coefficient would be seen beside the debiased one."""
+    """Mask of the model's own coefficients that visibly differ from the debiased ones."""
     shown = np.concatenate([found.estimate, found.coef, [0.0]])
     if not isinstance(found.ends, Unavailable):
         shown = np.concatenate([shown, *found.ends])
@@ -373,14 +372,14 @@ def _known(found: Effects) -> bool:
     return not isinstance(found.ends, Unavailable)
 
 
-def heatmap(fitted: ManyResults, values: str, ax: Any) -> Any:
+def heatmap(fitted: Fitted, values: str, ax: Any) -> Any:
     """Outcomes against regressors, colours symmetric around zero."""
     from matplotlib import pyplot as plt
 
     checks.choice("values", values, ("z", "debiased", "coef"))
     shift = len(fitted.parameters) - len(fitted.names)
-    estimate = fitted.params if values == "coef" else fitted.debiased
-    scale = fitted.std_err if values == "z" else 1.0
+    estimate = fitted.table("params" if values == "coef" else "estimate")
+    scale = fitted.table("std_err") if values == "z" else 1.0
     for part in (estimate, scale):
         if isinstance(part, Unavailable):
             part.refuse()

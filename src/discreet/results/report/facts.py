@@ -1,4 +1,4 @@
-"""What a report says of a model and of its release, as plain text."""
+"""Text of a report on a model and its release."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def features(results: Fitted) -> list[str]:
 
 
 def answer(results: Fitted, level: float) -> str:
-    """What was found, in a sentence or two: the largest effect that can be told from zero, or that none can."""
+    """State the main finding in a sentence or two: the largest effect that differs from zero, or that none does."""
     found, unit = effects(results, level), results.unit(CONSTANT)
     if not results.names:
         return f"The predicted {results.target} is {brief(found.estimate[0])} {unit}".strip() + "."
@@ -72,7 +72,7 @@ def answer(results: Fitted, level: float) -> str:
 
 
 def effects_caption(results: Fitted, level: float) -> str:
-    """What the picture of the effects shows."""
+    """Caption of the plot of effects."""
     text = (
         "Each feature goes from one end of its declared range to the other, with everything that moves along (squares, "
         "products, curves) and the others in the middle of theirs, so that all effects are in "
@@ -90,7 +90,7 @@ def effects_caption(results: Fitted, level: float) -> str:
 
 
 def curves_caption(results: Fitted, level: float) -> str:
-    """What the picture of curves shows."""
+    """Caption of the plot of curves."""
     linear = results.link == "identity"
     what = "The predicted outcome" if linear else f"The prediction, in {KINDS[results.link].measure},"
     text = (
@@ -103,7 +103,7 @@ def curves_caption(results: Fitted, level: float) -> str:
 
 
 def asked(results: Fitted) -> list[tuple[str, str]]:
-    """What was asked for."""
+    """List the requested model and guarantee."""
     certificate = results.certificate
     g, domain = certificate.guarantee, certificate.declared or certificate.domain
     outcome = column_of(certificate.domain, results.target)
@@ -143,7 +143,7 @@ def _rows(results: Fitted) -> str:
 
 
 def bounds(column: Column) -> str:
-    """What is publicly known of a column.
+    """Describe the declared facts of a column.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How sure a release is of the coefficients of many outcomes at once: standard errors, and intervals around them.
+"""Standard errors and intervals of the coefficients of several outcomes at once.
 
 They are those of `results.inference` for each outcome by itself, without what needs its whole covariance: intervals
 extend equally to both sides, and hold under less noise.
@@ -18,6 +18,7 @@ from discreet.errors import FileFormatError
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import many_units
 from discreet.results.inference import CLUSTERED, MEAN_ALONE, NO_SQUARES, SAMPLED, plain, read_part
+from discreet.results.uncertainty import Inference
 from discreet.solve.debiased import (
     Inverse,
     coefficients,
@@ -34,7 +35,7 @@ LARGEST_NOISE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class ManyInference:
+class MarginalInference(Inference):
     """Debiased intercepts and coefficients in the user's units, a row for each outcome, and their standard errors.
 
     Parameters
@@ -62,12 +63,12 @@ class ManyInference:
 
     @property
     def given(self) -> Bools:
-        """Which of the intercept and the coefficients have intervals."""
+        """Mask of the intercept and the coefficients that have intervals."""
         return np.asarray(self.noise <= LARGEST_NOISE)
 
     @property
     def withheld(self) -> str:
-        """Why some coefficients have no interval; "" where all have."""
+        """The reason that some coefficients have no interval; "" where all have."""
         return "" if self.given.all() else _why(float(self.noise.max()))
 
     @property
@@ -78,7 +79,7 @@ class ManyInference:
 
     @property
     def privacy_noise(self) -> Floats:
-        """What the standard errors would be if there were no sampling error; NaN where withheld."""
+        """Standard errors from privacy noise alone; NaN where withheld."""
         return np.where(self.given, self.privacy_errors, np.nan)
 
     def interval(self, level: float) -> Floats | Unavailable:
@@ -91,7 +92,7 @@ class ManyInference:
 
     @property
     def p_values(self) -> Floats | Unavailable:
-        """Of the tests that each coefficient is zero."""
+        """p-values of the tests that each coefficient is zero."""
         errors = self.std_err
         if isinstance(errors, Unavailable):
             return errors
@@ -104,7 +105,7 @@ class ManyInference:
         return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any], outcomes: int, size: int) -> ManyInference:
+    def from_dict(cls, facts: dict[str, Any], outcomes: int, size: int) -> MarginalInference:
         """Rebuild from `to_dict`, for some outcomes with an intercept and size - 1 coefficients each."""
         names = ("estimate", "errors", "privacy_errors", "df")
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(names, (outcomes, size))
@@ -117,8 +118,8 @@ class ManyInference:
         return found
 
 
-def infer_many(released: ReleasedMoments, e: NormalEquations) -> ManyInference | Unavailable:
-    """What released normal equations tell of the coefficients of many outcomes, or why they tell too little."""
+def infer_many(released: ReleasedMoments, e: NormalEquations) -> MarginalInference | Unavailable:
+    """Infer the coefficients of several outcomes from released normal equations, or say why that is not possible."""
     if released.sampled:
         return SAMPLED
     if released.mean_alone:
@@ -140,7 +141,7 @@ def infer_many(released: ReleasedMoments, e: NormalEquations) -> ManyInference |
     variance = None if sampling is None or unknown is CLUSTERED else sampling + privacy
     unsure = 0.0 if variance is None else (doubt / np.maximum(variance, 1e-300)) ** 2 / 2
     df = np.broadcast_to(1 / (1 / max(e.n / unit.most - e.d, 1.0) + unsure), (len(T), len(e.targets))).T
-    return ManyInference(
+    return MarginalInference(
         estimate=(h * (T @ theta + units @ offset)).T + t,
         errors=unknown if variance is None else (h * np.sqrt(variance)).T,
         privacy_errors=(h * np.sqrt(privacy)).T,
