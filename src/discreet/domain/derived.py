@@ -22,7 +22,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +33,7 @@ from discreet.domain.columns import Categorical, Column, Factor, Numeric, parse_
 from discreet.domain.expressions import Call, Expression, Operation, Power, Variable, held
 from discreet.domain.expressions import power as to_power
 from discreet.domain.grammar import expression
+from discreet.domain.kinds.base import categories_of, numbers_of, product_unit
 from discreet.domain.limits import MAX_POWER, MOST_COORDINATES, MOST_TOGETHER, Effort
 from discreet.errors import DataError, DomainError, ParameterError
 
@@ -79,12 +79,10 @@ def product(name: str, factors: Sequence[Factor]) -> Column:
     3.0
     """
     _check(name, factors)
-    numbers = [factor for factor in factors if isinstance(factor.spec, Numeric)]
-    categories = [factor.spec for factor in factors if isinstance(factor.spec, Categorical)]
+    numbers, categories = numbers_of(factors), [factor.spec for factor in categories_of(factors)]
     low, high = _range(numbers)
-    unit = "*".join(filter(None, map(_unit, numbers))) or None
     if not categories:
-        return Numeric(low, high, unit, factors=tuple(factors))
+        return Numeric(low, high, product_unit(numbers), factors=tuple(factors))
     if numbers:
         Numeric(low, high).check(name)
     if math.prod(len(spec.levels) for spec in categories) > MOST_COORDINATES:
@@ -97,18 +95,6 @@ def product(name: str, factors: Sequence[Factor]) -> Column:
     return Categorical(tuple(cells), tuple(factors), scale)
 
 
-def unit_of(column: Column) -> str | None:
-    """The unit of a coordinate: that of a number, or of the number that a derived category multiplies."""
-    if isinstance(column, Numeric):
-        return column.unit or ("day" if column.date else None)
-    return "*".join(filter(None, (_unit(f) for f in column.factors if isinstance(f.spec, Numeric)))) or None
-
-
-def _unit(factor: Factor) -> str | None:
-    unit = unit_of(factor.spec)
-    return f"{unit}^{factor.power}" if unit and factor.power > 1 else unit
-
-
 def _check(name: str, factors: Sequence[Factor]) -> None:
     columns = [factor.column for factor in factors]
     for factor in factors:
@@ -118,7 +104,7 @@ def _check(name: str, factors: Sequence[Factor]) -> None:
             raise DomainError(f"Column {name!r}: the factor {factor.column!r} stands twice. Give a power instead.")
         if type(factor.power) is not int or not 1 <= factor.power <= MAX_POWER:
             raise DomainError(f"Column {name!r}: powers are whole numbers from 1 to {MAX_POWER}.")
-        if factor.power > 1 and isinstance(factor.spec, Categorical):
+        if factor.power > 1 and factor.spec.bounds is None:
             raise DomainError(f"Column {name!r}: {factor.column!r} is a category, which has no powers.")
         for column, spec in factor.inputs.items():
             spec.check(column)
@@ -133,7 +119,7 @@ def _range(numbers: Sequence[Factor]) -> tuple[float, float]:
     """The range of a product of powers of different numbers, each anywhere in its own bounds."""
     low, high = 1.0, 1.0
     for factor in numbers:
-        a, b = factor.spec.low, factor.spec.high  # type: ignore[union-attr]
+        a, b = factor.spec.range
         with np.errstate(**SILENT):
             ends = [float(to_power(np.array(x), factor.power)) for x in (a, b)]
         if factor.power % 2 == 0 and a < 0 < b:
@@ -167,7 +153,7 @@ def _parse_expression(name: str, part: Mapping[str, Any], effort: Effort) -> Fac
     if not isinstance(text, str) or not isinstance(columns, Mapping) or set(part) - {"expression", "columns", "power"}:
         raise DomainError(f"Column {name!r}: an expression is text, with the bounds of its columns.")
     specs = {str(key): parse_column(str(key), spec) for key, spec in columns.items()}
-    numbers = {key: spec for key, spec in specs.items() if isinstance(spec, Numeric)}
+    numbers = {key: spec for key, spec in specs.items() if spec.bounds}
     for key, spec in numbers.items():
         spec.check(key)
     try:
@@ -181,9 +167,7 @@ def _parse_expression(name: str, part: Mapping[str, Any], effort: Effort) -> Fac
 
 def bounded(spec: Column, radius: float | None) -> Column:
     """A factor's facts; inside a ball a number is also within the ball's radius."""
-    if radius is None or not isinstance(spec, Numeric):
-        return spec
-    return replace(spec, low=max(spec.low, -radius), high=min(spec.high, radius))
+    return spec if radius is None else spec.narrowed(-radius, radius)
 
 
 def inputs_of(columns: Mapping[str, Column]) -> dict[str, Column]:
@@ -192,15 +176,11 @@ def inputs_of(columns: Mapping[str, Column]) -> dict[str, Column]:
     for name, column in columns.items():
         for own, spec in itertools.chain.from_iterable(factor.inputs.items() for factor in column.factors):
             known = needed.setdefault(own, spec)
-            if _kind(known) != _kind(spec):
+            if (known.levels, known.date) != (spec.levels, spec.date):
                 raise DomainError(f"Column {name!r}: its factor {own!r} is declared in two ways.")
             if columns.get(own, spec).factors:
                 raise DomainError(f"Column {name!r}: its factor {own!r} has the name of a derived column.")
     return needed
-
-
-def _kind(column: Column) -> Any:
-    return (Numeric, column.date) if isinstance(column, Numeric) else column.levels
 
 
 # ---------------------------------------------------------------- values of derived columns
@@ -213,7 +193,7 @@ def number(
 
     Without `clip`, which is for rows that are predicted, nothing is moved, and a product that is not finite is refused.
     """
-    factors = [factor for factor in column.factors if isinstance(factor.spec, Numeric)]
+    factors = numbers_of(column.factors)
     own = {name: np.asarray(values[name], dtype=float) for factor in factors for name in factor.inputs}
     for name, x in own.items():
         finite(name, x)
@@ -222,7 +202,7 @@ def number(
         for factor in factors:
             result = result * to_power(_made(factor, own, clip=clip), factor.power)
         if clip:
-            return held(np.asarray(result), *_ends(column))
+            return held(np.asarray(result), *column.range)
     if not np.isfinite(result).all():
         raise DataError(
             f"{':'.join(factor.column for factor in factors)!r} has no finite value for some rows: "
@@ -233,27 +213,20 @@ def number(
 
 def _made(factor: Factor, values: Mapping[str, Floats], *, clip: bool) -> Floats:
     """The values of one factor, before its power."""
-    assert isinstance(factor.spec, Numeric)
     own = {name: values[name] for name in factor.inputs}
     if clip:
-        own = {name: np.clip(x, factor.inputs[name].low, factor.inputs[name].high) for name, x in own.items()}  # type: ignore[union-attr]
+        own = {name: np.clip(x, *factor.inputs[name].range) for name, x in own.items()}
     if factor.expression is None:
         return own[factor.column]
     x = factor.expression.values(own, clip=clip)
-    return held(x, factor.spec.low, factor.spec.high) if clip else x
-
-
-def _ends(column: Column) -> tuple[float, float]:
-    """The range of the product of a column's numbers; a category knows how large it is."""
-    return (column.low, column.high) if isinstance(column, Numeric) else (-column.scale, column.scale)
+    return held(x, *factor.spec.range) if clip else x
 
 
 def cell(column: Column, values: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
     """Which cell each row is in, from the codes of the categories."""
     place: Any = 0
-    for factor in column.factors:
-        if isinstance(factor.spec, Categorical):
-            place = place * len(factor.spec.levels) + values[factor.column]
+    for factor in categories_of(column.factors):
+        place = place * len(factor.spec.levels) + values[factor.column]
     return np.asarray(place, dtype=np.intp)
 
 
@@ -279,9 +252,9 @@ class Parts(NamedTuple):
 
 def parts_of(name: str, column: Column) -> Parts:
     """What a column is made of, itself where it is not derived."""
-    factors = column.factors or (Factor(name, column),)
-    numbers = tuple(sorted((f.column, f.power) for f in factors if isinstance(f.spec, Numeric)))
-    return Parts(numbers, {f.column: len(f.spec.levels) for f in factors if isinstance(f.spec, Categorical)})
+    factors = column.parts(name)
+    numbers = tuple(sorted((f.column, f.power) for f in numbers_of(factors)))
+    return Parts(numbers, {f.column: len(f.spec.levels) for f in categories_of(factors)})
 
 
 def cells(categories: Mapping[str, int]) -> Iterator[frozenset[str]]:

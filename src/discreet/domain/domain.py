@@ -19,7 +19,7 @@ from discreet.domain.columns import (
     Categorical,
     Column,
     Numeric,
-    Read,
+    Readable,
     array_columns,
     norm_columns_of,
     parse_column,
@@ -278,7 +278,7 @@ class Domain:
         return inputs_of(self.columns)
 
     @cached_property
-    def reads(self) -> dict[str, Read]:
+    def reads(self) -> dict[str, Readable]:
         """The columns to read from the data, with those that tell whose a row is and what it counts."""
         return {**self.inputs, **self.unit.columns}
 
@@ -327,10 +327,8 @@ class Domain:
         """The coordinates of an encoded row z: the constant, then each column in order."""
         entries = [Entry(CONSTANT, CONSTANT, None)]
         for name, column in self.columns.items():
-            if isinstance(column, Numeric):
-                entries.append(Entry(name, name, None))
-            else:
-                entries += [Entry(f"{name}[{level}]", name, i) for i, level in enumerate(column.levels)]
+            own = enumerate(column.coordinates(name))
+            entries += [Entry(label, name, i if column.levels else None) for i, label in own]
         return tuple(entries)
 
     @cached_property
@@ -417,13 +415,9 @@ class Domain:
     def map(self, column: str) -> tuple[float, float]:
         """Centre c and half-width h with z = (x - c)/h; (0, 1) for the constant and for plain levels."""
         spec = self.columns.get(column)
-        if not isinstance(spec, Numeric):
-            return 0.0, 1.0 if spec is None else spec.scale
-        if column in self._ball:
-            return 0.0, self.data_norm or 1.0
-        if not self.intercept:
-            return 0.0, max(abs(spec.low), abs(spec.high))
-        return spec.low / 2 + spec.high / 2, spec.high / 2 - spec.low / 2
+        if spec is None:
+            return 0.0, 1.0
+        return (0.0, self.data_norm or 1.0) if column in self._ball else spec.map(centred=self.intercept)
 
     @cached_property
     def _ball(self) -> frozenset[str]:

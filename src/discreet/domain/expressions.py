@@ -44,16 +44,12 @@ class Bounded(Protocol):
     """A declared number."""
 
     @property
-    def low(self) -> float:
-        """The least value."""
+    def range(self) -> tuple[float, float]:
+        """The least and the largest value."""
 
     @property
-    def high(self) -> float:
-        """The largest value."""
-
-    @property
-    def unit(self) -> str | None:
-        """Its unit."""
+    def coordinate_unit(self) -> str | None:
+        """The unit; days for dates."""
 
 
 class Expression(ABC):
@@ -110,7 +106,8 @@ class Expression(ABC):
     @cached_property
     def bounds(self) -> Bounds:
         """The range of the values over the columns' bounds, rounded outwards."""
-        whole = {name: (Fraction(spec.low), Fraction(spec.high)) for name, spec in self.columns.items()}
+        ends = {name: spec.range for name, spec in self.columns.items()}
+        whole = {name: (Fraction(low), Fraction(high)) for name, (low, high) in ends.items()}
         several = self._several
         pieces = itertools.product(*(_pieces(whole[name], _cuts(len(several))) for name in several))
         ranges = [self.range(whole | dict(zip(several, piece, strict=True))) for piece in pieces]
@@ -144,7 +141,7 @@ class Variable(Expression):
     @property
     def unit(self) -> str | None:
         """The declared unit; days for dates."""
-        return self.spec.unit or ("day" if getattr(self.spec, "date", False) else None)
+        return self.spec.coordinate_unit
 
     @property
     def variables(self) -> tuple[Variable, ...]:

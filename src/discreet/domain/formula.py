@@ -135,11 +135,11 @@ def is_formula(text: object, domain: Domain) -> bool:
     return isinstance(text, str) and "~" in text and text not in domain.columns
 
 
-def _numbers(domain: Domain) -> dict[str, Numeric]:
+def _numbers(domain: Domain) -> dict[str, Column]:
     """The numbers that expressions may be made of; inside a ball each is within the ball's radius."""
     radius = dict.fromkeys(domain.norm_columns, domain.data_norm)
     specs = {name: bounded(spec, radius.get(name)) for name, spec in domain.inputs.items()}
-    return {name: spec for name, spec in specs.items() if isinstance(spec, Numeric)}
+    return {name: spec for name, spec in specs.items() if spec.bounds}
 
 
 # -------------------------------------------------------------------- from the text to its terms
@@ -181,7 +181,7 @@ class _Parser(Reader):
 
     def refuse_wide(self) -> None:
         """Refuse terms that stand for too many coordinates, before any of them is made."""
-        sizes = {name: len(spec.levels) for name, spec in self.domain.inputs.items() if isinstance(spec, Categorical)}
+        sizes = {name: len(spec.levels) or 1 for name, spec in self.domain.inputs.items()}
         wide = sum(math.prod(sizes.get(name, 1) for name in term) for term in self.terms)
         if len(self.terms) > MOST_TERMS or wide > MOST_COORDINATES:
             self.fail(len(self.text), TOO_WIDE)
@@ -269,7 +269,7 @@ class _Parser(Reader):
         if len(terms) != 1:
             self.fail(place, "The outcome is one number")
         name, column = self.column(terms[0])
-        if not isinstance(column, Numeric):
+        if column.bounds is None:
             self.fail(place, "The outcome is one number, or one level of a category")
         self.target, self.outcome = name, (name, column)
 
@@ -366,7 +366,7 @@ class _Parser(Reader):
 
     def _power(self, term: _Term, power: int, token: Token) -> _Term:
         for name, own in term.items():
-            if isinstance(self.domain.inputs.get(name), Categorical):
+            if name in self.domain.inputs and self.domain.inputs[name].bounds is None:
                 self.fail(token.place, f"{name!r} is a category, which has no powers")
             if own * power > MAX_POWER:
                 self.fail(token.place, f"A power is a whole number from 1 to {MAX_POWER}")
@@ -444,7 +444,7 @@ class _Parser(Reader):
         token = self.now
         name = self._column()
         spec = self.domain.inputs[name]
-        if not isinstance(spec, Categorical):
+        if spec.bounds is not None:
             self.fail(token.place, f"{name!r} is declared as a number; declare its levels to use it as this")
         if self.take(","):
             place = self.now.place
@@ -454,7 +454,7 @@ class _Parser(Reader):
                 self.fail(place, f"{name!r} is compared with two different levels")
         return [{name: 1}]
 
-    def _reference(self, spec: Categorical) -> Level:
+    def _reference(self, spec: Column) -> Level:
         """The level that others are compared with, in ``Treatment("b")``."""
         token = self.now
         if token.text != "Treatment":

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.domain.columns import Categorical
 from discreet.domain.domain import CONSTANT, Domain
 
 
@@ -18,8 +17,8 @@ def every_level(domain: Domain, features: Sequence[str], design: Sequence[str]) 
     """
     if not design or design[0] != CONSTANT:
         return tuple(design)
-    plain = [name for name in features if isinstance(domain.columns[name], Categorical)]
-    names = {domain.entries[domain.positions[name][0]].name for name in plain if not domain.columns[name].factors}
+    plain = [name for name in features if domain.columns[name].levels and not domain.columns[name].factors]
+    names = {domain.entries[domain.positions[name][0]].name for name in plain}
     return tuple(entry.name for entry in domain.entries if entry.name in names.union(design))
 
 

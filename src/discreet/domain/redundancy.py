@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.arrays import SILENT, Floats
-from discreet.domain.columns import Numeric
 from discreet.domain.domain import Domain
 from discreet.domain.encoding import Encoder
 
@@ -50,12 +49,8 @@ def _points(domain: Domain, rows: int) -> dict[str, NDArray[Any]]:
     """Points that fill the bounds evenly: multiples of roots of primes, without their whole parts."""
     found: dict[str, NDArray[Any]] = {}
     for (name, spec), step in zip(domain.inputs.items(), _steps(len(domain.inputs)), strict=True):
-        share = np.arange(1, rows + 1) * step % 1.0
-        if isinstance(spec, Numeric):
-            low, high = max(spec.low, -1e9), min(spec.high, 1e9)
-            found[name] = low * (1 - share) + high * share
-        else:
-            found[name] = (share * len(spec.levels)).astype(np.intp)
+        shares: Floats = np.arange(1, rows + 1) * step % 1.0
+        found[name] = spec.at_shares(shares)
     return found
 
 

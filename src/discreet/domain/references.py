@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.domain.columns import Categorical, Factor, Numeric
+from discreet.domain.columns import Factor
 from discreet.domain.domain import CONSTANT, Domain
+from discreet.domain.kinds.base import categories_of, numbers_of
 
 _Cell = dict[str, Any]
 """The level of each category."""
@@ -103,15 +104,15 @@ class _Design:
 
 def _factors(domain: Domain, column: str) -> tuple[Factor, ...]:
     spec = domain.columns.get(column)
-    return () if spec is None else spec.factors or (Factor(column, spec),)
+    return () if spec is None else spec.parts(column)
 
 
 def _numbers(domain: Domain, column: str) -> list[tuple[str, int]]:
-    return sorted((f.column, f.power) for f in _factors(domain, column) if isinstance(f.spec, Numeric))
+    return sorted((f.column, f.power) for f in numbers_of(_factors(domain, column)))
 
 
 def _categories(domain: Domain, column: str) -> dict[str, tuple[Any, ...]]:
-    return {f.column: f.spec.levels for f in _factors(domain, column) if isinstance(f.spec, Categorical)}
+    return {f.column: f.spec.levels for f in categories_of(_factors(domain, column))}
 
 
 def _cells(levels: dict[str, tuple[Any, ...]]) -> Iterator[_Cell]:

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from discreet.data.counts import Histogram, Margins
 from discreet.data.stages import Readings
-from discreet.domain import CONSTANT, Domain, Numeric
+from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.gate.coordinates import stage_blocks
 from discreet.gate.moments import Want, block_noise, calibrate
@@ -163,7 +163,7 @@ def refuse_robust(covariance: str) -> None:
 def has_own_bounds(domain: Domain, target: str) -> bool:
     """Whether an outcome is a number as it stands in the table, with bounds that it shares with no other column."""
     column = domain.columns.get(target)
-    return isinstance(column, Numeric) and not column.factors and target not in domain.norm_columns
+    return column is not None and bool(column.bounds) and not column.factors and target not in domain.norm_columns
 
 
 def in_ball(domain: Domain, design: Sequence[str]) -> bool:

@@ -15,7 +15,7 @@ from discreet.data.moments import Moments, counted, outcome_names, summed
 from discreet.data.reading import Unread
 from discreet.data.stages import Readings
 from discreet.data.tables import feature_names
-from discreet.domain import Domain, Numeric
+from discreet.domain import Domain
 from discreet.domain.levels import every_level
 from discreet.errors import DiscreetWarning, DomainError, ParameterError
 from discreet.gate.moments import Counts, Want, release_blocks, release_counted, release_wants
@@ -369,12 +369,12 @@ def with_bounds(domain: Domain, column: str, low: float, high: float) -> Domain:
     It stays as it is where noise put (low, high) outside the bounds, or where they are too close for floating point.
     """
     spec = domain.columns[column]
-    if not isinstance(spec, Numeric):
+    if spec.bounds is None:
         raise TypeError("only numbers have bounds")
     c, h = domain.map(column)
-    least = spec.low if low == -1 else max(spec.low, c + h * low)
-    most = spec.high if high == 1 else min(spec.high, c + h * high)
+    least = spec.bounds[0] if low == -1 else c + h * low
+    most = spec.bounds[1] if high == 1 else c + h * high
     try:
-        return domain.with_column(column, replace(spec, low=least, high=most))
+        return domain.with_column(column, spec.narrowed(least, most))
     except DomainError:
         return domain

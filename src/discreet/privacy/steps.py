@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import groupby
 
 from discreet.core import citations
 from discreet.core.checks import shown
 from discreet.domain import CONSTANT, Domain
-from discreet.domain.columns import Column, Numeric
+from discreet.domain.columns import Column
 from discreet.domain.linked import Linked
 from discreet.privacy import accounting, gdp
 from discreet.privacy.events.coordinates import StageEvent
@@ -210,7 +209,4 @@ def unpaid(domain: Domain, declared: Domain | None, blocks: Sequence[Block]) -> 
 
 def _is_within(column: Column, declared: Column) -> bool:
     """Whether a number's bounds lie inside the declared ones, and nothing else differs."""
-    if not isinstance(column, Numeric) or not isinstance(declared, Numeric):
-        return False
-    inside = declared.low <= column.low < column.high <= declared.high
-    return inside and replace(column, low=declared.low, high=declared.high) == declared
+    return column.is_narrowed(declared)

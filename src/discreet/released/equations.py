@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.domain import CONSTANT, Categorical
+from discreet.domain import CONSTANT
 from discreet.domain.domain import Domain
 from discreet.domain.levels import every_level, lift
 from discreet.errors import NotReleasedError, ParameterError
@@ -254,7 +254,7 @@ def staged_equations(
 
 def model_design(domain: Domain, design: Sequence[str]) -> tuple[list[str], Floats]:
     """The regressors of a model in a design that may hold every level, and L with z = L x for the design's z."""
-    plain = [name for name, spec in domain.columns.items() if isinstance(spec, Categorical) and not spec.factors]
+    plain = [name for name, spec in domain.columns.items() if spec.levels and not spec.factors]
     first = {domain.entries[domain.positions[name][0]].name for name in plain} if design[0] == CONSTANT else set()
     full = [name for name in design if name not in first]
     return full, lift(domain, design, full)

@@ -13,7 +13,7 @@ from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.domain.columns import Column
 from discreet.domain.encoding import Encoder
-from discreet.domain.values import check_type, predicting, read_column
+from discreet.domain.values import predicting, read_column
 from discreet.errors import DataError
 
 
@@ -76,7 +76,7 @@ def read_columns(table: pa.Table, columns: Mapping[str, Column]) -> dict[str, ND
     """Numbers, and codes of levels, of some columns of a table."""
     values = {}
     for name, column in columns.items():
-        check_type(name, column, table.schema.field(name).type)
+        column.entries.check(name, table.schema.field(name).type)
         values[name] = read_column(table.column(name).combine_chunks(), name, column)
     return values
 
