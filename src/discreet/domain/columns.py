@@ -14,10 +14,11 @@ from discreet.domain.kinds.categorical import Categorical
 from discreet.domain.kinds.numeric import LARGEST, Numeric, from_days, to_days
 from discreet.errors import DomainError
 
-KINDS: tuple[type[Column], ...] = (Categorical, Numeric)
-"""The kinds of columns, in the order in which they are asked to parse a short form."""
+COLUMN_KINDS: tuple[type[Column], ...] = (Numeric, Categorical)
+"""The kinds of columns; the last are the first to parse a short form."""
 
-_KEYS = {"low", "high", "unit", "levels", "type"}
+FORMS = {form.word: form for kind in COLUMN_KINDS for form in kind.forms}
+"""How people are asked about each kind, by the word that they choose."""
 
 
 def parse_column(name: str, spec: Any) -> Column:
@@ -32,9 +33,9 @@ def parse_column(name: str, spec: Any) -> Column:
     """
     if isinstance(spec, Column):
         return spec
-    if isinstance(spec, Mapping) and (unknown := set(spec) - _KEYS):
+    if isinstance(spec, Mapping) and (unknown := set(spec).difference(*(kind.keys for kind in COLUMN_KINDS))):
         raise DomainError(f"Column {name!r}: unknown entry {sorted(unknown)[0]!r}. {HOW}")
-    for kind in KINDS:
+    for kind in reversed(COLUMN_KINDS):
         if (found := kind.parse(name, spec)) is not None:
             return found
     raise DomainError(f"Column {name!r}: no usable bounds. {HOW}")
@@ -99,7 +100,8 @@ def norm_columns_of(
 
 
 __all__ = [
-    "KINDS",
+    "COLUMN_KINDS",
+    "FORMS",
     "LARGEST",
     "Categorical",
     "Column",

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from discreet.core.checks import meant
 from discreet.core.files import read_json, reading, refuse_special
 from discreet.core.problems import Problems
+from discreet.domain.columns import FORMS
 from discreet.domain.file_format import FileFormat
 from discreet.domain.unit import FACTS
 from discreet.errors import DomainError, FileFormatError, ParameterError
@@ -48,12 +49,8 @@ _HEAD = """\
 KNOWN = {"columns", "data_norm", "norm_columns", "intercept", "missing", "file", *FACTS}
 """What a schema may hold."""
 
-KINDS = {
-    "number": '{ low = "FILL IN", high = "FILL IN" }',
-    "date": '{ low = "FILL IN", high = "FILL IN" }  # dates, e.g. 1990-12-31',
-    "category": '{ levels = ["FILL IN", "FILL IN"] }',
-    "bool": '{ type = "bool" }',
-    "any": '"FILL IN"  # { low = , high = } or { levels = ["", ""] } or { type = "bool" }',
+KINDS = {form.kind: form.blank for form in FORMS.values()} | {
+    "any": '"FILL IN"  # { low = , high = } or { levels = ["", ""] } or { type = "bool" }'
 }
 """What the form says for each kind of column; ``"any"`` where the file does not tell."""
 

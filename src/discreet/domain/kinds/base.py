@@ -9,13 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain.expressions import Expression
+from discreet.domain.kinds.forms import Form
 from discreet.domain.value_types import KEYS, ValueType
 from discreet.errors import ParameterError
 
@@ -69,6 +70,11 @@ class Column(Readable):
 
     date: bool
     factors: tuple[Factor, ...]
+    keys: ClassVar[frozenset[str]]
+    """What `facts` and mappings that people write may hold."""
+
+    forms: ClassVar[tuple[Form, ...]]
+    """How people are asked about such a column."""
 
     # ---------------------------------------------------------------- facts
 

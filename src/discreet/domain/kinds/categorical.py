@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain.kinds.base import Bounds, Column, Factor, Level, numbers_of, product_unit
+from discreet.domain.kinds.forms import Form, Question
 from discreet.domain.value_types import TEXT, TRUTH, WHOLE, LevelType
-from discreet.errors import DataError, DomainError
+from discreet.errors import DataError, DomainError, ParameterError
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Categorical(Column):
     """The largest size of the number that a derived category multiplies; 1 where it multiplies none."""
 
     date = False
+    keys = frozenset({"levels", "type"})
 
     # ---------------------------------------------------------------- facts
 
@@ -204,3 +206,57 @@ class Categorical(Column):
         """The first levels, as shares."""
         for label, row in zip(self.coordinates(name), np.eye(len(self.levels))[:most], strict=False):
             yield label, row[None]
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",")]
+
+
+def _asked(name: str, answers: Mapping[str, Any], kind: str) -> Categorical:
+    """The category of words; they are whole numbers where all of them are, and the file may hold numbers."""
+    words = answers["levels"]
+    whole = kind != "category" and all(word == str(_whole(word)) for word in words)
+    column = Categorical(tuple(int(word) if whole else word for word in words))
+    column.check(name)
+    return column
+
+
+def _asked_yes_no(name: str, answers: Mapping[str, Any], kind: str) -> Categorical:
+    words = answers["levels"]
+    if [word.lower() for word in words] in (["false", "true"], ["0", "1"]):
+        return Categorical((False, True))
+    column = _asked(name, answers, kind)
+    if len(words) != 2:
+        raise ParameterError("Give two words, that for no first, as no, yes.")
+    return column
+
+
+def _whole(word: str) -> int | None:
+    try:
+        return int(word)
+    except ValueError:
+        return None
+
+
+Categorical.forms = (
+    Form(
+        word="category",
+        article="a ",
+        kind="category",
+        holds=("category", "number"),
+        blank='{ levels = ["FILL IN", "FILL IN"] }',
+        questions=(
+            Question("levels", "All levels that there could be, the first to compare with, as north, south", _words),
+        ),
+        make=_asked,
+    ),
+    Form(
+        word="yes/no",
+        article="",
+        kind="bool",
+        holds=("bool", "number"),
+        blank='{ type = "bool" }',
+        questions=(Question("levels", "How are no and yes written", _words, "false, true"),),
+        make=_asked_yes_no,
+    ),
+)

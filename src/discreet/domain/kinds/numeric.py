@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain.kinds.base import HOW, Bounds, Column, Factor
+from discreet.domain.kinds.forms import Form, Question, a_number
 from discreet.domain.value_types import DATES, NUMBERS, ValueType, numbers
-from discreet.errors import DomainError
+from discreet.errors import DomainError, ParameterError
 
 LARGEST = 2.0**960
 """Bounds are at most this, and at least its inverse apart: a finite value minus a centre then stays finite."""
@@ -40,6 +41,7 @@ class Numeric(Column):
     date: bool = False
     factors: tuple[Factor, ...] = field(default=(), repr=False)
     levels = ()
+    keys = frozenset({"low", "high", "unit"})
 
     def __post_init__(self) -> None:
         try:
@@ -235,6 +237,19 @@ def _bounded(name: str, low: Any, high: Any, unit: str | None) -> Numeric:
         raise DomainError(f"Column {name!r}: the bounds are neither numbers nor ISO dates. {HOW}") from None
 
 
+def _asked(name: str, answers: Mapping[str, Any], kind: str) -> Numeric:
+    column = _bounded(name, answers["low"], answers["high"], answers.get("unit") or None)
+    column.check(name)
+    return column
+
+
+def _iso(text: str) -> str:
+    try:
+        return from_days(to_days(text))
+    except (TypeError, ValueError):
+        raise ParameterError("Give a date such as 1990-12-31.") from None
+
+
 def to_days(value: Any) -> float:
     """Days since 1970-01-01 of a date, a datetime or ISO text.
 
@@ -270,3 +285,34 @@ def from_days(days: float) -> str:
 
 def _day(days: float) -> dt.date:
     return dt.date.fromisoformat(from_days(math.floor(days))[:10])
+
+
+_FILL_IN = '{ low = "FILL IN", high = "FILL IN" }'
+
+Numeric.forms = (
+    Form(
+        word="number",
+        article="a ",
+        kind="number",
+        holds=("number",),
+        blank=_FILL_IN,
+        questions=(
+            Question("low", "The lowest value that anybody could have", a_number),
+            Question("high", "The highest", a_number),
+            Question("unit", "Its unit (Enter for none)", default=""),
+        ),
+        make=_asked,
+    ),
+    Form(
+        word="date",
+        article="a ",
+        kind="date",
+        holds=("date",),
+        blank=f"{_FILL_IN}  # dates, e.g. 1990-12-31",
+        questions=(
+            Question("low", "The lowest value that anybody could have, as 1920-01-31", _iso),
+            Question("high", "The highest, as 1920-01-31", _iso),
+        ),
+        make=_asked,
+    ),
+)
