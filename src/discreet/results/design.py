@@ -13,6 +13,7 @@ from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.domain.columns import Column
 from discreet.domain.encoding import Encoder
+from discreet.domain.value_types import NUMBERS
 from discreet.domain.values import predicting, read_column
 from discreet.errors import DataError
 
@@ -36,7 +37,8 @@ def design_matrix(X: Any, domain: Domain, names: Sequence[str]) -> Floats:
            [0.]])
     """
     table = as_table(X)
-    if table is not None and names and list(names) == table.column_names:
+    ready = all(name not in domain.columns or domain.columns[name].entries is NUMBERS for name in names)
+    if table is not None and names and ready and list(names) == table.column_names:
         X, table = np.column_stack([table.column(name).to_numpy() for name in names]), None
     with predicting():
         matrix = _matrix(X, names) if table is None else _encoded(table, domain, names)
