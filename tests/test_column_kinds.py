@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from discreet import Domain, DPLinearRegression, Results, formula
+from discreet.data.engines.pushdown import PushdownSource
 from discreet.domain import columns
 from discreet.domain.columns import COLUMN_KINDS, FORMS, Categorical, Column, Numeric
 from discreet.domain.value_types import TEXT
-from discreet.errors import DataError
+from discreet.errors import DataError, ParameterError
 from discreet.planning.synthetic import synthetic
 from discreet.results.design import design_matrix
 from discreet.results.report import report
@@ -89,6 +90,11 @@ def test_a_new_kind_is_part_of_formulas_and_refuses_what_is_not_declared(domain)
         DPLinearRegression(epsilon=1, delta=1e-6, domain=domain).fit(
             pa.table({"health": ["great"], "age": [60.0]}), pa.array([7.0])
         )
+
+
+def test_a_database_does_not_sum_up_what_it_does_not_know(domain):
+    with pytest.raises(ParameterError, match="'health' is another kind"):
+        PushdownSource(None, domain)
 
 
 @pytest.mark.parametrize("unit", ["s", "us", "ns"])

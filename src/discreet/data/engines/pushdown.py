@@ -35,7 +35,7 @@ from discreet.data.sources.postgres import Transaction, quoted
 from discreet.data.sums import LIMB, PartialSums
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.cells import CELLS
-from discreet.domain.columns import Column
+from discreet.domain.columns import Categorical, Column, Numeric
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.encoding import ONE, Encoder, refuse_non_finite
 from discreet.domain.linked import Linked
@@ -67,6 +67,12 @@ class PushdownSource(Remote):
             raise ParameterError(
                 f"With pushdown the database sums up, and it does not make derived columns such as {derived[0]!r}. "
                 "Remedy: make them columns of the query and declare their bounds, or leave out pushdown."
+            )
+        unknown = [name for name, column in domain.columns.items() if type(column) not in (Numeric, Categorical)]
+        if unknown:
+            raise ParameterError(
+                f"With pushdown the database sums up numbers, dates and categories, and {unknown[0]!r} is another kind "
+                "of column. Remedy: leave out pushdown."
             )
         if not domain.unit.plain:
             raise ParameterError(
