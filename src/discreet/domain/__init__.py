@@ -1,4 +1,4 @@
-"""Public facts: what each column may hold, and how rows become bounded vectors."""
+"""Public facts about a table: bounds and levels of its columns, and the encoding of rows as bounded vectors."""
 
 from discreet.domain.domain import CONSTANT, LATTICE_BITS, Categorical, Domain, Numeric
 from discreet.domain.file_format import FileFormat

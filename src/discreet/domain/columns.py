@@ -18,7 +18,7 @@ COLUMN_KINDS: tuple[type[Column], ...] = (Numeric, Categorical)
 """The kinds of columns; the last are the first to parse a short form."""
 
 FORMS = {form.word: form for kind in COLUMN_KINDS for form in kind.forms}
-"""How people are asked about each kind, by the word that they choose."""
+"""The questions about a column of each kind, by the word that people choose."""
 
 
 def parse_column(name: str, spec: Any) -> Column:
@@ -42,7 +42,7 @@ def parse_column(name: str, spec: Any) -> Column:
 
 
 def unbounded(spec: Any) -> Any:
-    """A column's facts with infinite bounds where they are not written, which is allowed inside a ball."""
+    """Fill in infinite bounds where none are written, which is allowed inside a ball."""
     if not isinstance(spec, Mapping) or not set(spec) <= {"low", "high", "unit"}:
         return spec
     return {"low": -math.inf, "high": math.inf, **spec}
@@ -51,7 +51,7 @@ def unbounded(spec: Any) -> Any:
 def array_columns(
     features: list[str], targets: list[str], bounds_X: Any, bounds_y: Any, *, ball: bool
 ) -> dict[str, Column]:
-    """The columns of plain arrays X and y; those of X need no bounds of their own inside a ball."""
+    """Return the columns of plain arrays X and y; those of X need no bounds of their own inside a ball."""
     if bounds_X is None and ball:
         bounds_X = (-math.inf, math.inf)
     if (twice := checks.repeated(features + targets)) is not None:
@@ -60,7 +60,7 @@ def array_columns(
 
 
 def _bounded(argument: str, bounds: Any, names: Sequence[str]) -> dict[str, Column]:
-    """Numeric columns from a pair of bounds, each a number for all of them or one number a column."""
+    """Return numeric columns of a pair of bounds, each a number for all of them or one number a column."""
     if not names:
         return {}
     how = f"{argument}=(low, high), each a number or one number a column, known without looking at the data"
@@ -79,7 +79,7 @@ def _bounded(argument: str, bounds: Any, names: Sequence[str]) -> dict[str, Colu
 def norm_columns_of(
     columns: dict[str, Column], data_norm: Any, names: Sequence[str] | None, declared: Sequence[str]
 ) -> tuple[str, ...]:
-    """The columns that a bound on the norm covers: those named among the declared ones, or all numbers."""
+    """Return the columns that a bound on the norm covers: those named among the declared ones, or all numbers."""
     if data_norm is None:
         if names is not None:
             raise DomainError("norm_columns needs data_norm, the bound on their Euclidean norm.")

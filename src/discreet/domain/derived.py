@@ -1,4 +1,4 @@
-"""Columns that are derived from declared ones: their ranges, their units, their values.
+"""Derived columns (interactions, powers, functions): their ranges, units and values.
 
 A derived column is a product of factors, each a number or an expression of numbers (`discreet.domain.expressions`) to a
 whole power, or a category. What it may hold follows from its factors' own public facts, so it needs no bounds:
@@ -39,12 +39,12 @@ from discreet.errors import DataError, DomainError, ParameterError
 
 
 def shown(made: Expression) -> str:
-    """An expression as a term of a formula."""
+    """Write an expression as a term of a formula."""
     return made.text if isinstance(made, Call) else f"I({made.text})"
 
 
 def computed(made: Expression, power: int = 1) -> Factor:
-    """The factor of an expression, whose range follows from its columns.
+    """Make the factor of an expression; its range follows from its columns.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def computed(made: Expression, power: int = 1) -> Factor:
 
 
 def factors_of(made: Expression) -> dict[Expression, int] | None:
-    """The factors of an expression that is a product of columns and functions; None if it is another."""
+    """Return the factors of an expression that is a product of columns and functions; None for others."""
     found: dict[Expression, int] | None = None
     if isinstance(made, (Variable, Call)):
         found = {made: 1}
@@ -69,7 +69,7 @@ def factors_of(made: Expression) -> dict[Expression, int] | None:
 
 
 def product(name: str, factors: Sequence[Factor]) -> Column:
-    """The derived column of some factors.
+    """Make the derived column of some factors.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def _check(name: str, factors: Sequence[Factor]) -> None:
 
 
 def _range(numbers: Sequence[Factor]) -> tuple[float, float]:
-    """The range of a product of powers of different numbers, each anywhere in its own bounds."""
+    """Return the range of a product of powers of numbers that vary independently within their bounds."""
     low, high = 1.0, 1.0
     for factor in numbers:
         a, b = factor.spec.range
@@ -130,7 +130,7 @@ def _range(numbers: Sequence[Factor]) -> tuple[float, float]:
 
 
 def parse_derived(name: str, spec: Any, effort: Effort) -> Any:
-    """A derived column from ``{"product": [...]}``; anything else as it is."""
+    """Parse a derived column ``{"product": [...]}``; return anything else as it is."""
     if not isinstance(spec, Mapping) or "product" not in spec:
         return spec
     parts = spec["product"]
@@ -166,12 +166,12 @@ def _parse_expression(name: str, part: Mapping[str, Any], effort: Effort) -> Fac
 
 
 def bounded(spec: Column, radius: float | None) -> Column:
-    """A factor's facts; inside a ball a number is also within the ball's radius."""
+    """Narrow a factor's bounds to the radius of the ball that it lies in."""
     return spec if radius is None else spec.narrowed(-radius, radius)
 
 
 def inputs_of(columns: Mapping[str, Column]) -> dict[str, Column]:
-    """The columns that must be read: those that are not derived, then the factors that are not among them."""
+    """Return the columns to read from data: the declared ones, then factors that are not among them."""
     needed = {name: column for name, column in columns.items() if not column.factors}
     for name, column in columns.items():
         for own, spec in itertools.chain.from_iterable(factor.inputs.items() for factor in column.factors):
@@ -189,7 +189,7 @@ def inputs_of(columns: Mapping[str, Column]) -> dict[str, Column]:
 def number(
     column: Column, values: Mapping[str, NDArray[Any]], finite: Callable[[str, NDArray[Any]], None], *, clip: bool
 ) -> Floats:
-    """The product of a column's numbers, in its range; the declared columns that it is made of are checked by `finite`.
+    """Compute the product of a column's numbers, clipped to its range; `finite` checks the declared inputs.
 
     Without `clip`, which is for rows that are predicted, nothing is moved, and a product that is not finite is refused.
     """
@@ -212,7 +212,7 @@ def number(
 
 
 def _made(factor: Factor, values: Mapping[str, Floats], *, clip: bool) -> Floats:
-    """The values of one factor, before its power."""
+    """Compute the values of one factor, before its power."""
     own = {name: values[name] for name in factor.inputs}
     if clip:
         own = {name: np.clip(x, *factor.inputs[name].range) for name, x in own.items()}
@@ -223,7 +223,7 @@ def _made(factor: Factor, values: Mapping[str, Floats], *, clip: bool) -> Floats
 
 
 def cell(column: Column, values: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
-    """Which cell each row is in, from the codes of the categories."""
+    """Return the cell of each row, from the codes of its categories."""
     place: Any = 0
     for factor in categories_of(column.factors):
         place = place * len(factor.spec.levels) + values[factor.column]
@@ -231,7 +231,7 @@ def cell(column: Column, values: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]
 
 
 def parse_all(facts: Any) -> dict[str, Any]:
-    """The facts of all columns, derived ones parsed; all that is wrong with any of them is told."""
+    """Parse the derived columns among the facts; errors of all columns are reported together."""
     problems, effort, found = Problems(), Effort(MOST_TOGETHER), {}
     for name, spec in dict(facts).items():
         with problems.met(DomainError):
@@ -244,20 +244,20 @@ def parse_all(facts: Any) -> dict[str, Any]:
 
 
 class Parts(NamedTuple):
-    """What a column is made of: names of numbers with their powers, of categories with how many levels each has."""
+    """The factors of a column: numbers by name with their powers, categories by name with their number of levels."""
 
     numbers: tuple[tuple[str, int], ...]
     categories: dict[str, int]
 
 
 def parts_of(name: str, column: Column) -> Parts:
-    """What a column is made of, itself where it is not derived."""
+    """Return the factors of a column; a declared column is its own factor."""
     factors = column.parts(name)
     numbers = tuple(sorted((f.column, f.power) for f in numbers_of(factors)))
     return Parts(numbers, {f.column: len(f.spec.levels) for f in categories_of(factors)})
 
 
 def cells(categories: Mapping[str, int]) -> Iterator[frozenset[str]]:
-    """Which of the categories are not at their first level, cell by cell."""
+    """Yield, for each cell, the categories that are not at their first level."""
     for levels in itertools.product(*map(range, categories.values())):
         yield frozenset(name for name, level in zip(categories, levels, strict=True) if level)

@@ -1,4 +1,4 @@
-"""From raw columns to lattice integers: centre, scale, clip to the box, shorten to the ball, round."""
+"""Encoding of raw columns as lattice integers: centre, scale, clip to the box, scale into the ball, round."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ class Encoder:
         return np.rint(low), np.rint(high)
 
     def affine(self, place: int) -> tuple[float, float, float, float]:
-        """How one number is mapped: (x - c) s, clipped to low and high; c, s, low and high."""
+        """Return c, s, low and high of one number, which is mapped to (x - c) s and clipped to [low, high]."""
         return tuple(float(own[place]) for own in (self.centre, self._scale, self._low, self._high))  # type: ignore[return-value]
 
     def empty(self, rows: int, *, columnar: bool = False) -> Floats:
-        """A batch with the constant in place and zeros elsewhere."""
+        """Return a batch with the constant in place and zeros elsewhere."""
         A = np.zeros((rows, len(self.centre)), order="F" if columnar else "C")
         A[:, 0] = ONE
         return A
@@ -152,13 +152,13 @@ def refuse_non_finite(name: str, values: NDArray[Any]) -> None:
 
 
 def _row_squares(Z: Floats) -> Floats:
-    """Squared norms, exact for integers; for others the last bits depend on the memory order."""
+    """Compute squared norms: exact for integers; for others the last bits depend on the memory order."""
     squares: Floats = np.einsum("ij,ij->i", Z, Z)
     return squares
 
 
 def _onto_ball(Z: Floats) -> Floats:
-    """Rows shortened to the ball, each by a sum in the order of its columns, so that only its own values matter."""
+    """Scale rows into the ball; norms are summed in the order of columns, so that a row's own values alone matter."""
     with np.errstate(**SILENT):
         squares = _in_order(Z)
         huge = squares > _HUGE**2

@@ -1,4 +1,4 @@
-"""How a file writes numbers, dates and missing values: told by people, never guessed from values."""
+"""Formats of text files: how numbers, dates and missing values are written, as people say and never as values look."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXAMPLE = dt.datetime(1990, 12, 31, 13, 45)
 
 @dataclass(frozen=True)
 class FileFormat:
-    """How a CSV or Excel file is written, where it is not the usual way.
+    """The format of a CSV or Excel file, where it differs from the usual one.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class FileFormat:
 
     @classmethod
     def of(cls, given: Any, columns: Mapping[str, Column]) -> FileFormat:
-        """A format from what people write, a mapping, a format, or None, for declared columns."""
+        """Return the format of a mapping, a format or None, checked against the declared columns."""
         found = given if isinstance(given, cls) else cls._read({} if given is None else given)
         for name, column in columns.items():
             for level in (own if isinstance(own, str) else checks.shown(own) for own in column.levels):
@@ -106,7 +106,7 @@ class FileFormat:
         return cls(**given)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description of what is not as usual."""
+        """Return a JSON-ready description of what differs from the usual format."""
         facts = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
         return facts | ({"na": list(self.na)} if self.na else {})
 
@@ -121,7 +121,7 @@ class FileFormat:
         return _EXAMPLE.strftime(self.date_format or "%Y-%m-%d")
 
     def read_numbers(self, array: pa.Array) -> pa.Array:
-        """Float64 numbers of text; raises `pa.ArrowInvalid` for other text.
+        """Read float64 numbers of text; raises `pa.ArrowInvalid` for other text.
 
         Groups have three digits each, so that a decimal mark is not taken for one of thousands.
         """
@@ -136,7 +136,7 @@ class FileFormat:
         return plain.cast(pa.float64())
 
     def read_dates(self, array: pa.Array) -> pa.Array:
-        """Timestamps of text in `date_format`; raises `pa.ArrowInvalid` for other text.
+        """Read timestamps of text in `date_format`; raises `pa.ArrowInvalid` for other text.
 
         Each different text is read once; Arrow's own reader takes the 31st of February for a day in March.
         """

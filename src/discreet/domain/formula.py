@@ -48,7 +48,7 @@ _Term = dict[str, int]
 
 
 class Model(NamedTuple):
-    """What a formula stands for.
+    """A formula over a domain: its columns, features and outcome.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ def formula(text: str, domain: Domain, effort: Effort | None = None) -> Model:
 
 
 def released(text: str, domain: Domain) -> Model:
-    """What a formula over a release stands for, which must hold all of it; categories may begin with another level."""
+    """Read a formula over a release, which must hold all of its terms; reference levels may differ."""
     model = formula(text, domain)
     if model.target is None:
         raise ParameterError(f"{text}: name the outcome left of '~'.")
@@ -136,7 +136,7 @@ def is_formula(text: object, domain: Domain) -> bool:
 
 
 def _numbers(domain: Domain) -> dict[str, Column]:
-    """The numbers that expressions may be made of; inside a ball each is within the ball's radius."""
+    """Return the numbers that expressions may use; inside a ball each is within its radius."""
     radius = dict.fromkeys(domain.norm_columns, domain.data_norm)
     specs = {name: bounded(spec, radius.get(name)) for name, spec in domain.inputs.items()}
     return {name: spec for name, spec in specs.items() if spec.bounds}
@@ -187,7 +187,7 @@ class _Parser(Reader):
             self.fail(len(self.text), TOO_WIDE)
 
     def column(self, term: _Term) -> tuple[str, Column]:
-        """The column that a term stands for, with its name."""
+        """Return the column that a term stands for, with its name."""
         name = ":".join(name if power == 1 else f"{name}^{power}" for name, power in term.items())
         for known in self._known.get(frozenset(term.items()), []):
             if not self.compared.keys() & term.keys():
@@ -236,7 +236,7 @@ class _Parser(Reader):
     # ------------------------------------------------------------ the outcome
 
     def _tilde(self) -> int | None:
-        """Where the first ~ outside of backticks stands."""
+        """Return the place of the first ~ outside of backticks."""
         inside = False
         for place, letter in enumerate(self.text):
             inside ^= letter == "`"
@@ -315,7 +315,7 @@ class _Parser(Reader):
 
     @property
     def _outcomes(self) -> set[str]:
-        """The outcome, and the columns that it is made of."""
+        """Return the outcome and the columns that it is made of."""
         if self.outcome is None:
             return set()
         name, column = self.outcome
@@ -339,7 +339,7 @@ class _Parser(Reader):
         return self._merged(itertools.product(*parts), token)
 
     def _merged(self, products: Iterable[tuple[_Term, ...]], token: Token, *, once: bool = False) -> list[_Term]:
-        """Products of terms, each once; where `once` is asked for, a factor of several of them stands once."""
+        """Multiply terms, each product once; with `once`, a factor that several of them share is taken once."""
         found: dict[frozenset[tuple[str, int]], _Term] = {}
         for terms in products:
             self.products += 1
@@ -418,7 +418,7 @@ class _Parser(Reader):
         return [self._term(made, token)]
 
     def _term(self, made: Expression, token: Token) -> _Term:
-        """The product that an expression is, or the expression as a factor of its own."""
+        """Return the product that an expression is, or the expression as a factor of its own."""
         factors = factors_of(made) or {made: 1}
         term: _Term = {}
         for own, power in factors.items():
@@ -455,7 +455,7 @@ class _Parser(Reader):
         return [{name: 1}]
 
     def _reference(self, spec: Column) -> Level:
-        """The level that others are compared with, in ``Treatment("b")``."""
+        """Read the reference level in ``Treatment("b")``."""
         token = self.now
         if token.text != "Treatment":
             self.fail(token.place, 'A category is compared with one of its levels, as C(a, Treatment("b"))')

@@ -1,4 +1,4 @@
-"""Every level of a category, and the way from there to the levels that a model uses."""
+"""Designs with every level of a category, and their linear map to designs without reference levels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from discreet.domain.domain import CONSTANT, Domain
 
 
 def every_level(domain: Domain, features: Sequence[str], design: Sequence[str]) -> tuple[str, ...]:
-    """The design with the first level of plain categories too, beside a constant; a row's norm has the same bound.
+    """Add the reference levels of plain categories to a design with a constant; a row's norm has the same bound.
 
     None of the levels is then special: an estimate need not depend on which of them is called the first.
     """
@@ -23,7 +23,7 @@ def every_level(domain: Domain, features: Sequence[str], design: Sequence[str]) 
 
 
 def lift(domain: Domain, full: Sequence[str], design: Sequence[str]) -> Floats:
-    """L with z = L x: the coordinates of `every_level`, or some of them, from those of the design.
+    """Return L with z = L x: the coordinates of `every_level`, or some of them, from those of the design.
 
     A first level is the constant less the other levels. Coefficients c of z are L'c of x, against the first levels.
     """

@@ -1,4 +1,4 @@
-"""Terms that say what other terms of the same model say: ``age + center(age)``, ``poly(x, 1) + bs(x, df=3)``.
+"""Collinear terms of a model: ``age + center(age)``, ``poly(x, 1) + bs(x, df=3)``.
 
 They are found without data: over points that fill the declared bounds evenly, a term is told from the others or not.
 """
@@ -21,7 +21,7 @@ _SMALL = 1e-9
 
 
 def redundant(domain: Domain, features: Sequence[str]) -> list[str]:
-    """Coordinates of a model that are combinations of those before them.
+    """Return the coordinates of a model that are linear combinations of those before them.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def redundant(domain: Domain, features: Sequence[str]) -> list[str]:
 
 
 def _points(domain: Domain, rows: int) -> dict[str, NDArray[Any]]:
-    """Points that fill the bounds evenly: multiples of roots of primes, without their whole parts."""
+    """Return points that fill the bounds evenly: fractional parts of multiples of roots of primes."""
     found: dict[str, NDArray[Any]] = {}
     for (name, spec), step in zip(domain.inputs.items(), _steps(len(domain.inputs)), strict=True):
         shares: Floats = np.arange(1, rows + 1) * step % 1.0

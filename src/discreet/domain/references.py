@@ -1,4 +1,4 @@
-"""The same regressors against other levels: a category that was released against its first level, against another.
+"""Change of reference levels: regressors against one level of a category as a linear map of those against another.
 
 Both designs leave out cells that follow from the others (`Domain.design`), so regressors x of one are a linear map of
 those of the other, x = R x', and a line theta'x is the line (R'theta)'x'. Where a cell of a column with categories C is
@@ -30,7 +30,7 @@ _Cell = dict[str, Any]
 
 
 def recoding(old: Domain, new: Domain, features: Sequence[str]) -> Floats:
-    """R with x = R x', for the regressors of some features; both designs have the constant.
+    """Return R with x = R x', for the regressors of some features; both designs have the constant.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class _Design:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Where each regressor stands."""
+        """The place of each regressor."""
         return {name: i for i, name in enumerate(self.domain.design_names(self.features))}
 
     def add(self, row: Floats, weight: float, column: str, cell: _Cell) -> None:
@@ -95,7 +95,7 @@ class _Design:
         return self.domain.entries[self.domain.positions[column][place]].name
 
     def _spanning(self, column: str, moved: set[str]) -> str:
-        """The column, of those that come first, whose cells make those of another that has these categories moved."""
+        """Return the earlier column whose cells span a cell in which these categories are not at their first level."""
         ordered = sorted(self.features, key=lambda name: len(_categories(self.domain, name)))
         earlier = [CONSTANT, *ordered[: ordered.index(column)]]
         alike = (name for name in earlier if _numbers(self.domain, name) == _numbers(self.domain, column))

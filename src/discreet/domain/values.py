@@ -1,4 +1,4 @@
-"""Columns of any container as Arrow arrays, and their values: numbers, or codes of levels.
+"""Conversion of columns: any container to Arrow arrays, Arrow arrays to numbers or codes of levels.
 
 Each entry becomes what is declared, by itself, whatever stands beside it.
 
@@ -24,13 +24,13 @@ from discreet.domain.columns import Column, Readable
 from discreet.errors import FILL, MISSING, DataError
 
 FAILURES = (pa.ArrowException, TypeError, ValueError, ArithmeticError)
-"""What a conversion raises for an entry of another kind; the words of these errors quote it."""
+"""Errors of a conversion for an entry of another kind; their words quote the entry."""
 
 _ARROW_UNITS = ("D", "s", "ms", "us", "ns")
 
 
 def as_arrow(values: Any, name: str, column: Readable) -> pa.Array | pa.ChunkedArray:
-    """A column of any container as an Arrow array.
+    """Convert a column of any container to an Arrow array.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def as_arrow(values: Any, name: str, column: Readable) -> pa.Array | pa.ChunkedA
 
 
 def entries(values: Any) -> list[Any]:
-    """The entries of a column of any container as objects, each of the type that it has there.
+    """Return the entries of a column of any container as objects, each of the type that it has there.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def _without_masked(values: Any) -> list[Any]:
 
 @contextlib.contextmanager
 def predicting() -> Iterator[None]:
-    """Read rows that are to be predicted: a remedy for missing values is one that helps there."""
+    """Name the remedy for missing values that helps where rows are predicted."""
     try:
         yield
     except DataError as error:
@@ -136,7 +136,7 @@ def predicting() -> Iterator[None]:
 
 
 def read_column(array: pa.Array, name: str, column: Column) -> NDArray[Any]:
-    """Numbers, or codes of levels, of a column without missing values."""
+    """Return the numbers, or codes of levels, of a column without missing values."""
     array = plain(array, column)
     if array.null_count or (column.bounds is None and _has_nan(array)):
         raise DataError(f"Column {name!r} has missing values. Remedy: {MISSING}.")
@@ -152,7 +152,7 @@ def read_column(array: pa.Array, name: str, column: Column) -> NDArray[Any]:
 
 
 def plain(array: pa.Array, column: Column) -> pa.Array:
-    """A column; dictionary-encoded only where it is a category whose dictionary lacks no value."""
+    """Decode a dictionary, unless the column is a category whose dictionary lacks no value."""
     if pa.types.is_dictionary(array.type):
         lacks = array.dictionary.null_count or _has_nan(array.dictionary)
         array = array.dictionary_decode() if column.bounds or lacks else array
