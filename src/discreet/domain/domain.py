@@ -224,7 +224,7 @@ class Domain:
     def with_columns(self, columns: Mapping[str, Any], intercept: bool | None = None) -> Domain:
         """Return the domain of other columns of the same rows, such as derived ones; they are checked.
 
-        All else stays, the unit too: no column may have the name of the one that tells whose a row is, or what it counts.
+        All else stays, the unit too: no column may have the name of the one of persons or of weights.
         """
         ball = [name for name in self.norm_columns if name in columns]
         facts: dict[str, Any] = {"data_norm": self.data_norm, "norm_columns": ball} if ball else {}
