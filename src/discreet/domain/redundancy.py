@@ -49,8 +49,7 @@ def _points(domain: Domain, rows: int) -> dict[str, NDArray[Any]]:
     """Return points that fill the bounds evenly: fractional parts of multiples of roots of primes."""
     found: dict[str, NDArray[Any]] = {}
     for (name, spec), step in zip(domain.inputs.items(), _steps(len(domain.inputs)), strict=True):
-        shares: Floats = np.arange(1, rows + 1) * step % 1.0
-        found[name] = spec.at_shares(shares)
+        found[name] = spec.at_shares(np.arange(1, rows + 1) * step % 1.0)
     return found
 
 

@@ -152,7 +152,7 @@ class Column(Readable):
         """Values that stand for missing entries."""
 
     @abstractmethod
-    def at_shares(self, shares: Floats) -> NDArray[Any]:
+    def at_shares(self, shares: NDArray[Any]) -> NDArray[Any]:
         """Values at shares of the declared range, from 0 to 1."""
 
     @abstractmethod

@@ -132,7 +132,7 @@ class Categorical(Column):
         """The code -1."""
         return np.full(rows, -1, dtype=np.int32)
 
-    def at_shares(self, shares: Floats) -> NDArray[np.intp]:
+    def at_shares(self, shares: NDArray[Any]) -> NDArray[np.intp]:
         """Levels in their order, each for an equal part."""
         return (shares * len(self.levels)).astype(np.intp)
 

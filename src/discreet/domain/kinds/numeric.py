@@ -145,7 +145,7 @@ class Numeric(Column):
         """NaN."""
         return np.full(rows, np.nan)
 
-    def at_shares(self, shares: Floats) -> Floats:
+    def at_shares(self, shares: NDArray[Any]) -> Floats:
         """Values between the bounds; without bounds, between numbers that are far apart."""
         low, high = max(self.low, -_FAR), min(self.high, _FAR)
         found: Floats = low * (1 - shares) + high * shares
