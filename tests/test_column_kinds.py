@@ -1,8 +1,10 @@
 """Kinds of columns: each says all that follows from it, and a new one is one class."""
 
+import ast
 import datetime as dt
 import inspect
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -144,3 +146,21 @@ def test_every_kind_has_all_methods_and_is_asked_for():
         assert issubclass(kind, Column)
         assert not inspect.isabstract(kind)
     assert list(FORMS) == ["number", "date", "category", "yes/no"]
+
+
+def asks_for_a_kind(node):
+    """Whether a call is an isinstance on a kind of column."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance"):
+        return False
+    named = {inner.id for inner in ast.walk(node.args[1]) if isinstance(inner, ast.Name)}
+    return bool(named & {"Column", "Readable", "Identifier", *(kind.__name__ for kind in COLUMN_KINDS)})
+
+
+def test_columns_are_asked_and_not_their_class():
+    root = Path(inspect.getfile(columns)).parents[1]
+    asking = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if any(map(asks_for_a_kind, ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+    }
+    assert asking == {"domain/columns.py"}
