@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tables import full_text
 
 from discreet import DiscreetWarning, Domain, Moments, PrivateMoments, formula, release
-from discreet.domain.columns import Numeric
+from discreet.domain.kinds.numeric import Numeric
 from discreet.errors import DataError, DiscreetError, ParameterError
 from discreet.mechanisms.registry import METHODS
 from discreet.models.linear import MomentsRegressor

@@ -242,8 +242,8 @@ def rows_of(domain, features):
     places = domain.design(features)
     pieces = [[[1.0]]] if domain.intercept else []
     for name in features:
-        levels = getattr(domain.columns[name], "levels", None)
-        pieces.append([[-1.0], [0.0], [1.0]] if levels is None else np.eye(len(levels))[:, 1:].tolist())
+        levels = domain.columns[name].levels
+        pieces.append([[-1.0], [0.0], [1.0]] if not levels else np.eye(len(levels))[:, 1:].tolist())
     rows = np.array([np.concatenate(row) for row in itertools.product(*pieces)])
     assert rows.shape[1] == len(places)
     return rows

@@ -21,7 +21,6 @@ import numpy as np
 from discreet.audit.subjects import Subject
 from discreet.audit.tables import Neighbours, Row, corners, crowds
 from discreet.data.reading import Progress
-from discreet.domain import Numeric
 from discreet.errors import DiscreetError
 from discreet.per_instance import losses
 from discreet.privacy.events.coordinates import StageEvent
@@ -123,10 +122,11 @@ def moved(pair: Neighbours, public: Sequence[str] = ()) -> list[Neighbours]:
     """The pairs whose person has another value of one number: at the ends of its range, and between."""
     found = []
     for name, column in pair.domain.inputs.items():
-        if name in public or not isinstance(column, Numeric) or not math.isfinite(column.high - column.low):
+        if name in public or column.bounds is None or not math.isfinite(column.bounds[1] - column.bounds[0]):
             continue
+        low, high = column.bounds
         for part in _PARTS:
-            value = column.low + part * (column.high - column.low)
+            value = low + part * (high - low)
             if any(row.get(name) not in (None, value) for row in pair.second):
                 found.append(replace(pair, second=tuple({**row, name: value} for row in pair.second)))
     return found

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
-from discreet.domain import CONSTANT, Domain, Numeric
+from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.mechanisms.posterior_sampling.release import Subject
 from discreet.models.base import Asked, PrivateRegressor, ReleasesModel
@@ -54,10 +54,7 @@ class CoefficientsRegressor(ReleasesModel, PrivateRegressor):
     def _number(self, domain: Domain, target: str) -> str:
         """The outcome's column, for methods that read rows."""
         column = domain.entries[domain.target(target)].column
-        if not isinstance(domain.columns[column], Numeric):
-            raise ParameterError(
-                f"Column {column!r} is a category; {type(self).__name__} needs a number as the outcome."
-            )
+        domain.columns[column].as_number(column, type(self).__name__)
         return column
 
     def _fit_coefficients(self, certificate: Certificate, theta: Floats, subject: Subject, asked: Asked) -> Self:

@@ -21,7 +21,7 @@ from discreet.data.reading import Unread, as_progress
 from discreet.data.rows import Rows
 from discreet.data.sources.base import check_lengths
 from discreet.data.tables import Outcomes, Table, as_outcomes, as_weights, check_pair
-from discreet.domain import CONSTANT, Categorical, Domain, Numeric
+from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.domain.levels import every_level, lift
 from discreet.errors import ParameterError
 from discreet.gate.session import promised
@@ -325,10 +325,7 @@ class PerturbedRegressor(PrivateRegressor, PerturbedModel):
 
     def _outcome(self, domain: Domain, target: str) -> Outcome:
         column = domain.entries[domain.target(target)].column
-        if not isinstance(domain.columns[column], Numeric):
-            raise ParameterError(
-                f"Column {column!r} is a category; {type(self).__name__} needs a number as the outcome."
-            )
+        domain.columns[column].as_number(column, type(self).__name__)
         return Outcome(target, column)
 
     def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
@@ -361,8 +358,7 @@ class PerturbedClassifier(Classifier, PerturbedModel):
             classes = category(domain, targets[0]).classes or ()
             if X.named:
                 return X.beside(y, targets), domain, Asked(tuple(targets), features, promise)
-        column = domain.columns[targets[0]]
-        if isinstance(column, Categorical):
+        if domain.columns[targets[0]].levels:
             domain = domain.with_column(targets[0], Numeric(0.0, len(classes) - 1.0))
         check_pair(X, Outcomes([np.zeros(len(labels))], y.names))
         y = replace(y, values=[codes(labels, classes)])

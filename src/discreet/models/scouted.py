@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 
 from discreet.core import checks
 from discreet.data.reading import Unread, as_progress
-from discreet.domain import CONSTANT, Categorical, Domain
+from discreet.domain import CONSTANT, Domain
 from discreet.domain.levels import every_level
 from discreet.domain.linked import Mean
 from discreet.drivers.release import has_own_bounds, refuse_robust
@@ -132,7 +132,7 @@ class _Readings:
 def level_of(domain: Domain, outcome: Outcome) -> str | None:
     """The coordinate that is 1 for the second of two classes, or for the level that is asked for; None of several."""
     column = domain.columns[outcome.column]
-    if not isinstance(column, Categorical):
+    if column.bounds:
         return outcome.column if outcome.classes is not None and len(outcome.classes) == 2 else None
     places = domain.positions[outcome.column]
     level = outcome.level if outcome.level is not None else 1 if len(places) == 2 else None

@@ -17,7 +17,7 @@ from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.data.reading import Progress, as_progress
 from discreet.data.tables import design_matrix
-from discreet.domain import Categorical, Domain, Numeric
+from discreet.domain import Domain, Numeric
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.mechanisms.registry import find
 from discreet.models.counting import refuse_unit
@@ -155,7 +155,7 @@ def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type
         return next((model for model in _MODELS if issubclass(estimator, model)), None)
     plain = isinstance(domain, Domain) and methods is None and isinstance(target, str)
     column = domain.columns.get(target) if plain else None
-    return DPLogisticRegression if isinstance(column, Categorical) and len(column.levels) == 2 else None
+    return DPLogisticRegression if column is not None and len(column.levels) == 2 else None
 
 
 def refuse_wishes(*given: Any) -> None:
@@ -189,11 +189,11 @@ def plan_model(
     column, guesses = domain.columns.get(target), dict(about or {})
     own = guesses.pop(target, {})
     if model is DPPoissonRegression:
-        if not isinstance(column, Numeric) or column.low < 0:
+        if column is None or not column.bounds or column.bounds[0] < 0:
             raise ParameterError(f"Counts are at least 0: declare bounds from 0 on for {target!r}.")
-        stand, mean = domain, float(own.get("mean", (column.low + column.high) / 10))
+        stand, mean = domain, float(own.get("mean", sum(column.bounds) / 10))
     else:
-        if not isinstance(column, Categorical) or len(column.levels) != 2:
+        if column is None or len(column.levels) != 2:
             raise ParameterError(f"A plan for classes needs a yes or no, or two levels, and {target!r} is not.")
         stand, mean = domain.with_column(target, Numeric(0.0, 1.0)), float(own.get("shares", (0.5, 0.5))[1])
     known = facts(
@@ -245,7 +245,7 @@ class _Classes:
 
     def _written(self, name: str, values: Any) -> Any:
         spec = self._facts.domain.inputs[name]
-        return pa.array([spec.levels[i] for i in values]) if isinstance(spec, Categorical) else pa.array(values)
+        return pa.array([spec.levels[i] for i in values]) if spec.levels else pa.array(values)
 
     @property
     def _counts(self) -> bool:
@@ -265,8 +265,8 @@ class _Classes:
 
     def _outcomes(self, means: Floats, rng: np.random.Generator) -> Any:
         column = self._domain.columns[self._facts.target]
-        if isinstance(column, Numeric):
-            return np.clip(rng.poisson(means), column.low, column.high).astype(float)
+        if column.bounds:
+            return np.clip(rng.poisson(means), *column.bounds).astype(float)
         return pa.array([column.levels[int(yes)] for yes in rng.random(len(means)) < means])
 
     def _loss(self, means: Floats, truth: Floats) -> float:

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.placeholders import Unavailable
-from discreet.domain import CONSTANT, Numeric
-from discreet.domain.columns import from_days
+from discreet.domain import CONSTANT
+from discreet.domain.kinds.numeric import from_days
 from discreet.errors import printable
 from discreet.mechanisms.registry import DEFAULT
 from discreet.planning.simulation import Expected, row_epsilon
@@ -261,14 +261,14 @@ def _tighter(plan: NumberPlan) -> list[str]:
 
 
 def _bounds(plan: NumberPlan, t: Tighter) -> str:
-    if _is_date(plan, t.column):
-        return f"({from_days(round(t.low))}, {from_days(round(t.high))})"
-    return f"({number(t.low)}, {number(t.high)})"
+    column = plan.facts.domain.inputs[t.column]
+    low, high = (round(t.low), round(t.high)) if column.date else (t.low, t.high)
+    return f"({column.shown(low, number)}, {column.shown(high, number)})"
 
 
 def _is_date(plan: NumberPlan, name: str) -> bool:
     column = plan.facts.domain.inputs[name]
-    return isinstance(column, Numeric) and column.date
+    return column.date
 
 
 def _as_before(ratio: float) -> str:

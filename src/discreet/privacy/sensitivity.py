@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import FEW, up
-from discreet.domain import CONSTANT, Categorical, Domain, Numeric
+from discreet.domain import CONSTANT, Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.derived import inputs_of
 from discreet.errors import DomainError
@@ -215,7 +215,7 @@ def refuse_mixed(domain: Domain, targets: Sequence[str]) -> None:
 def _least_product(names: Sequence[str], domain: Domain) -> float:
     """A lower bound on z . z': each number and each ball adds -1 at least, a category 0, the constant 1."""
     columns = {domain.column_of[name] for name in names}
-    numbers = {name for name in columns if isinstance(domain.columns.get(name), Numeric)}
+    numbers = {name for name in columns if name in domain.columns and domain.columns[name].bounds}
     signed = {name for name in columns - numbers if _has_signed_levels({name}, domain)}
     moving = [n for n in names if domain.column_of[n] in numbers | signed]
     return (1.0 if names[0] == domain.entries[0].name else 0.0) - _norm_squared(moving, domain)
@@ -237,7 +237,7 @@ def _least_overlap(names: Sequence[str], space: Space) -> int:
     columns = {space.column_of[name] for name in names}
     if names[0] != space.entries[0].name or columns & set(space.norm_columns) or _has_signed_levels(columns, space):
         return 0
-    numbers = sum(isinstance(space.columns.get(name), Numeric) for name in columns)
+    numbers = sum(name in space.columns and space.columns[name].bounds is not None for name in columns)
     categories = len(columns) - 1 - numbers
     if len(columns) == 1:
         return 0
@@ -246,5 +246,5 @@ def _least_overlap(names: Sequence[str], space: Space) -> int:
 
 def _has_signed_levels(columns: set[str], domain: Domain) -> bool:
     """Whether some category multiplies a number, so that equal levels may have a product below 0."""
-    categories = [spec for spec in map(domain.columns.get, columns) if isinstance(spec, Categorical)]
-    return any(isinstance(factor.spec, Numeric) for spec in categories for factor in spec.factors)
+    categories = [spec for spec in map(domain.columns.get, columns) if spec is not None and spec.levels]
+    return not all(spec.is_indicator for spec in categories)

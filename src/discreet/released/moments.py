@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.files import Source, digest, load_document, write_document
-from discreet.domain import CONSTANT, Domain, Numeric
+from discreet.domain import CONSTANT, Domain
 from discreet.drivers.replay import begun
 from discreet.errors import NotReleasedError
 from discreet.privacy.events.base import StatisticsEvent
@@ -171,11 +171,11 @@ class ReleasedMoments:
         counted = [b for b in self.blocks if (b.statistic, *b.columns, b.span) == ("counts", target, None)]
         if declared is None or not counted:
             return None
-        used = self.domain.columns[target]
-        if not isinstance(used, Numeric):
+        bounds = self.domain.columns[target].bounds
+        if bounds is None:
             return None
         c, h = declared.map(target)
-        low, high = (used.low - c) / h, (used.high - c) / h
+        low, high = (bounds[0] - c) / h, (bounds[1] - c) / h
         return unclip(self.arrays[counted[0]], counted[0].sd, self.rows(), low, high, centred=self.domain.intercept)
 
     def save(self, path: str | Path, *, simulation: bool = False, overwrite: bool = False) -> None:

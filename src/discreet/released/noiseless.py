@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from discreet.core.chance import SURE_BITS
-from discreet.domain import CONSTANT, LATTICE_BITS, Categorical, Domain
+from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import GridValues
 
@@ -75,7 +75,7 @@ def _step(name: str, block: Block, domain: Domain) -> int:
 def _is_whole(name: str, domain: Domain) -> bool:
     """Whether a coordinate is 0 or 1."""
     column = domain.columns.get(domain.column_of[name])
-    return name == CONSTANT or (isinstance(column, Categorical) and column.scale == 1 and not column.factors)
+    return name == CONSTANT or (column is not None and bool(column.levels) and not column.factors)
 
 
 def _multiples(values: GridValues, steps: list[int], domain: Domain) -> Iterator[Fact]:
@@ -117,7 +117,7 @@ class _Products:
             return
         for name, column in self._domain.columns.items():
             places = [k for k, own in enumerate(self._names) if self._domain.column_of[own] == name]
-            if isinstance(column, Categorical) and len(places) == len(column.levels) and self._whole[places[0]]:
+            if column.levels and len(places) == len(column.levels) and self._whole[places[0]]:
                 yield places
 
     def _adds_up(self, j: int, places: list[int]) -> Fact:

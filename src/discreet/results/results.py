@@ -13,7 +13,7 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.files import Document, Source, digest, load_document, write_document
 from discreet.core.placeholders import Later, Unavailable
-from discreet.domain import CONSTANT, Numeric
+from discreet.domain import CONSTANT
 from discreet.domain.formula import Model
 from discreet.domain.references import recoding
 from discreet.errors import ParameterError
@@ -257,7 +257,8 @@ class Results(Fitted):
         """Expected outcomes at linear predictors, and their slopes: numbers, counts, or probabilities of a class."""
         domain = self.certificate.domain
         column = domain.columns.get(self.target)
-        return expected(self.link, eta, column.high if isinstance(column, Numeric) else math.inf)
+        most = column.bounds[1] if column is not None and column.bounds else math.inf
+        return expected(self.link, eta, most)
 
     def predict(self, X: Any) -> Any:
         """The expected number or count, or the class, of each row; of several outcomes a column for each.

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core.files import Document, Source, differences, reading
-from discreet.domain import CONSTANT, Numeric
-from discreet.domain.columns import Column
+from discreet.domain import CONSTANT
+from discreet.domain.kinds.base import Column
 from discreet.errors import DiscreetError
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.events.base import Event, Finding
@@ -168,13 +168,13 @@ def _stages(saved: Results) -> str | None:
     if saved.classes is not None and not _are_of(saved.classes, column, level=saved.target not in domain.columns):
         return "the file names other classes than the outcome has in the certificate's domain"
     limits = [event.loss.limit for event in events if isinstance(event.loss, Poisson)]
-    if not saved.values and isinstance(column, Numeric) and any(limit < column.high for limit in limits):
+    if not saved.values and column.bounds and any(limit < column.bounds[1] for limit in limits):
         return "the certificate lists a loss for smaller counts than the outcome's bounds allow"
     return None
 
 
 def _are_of(classes: tuple[Any, ...], column: Column, *, level: bool) -> bool:
     """Whether classes are those of an outcome: a category, one level of it, or a number that stands for places."""
-    if isinstance(column, Numeric):
-        return (column.low, column.high) == (0, len(classes) - 1)
+    if column.bounds:
+        return column.bounds == (0, len(classes) - 1)
     return classes == ((False, True) if level else column.levels)

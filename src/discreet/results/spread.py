@@ -13,7 +13,7 @@ from scipy import stats
 
 from discreet.core.arrays import Floats
 from discreet.core.files import number
-from discreet.domain import CONSTANT, Categorical, Domain
+from discreet.domain import CONSTANT, Domain
 from discreet.errors import FileFormatError
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import UserUnits
@@ -144,7 +144,7 @@ def constant_sum(domain: Domain, names: Sequence[str]) -> Floats:
         return ones
     for column, spec in domain.columns.items():
         levels = [domain.entries[i].name for i in domain.positions[column]]
-        if isinstance(spec, Categorical) and not spec.factors and place.keys() >= set(levels):
+        if spec.levels and not spec.factors and place.keys() >= set(levels):
             ones[[place[level] for level in levels]] = 1.0
             return ones
     return ones

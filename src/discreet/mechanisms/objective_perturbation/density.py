@@ -20,7 +20,7 @@ from discreet.core.arrays import Floats
 from discreet.data.reading import Unread
 from discreet.data.rows import Rows, Sums
 from discreet.data.turned import TurnedRows
-from discreet.domain import Domain, Numeric
+from discreet.domain import Domain
 from discreet.domain.linked import Linked
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.losses import Loss, Poisson, Squared
@@ -153,7 +153,7 @@ def label_of(loss: Loss, domain: Domain, column: str, place: int = 1) -> Callabl
     """
     if isinstance(loss, Squared):
         return lambda y: y
-    (centre, half), declared = domain.map(column), domain.columns[column]
-    if isinstance(loss, Poisson) and isinstance(declared, Numeric):
-        return lambda y: np.clip(centre + half * y, declared.low, declared.high)
+    (centre, half), bounds = domain.map(column), domain.columns[column].bounds
+    if isinstance(loss, Poisson) and bounds:
+        return lambda y: np.clip(centre + half * y, *bounds)
     return lambda y: (y == place).astype(float)

@@ -12,7 +12,7 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
-from discreet.domain.columns import Categorical, Numeric, from_days
+from discreet.domain.derived import bounded
 from discreet.errors import printable
 from discreet.privacy.events.base import StatisticsEvent
 from discreet.privacy.events.coordinates import stage_name
@@ -57,16 +57,8 @@ def reach(domain: Domain, name: str) -> tuple[float, str]:
     if name == CONSTANT:
         return 1.0, ""
     column = column_of(domain, name)
-    spec = domain.columns[column]
-    if isinstance(spec, Categorical):
-        numbers = any(not isinstance(factor.spec, Categorical) for factor in spec.factors)
-        return spec.scale, f"0 to {number(spec.scale)}" if numbers else ""
-    low, high = spec.low, spec.high
-    if domain.data_norm is not None and column in domain.norm_columns:
-        low, high = max(low, -domain.data_norm), min(high, domain.data_norm)
-    if spec.date:
-        return high - low, f"{from_days(low)} to {from_days(high)}"
-    return high - low, f"{number(low)} to {number(high)}"
+    radius = domain.data_norm if column in domain.norm_columns else None
+    return bounded(domain.columns[column], radius).span(number)
 
 
 def _raw(results: Fitted, found: Effects, i: int) -> str:
@@ -364,7 +356,7 @@ def _common_ranges(comparison: Comparison) -> dict[str, tuple[float, float]]:
     found: dict[str, tuple[float, float]] = {}
     for _, fitted in reversed(comparison.models):
         specs = Variables(fitted.certificate.domain, fitted.names).specs
-        found |= {name: (spec.low, spec.high) for name, spec in specs.items() if isinstance(spec, Numeric)}
+        found |= {name: spec.bounds for name, spec in specs.items() if spec.bounds}
     return found
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
-from discreet.domain.columns import Categorical, Column, Factor, Numeric
+from discreet.domain.kinds.base import Column
 from discreet.privacy.events.base import Event
 from discreet.privacy.events.gaussian import Block
 from discreet.released.certificate import Certificate
@@ -147,27 +146,11 @@ def bounds(column: Column) -> str:
 
     Examples
     --------
-    >>> from discreet.domain.columns import Numeric
+    >>> from discreet.domain.columns import Categorical, Numeric
     >>> bounds(Numeric(18, 90, "year")), bounds(Categorical(("F", "M")))
     ('18 to 90 year', 'one of F, M')
     """
-    if isinstance(column, Categorical):
-        numbers = [factor for factor in column.factors if isinstance(factor.spec, Numeric)]
-        levels = ", ".join(map(str, column.levels))
-        return f"{_times(numbers)} for each of {levels}" if numbers else f"one of {levels}"
-    if column.date:
-        low, high = column.short().strip("()").split(", ")
-    elif np.isinf(column.low) or np.isinf(column.high):
-        return "bounded by the norm of the row"
-    else:
-        low, high = number(column.low), number(column.high)
-    return f"{low} to {high} {column.unit or ''}".strip()
-
-
-def _times(factors: Sequence[Factor]) -> str:
-    """A product of numbers, and the range of each."""
-    parts = [f.column if f.power == 1 else f"{f.column}^{f.power}" for f in factors]
-    return " times ".join(f"{part} ({bounds(f.spec)})" for part, f in zip(parts, factors, strict=True))
+    return column.described(number)
 
 
 def columns(results: Fitted) -> list[tuple[str, ...]]:
