@@ -36,13 +36,13 @@ from discreet.errors import (
     GuaranteeError,
     ParameterError,
 )
+from discreet.families import Logistic
 from discreet.gate import objective
 from discreet.gate.entropy import NO_NOISE
 from discreet.models.perturbed import TwoStages
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.objective import gradient_error
 from discreet.privacy.laws import Point
-from discreet.privacy.losses import Logistic
 from discreet.released.solve.newton import Penalty, minimise, subgradient
 from discreet.results.effects import effects
 from discreet.results.report import report

@@ -7,12 +7,12 @@ import pytest
 from scipy.special import ndtr
 
 from discreet import NAPP
+from discreet.families import Logistic
 from discreet.gate.napp import Draws
 from discreet.papers.napp.algorithm import Plan, Squares, iterate, recycle
 from discreet.papers.napp.augmented import PLACES, DrawnRows, Regularizer
 from discreet.privacy import gdp
 from discreet.privacy.events.napp import least_modulus, least_scale, noise_scale, printed_retrievable, retrievable
-from discreet.privacy.losses import Logistic
 
 EPSILON, DELTA, L = 1.0, 1e-4, 2.0
 SD = noise_scale(L, EPSILON / 2, DELTA)

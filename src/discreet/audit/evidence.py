@@ -14,13 +14,13 @@ from discreet.audit.minimisers import Model
 from discreet.audit.subjects import Quiet, Seen
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
+from discreet.families import family_of
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coefficients import CoefficientEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
-from discreet.privacy.losses import Squared
 from discreet.released.grids import GridValues
 from discreet.released.moments import ReleasedMoments
 
@@ -143,7 +143,7 @@ def _mapped(one: Seen) -> list[Floats]:
     assert one.coefficients is not None
     domain: Domain = one.certificate.domain
     objectives = (event for event in one.certificate.events if isinstance(event, ObjectiveEvent))
-    own = [event.design for event in objectives if not isinstance(event.loss, Squared)]
+    own = [event.design for event in objectives if not family_of(event.loss).linear]
     places = domain.indices(own[0]) if own else list(range(len(domain.entries)))
     count = len(one.intercepts)
     if not (np.all(domain.centre[places] == 0) and np.all(domain.half[places] == 1) and count):

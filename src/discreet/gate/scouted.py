@@ -23,8 +23,9 @@ from discreet.data.stages import Readings
 from discreet.data.turned import TurnedRows
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
-from discreet.domain.linked import Linked, Mean
 from discreet.errors import DataError
+from discreet.families import Link, Poisson
+from discreet.families.coordinates import Linked
 from discreet.gate.coordinates import stage_blocks
 from discreet.gate.moments import Want, exact_blocks
 from discreet.gate.objective import TOO_MANY, Task, check_moduli, minimiser
@@ -35,7 +36,6 @@ from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import GaussianEvent, Statistic
 from discreet.privacy.events.objective import Calibration, ObjectiveEvent, most_rows
-from discreet.privacy.losses import Poisson
 from discreet.released.course import quiet_place
 from discreet.released.grids import GridValues
 from discreet.released.prior import Prior, prior
@@ -67,7 +67,7 @@ columns where products are not scouted."""
 COUNTS = 0.08
 """The share of mu^2 that tells where a count lies, half of it for each of two levels."""
 
-ERRORS: dict[Mean, float] = {"logit": 0.12, "log": 0.62}
+ERRORS: dict[Link, float] = {"logit": 0.12, "log": 0.62}
 """The share of mu^2 of the last release, at the model: of counts it tells a better model, too."""
 
 _RAISED = {"columns": (25.0, 0.1), "counts": (12.0, 0.25), "products": (15.0, 0.2)}
@@ -78,7 +78,7 @@ _LENGTHS: Mapping[Statistic, float] = {"lengths": 0.1, "gram": 0.9}
 _LINE: Mapping[Statistic, float] = {"lengths": 0.06, "gram": 0.56, "cross": 0.38}
 """How the mu^2 of the scout is split, without and with a line for a class."""
 
-_SPLITS: dict[Mean, Mapping[Statistic, float]] = {
+_SPLITS: dict[Link, Mapping[Statistic, float]] = {
     "logit": {"information": 0.6, "meat": 0.4},
     "log": {"counts": 0.06, "information": 0.24, "cross": 0.55, "meat": 0.15},
 }
@@ -116,7 +116,7 @@ class Family:
     calibration: Calibration
     column: str
     labels: Sequence[Label]
-    link: Mean | None = None
+    link: Link | None = None
     outcomes: tuple[str, ...] = ()
     exposure: str | None = None
 

@@ -8,14 +8,13 @@ from typing import Any, ClassVar, Self
 
 from discreet.core import checks
 from discreet.data.reading import Unread, as_progress
-from discreet.domain import CONSTANT, Categorical, Domain
+from discreet.domain import CONSTANT, Domain
 from discreet.domain.levels import every_level
-from discreet.domain.linked import Mean
 from discreet.errors import ParameterError
+from discreet.families import Link, Outcome
 from discreet.gate.scouted import MOST_STAGES, Family, Minimisers, release_scouted, turned_norm
 from discreet.gate.stages import COVARIANCES, Covariance, has_own_bounds, in_ball, refuse_robust
 from discreet.models.base import Asked
-from discreet.models.outcome import Outcome
 from discreet.models.perturbed import PerturbedModel
 from discreet.privacy.events.objective import TURNED_SIZE, Calibration
 from discreet.privacy.guarantee import Guarantee
@@ -45,9 +44,10 @@ class ScoutedModel(PerturbedModel):
     stages: int | str = "auto"
     covariance: Covariance = "auto"
 
-    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Mean, str] | None:
+    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Link, str] | None:
         """The link of standard errors and the coordinate of their residuals; None where there are none."""
-        return None
+        name = self.family.coordinate(domain, outcome)
+        return None if name is None else (self.family.link, name)
 
     def _check(self) -> Guarantee:
         promise = super()._check()
@@ -74,7 +74,7 @@ class ScoutedModel(PerturbedModel):
         if self.stages == 1 or self._unfit() is not None:
             return False
         suit = not table.reader.once and design != (CONSTANT,)
-        suit = suit and (self.link != "log" or has_own_bounds(table.domain, outcome.column))
+        suit = suit and (not self.family.sized or has_own_bounds(table.domain, outcome.column))
         if self.stages != "auto" and not suit:
             raise ParameterError(
                 "stages= needs rows that can be read again, so no stream, a feature, and bounds of its own for a count."
@@ -104,12 +104,12 @@ class ScoutedModel(PerturbedModel):
         calibration = Calibration(self._loss(domain, outcome, norm), design, norm, *facts, size=TURNED_SIZE)
         link, name = self._mean(domain, outcome) or (None, None)
         outcomes, exposure = () if name is None else (name,), getattr(self, "exposure", None)
-        family = Family(calibration, outcome.column, outcome.labels(domain), link, outcomes, exposure)
+        family = Family(calibration, outcome.column, self.family.labels(domain, outcome), link, outcomes, exposure)
         return family, self.stages, self.covariance, self._session(promise)
 
     def _staged(self, found: Minimisers, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome) -> Results:
         released = ReleasedMoments(found.certificate, found.values)
-        thetas = [stepped(released)] if self.link == "log" else found.thetas
+        thetas = [stepped(released)] if self.family.stepped else found.thetas
         told = {"inference": infer_model(released), "values": found.values}
         return self._fitted(found.certificate, thetas, design, shown, outcome, **told)
 
@@ -127,13 +127,3 @@ class _Readings:
             self._done = min(self._done + 1, self.most - 1)
         self._last = fraction
         self._report((self._done + fraction) / self.most)
-
-
-def level_of(domain: Domain, outcome: Outcome) -> str | None:
-    """The coordinate that is 1 for the second of two classes, or for the level that is asked for; None of several."""
-    column = domain.columns[outcome.column]
-    if not isinstance(column, Categorical):
-        return outcome.column if outcome.classes is not None and len(outcome.classes) == 2 else None
-    places = domain.positions[outcome.column]
-    level = outcome.level if outcome.level is not None else 1 if len(places) == 2 else None
-    return None if level is None else domain.entries[places[level]].name

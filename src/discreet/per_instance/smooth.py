@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
+from discreet.families import Logistic
 from discreet.per_instance import curves
 from discreet.privacy.events.output import SHAPES, Shape
-from discreet.privacy.losses import loss_from_dict
 
 _T, _W = np.polynomial.legendre.leggauss(32)
 
 
 class Smooth(Protocol):
-    """A loss f(eta, y), eta = x'theta, twice differentiable almost everywhere; those of `privacy.losses` are such."""
+    """A loss f(eta, y), eta = x'theta, twice differentiable almost everywhere; those of `families` are such."""
 
     def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
         """f, f' and f'' of every row."""
@@ -59,7 +59,7 @@ class Huber:
 
 PROBLEMS: dict[str, Smooth] = {
     "ridge": _LeastSquares(),
-    "logistic": loss_from_dict({"name": "logistic"}),
+    "logistic": Logistic(),
     "huber": Huber(),
 }
 

@@ -11,7 +11,7 @@ from discreet.core import citations
 from discreet.core.checks import shown
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Column, Numeric
-from discreet.domain.linked import Linked
+from discreet.families.coordinates import Linked
 from discreet.privacy import accounting, gdp
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent

@@ -15,10 +15,10 @@ import numpy as np
 
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
-from discreet.domain.linked import Linked
+from discreet.families import Poisson
+from discreet.families.coordinates import Linked
 from discreet.privacy import gdp
 from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.privacy.losses import Poisson
 from discreet.released.coordinates import Axes, softened, standardised, whitened
 from discreet.released.course import EDGES, SPHERE, far_reach, is_close, quiet_place
 from discreet.released.grids import ReleasedStage

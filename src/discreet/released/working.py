@@ -15,8 +15,8 @@ import numpy as np
 
 from discreet.core.arrays import Bools, Floats
 from discreet.domain import CONSTANT
-from discreet.domain.linked import Linked
 from discreet.errors import NotReleasedError
+from discreet.families.coordinates import Linked
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.released.equations import NormalEquations, fitted, model_design
 from discreet.released.grids import ReleasedStage

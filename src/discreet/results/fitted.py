@@ -13,6 +13,7 @@ from discreet.core.arrays import Floats
 from discreet.core.files import atomic_write
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
+from discreet.families import FAMILIES, Family, Link
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.napp import NappEvent
@@ -22,7 +23,6 @@ from discreet.released.units import column_of
 from discreet.results.contrasts import Contrasts
 from discreet.results.export import excel_file
 from discreet.results.inference import Inference
-from discreet.results.links import KINDS, Link
 from discreet.results.margins import declared_effects, marginal_effects
 from discreet.results.numbers import Numbers
 from discreet.results.spread import Spread
@@ -49,14 +49,19 @@ class Fitted(Numbers):
     link: Link
 
     @property
+    def family(self) -> Family:
+        """The family of its outcomes."""
+        return FAMILIES[self.link]
+
+    @property
     def kind(self) -> str:
         """What kind of model it is, in words."""
-        return KINDS[self.link].words
+        return self.family.words.kind
 
     @property
     def estimand(self) -> str:
         """What the coefficients are about."""
-        if self.link != "identity" or any(isinstance(event, _OBJECTIVES) for event in self.certificate.events):
+        if not self.family.linear or any(isinstance(event, _OBJECTIVES) for event in self.certificate.events):
             return self._perturbed_estimand
         domain, declared = self.certificate.domain, self.certificate.declared
         column = column_of(domain, self.target)
@@ -268,13 +273,13 @@ def _facts(fitted: Fitted, level: float) -> dict[str, str]:
 
 def _spread_facts(fitted: Fitted, found: Inference, level: float) -> dict[str, str]:
     """How outcomes vary around the model."""
-    if fitted.link == "identity":
+    if fitted.family.linear:
         told = _spread(found.spread, fitted.unit(CONSTANT), level)
         return dict(zip(("Residual sd", "R-squared"), told, strict=True))
     ratio = fitted.dispersion
     if isinstance(ratio, Unavailable):
         return {}
-    return {"Dispersion": f"{number(ratio)}: the variance of counts over their mean; 1 for a Poisson law"}
+    return {"Dispersion": f"{number(ratio)}: {fitted.family.words.dispersion}"}
 
 
 def _spread(spread: Spread | Unavailable, unit: str, level: float) -> tuple[str, str]:

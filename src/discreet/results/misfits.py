@@ -14,6 +14,7 @@ from discreet.core.checks import LARGEST_ROWS, shown
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.levels import lift
+from discreet.families import HINGE, LOGISTIC, NORMAL, POISSON
 from discreet.privacy.events.coefficients import CoefficientEvent
 from discreet.privacy.events.napp import NappEvent
 from discreet.privacy.events.objective import ObjectiveEvent
@@ -31,8 +32,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SOLVED, _SOLVED_MANY = ("noise-aware", "ridge", "lasso", "elastic-net", "ols"), ("noise-aware", "ridge", "cg")
 """How a release is solved for a model, where that is not by its own method."""
 
-_NAPP = {"linear": "identity", "poisson": "log", "logistic": "logit", "hinge": "sign"}
-"""The links of the losses that NAPP has."""
+_NAPP = {"linear": NORMAL, "poisson": POISSON, "logistic": LOGISTIC, "hinge": HINGE}
+"""The families of the losses that NAPP has."""
 
 _NEAR = 1e-4
 """Numbers that are computed again may differ by this share of the largest."""
@@ -80,7 +81,7 @@ def _beyond(saved: Results) -> str | None:
     reach = event.reach(certificate.rows) if plain else math.inf
     domain = certificate.domain
     column = column_of(domain, saved.target)
-    c, h = domain.map(column) if saved.link == "identity" else (0.0, 1.0)
+    c, h = domain.map(column) if saved.family.linear else (0.0, 1.0)
     places = domain.indices(saved.names)
     slopes = 2 * reach * h / domain.half[places]
     constant = abs(c) + h * 2 * reach * (1 + float(np.abs(domain.centre[places] / domain.half[places]).sum()))
@@ -93,10 +94,10 @@ def _other_link(saved: Results) -> str | None:
     """Why a model has another link than what was released, if it has."""
     event = saved.certificate.events[-1]
     if isinstance(event, NappEvent):
-        known: tuple[str, ...] = (_NAPP[event.loss],)
+        own = _NAPP[event.loss]
     else:
-        known = ("identity",) if isinstance(event, CoefficientEvent) else (saved.link,)
-    return None if saved.link in known else f"what was released is no {saved.kind}"
+        own = NORMAL if isinstance(event, CoefficientEvent) else saved.family
+    return None if saved.family is own else f"what was released is no {saved.kind}"
 
 
 def _differs(saved: Results) -> str | None:
@@ -119,7 +120,7 @@ def _differs(saved: Results) -> str | None:
     if stage is None:
         return None
     at = stage.event.coordinates
-    theta = stepped(released)[:, None] if saved.link == "log" else at.theta.floats
+    theta = stepped(released)[:, None] if saved.family.stepped else at.theta.floats
     design = (CONSTANT, *saved.names) if released.domain.intercept else saved.names
     L = lift(released.domain, at.design, design)
     lines = [in_user_units(released.domain, design, L.T @ column) for column in theta.T]

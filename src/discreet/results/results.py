@@ -17,10 +17,10 @@ from discreet.domain import CONSTANT, Numeric
 from discreet.domain.formula import Model
 from discreet.domain.references import recoding
 from discreet.errors import ParameterError
+from discreet.families import Link, places
 from discreet.privacy.certificate import Certificate
 from discreet.released.equations import NormalEquations
 from discreet.released.grids import GridValues
-from discreet.released.links import places, probabilities
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, unclipped, unit_per, user_units
 from discreet.results.design import design_matrix
@@ -36,7 +36,6 @@ from discreet.results.inference import (
     infer,
     shown_rows,
 )
-from discreet.results.links import KINDS, Link, expected
 from discreet.results.numbers import json_ready
 from discreet.results.pile_up import remarks
 from discreet.results.series import like
@@ -137,7 +136,7 @@ class Results(Fitted):
 
     def unit(self, name: str) -> str:
         """The unit of a coefficient, as far as the schema gives units: that of the outcome, log odds or log rates."""
-        domain, own, head = self.certificate.domain, self.coordinate(name), KINDS[self.link].unit
+        domain, own, head = self.certificate.domain, self.coordinate(name), self.family.words.unit
         return unit_per(domain, head, own) if head else coefficient_unit(domain, self.target, own)
 
     def about(self, estimand: Estimand) -> Self:
@@ -151,7 +150,7 @@ class Results(Fitted):
             counts tell.
         """
         checks.choice("estimand", estimand, ESTIMANDS)
-        if self.link != "identity" and estimand == "declared":
+        if not self.family.linear and estimand == "declared":
             raise ParameterError(
                 f"Intervals of a {self.kind} are about the fit in which rows far from the others count less: what "
                 "those would add was not released. Leave out estimand, or choose 'bounded'."
@@ -183,7 +182,7 @@ class Results(Fitted):
         level : float
             Of the intervals.
         """
-        found, ratio = self.intervals(checks.fraction("level", level)), KINDS[self.link].ratio
+        found, ratio = self.intervals(checks.fraction("level", level)), self.family.words.ratio
         if not ratio:
             return Unavailable("not available", f"A {self.kind} has no ratios: only odds and rates have them.")
         if isinstance(found, Unavailable):
@@ -197,7 +196,7 @@ class Results(Fitted):
     @property
     def dispersion(self) -> float | Unavailable:
         """Of counts: how many times as large as their mean their variance is, on average over the directions."""
-        if self.link != "log":
+        if not self.family.words.dispersion:
             return NO_DISPERSION
         return self.inference if isinstance(self.inference, Unavailable) else dispersion(self.inference)
 
@@ -235,7 +234,8 @@ class Results(Fitted):
         """Expected outcomes at linear predictors, and their slopes: numbers, counts, or probabilities of a class."""
         domain = self.certificate.domain
         column = domain.columns.get(self.target)
-        return expected(self.link, eta, column.high if isinstance(column, Numeric) else math.inf)
+        most = column.high if isinstance(column, Numeric) else math.inf
+        return self.family.mean(eta, most), self.family.slope(eta, most)
 
     def predict(self, X: Any) -> Any:
         """The expected number or count, or the class, of each row; X is not clipped to the bounds.
@@ -262,9 +262,10 @@ class Results(Fitted):
         X : frame, Arrow table, mapping of columns, or matrix
             As for `predictor`.
         """
-        if self.link != "logit":
+        p = self.family.probabilities(self.predictor(X))
+        if p is None:
             return Unavailable("not available", f"A {self.kind} has no probabilities: a logistic regression has.")
-        return probabilities(self.predictor(X))
+        return p
 
     def predict_interval(
         self, X: Any, level: float = 0.95, *, of: str = "outcome"
@@ -288,7 +289,7 @@ class Results(Fitted):
         Z = np.column_stack([np.ones(len(D)), D])
         if isinstance(found, Unavailable):
             return found
-        if of == "outcome" and self.link != "identity":
+        if of == "outcome" and not self.family.linear:
             return NO_OUTCOMES
         C, df, spread, centre = found.covariance, found.degrees(Z), found.spread, Z @ found.estimate
         if isinstance(C, Unavailable) or isinstance(df, Unavailable):

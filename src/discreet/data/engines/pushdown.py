@@ -38,9 +38,9 @@ from discreet.domain.cells import CELLS
 from discreet.domain.columns import Categorical, Column, Numeric
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.encoding import ONE, Encoder, refuse_non_finite
-from discreet.domain.linked import Linked
 from discreet.domain.values import read_column
 from discreet.errors import DataError, ParameterError
+from discreet.families.coordinates import Linked
 
 _AT_ONCE = 1600
 """Sums that one SELECT asks for: the time that planning takes grows with the square of their number."""

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
+from discreet.families import Loss
 from discreet.gate.napp import Draws
 from discreet.papers.napp.augmented import PLACES, DrawnRows, Limit, Part, Regularizer, SquaredRows
 from discreet.privacy.events.napp import retrievable
-from discreet.privacy.losses import Loss
 from discreet.released.solve.newton import Penalty, minimise
 
 WINDOW = 10

@@ -43,13 +43,13 @@ from scipy.special import erfcx, ndtr
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import MANY, down
+from discreet.families import Squared
 from discreet.per_instance.leverage import LeaveOneOut
 from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of, span
 from discreet.per_instance.quadratic import ROUNDED, Quadratic, nearly_linear, plane
 from discreet.per_instance.stream import Rows
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.laws import Law, Point
-from discreet.privacy.losses import Squared
 
 _LEVELS = 48  # to which norms of rows are rounded up
 _SHARE = 1e-3  # of delta: what predictions beyond the limit may add to it, for the closed form to be used

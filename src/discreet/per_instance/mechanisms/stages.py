@@ -12,7 +12,7 @@ from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.domain.coordinates import Chart, Coordinates, Turned, scores
 from discreet.domain.encoding import ONE
-from discreet.domain.linked import Linked
+from discreet.families.coordinates import Linked
 from discreet.per_instance.mechanisms.gaussian import change, swap, swapped_counts, worst
 from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of
 from discreet.per_instance.stream import Rows
