@@ -22,7 +22,7 @@ from discreet.domain import Categorical, Domain, Numeric
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.families import Family
 from discreet.models.counting import refuse_unit
-from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
+from discreet.models.glm import DPLogisticRegression
 from discreet.models.perturbed import PerturbedModel
 from discreet.papers.registry import find
 from discreet.planning.facts import Facts, facts
@@ -32,8 +32,6 @@ from discreet.results.summary import Summary, number, to_pandas
 
 _LARGEST = math.exp(50.0)
 """Made-up counts have smaller means."""
-
-_MODELS = (DPLogisticRegression, DPLinearSVC, DPPoissonRegression)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +155,10 @@ def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type
     """The model of classes or counts that a plan is asked for: the one that is named, or that of a category."""
     if isinstance(methods, (list, tuple)) and len(methods) == 1:
         estimator = find(methods[0]).estimator
-        return next((model for model in _MODELS if issubclass(estimator, model)), None)
-    plain = isinstance(domain, Domain) and methods is None and isinstance(target, str)
-    column = domain.columns.get(target) if plain else None
+        plain = not issubclass(estimator, PerturbedModel) or estimator.family.linear
+        return None if plain else estimator
+    known = isinstance(domain, Domain) and methods is None and isinstance(target, str)
+    column = domain.columns.get(target) if known else None
     return DPLogisticRegression if isinstance(column, Categorical) and len(column.levels) == 2 else None
 
 
