@@ -1,4 +1,4 @@
-"""What each mechanism costs a row: a file a mechanism, which registers its events (`parts.parts_of`) when imported."""
+"""Per-instance losses of mechanisms: one file a mechanism, which registers its events (`parts.parts_of`) on import."""
 
 from discreet.per_instance.mechanisms import coefficients, descent, gaussian, objectives, stages
 
