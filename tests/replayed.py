@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from discreet.domain import CONSTANT
-from discreet.domain.linked import Linked
+from discreet.families.coordinates import Linked
 from discreet.privacy.events.coordinates import StageEvent
 
 

@@ -12,7 +12,7 @@ import pytest
 import discreet
 
 ROOT = Path(discreet.__file__).parent
-COMMON = ("errors", "core", "domain", "privacy")
+COMMON = ("errors", "core", "domain", "families", "privacy")
 PUBLIC = ("solve", "recipes", "released", "results")
 PRIVATE = ("data",)
 LEVELS = {
@@ -20,7 +20,8 @@ LEVELS = {
     "errors": (),
     "core": ("errors",),
     "domain": ("errors", "core"),
-    "privacy": ("errors", "core", "domain"),
+    "families": ("errors", "core", "domain"),
+    "privacy": ("errors", "core", "domain", "families"),
     "solve": COMMON,
     "recipes": (*COMMON, "solve"),
     "released": (*COMMON, "solve", "recipes"),

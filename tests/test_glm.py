@@ -36,12 +36,12 @@ from discreet.errors import (
     GuaranteeError,
     ParameterError,
 )
-from discreet.gate.entropy import NO_NOISE
+from discreet.families import Logistic
 from discreet.mechanisms.objective_perturbation import release as objective
+from discreet.gate.entropy import NO_NOISE
 from discreet.mechanisms.objective_perturbation.event import gradient_error
 from discreet.models.perturbed import TwoStages
 from discreet.privacy.laws import Point
-from discreet.privacy.losses import Logistic
 from discreet.released.certificate import Certificate
 from discreet.results.effects import effects
 from discreet.results.report import report

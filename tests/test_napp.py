@@ -22,11 +22,11 @@ from discreet import (
     ObjectivePerturbation,
 )
 from discreet.errors import DiscreetError, GuaranteeError, ParameterError
+from discreet.families import Logistic, Poisson, QuadraticHinge
 from discreet.gate.entropy import NO_NOISE, SeededEntropy
 from discreet.mechanisms.napp.algorithm import Losses, Plan, Squares, iterate
 from discreet.mechanisms.napp.augmented import KNEE, PLACES, DrawnRows, Limit, Regularizer, SquaredRows
 from discreet.mechanisms.napp.release import draw
-from discreet.privacy.losses import Logistic, Poisson, QuadraticHinge
 from discreet.results.report import report
 from discreet.results.saved import load_certificate
 from discreet.solve.newton import Penalty, minimise

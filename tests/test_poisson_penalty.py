@@ -9,10 +9,10 @@ import pytest
 from experiments.defaults import poisson_penalty
 
 from discreet import DPPoissonRegression
+from discreet.families import Logistic, Poisson, Squared
 from discreet.mechanisms.objective_perturbation.event import Calibration
 from discreet.models.perturbed import public_modulus
 from discreet.privacy import accounting
-from discreet.privacy.losses import Logistic, Poisson, Squared
 
 RESULTS = Path(__file__).parents[1] / "experiments" / "results"
 RNG = np.random.default_rng(1)

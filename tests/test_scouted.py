@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 from discreet import Budget, Domain, DPLinearSVC, DPLogisticRegression, DPPoissonRegression, plan
 from discreet.core.placeholders import Unavailable
-from discreet.domain.linked import Linked
 from discreet.errors import DomainError, ParameterError
+from discreet.families.coordinates import Linked
 from discreet.gate.entropy import NO_NOISE
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.events.coordinates import StageEvent

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import ParameterError
+from discreet.families import Poisson
 from discreet.mechanisms.objective_perturbation.event import Calibration
-from discreet.privacy.losses import Poisson
 from discreet.solve.newton import Penalty, minimise
 from experiments import study
 from experiments.record import report

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from discreet import NAPP, DiscreetWarning
 from discreet.data.tables import design_matrix
+from discreet.families import Logistic
 from discreet.gate.entropy import SeededEntropy
 from discreet.mechanisms.napp.algorithm import WINDOW, Losses, Plan, iterate
 from discreet.mechanisms.napp.augmented import Regularizer
 from discreet.mechanisms.napp.event import noise_scale
 from discreet.mechanisms.napp.release import draw as draw_noise
 from discreet.privacy import sensitivity
-from discreet.privacy.losses import Logistic
 from discreet.released.units import in_user_units
 from experiments.defaults import adult
 from experiments.li2021.panels import listed, look, means, panels

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
+from discreet.families import Logistic, Loss, Poisson
 from discreet.mechanisms.napp.algorithm import Losses, Plan, Run, Squares
 from discreet.mechanisms.napp.augmented import PLACES, Place, bartlett
-from discreet.privacy.losses import Logistic, Loss, Poisson
 from experiments.uci import Floats
 
 Fits = NDArray[np.intp]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from discreet import Domain
+from discreet.families import Logistic, Squared
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.per_instance import losses
 from discreet.per_instance.mechanisms import parts
@@ -15,7 +16,6 @@ from discreet.privacy import accounting
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.laws import Point
-from discreet.privacy.losses import Logistic, Squared
 from discreet.released.certificate import Certificate
 
 DOMAIN = Domain.from_bounds(["a", "b"], ["y"], bounds_X=(-1, 1), bounds_y=(0, 1), intercept=False)

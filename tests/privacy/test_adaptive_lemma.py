@@ -12,10 +12,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from discreet.families import Logistic, Poisson
 from discreet.mechanisms.objective_perturbation.event import Calibration, ObjectiveEvent
 from discreet.privacy import gdp
 from discreet.privacy.laws import together
-from discreet.privacy.losses import Logistic, Poisson
 
 STEP = 0.01
 LOSSES = np.arange(-1500, 1501) * STEP

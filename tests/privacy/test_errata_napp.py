@@ -7,12 +7,12 @@ import pytest
 from scipy.special import ndtr
 
 from discreet import NAPP
+from discreet.families import Logistic
 from discreet.mechanisms.napp.algorithm import Plan, Squares, iterate, recycle
 from discreet.mechanisms.napp.augmented import PLACES, DrawnRows, Regularizer
 from discreet.mechanisms.napp.event import least_modulus, least_scale, noise_scale, printed_retrievable, retrievable
 from discreet.mechanisms.napp.release import Draws
 from discreet.privacy import gdp
-from discreet.privacy.losses import Logistic
 
 EPSILON, DELTA, L = 1.0, 1e-4, 2.0
 SD = noise_scale(L, EPSILON / 2, DELTA)

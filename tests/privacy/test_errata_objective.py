@@ -7,10 +7,10 @@ import pytest
 from scipy.special import gamma, ndtr
 from scipy.stats import kstest
 
+from discreet.families import Logistic
 from discreet.gate.entropy import SeededEntropy
 from discreet.gate.noise import spherical_laplace
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
-from discreet.privacy.losses import Logistic
 
 # -------------------------------------------------------------------- E9: spherical Laplace noise
 

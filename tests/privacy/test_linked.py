@@ -18,11 +18,11 @@ from discreet.data.stages import meat, staged
 from discreet.data.turned import TurnedRows
 from discreet.domain.coordinates import Coordinates, scores
 from discreet.domain.encoding import ONE
-from discreet.domain.linked import Linked, LinkedChart, coordinates_from_dict
 from discreet.errors import FileFormatError, ParameterError
+from discreet.families import Logistic, Loss, Poisson, SmoothHinge
+from discreet.families.coordinates import Linked, LinkedChart, coordinates_from_dict
 from discreet.privacy import accounting, sensitivity
 from discreet.privacy.events.coordinates import stage_block
-from discreet.privacy.losses import Logistic, Loss, Poisson, SmoothHinge
 
 NEIGHBORS = ("add-remove", "replace-one")
 KINDS = ("information", "cross", "meat")

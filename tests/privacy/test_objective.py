@@ -11,11 +11,11 @@ import math
 import numpy as np
 import pytest
 
+from discreet.families import Logistic, Poisson, QuadraticHinge, SmoothHinge, Squared
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent, _least_scale
 from discreet.privacy import accounting, gdp
 from discreet.privacy.events.kinds import event_from_dict
 from discreet.privacy.laws import Point, Tail, together
-from discreet.privacy.losses import Logistic, Poisson, QuadraticHinge, SmoothHinge, Squared
 
 LOSSES = [Logistic(), SmoothHinge(0.3), Poisson(3.0), Squared(1.0), Squared(2.0), QuadraticHinge()]
 RELATIONS = ["add-remove", "replace-one"]

@@ -13,8 +13,8 @@ from discreet.audit.laws import Law
 from discreet.audit.subjects import Quiet, Seen
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
+from discreet.families import family_of
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
-from discreet.privacy.losses import Squared
 from discreet.privacy.values import GridValues
 from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
@@ -130,8 +130,7 @@ def _mapped(one: Seen) -> list[Floats]:
     assert one.certificate is not None
     assert one.coefficients is not None
     domain: Domain = one.certificate.domain
-    objectives = one.certificate.of(ObjectiveEvent)
-    own = [event.design for event in objectives if not isinstance(event.loss, Squared)]
+    own = [event.design for event in one.certificate.of(ObjectiveEvent) if not family_of(event.loss).linear]
     places = domain.indices(own[0]) if own else list(range(len(domain.entries)))
     count = len(one.intercepts)
     if not (np.all(domain.centre[places] == 0) and np.all(domain.half[places] == 1) and count):

@@ -127,7 +127,7 @@ def one_run(
     rng = np.random.default_rng(seed)
     inside = rng.random(canaries) < 0.5
     names = [f"c{k + 1}" for k in np.flatnonzero(inside)] + ["c0"]
-    domain = canary_domain(canaries, columns_of(estimator.__name__)["y"])
+    domain = canary_domain(canaries, columns_of(estimator)["y"])
     table = pa.table({"who": names, "y": [ends(domain.columns["y"])[1]] * (len(names) - 1) + [0]})
     given: dict[str, Any] = {
         "domain": domain,

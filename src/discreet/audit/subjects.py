@@ -15,6 +15,7 @@ from discreet.audit.tables import ROWS, Neighbours, corners
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
+from discreet.families import NORMAL, Family
 from discreet.mechanisms.registry import find
 from discreet.models.base import PrivateEstimator
 from discreet.privacy.values import GridValues
@@ -23,34 +24,28 @@ from discreet.released.certificate import Certificate
 PUBLIC_ROWS = 64
 """The public number of rows, for methods that need one; made-up tables have fewer."""
 
-_NUMBERS: dict[str, Any] = {"x": (-1, 1), "y": (-1, 1)}
-_CLASSES: dict[str, Any] = {"x": (-1, 1), "y": [0, 1]}
-_COUNTS: dict[str, Any] = {"x": (-1, 1), "y": (0, 4)}
-_OUTCOMES: dict[str, dict[str, Any]] = {
-    "DPLogisticRegression": _CLASSES,
-    "DPLinearSVC": _CLASSES,
-    "DPPoissonRegression": _COUNTS,
-}
+
+def _family(estimator: type) -> Family:
+    """The family of an estimator's outcomes: numbers, where it does not say."""
+    found: Family = getattr(estimator, "family", NORMAL)
+    return found
 
 
-def columns_of(method: str) -> dict[str, Any]:
-    """The columns that a method is attacked on: one feature, and a number, a class or a count."""
-    return _OUTCOMES.get(method, _NUMBERS)
+def columns_of(estimator: type) -> dict[str, Any]:
+    """The columns that an estimator is attacked on: one feature, and a number, a class or a count."""
+    return {"x": (-1, 1), "y": _family(estimator).example}
 
 
 _WITH_INTERCEPT = {
-    "DPLinearRegression", "DPRidge", "DPLasso", "DPElasticNet", "AdaSSP", "ConstSSP", "ReuseCov", "SSP",
-    "DPLogisticRegression", "DPLinearSVC", "DPPoissonRegression",
+    "DPLinearRegression", "DPRidge", "DPLasso", "DPElasticNet", "AdaSSP", "ConstSSP", "ReuseCov", "SSP"
 }  # fmt: skip
-"""Methods that are attacked as they are by default. Of the others coefficients alone are seen, and one of them is told
-best."""
+"""Methods for numbers that are attacked as they are by default, as all for classes and counts are. Of the others
+coefficients alone are seen, and one of them is told best."""
 
 
-_UNLISTED = {
-    "NoisyGradientDescent", "NoisySGD", "NAPP", "ObjectivePerturbation", "DPLogisticRegression", "DPLinearSVC",
-    "DPPoissonRegression",
-}  # fmt: skip
-"""Methods whose certificates do not list all that the law of a release depends on, for the promise does not."""
+_UNLISTED = {"NoisyGradientDescent", "NoisySGD", "NAPP", "ObjectivePerturbation"}
+"""Methods for numbers whose certificates do not list all that the law of a release depends on, for the promise does
+not; nor do those of any method for classes and counts."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +147,7 @@ class Subject:
 
         model = self.estimator
         bound = getattr(model, "radius", None) is not None or getattr(model, "published", None) is not None
-        if type(model).__name__ not in _UNLISTED or bound:
+        if (_family(type(model)).linear and type(model).__name__ not in _UNLISTED) or bound:
             return None
         domain = self.domain.select(self.columns)
         table = Neighbours(domain, (corners(domain, self.columns)[-1],) * ROWS, (), ()).table(())
@@ -178,8 +173,8 @@ def subject_of(method: str, epsilon: float, delta: float | None, **options: Any)
     """
     found = find(method)
     given: dict[str, Any] = {
-        "domain": Domain(columns_of(found.name)),
-        "fit_intercept": found.name in _WITH_INTERCEPT,
+        "domain": Domain(columns_of(found.estimator)),
+        "fit_intercept": found.name in _WITH_INTERCEPT or not _family(found.estimator).linear,
         "rows": PUBLIC_ROWS,
         "n_jobs": 1,
     }

@@ -21,7 +21,7 @@ from discreet.data.digests import Digest
 from discreet.data.reading import Done, Progress, Shared, Unread, in_threads, threads
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError
-from discreet.privacy.losses import Loss
+from discreet.families import Loss
 
 KEEP_BYTES = 1 << 31
 """Encoded rows that need no more than this are kept in memory; streams that can be read only once always are."""

@@ -12,7 +12,7 @@ from discreet.data.rows import BLOCK, Rows
 from discreet.domain.coordinates import Chart, Coordinates
 from discreet.domain.elementary import log
 from discreet.domain.encoding import ONE
-from discreet.privacy.losses import Loss
+from discreet.families import Loss
 
 
 class TurnedRows(Rows):

@@ -11,8 +11,8 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.domain.cells import BINS
-from discreet.domain.linked import Linked
 from discreet.errors import NotReleasedError
+from discreet.families.coordinates import Linked
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.events.base import BlockEvent, Event
 from discreet.privacy.events.coordinates import StageEvent

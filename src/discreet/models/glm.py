@@ -12,16 +12,13 @@ from discreet.core.arrays import Floats
 from discreet.data.reading import Unread
 from discreet.data.tables import Outcomes, Table
 from discreet.domain import Domain
-from discreet.domain.linked import Mean, check_exposure
 from discreet.errors import ParameterError
+from discreet.families import HINGE, LOGISTIC, POISSON, Family, Loss, Outcome, SmoothHinge
+from discreet.families.coordinates import check_exposure
 from discreet.models.base import Asked
-from discreet.models.outcome import Label, Outcome
 from discreet.models.perturbed import PerturbedClassifier, PerturbedRegressor
-from discreet.models.scouted import ScoutedModel, level_of
+from discreet.models.scouted import ScoutedModel
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.losses import Logistic, Loss, Poisson, SmoothHinge
-from discreet.released.links import probabilities
-from discreet.results.links import Link
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -48,18 +45,11 @@ class DPLogisticRegression(ScoutedModel, PerturbedClassifier):
     (True, 'verified')
     """
 
-    link: ClassVar[Link] = "logit"
-
-    def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
-        return Logistic()
-
-    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Mean, str] | None:
-        name = level_of(domain, outcome)
-        return None if name is None else ("logit", name)
+    family: ClassVar[Family] = LOGISTIC
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class; of more than two, each against the others, made to add up to 1."""
-        return probabilities(self._predictor(X))
+        return LOGISTIC.probabilities(self._predictor(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithm of `predict_proba`."""
@@ -93,7 +83,7 @@ class DPLinearSVC(ScoutedModel, PerturbedClassifier):
     True
     """
 
-    link: ClassVar[Link] = "sign"
+    family: ClassVar[Family] = HINGE
 
     width: float = 0.5
 
@@ -102,16 +92,6 @@ class DPLinearSVC(ScoutedModel, PerturbedClassifier):
             return SmoothHinge(self.width)
         except TypeError:
             raise ParameterError("width must be a number above 0.") from None
-
-
-@dataclass(frozen=True)
-class _Count(Outcome):
-    """A count: in its own unit, as the loss needs it."""
-
-    def labels(self, domain: Domain) -> list[Label]:
-        """The counts, clipped to their bounds."""
-        (c, h), (low, high) = domain.map(self.column), domain.columns[self.column].range
-        return [lambda y: np.clip(c + h * y, low, high)]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -142,7 +122,7 @@ class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
     True
     """
 
-    link: ClassVar[Link] = "log"
+    family: ClassVar[Family] = POISSON
 
     exposure: str | None = None
 
@@ -171,17 +151,6 @@ class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
                 "chosen for you, Gaussian noise, and rows= for replace-one neighbours. Leave out what forbids them."
             )
         return staged
-
-    def _outcome(self, domain: Domain, target: str) -> Outcome:
-        plain = super()._outcome(domain, target)
-        domain.columns[plain.column].as_count(plain.column)
-        return _Count(plain.name, plain.column)
-
-    def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
-        return Poisson(domain.columns[outcome.column].range[1])
-
-    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Mean, str] | None:
-        return "log", outcome.column
 
     def predict(self, X: Any) -> Floats:
         """The expected count, at most the upper bound of the outcome; X is not clipped to the bounds."""

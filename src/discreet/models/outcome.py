@@ -1,10 +1,9 @@
-"""What the outcome of a model is, and which labels y stands for: public facts, declared and never read off the data."""
+"""Classes of an outcome, and the labels that y stands for: public facts, declared and never read off the data."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -13,56 +12,12 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from discreet.core.arrays import Floats
-from discreet.domain import Domain
 from discreet.domain.value_types import is_missing
 from discreet.domain.values import entries
 from discreet.errors import DataError, ParameterError
 
-Label = Callable[[Floats], Floats]
-
 PUBLIC = "public"
 """The value of ``classes`` that declares the set of labels in y to be public knowledge."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome's column, and its classes where it has any.
-
-    Parameters
-    ----------
-    name, column : str
-        What the user calls the outcome, and the column that holds it.
-    classes : tuple, optional
-        The classes, in order.
-    level : int, optional
-        The one level that is asked for, of a category of several.
-    """
-
-    name: str
-    column: str
-    classes: tuple[Any, ...] | None = None
-    level: int | None = None
-
-    def labels(self, domain: Domain) -> list[Label]:
-        """For each linear predictor, which rows are 1 and which are 0."""
-        c, h = domain.map(self.column)
-        number = domain.columns[self.column].bounds is not None
-
-        def is_class(k: int) -> Label:
-            return lambda y: ((np.rint(c + h * y) if number else y) == k).astype(float)
-
-        if self.level is not None:
-            return [is_class(self.level)]
-        places = range(len(self.classes or ()))
-        return [is_class(1)] if len(places) == 2 else [is_class(k) for k in places]
-
-
-def category(domain: Domain, target: str) -> Outcome:
-    """The outcome of a classifier: a category, or one level of one."""
-    if target in domain.columns:
-        return Outcome(target, target, domain.columns[target].as_classes(target))
-    entry = domain.entries[domain.target(target)]
-    return Outcome(target, entry.column, (False, True), entry.level)
 
 
 def declared_classes(classes: Any, y: Any) -> tuple[Any, ...]:

@@ -6,7 +6,6 @@ The penalty, the noise, and the two stages of the adaptive method follow from pu
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -24,18 +23,17 @@ from discreet.data.tables import Outcomes, Table, as_outcomes, as_weights, check
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.domain.levels import every_level, lift
 from discreet.errors import ParameterError
+from discreet.families import Family, Label, Loss, places
+from discreet.families.base import Outcome, category
 from discreet.gate.session import promised
 from discreet.mechanisms.objective_perturbation.event import Calibration, Noise, ObjectiveEvent
 from discreet.mechanisms.objective_perturbation.release import Stages, Task, release_minimisers
 from discreet.models.base import Asked, Classifier, PrivateEstimator, PrivateRegressor, ReleasesModel
-from discreet.models.outcome import Label, Outcome, category, codes, declared_classes
+from discreet.models.outcome import codes, declared_classes
 from discreet.privacy import sensitivity
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.losses import Loss
 from discreet.released.certificate import Certificate
-from discreet.released.links import places
 from discreet.released.units import in_user_units
-from discreet.results.links import Link
 from discreet.results.released_model import ReleasedModel
 from discreet.solve.newton import Penalty
 
@@ -210,7 +208,7 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
     """A generalised linear model fitted by objective perturbation."""
 
     words: ClassVar[dict[str, str]] = {"common": _COMMON, "penalties": _PENALTY}
-    link: ClassVar[Link]
+    family: ClassVar[Family]
 
     penalty: str = "l2"
     alpha: float | None = None
@@ -220,21 +218,21 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
 
     # ---------------------------------------------------------------- what differs between models
 
-    @abstractmethod
     def _outcome(self, domain: Domain, target: str) -> Outcome:
         """The outcome, checked."""
+        return self.family.outcome(domain, target, type(self).__name__)
 
-    @abstractmethod
     def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
         """The loss."""
+        return self.family.loss(self.family.most(domain, outcome.column))
 
     def _tasks(self, calibration: Calibration, domain: Domain, outcome: Outcome) -> list[Task]:
         """The perturbed objectives, calibrated, where there is one stage."""
-        return one_stage(calibration, self._wish(), outcome.labels(domain), None)
+        return one_stage(calibration, self._wish(), self.family.labels(domain, outcome), None)
 
     def _units(self, domain: Domain, outcome: Outcome) -> tuple[float, float]:
         """Centre and half-width of the linear predictor's own unit."""
-        return 0.0, 1.0
+        return domain.map(outcome.column) if self.family.linear else (0.0, 1.0)
 
     # ---------------------------------------------------------------- wiring
 
@@ -285,7 +283,8 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
         loss = self._loss(domain, outcome, norm)
         asked = (promise.epsilon, promise.delta, promise.neighbors, self.noise, self.rows)
         calibration = Calibration(loss, design, norm, *asked)
-        plan = TwoStages.plan(calibration, self._wish(), outcome.labels(domain)) if self.adaptive else None
+        labels = self.family.labels(domain, outcome)
+        plan = TwoStages.plan(calibration, self._wish(), labels) if self.adaptive else None
         stages = plan.stages() if plan else Stages(self._tasks(calibration, domain, outcome))
         return release_minimisers(read(), stages, self._session(promise))
 
@@ -300,7 +299,7 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
     ) -> ReleasedModel:
         """The model in the user's units, without the first levels of categories."""
         domain = certificate.domain
-        count, L = len(outcome.labels(domain)), lift(domain, full, design)
+        count, L = len(self.family.labels(domain, outcome)), lift(domain, full, design)
         mapped = [L.T @ theta for theta in thetas[-count:]]
         final = [in_user_units(domain, design, theta, self._units(domain, outcome)) for theta in mapped]
         coef: Any = np.array([c for c, _ in final])
@@ -309,7 +308,7 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
         if self.adaptive:
             places = [full.index(name) for name in names]
             weights = np.array([TwoStages.weights(theta)[places] for theta in thetas[:count]])
-        told |= {"link": self.link, "classes": outcome.classes, "weights": weights}
+        told |= {"link": self.family.link, "classes": outcome.classes, "weights": weights}
         if outcome.classes is None:
             coef, intercept = coef[0], float(intercept[0])
         return ReleasedModel(certificate, outcome.name, names, coef, intercept, **told)
@@ -322,11 +321,6 @@ class PerturbedModel(ReleasesModel, PrivateEstimator):
 @dataclass(kw_only=True, eq=False, repr=False)
 class PerturbedRegressor(PrivateRegressor, PerturbedModel):
     """A regressor whose linear predictor minimises a perturbed objective."""
-
-    def _outcome(self, domain: Domain, target: str) -> Outcome:
-        column = domain.entries[domain.target(target)].column
-        domain.columns[column].as_number(column, type(self).__name__)
-        return Outcome(target, column)
 
     def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
         table, domain, asked = super()._ask(X, y, promise)
@@ -343,9 +337,6 @@ class PerturbedClassifier(Classifier, PerturbedModel):
     words: ClassVar[dict[str, str]] = {"classes": _CLASSES}
 
     classes: Sequence[Any] | str | None = None
-
-    def _outcome(self, domain: Domain, target: str) -> Outcome:
-        return category(domain, target)
 
     def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
         """As for numbers where y is a declared category; else y becomes the places of its labels among the classes."""

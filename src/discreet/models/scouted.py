@@ -10,13 +10,12 @@ from discreet.core import checks
 from discreet.data.reading import Unread, as_progress
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.levels import every_level
-from discreet.domain.linked import Mean
 from discreet.drivers.release import has_own_bounds, refuse_robust
 from discreet.drivers.run import Run, run
 from discreet.drivers.sources import ModelSource
 from discreet.errors import ParameterError
+from discreet.families import Link, Outcome
 from discreet.models.base import Asked
-from discreet.models.outcome import Outcome
 from discreet.models.perturbed import PerturbedModel
 from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.glm import MOST_STAGES, Glm, Predictors, turned_norm
@@ -46,9 +45,10 @@ class ScoutedModel(PerturbedModel):
     stages: int | str = "auto"
     covariance: Covariance = "auto"
 
-    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Mean, str] | None:
+    def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Link, str] | None:
         """The link of standard errors and the coordinate of their residuals; None where there are none."""
-        return None
+        name = self.family.coordinate(domain, outcome)
+        return None if name is None else (self.family.link, name)
 
     def _check(self) -> Guarantee:
         promise = super()._check()
@@ -75,7 +75,7 @@ class ScoutedModel(PerturbedModel):
         if self.stages == 1 or self._unfit() is not None:
             return False
         suit = not table.reader.once and design != (CONSTANT,)
-        suit = suit and (self.link != "log" or has_own_bounds(table.domain, outcome.column))
+        suit = suit and (not self.family.sized or has_own_bounds(table.domain, outcome.column))
         if self.stages != "auto" and not suit:
             raise ParameterError(
                 "stages= needs rows that can be read again, so no stream, a feature, and bounds of its own for a count."
@@ -95,7 +95,7 @@ class ScoutedModel(PerturbedModel):
             own, session = self._linear_predictors(domain, design, outcome), self._session(asked.promise)
             stages: int | Literal["auto"] = "auto" if isinstance(self.stages, str) else self.stages
             recipe = Glm(session.facts(domain), own, stages, self.covariance)
-            found = run(recipe, ModelSource(told, own, outcome.labels(domain)), session)
+            found = run(recipe, ModelSource(told, own, self.family.labels(domain, outcome)), session)
             report(1.0)
         released = self._staged(found, design, shown, outcome)
         self._set(released, released.results(), asked)
@@ -103,14 +103,14 @@ class ScoutedModel(PerturbedModel):
 
     def _linear_predictors(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Predictors:
         """The linear predictors that are fitted."""
-        loss, count = self._loss(domain, outcome, turned_norm(design)), len(outcome.labels(domain))
+        loss, count = self._loss(domain, outcome, turned_norm(design)), len(self.family.labels(domain, outcome))
         link, name = self._mean(domain, outcome) or (None, None)
         outcomes, exposure = () if name is None else (name,), getattr(self, "exposure", None)
         return Predictors(loss, design, outcome.column, count, link, outcomes, exposure)
 
     def _staged(self, found: Run, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome) -> ReleasedModel:
         released = ReleasedMoments(found.certificate, found.values)
-        thetas = [stepped(released)] if self.link == "log" else found.result.thetas
+        thetas = [stepped(released)] if self.family.stepped else found.result.thetas
         return self._fitted(found.certificate, thetas, design, shown, outcome, values=found.values)
 
 
@@ -127,13 +127,3 @@ class _Readings:
             self._done = min(self._done + 1, self.most - 1)
         self._last = fraction
         self._report((self._done + fraction) / self.most)
-
-
-def level_of(domain: Domain, outcome: Outcome) -> str | None:
-    """The coordinate that is 1 for the second of two classes, or for the level that is asked for; None of several."""
-    column = domain.columns[outcome.column]
-    if column.bounds:
-        return outcome.column if outcome.classes is not None and len(outcome.classes) == 2 else None
-    places = domain.positions[outcome.column]
-    level = outcome.level if outcome.level is not None else 1 if len(places) == 2 else None
-    return None if level is None else domain.entries[places[level]].name

@@ -36,7 +36,7 @@ from discreet.privacy.events.gaussian import Block
 
 
 def compose(*losses: Losses) -> Losses:
-    """The losses of several releases from the same rows together; ask it for an epsilon at a delta of your choice.
+    """Compose the losses of several releases from the same rows; ask the result for epsilon at a delta of your choice.
 
     Its certificate is that of the first release with the events of all, so that `for_all` covers all of them.
     """
@@ -53,7 +53,7 @@ def compose(*losses: Losses) -> Losses:
 
 
 def group(epsilons: ArrayLike, deltas: ArrayLike) -> tuple[float, float, float]:
-    """(E, delta without against with, delta with against without) of a group, from the losses of its members in turn.
+    """Bound the loss of a group by those of its members in turn: (E, delta without vs. with, delta with vs. without).
 
     Examples
     --------
@@ -70,7 +70,7 @@ def group(epsilons: ArrayLike, deltas: ArrayLike) -> tuple[float, float, float]:
 
 
 def household(members: Any, release: Any, delta: float | None = None) -> float:
-    """The epsilon of the presence of a whole group of rows, exact for Gaussian sums.
+    """Compute epsilon for the presence of a whole group of rows; exact for Gaussian sums.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _rows(source: Any, domain: Domain, only: str | None = None) -> Floats:
 
 
 def _stage_costs(event: StageEvent, domain: Domain, Z: Floats) -> list[float]:
-    """Squared changes of the statistics of a stage when all rows of Z go, in units of their noise."""
+    """Return the squared changes of a stage's statistics when all rows of Z are removed, in units of their noise."""
     places, squares = StageRows(event, domain), []
     for block in event.blocks:
         if block.statistic in ("counts", "lengths"):
@@ -120,7 +120,7 @@ def _stage_costs(event: StageEvent, domain: Domain, Z: Floats) -> list[float]:
 
 
 def _change(block: Block, places: Places, Z: Floats) -> float:
-    """Squared change of a statistic when all rows of Z go."""
+    """Return the squared change of a statistic when all rows of Z are removed."""
     X, Y = Z[:, places.indices(block.rows)], Z[:, places.indices(block.columns)]
     if block.statistic == "cross":
         return float(np.sum((X.T @ Y) ** 2))
@@ -136,7 +136,7 @@ def _change(block: Block, places: Places, Z: Floats) -> float:
 
 
 def identification(epsilon: float, delta: float) -> tuple[float, float]:
-    """Fact 5: the least probability of an event, and how far its log-odds can change then.
+    """Bound the change of an event's log-odds (fact 5): the least probability for which it holds, and the bound.
 
     For events of probability at least delta/epsilon under both tables the change is at most 2 epsilon:
     P <= e^epsilon Q + delta <= (e^epsilon + epsilon) Q <= e^(2 epsilon) Q.
@@ -151,7 +151,7 @@ def identification(epsilon: float, delta: float) -> tuple[float, float]:
 
 
 def simple(epsilons: Sequence[float], deltas: Sequence[float]) -> tuple[float, float]:
-    """Simple composition (fact 6.1) of releases of which only (epsilon, delta) is known: both add up.
+    """Compose releases by adding their epsilons and deltas (simple composition, fact 6.1).
 
     Examples
     --------

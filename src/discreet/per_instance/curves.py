@@ -18,19 +18,19 @@ from discreet.privacy import ops
 
 
 class Curve(Protocol):
-    """What a part that is not Gaussian costs rows, from a few statistics of each: `width` of them."""
+    """The privacy curve of a part that is not Gaussian, as a function of `width` statistics of each row."""
 
     width: ClassVar[int]
 
     @property
     def failure(self) -> float:
-        """A probability that is part of every delta."""
+        """A failure probability that is included in every delta."""
 
     def delta(self, epsilon: Floats, mu: Floats, statistics: Floats) -> Floats:
-        """delta_i(epsilon_i), the worse direction, of the part together with a mu_i-GDP part; a column a row."""
+        """Return delta_i(epsilon_i) of the part composed with a mu_i-GDP part; a column a row."""
 
     def size(self, statistics: Floats) -> Floats:
-        """Roughly the mu of the part: where a search for epsilon begins."""
+        """Return about the mu of the part, from which a search for epsilon starts."""
 
 
 _STEP = 0.004  # of log mu between the points of the table

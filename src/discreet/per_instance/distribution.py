@@ -22,7 +22,7 @@ from discreet.errors import ParameterError
 
 
 class Distribution:
-    """Losses with weights; **confidential** where they come from private data.
+    """A weighted sample of privacy losses; **confidential** where they come from private data.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Distribution:
         return float(self.weights @ np.exp(t * self.values))
 
     def quantiles(self, levels: Sequence[float]) -> Floats:
-        """For each level, the least loss that at least this share of the weight does not exceed."""
+        """Return the weighted quantiles: the least loss that at least this share of the weight does not exceed."""
         wanted = np.asarray(levels, dtype=np.float64)
         if not np.all((wanted >= 0) & (wanted <= 1)):
             raise ParameterError("Levels of quantiles lie from 0 to 1.")
@@ -72,13 +72,13 @@ class Distribution:
         return float(self.values[self.weights > 0].max())
 
     def tail(self, epsilon: float, k: int = 8) -> float:
-        """Bound on the share of losses of `epsilon` or more, from the first k moments alone (Markov)."""
+        """Bound the share of losses of `epsilon` or more by the first k moments (Markov's inequality)."""
         if not epsilon > 0:
             return 1.0
         return float(min(1.0, *(self.moments(k) / epsilon ** np.arange(1, k + 1))))
 
     def shifted(self, ratio: ArrayLike) -> Distribution:
-        """The distribution where targets follow another law.
+        """Reweight the distribution for targets that follow another law (covariate shift).
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class Distribution:
 def over(
     things: Iterable[Any], loss: Callable[[Any], float], where: Callable[[Any], bool] | None = None
 ) -> Distribution:
-    """The distribution of a loss over data sets (pDP for one) or over targets (pDP for all).
+    """Collect the distribution of a loss over data sets (pDP for one) or over targets (pDP for all).
 
     Parameters
     ----------

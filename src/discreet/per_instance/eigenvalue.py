@@ -1,4 +1,4 @@
-r"""The least eigenvalue of A without a row (A - z z') or with one more (A + z z'), by the secular equation.
+r"""Changes of the least eigenvalue when a row is removed (A - z z') or added (A + z z'), by the secular equation.
 
 With A = V diag(l) V', l ascending, g_j = l_j - l_1 and c = V'z, the least eigenvalue falls by the delta >= 0 with
 
@@ -45,7 +45,7 @@ class Spectrum:
         return 8 * len(self.values) * 2.0**-52 * max(float(self.values[-1]), 0.0)
 
     def fall(self, Z: Floats) -> Floats:
-        """How far lambda_min falls without each row of Z, which is one of the rows of A."""
+        """Return the decrease of lambda_min when each row of Z, one of the rows of A, is removed."""
         c2 = Z @ self.vectors
         np.square(c2, out=c2)
         found, left = self._series(c2)
@@ -54,7 +54,7 @@ class Spectrum:
         return found
 
     def _newton(self, c2: Floats) -> Floats:
-        """By Newton steps on 1/h."""
+        """Solve the secular equation by Newton steps on 1/h."""
         at = np.maximum((c2 - self.gaps).max(axis=1), _TINY)  # below the root: one term alone is 1 there, or none
         found, places = at.copy(), np.arange(len(c2))
         for _ in range(200):
@@ -72,7 +72,7 @@ class Spectrum:
         return np.where(found <= _TINY, 0.0, found)
 
     def _series(self, c2: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """For rows that are short beside the gaps, without a pass over all coordinates a step; and which rows are left.
+        """Solve it by a series for rows that are short beside the gaps; return the solutions and which rows are left.
 
         delta (1 - T(delta)) = c_1^2 with T(delta) = sum_{j>1} c_j^2/(g_j + delta) = sum_k (-1)^k C_k (delta/g_2)^k, an
         alternating series cut where its next term is below 1e-16.
@@ -100,7 +100,7 @@ class Spectrum:
         return delta, left
 
     def rise(self, Z: Floats) -> Floats:
-        """How far lambda_min rises with each row of Z added."""
+        """Return the increase of lambda_min when each row of Z is added."""
         c2: Floats = (Z @ self.vectors) ** 2
         if len(self.values) == 1:
             return np.asarray(c2[:, 0])

@@ -1,4 +1,4 @@
-r"""What moments of per-instance losses say about generalisation (001 section 2.3), as mended (E20).
+r"""Bounds on generalisation gaps from moments of per-instance losses (001 section 2.3), as mended (E20).
 
 For a loss in [0, 1], with Z the other n - 1 rows, z' drawn as the data and z'' as the target population,
 

@@ -87,7 +87,7 @@ class Ridge:
         self.theta = self.inverse @ v
 
     def without(self, X: Floats, y: Floats, A: Floats | None = None) -> LeaveOneOut:
-        """For rows of the table: what they would be without each."""
+        """Compute them for rows of the table, each left out of the fit."""
         U, m, s, r = self._parts(X, y)
         left = 1 - m
         if np.any(left <= 0):
@@ -100,7 +100,7 @@ class Ridge:
         return LeaveOneOut(m / left, r, s / left**2, np.einsum("ij,ij->i", X, X), shift, without, whole)
 
     def adding(self, X: Floats, y: Floats, A: Floats | None = None) -> LeaveOneOut:
-        """For rows outside the table: what they would be if each were added."""
+        """Compute them for rows outside the table, each added to it."""
         U, m, s, r = self._parts(X, y)
         grown = r / (1 + m)
         inner = float(self.theta @ self.theta)

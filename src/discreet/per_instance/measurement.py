@@ -1,4 +1,4 @@
-"""The main entry: the loss of every row of a table under a release."""
+"""The main entry: per-instance privacy losses of all rows of a table under a release."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def losses(
     n_jobs: int | None = None,
     progress: bool | Progress = False,
 ) -> Losses:
-    """What a release cost each person: epsilon_i(delta) and delta_i(epsilon) of every row; **confidential**.
+    """Compute the per-instance privacy losses of a release: epsilon_i(delta) of every row; **confidential**.
 
-    For a row in the table this compares the release with the one that would have been drawn without the row. Rows are
-    clipped and rounded exactly as for the release, so Gaussian parts are exact. Where the release protects persons with
-    many rows, the losses are theirs, and `Losses.names` tells whose; of weighted rows, each with its weight. The data
-    are read once more; twice where the loss of a row depends on the others, as for coefficients, and `moments` are not
+    The loss of a row compares the release with the one that would have been drawn without the row. Rows are clipped and
+    rounded exactly as for the release, so Gaussian parts are exact. Where the release protects persons with many rows,
+    the losses are those of persons, and `Losses.names` names them; weighted rows count with their weights. The data are
+    read once more; twice where the loss of a row depends on the others, as for coefficients, and `moments` are not
     given.
 
     Parameters
@@ -44,7 +44,7 @@ def losses(
     release : PrivateMoments, fitted estimator, Certificate, or path of a release or model file
         The release.
     targets : like `source`, optional
-        People who are not in the table: their losses are given instead, as if each were added to it.
+        People who are not in the table; their losses, if each were added to it, are computed instead.
     replacement : like `source`, with one row, optional
         For replace-one releases: the row that takes each row's place. Without it the loss is a bound over every
         possible one.
@@ -101,7 +101,7 @@ def _of_persons(
 
 
 def _measure(rows: Any, facts: Facts, n_jobs: int | None, report: Progress) -> list[Measured]:
-    """One pass for all parts that share a domain: that of the release, or of a column that was counted before."""
+    """Compute all parts that share a domain in one pass: the domain of the release, or that of a counted column."""
     wanted = parts(facts)
     values: dict[int, Floats] = {}
     declared = _declared(facts.certificate)
@@ -119,7 +119,7 @@ def _measure(rows: Any, facts: Facts, n_jobs: int | None, report: Progress) -> l
 
 
 def certificate_of(release: Any) -> Certificate:
-    """The certificate of a release, of a fitted estimator or of a file, or the one given."""
+    """Find the certificate of a release, a fitted estimator or a file, or return the one given."""
     if isinstance(release, Certificate):
         found = release
     elif isinstance(release, (str, Path)):

@@ -1,7 +1,7 @@
-"""What a release cost each person with all rows: mu^2 of the weighted sum of what these add to each statistic.
+"""Per-instance losses of persons with all their rows, and of weighted rows.
 
-Gaussian noise of sd s_b on f_b makes the loss of a person Gaussian with mu^2 = sum_b |sum_i w_i f_b(z_i)|^2/s_b^2, as
-that of a row is, exactly; what a weighted row costs is that of a person who has one. ``docs/mathematics``, 10.11.
+Gaussian noise of sd s_b on statistic f_b makes the loss of a person Gaussian with
+mu^2 = sum_b |sum_i w_i f_b(z_i)|^2/s_b^2, exactly. A weighted row is a person with one. ``docs/mathematics``, 10.11.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _EVERYBODY = "the certificate's own bound for everybody"
 
 
 def person_losses(source: Any, certificate: Certificate, progress: Progress) -> Losses:
-    """The losses of persons, in the order in which `Losses.names` tells them; of weighted rows in that of the table."""
+    """Compute the losses of persons, in the order of `Losses.names`, or of weighted rows, in the order of the table."""
     parts = [_Statistic(event, block, certificate) for event, block in _blocks(certificate)]
     named: list[Any] | None = None
     values: dict[int, Floats] = {}
@@ -67,7 +67,7 @@ def _blocks(certificate: Certificate) -> list[tuple[StatisticsEvent, Block]]:
 
 
 class _Statistic:
-    """What one statistic costs persons."""
+    """One statistic of a release and its cost to persons."""
 
     def __init__(self, event: StatisticsEvent, block: Block, certificate: Certificate) -> None:
         self._block, domain = block, certificate.domain
@@ -85,7 +85,7 @@ class _Statistic:
         self._places: Places = alone if self._stage is None else self._stage
 
     def vectors(self, rows: Rows) -> Floats:
-        """What each row adds, as a vector whose length is that of the noise layout."""
+        """Return the contribution of each row, as a vector whose norm is that of the noise layout."""
         block = self._block
         if self._bound:
             return np.zeros((len(rows.Z), 1))
@@ -99,7 +99,7 @@ class _Statistic:
         return _vectors(own, self._stage, lines.Z)
 
     def cost(self, sums: Floats) -> Floats:
-        """mu^2 of persons, from the sums of what their rows add."""
+        """Return mu^2 of persons from the sums of their rows' contributions."""
         if self._bound:
             return np.full(len(sums), self._most)
         event = self._event
@@ -131,7 +131,7 @@ def _vectors(block: Block, places: Places, Z: Floats) -> Floats:
 def _pass(
     table: Unread, parts: list[_Statistic], column: str | None, progress: Progress
 ) -> tuple[list[Any] | None, list[Floats]]:
-    """The names of persons, where they have any, and what each statistic costs each of them."""
+    """Read the rows once; return the names of persons, if any, and the cost of each statistic to each of them."""
     reader, own = table.reader, table.reader if column is None else table.reader.only(column)
     domain = table.domain if column is None else table.domain.select([column])
     has_persons = isinstance(reader, PersonSource)
@@ -154,7 +154,7 @@ def _pass(
 
 
 def _added(parts: list[_Statistic], batch: Batch, weights: Any, kept: Any) -> list[Floats]:
-    """What each row of a batch adds to each statistic; nothing where it was dropped."""
+    """Return the weighted contribution of each row of a batch to each statistic; 0 where the row was dropped."""
     rows = Rows(batch.A / ONE)
     kept = np.ones(batch.rows, dtype=bool) if kept is None else kept
     shares = np.ones(batch.rows) if weights is None else weights / float(1 << WEIGHT_BITS)
@@ -168,6 +168,6 @@ def _added(parts: list[_Statistic], batch: Batch, weights: Any, kept: Any) -> li
 
 
 def _new(persons: list[Any], before: list[Any]) -> list[Any]:
-    """The persons who begin in a batch: rows of one stand together."""
+    """List the persons who begin in a batch; the rows of a person are contiguous."""
     last: Any = before[-1] if before else ()
     return [name for name, earlier in zip(persons, [last, *persons], strict=False) if name != earlier]

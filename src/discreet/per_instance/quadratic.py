@@ -23,7 +23,7 @@ from scipy.special import erfcx
 from discreet.core.arrays import Floats
 
 _Points = tuple[tuple[float, float, float], ...]
-"""Of a rule for U: two coordinates, and the weight."""
+"""The points of a quadrature rule for U: two coordinates and a weight each."""
 
 _Rules = tuple[tuple[float, _Points], ...]
 
@@ -34,7 +34,7 @@ _ROOT2 = np.sqrt(2.0)
 
 
 class Quadratic(NamedTuple):
-    """The coefficients of T, a number for each row."""
+    """The coefficients of T, one of each for every row."""
 
     A: Floats
     B: Floats | float
@@ -44,13 +44,13 @@ class Quadratic(NamedTuple):
     c: Floats
 
     def of(self, rows: NDArray[np.bool_]) -> Quadratic:
-        """Those of some rows."""
+        """Select some rows."""
         A, B, b1, b2, mu, c = (a[rows] if isinstance(a, np.ndarray) else a for a in self)
         return Quadratic(A, B, b1, b2, mu, c)  # type: ignore[arg-type]
 
 
 def _bend(T: Quadratic, epsilon: Floats) -> Floats:
-    """How far T is from a function of its gradient's direction alone, between its mean and where it is epsilon.
+    """Measure how far T is from a function of its gradient's direction alone, between its mean and where it is epsilon.
 
     The change of the gradient across its direction over that way, or over one standard deviation, relative; and at
     least the curvature itself.

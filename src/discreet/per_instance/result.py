@@ -1,4 +1,4 @@
-"""The loss of every row: **confidential**, hidden wherever it could be shown by accident."""
+"""Per-instance losses as a result object: **confidential**, and hidden wherever they could be shown by accident."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ROUND = 16  # where laws are convolved, mu is rounded up to the next 2^(k/16)
 
 
 class Measured(NamedTuple):
-    """One part of a release, and for every row its mu_i^2, its statistics, or the place of its law."""
+    """One part of a release with its mu_i^2, its statistics, or the index of its law for every row."""
 
     part: Part
     values: Floats
@@ -44,7 +44,7 @@ class Measured(NamedTuple):
         return not self.part.laws and self.part.curve is None
 
     def levelled(self) -> Measured:
-        """With one of a few laws for each row instead of a curve, where that has some: these can be convolved."""
+        """Replace a curve by one of a few laws for each row, where it has some, because laws can be convolved."""
         if not isinstance(self.part.curve, SampledCurve):
             return self
         laws, places = self.part.curve.levels(self.values[0], float(self.part.everyone[0]))  # type: ignore[index]
@@ -56,14 +56,14 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class _Bill:
-    """What an accountant takes for an event."""
+    """The interface of an event that the accountant needs."""
 
     mu: float
     law: Law | None = None
 
 
 class Losses:
-    """What one release cost every person it was computed from: **confidential**.
+    """The privacy losses of every person that a release was computed from: **confidential**.
 
     The numbers depend on all rows of the table, so they are themselves private, and so is every summary of them. They
     are meant for the curator: `save` marks its file, and nothing here is pickled or shown by its representation.
@@ -71,13 +71,13 @@ class Losses:
     Parameters
     ----------
     certificate : Certificate
-        Of the release.
+        The certificate of the release.
     parts : sequence of Measured
-        What each of its parts costs every row.
+        The cost of each of its parts to every row.
     about : str
-        What a row's loss is about, in words.
+        The neighbouring relation of the losses, in words.
     names : sequence of str, optional
-        Whose the losses are, where they are those of persons and not of rows.
+        The names of the persons, where losses are those of persons and not of rows.
     """
 
     def __init__(
@@ -106,15 +106,15 @@ class Losses:
 
     @property
     def given(self) -> list[str]:
-        """For which parts the loss is that of the noise which was used, and what fixed it."""
+        """The parts whose loss is conditional on the noise scale that was used, and the release that fixed it."""
         return [f"{part.name}: {part.given}" for part, _ in self.measured if part.given]
 
     def mu(self) -> Floats:
-        """The Gaussian part of every row's loss, root of the sum of squares over blocks and stages."""
+        """Return mu_i of the Gaussian parts, composed over blocks and stages as the root of the sum of squares."""
         return np.sqrt(self._squares())
 
     def parts(self) -> dict[str, Floats]:
-        """mu_i^2 of every row, by the Gaussian part it comes from."""
+        """Return mu_i^2 of every row by Gaussian part."""
         found: dict[str, Floats] = {}
         for one in self.measured:
             if one.gaussian:
@@ -122,7 +122,7 @@ class Losses:
         return found
 
     def epsilon(self, delta: float | None = None) -> Floats:
-        """epsilon_i(delta) of every row, in the order of the rows; the certificate's delta by default."""
+        """Return epsilon_i(delta) of every row, in the order of the rows; at the certificate's delta by default."""
         delta = self._delta(delta)
         if delta not in self._epsilons:
             self._epsilons[delta] = self._epsilon(delta)
@@ -138,7 +138,7 @@ class Losses:
         return self._each(lambda bills: accounting.epsilon(bills, delta))
 
     def delta(self, epsilon: float) -> Floats:
-        """delta_i(epsilon) of every row, in the order of the rows."""
+        """Return delta_i(epsilon) of every row, in the order of the rows."""
         if self._curve is not None:
             part, statistics = self._curve
             own = search.delta(part.curve, self.mu(), statistics, curves.checked(epsilon))  # type: ignore[arg-type]
@@ -148,18 +148,18 @@ class Losses:
         return self._each(lambda bills: accounting.delta(bills, epsilon))
 
     def distribution(self, delta: float | None = None) -> Distribution:
-        """The distribution of epsilon_i over the rows: moments, quantiles, tails."""
+        """Return the distribution of epsilon_i over the rows, with its moments, quantiles and tails."""
         return Distribution(self.epsilon(delta))
 
     def quantiles(self, levels: Sequence[float] = _QUANTILES, delta: float | None = None) -> dict[float, float]:
-        """Quantiles of epsilon_i over the rows, by level."""
+        """Return quantiles of epsilon_i over the rows, by level."""
         found = self.distribution(delta).quantiles(levels)
         return dict(zip(map(float, levels), found.tolist(), strict=True))
 
     def largest(self, k: int = 10, delta: float | None = None) -> list[tuple[int | str, float]]:
-        """The k rows with the largest epsilon_i: their numbers, from 0 on in the order of the table, and the losses.
+        """Return the k rows with the largest epsilon_i: their numbers, from 0 in the order of the table, and losses.
 
-        Persons are told by their names.
+        Persons are given by their names.
         """
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise ParameterError(f"k must be a whole number of at least 1, got {k!r}.")
@@ -168,7 +168,7 @@ class Losses:
         return [(int(row) if self.names is None else self.names[row], float(losses[row])) for row in order]
 
     def for_all(self, delta: float | None = None) -> float:
-        """A bound on epsilon for every row of the domain, in or out of the table, given this table (pDP for all)."""
+        """Bound epsilon for every row of the domain, in or out of the table, given this table (pDP for all)."""
         delta = self._delta(delta)
         mu = float(np.sqrt(sum(one.part.everyone for one in self.measured if one.gaussian)))  # type: ignore[misc]
         worst = float(curves.epsilon(mu, delta)) if mu else 0.0
@@ -223,7 +223,7 @@ class Losses:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.measured[0].values.shape[-1])
 
     def _squares(self) -> Floats:
@@ -242,7 +242,7 @@ class Losses:
         return next((one for one in self.measured if one.part.curve is not None), None)
 
     def _each(self, price: Callable[[Any], float]) -> Floats:
-        """A price for every row, computed once for those that share their laws and, rounded up, their mu."""
+        """Compute a price for every row, once for all rows that share their laws and, rounded up, their mu."""
         others = self._laws()
         with np.errstate(divide="ignore"):
             level = np.ceil(_ROUND * np.log2(self.mu()))
@@ -267,7 +267,7 @@ class Losses:
 
 
 def place(path: str | Path, *endings: str) -> Path:
-    """A path where a confidential file may be written: of its own kind, so that no report is one, and not taken."""
+    """Check that a confidential file may be written to a path: its ending is allowed and the file does not exist."""
     path = Path(path)
     if path.suffix.lower() not in endings:
         raise ParameterError(
@@ -282,7 +282,7 @@ def place(path: str | Path, *endings: str) -> Path:
 
 
 def _draw(losses: Losses, path: str | Path | None, delta: float) -> Any:
-    """The distribution of epsilon_i, the DP epsilon and pDP for all, on one axis."""
+    """Draw the distribution of epsilon_i, the DP epsilon and pDP for all on one axis."""
     if path is not None:
         path = place(path, ".png", ".svg")
     with style():

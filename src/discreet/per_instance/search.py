@@ -1,4 +1,4 @@
-r"""epsilon_i(delta) and delta_i(epsilon) of many rows whose curves differ: a search in threads, and tables for it.
+r"""Inversion of privacy curves for many rows: epsilon_i(delta) and delta_i(epsilon) by threaded search and tables.
 
 The equation delta_i(epsilon) = delta is solved for all rows of a chunk at once, by secant steps inside a bracket on
 h(epsilon) = sqrt(-2 log delta_i(epsilon)), which is nearly linear: for a Gaussian loss it is about epsilon/mu - mu/2.
@@ -37,7 +37,7 @@ _DEEP = 35.0  # standard deviations: delta beyond is below 1e-260
 
 
 def epsilon(curve: Curve, mu: Floats, statistics: Floats, delta: float) -> Floats:
-    """epsilon_i(delta) of every row, from the safe side: to a relative 1e-6, or from a table for many rows."""
+    """Return an upper bound on epsilon_i(delta) of every row: to a relative 1e-6, or from a table for many rows."""
     if curve.width > 1 or len(mu) <= _FEW:
         return _each_epsilon(curve, mu, statistics, delta)
     mus = _mus()
@@ -52,7 +52,7 @@ def epsilon(curve: Curve, mu: Floats, statistics: Floats, delta: float) -> Float
 
 
 def delta(curve: Curve, mu: Floats, statistics: Floats, epsilon: float) -> Floats:
-    """delta_i(epsilon) of every row; from a table for many rows."""
+    """Return delta_i(epsilon) of every row; from a table for many rows."""
     if curve.width > 1 or len(mu) <= _FEW:
         return _each_delta(curve, mu, statistics, epsilon)
     S = np.hypot(mu, curve.size(statistics))
@@ -98,7 +98,7 @@ def _each_epsilon(curve: Curve, mu: Floats, statistics: Floats, delta: float) ->
 
 
 def _gaussian(delta: float) -> tuple[Floats, Floats, Floats]:
-    """mu, where the curve of a mu-GDP part meets delta, and the slope of h there: where the search begins."""
+    """Tabulate starts of the search: mu, the epsilon at which its curve meets delta, and the slope of h there."""
     least = 2 * np.sqrt(2) * float(erfinv(delta))
     mu = np.geomspace(least * (1 + 1e-9), max(100.0, 2 * least), 1000)
     e = curves.epsilon(mu, delta)
@@ -106,7 +106,7 @@ def _gaussian(delta: float) -> tuple[Floats, Floats, Floats]:
 
 
 def _at(x: Floats, places: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    """Two functions read off a table, between the same two of its places."""
+    """Interpolate two functions in a table between the same two of its points."""
     both = np.interp(x, places, first + 1j * second)
     return both.real.copy(), both.imag.copy()
 
@@ -120,13 +120,13 @@ def _chunks(rows: int, work: Callable[[slice], Floats]) -> Floats:
 
 
 def _height(delta: ArrayLike) -> Floats:
-    """h, from delta."""
+    """Transform delta to h."""
     found: Floats = np.sqrt(-2 * np.log(np.clip(delta, 1e-300, 1.0)))
     return found
 
 
 def _least(curve: Callable[[Floats, NDArray[np.intp]], Floats], delta: float, start: Floats, slope: Floats) -> Floats:
-    """The least epsilon from 0 on at which each curve is at most delta.
+    """Find the least epsilon >= 0 at which each curve is at most delta.
 
     A secant step from `last` and e to `new` leaves an error of (new - e)(new - last) h''/2h'. That h is nearly linear
     means abs(new h''/2h') < 1, so (new - e)(new - last)/new is more than the error; it is added. The first step
@@ -166,7 +166,7 @@ def _mus() -> Floats:
 
 
 def _mu(delta: Floats, epsilon: float) -> Floats:
-    """The mu whose curve has this delta at epsilon."""
+    """Find the mu whose Gaussian curve has this delta at epsilon."""
     mus = _mus()
     some = np.log(np.maximum(curves.delta(mus, epsilon), 1e-300))
     rises = np.append(np.diff(some) > 0, False)
@@ -175,7 +175,7 @@ def _mu(delta: Floats, epsilon: float) -> Floats:
 
 
 def _read(curve: Curve, gaussian: Callable[[Floats, Floats], Floats], mu: Floats, statistic: Floats) -> Floats:
-    """The mu of a Gaussian release for every row; 0 where both its numbers are."""
+    """Interpolate the mu of an equivalent Gaussian release for every row; 0 where mu and the statistic are 0."""
     from scipy.interpolate import RectBivariateSpline  # slow to import, and seldom needed
     from scipy.ndimage import maximum_filter
 

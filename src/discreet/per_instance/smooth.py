@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
+from discreet.families import Logistic
 from discreet.mechanisms.output_perturbation.event import SHAPES, Shape
 from discreet.per_instance import curves
-from discreet.privacy.losses import loss_from_dict
 
 _T, _W = np.polynomial.legendre.leggauss(32)
 
 
 class Smooth(Protocol):
-    """A loss f(eta, y), eta = x'theta, twice differentiable almost everywhere; those of `privacy.losses` are such."""
+    """A loss f(eta, y), eta = x'theta, twice differentiable almost everywhere; those of `families` are such."""
 
     def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
         """f, f' and f'' of every row."""
@@ -59,13 +59,13 @@ class Huber:
 
 PROBLEMS: dict[str, Smooth] = {
     "ridge": _LeastSquares(),
-    "logistic": loss_from_dict({"name": "logistic"}),
+    "logistic": Logistic(),
     "huber": Huber(),
 }
 
 
 def minimise(loss: Smooth, X: Floats, y: Floats, penalty: float, start: Floats | None = None) -> Floats:
-    """The minimiser, by Newton steps with halving, up to a gradient of norm 1e-12 per unit of the data.
+    """Minimise the penalised sum of losses by damped Newton steps, to a gradient of norm 1e-12 per unit of the data.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def minimise(loss: Smooth, X: Floats, y: Floats, penalty: float, start: Floats |
 def sensitivities(
     loss: Smooth, X: Floats, y: Floats, penalty: float, A: Floats | None = None, rows: NDArray[np.intp] | None = None
 ) -> Floats:
-    """|theta_hat - theta_hat'|_A of rows of the table, by a fit without each, started from the whole one.
+    """Compute |theta_hat - theta_hat'|_A of rows of the table by refitting without each, from the whole fit.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def sensitivities(
 
 
 def one_step(loss: Smooth, X: Floats, y: Floats, penalty: float, A: Floats | None = None) -> Floats:
-    """The paper's estimate, with the Hessian of the whole fit less the row's own: no fit a row; not a bound.
+    """Estimate the sensitivities by one Newton step, with the Hessian of the whole fit less the row's own; not a bound.
 
     Exact for squared loss; for others close where one row moves the fit little.
     """
@@ -135,7 +135,7 @@ def one_step(loss: Smooth, X: Floats, y: Floats, penalty: float, A: Floats | Non
 
 
 def lemma13(loss: Smooth, X: Floats, y: Floats, penalty: float, x: Floats, outcome: float) -> tuple[Floats, ...]:
-    """theta_hat - theta_hat' for a row outside (X, y): as fitted, by the first identity, by the second."""
+    """Compute theta_hat - theta_hat' for a row outside (X, y): by refitting, and by both identities of lemma 13."""
     X1, y1 = np.vstack([X, x]), np.append(y, outcome)
     without, with_row = minimise(loss, X, y, penalty), minimise(loss, X1, y1, penalty)
     small, large = np.zeros((len(x), len(x))), np.zeros((len(x), len(x)))
@@ -153,7 +153,7 @@ def lemma13(loss: Smooth, X: Floats, y: Floats, penalty: float, x: Floats, outco
 
 
 def kernel_ridge(K: Floats, y: Floats, penalty: float, shape: Shape = "isotropic") -> Floats:
-    """|f - f_-i| of kernel ridge regression for each row, in the norm of A, without a fit a row.
+    """Compute |f - f_-i|_A of kernel ridge regression for each row, without refitting.
 
     With G = (K + lambda I)^-1 and alpha = G y, leaving out row i changes the coefficients by
     beta = G e_i alpha_i/G_ii, so |f - f_-i|_A^2 = beta'K (K + lambda I)^k beta = (alpha_i/G_ii)^2 (K G^(2-k))_ii: k = 0
@@ -174,13 +174,13 @@ def kernel_ridge(K: Floats, y: Floats, penalty: float, shape: Shape = "isotropic
 
 
 def shape_matrix(shape: Shape, S: Floats) -> Floats:
-    """A of output perturbation: I, S or S^2, S a public matrix near the Hessian."""
+    """Return A of output perturbation: I, S or S^2, with S a public matrix near the Hessian."""
     k = SHAPES.index(checks.choice("shape", shape, SHAPES))
     return np.linalg.matrix_power(np.asarray(S, dtype=np.float64), k)
 
 
 def output_epsilon(sensitivity: Floats, gamma: float, delta: float) -> Floats:
-    """epsilon_i(delta) of noise with the fixed covariance A^-1/gamma, from |theta_hat - theta_hat'|_A (E7: exact).
+    """Return epsilon_i(delta) of noise with covariance A^-1/gamma from |theta_hat - theta_hat'|_A, exactly (E7).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One pass over the rows of a source, in order: a few numbers for every row, computed in threads."""
+"""Threaded passes over the rows of a source that compute a few numbers for every row, in order."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Rows:
         self._known: dict[Any, Any] = {}
 
     def once(self, key: Any, work: Callable[[], T]) -> T:
-        """What a function returns, computed for these rows only once."""
+        """Return the cached result of a function for these rows."""
         if key not in self._known:
             self._known[key] = work()
         found: T = self._known[key]
@@ -69,7 +69,7 @@ class Rows:
 
 
 def open_ordered(source: Any, domain: Domain) -> Source:
-    """A source whose rows can be numbered."""
+    """Open a source whose rows have a fixed order."""
     opened = open_source(source, domain)
     if not opened.ordered:
         opened.close()
@@ -89,7 +89,7 @@ def each_row(
     n_jobs: int | None = None,
     progress: Progress = lambda _: None,
 ) -> Floats:
-    """Numbers for every row of a source, a line a number, in the order of the rows.
+    """Compute numbers for every row of a source, one line a number, in the order of the rows.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def each_row(
 
 
 def one_row(source: Any, domain: Domain, what: str, only: str | None = None) -> Floats:
-    """The encoded row of a source that holds exactly one; or one column of it."""
+    """Read the encoded row of a source that holds exactly one, or one column of it."""
     Z = each_row(source, domain, lambda rows: rows.Z.T.copy(), only=only, n_jobs=1).T
     if len(Z) != 1 or Z[0, 0] == 0:
         raise ParameterError(f"{what} must be one complete row: a table with one line and the declared columns.")

@@ -19,9 +19,10 @@ from discreet.data.reading import Progress, as_progress
 from discreet.data.tables import design_matrix
 from discreet.domain import Domain, Numeric
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
+from discreet.families import Family
 from discreet.mechanisms.registry import find
 from discreet.models.counting import refuse_unit
-from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
+from discreet.models.glm import DPLogisticRegression
 from discreet.models.perturbed import PerturbedModel
 from discreet.planning.base import Plan
 from discreet.planning.facts import Facts, facts
@@ -29,10 +30,8 @@ from discreet.planning.population import population
 from discreet.planning.simulation import Promise
 from discreet.results.summary import Summary, number, to_pandas
 
-_LOGISTIC = math.pi**2 / 3
-"""The variance of the error of a logistic model, in units of its predictor."""
-
-_MODELS = (DPLogisticRegression, DPLinearSVC, DPPoissonRegression)
+_LARGEST = math.exp(50.0)
+"""Made-up counts have smaller means."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +151,10 @@ def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type
     """The model of classes or counts that a plan is asked for: the one that is named, or that of a category."""
     if isinstance(methods, (list, tuple)) and len(methods) == 1:
         estimator = find(methods[0]).estimator
-        return next((model for model in _MODELS if issubclass(estimator, model)), None)
-    plain = isinstance(domain, Domain) and methods is None and isinstance(target, str)
-    column = domain.columns.get(target) if plain else None
+        plain = not issubclass(estimator, PerturbedModel) or estimator.family.linear
+        return None if plain else estimator
+    known = isinstance(domain, Domain) and methods is None and isinstance(target, str)
+    column = domain.columns.get(target) if known else None
     return DPLogisticRegression if column is not None and len(column.levels) == 2 else None
 
 
@@ -188,7 +188,7 @@ def plan_model(
     refuse_unit(model(), domain)
     column, guesses = domain.columns.get(target), dict(about or {})
     own = guesses.pop(target, {})
-    if model is DPPoissonRegression:
+    if not model.family.classes:
         if column is None or not column.bounds or column.bounds[0] < 0:
             raise ParameterError(f"Counts are at least 0: declare bounds from 0 on for {target!r}.")
         stand, mean = domain, float(own.get("mean", sum(column.bounds) / 10))
@@ -233,7 +233,7 @@ class _Classes:
         Z = (X - centre) / np.where(sd > 0, sd, 1.0)
         weights = rng.standard_normal(Z.shape[1])
         line = Z @ weights
-        size = self._size() / max(float(line.std()), 1e-12)
+        size = self._law.predictor_sd(self._r_squared, self._mean) / max(float(line.std()), 1e-12)
         slopes = size * weights / np.where(sd > 0, sd, 1.0)
         eta = size * line
 
@@ -248,33 +248,17 @@ class _Classes:
         return pa.array([spec.levels[i] for i in values]) if spec.levels else pa.array(values)
 
     @property
-    def _counts(self) -> bool:
-        return self._model is DPPoissonRegression
-
-    def _size(self) -> float:
-        """The sd of the predictor that explains so much."""
-        odds = self._r_squared / (1 - self._r_squared)
-        if self._counts:  # a log-normal rate of mean m has variance m^2 (e^(s^2) - 1), beside m of the count itself
-            return math.sqrt(math.log1p(odds / self._mean))
-        return math.sqrt(odds * _LOGISTIC)
+    def _law(self) -> Family:
+        return self._model.family.law
 
     def _expect(self, eta: Floats) -> Floats:
-        if self._counts:
-            return np.exp(np.minimum(eta, 50.0))
-        return 1 / (1 + np.exp(-np.clip(eta, -700, 700)))
+        return self._law.mean(eta, _LARGEST)
 
     def _outcomes(self, means: Floats, rng: np.random.Generator) -> Any:
-        column = self._domain.columns[self._facts.target]
+        column, found = self._domain.columns[self._facts.target], self._law.simulate(means, rng)
         if column.bounds:
-            return np.clip(rng.poisson(means), *column.bounds).astype(float)
-        return pa.array([column.levels[int(yes)] for yes in rng.random(len(means)) < means])
-
-    def _loss(self, means: Floats, truth: Floats) -> float:
-        """The expected loss of a row, of predictions against the truth."""
-        m = np.maximum(means, 1e-12)
-        if self._counts:
-            return float(np.mean(m - truth * np.log(m)))
-        return float(-np.mean(truth * np.log(m) + (1 - truth) * np.log(np.maximum(1 - m, 1e-12))))
+            return np.clip(found, *column.bounds)
+        return pa.array([column.levels[int(yes)] for yes in found])
 
     def expected(self, epsilon: float, promise: Promise, seeds: Sequence[np.random.Generator]) -> Sureness:
         """Fit a table with each seed."""
@@ -299,8 +283,8 @@ class _Classes:
             "neighbors": promise.neighbors,
             "rows": known.rows,
         }
-        least, missing = self._loss(truth, truth), np.full(len(true), np.nan)
-        mean = self._loss(np.full(len(truth), truth.mean()), truth) - least
+        least, missing = self._law.expected_loss(truth, truth), np.full(len(true), np.nan)
+        mean = self._law.expected_loss(np.full(len(truth), truth.mean()), truth) - least
         domain = self._domain.select([*known.features, known.target])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)
@@ -311,7 +295,7 @@ class _Classes:
                 return mean, mean, missing, missing, -true
         X = design_matrix(table.drop_columns([known.target]), known.domain.select(list(known.features)))
         params = np.concatenate([np.ravel(model.intercept_), np.ravel(model.coef_)])
-        excess = self._loss(self._expect(params[0] + X @ params[1:]), truth) - least
+        excess = self._law.expected_loss(self._expect(params[0] + X @ params[1:]), truth) - least
         found = model.results_.inference
         errors = missing if isinstance(found, Unavailable) else found.std_err
         noise = missing if isinstance(found, Unavailable) else found.privacy_noise

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from discreet.domain.linked import Mean
+from discreet.families import Link
 from discreet.privacy.events.gaussian import Statistic
 
 # ---------------------------------------------------------------- one stage
@@ -62,7 +62,7 @@ where products are not released."""
 COUNTS = 0.08
 """Of the promise: where a count lies, half of it for each of two levels."""
 
-AT_MODEL: Mapping[Mean, float] = {"logit": 0.12, "log": 0.62}
+AT_MODEL: Mapping[Link, float] = {"logit": 0.12, "log": 0.62}
 """Of the promise: the last release, at the model. For counts it improves the model, too."""
 
 RAISED: Mapping[str, tuple[float, float]] = {"columns": (25.0, 0.1), "counts": (12.0, 0.25), "products": (15.0, 0.2)}
@@ -73,7 +73,7 @@ COLUMN_PRODUCTS: Mapping[Statistic, float] = {"lengths": 0.1, "gram": 0.9}
 COLUMN_PRODUCTS_WITH_CLASS: Mapping[Statistic, float] = {"lengths": 0.06, "gram": 0.56, "cross": 0.38}
 """The products of the columns, without and with a line for a class."""
 
-MODEL_STAGE: Mapping[Mean, Mapping[Statistic, float]] = {
+MODEL_STAGE: Mapping[Link, Mapping[Statistic, float]] = {
     "logit": {"information": 0.6, "meat": 0.4},
     "log": {"counts": 0.06, "information": 0.24, "cross": 0.55, "meat": 0.15},
 }

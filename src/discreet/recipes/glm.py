@@ -19,13 +19,13 @@ from discreet.core.arrays import Floats
 from discreet.core.rounding import down, up
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
-from discreet.domain.linked import Linked, Mean
+from discreet.families import Family, Link, Loss, family_of
+from discreet.families.coordinates import Linked
 from discreet.mechanisms.objective_perturbation.event import TURNED_SIZE, Calibration, ObjectiveEvent
 from discreet.privacy import sensitivity
 from discreet.privacy.events.base import Event
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.losses import Loss, Poisson
 from discreet.recipes import budget
 from discreet.recipes.base import AskMinimisers, Facts, Recipe, Spending, Steps
 from discreet.recipes.geometry import quiet_place
@@ -81,14 +81,19 @@ class Predictors:
     design: tuple[str, ...]
     column: str
     count: int = 1
-    link: Mean | None = None
+    link: Link | None = None
     outcomes: tuple[str, ...] = ()
     exposure: str | None = None
 
     @property
+    def family(self) -> Family:
+        """The family of the outcome."""
+        return family_of(self.loss)
+
+    @property
     def led(self) -> bool:
-        """Whether a line is fitted to a yes or no first."""
-        return self.link == "logit" and self.design[0] == CONSTANT
+        """Whether least squares for the outcome say beforehand where the model is expected."""
+        return self.family.led and self.link is not None and self.design[0] == CONSTANT
 
 
 class Found(NamedTuple):
@@ -204,7 +209,7 @@ class Glm(Recipe):
         widths = [[1.0] if found.scale is None else residual_widths(found.scale)] * len(own.outcomes)
         theta = np.column_stack(model.thetas)
         stage = Linked.at(plain, own.outcomes, theta, widths, own.link, most, own.exposure)
-        few = own.link == "log" and is_few(found.rows * self.facts.mu, len(plain.design))
+        few = own.family.sized and is_few(found.rows * self.facts.mu, len(plain.design))
         split = budget.MODEL_STAGE_OF_FEW_ROWS if few else budget.MODEL_STAGE[own.link]
         kept = {kind: share for kind, share in split.items() if self.covariance != "classical" or kind != "meat"}
         shares = {kind: share / math.fsum(kept.values()) for kind, share in kept.items()}
@@ -224,12 +229,12 @@ class Glm(Recipe):
         wide = is_wide(len(own.design))
         undecided = self.stages == "auto" and n is None and not wide
         three = self.stages == 3 or (self.stages == "auto" and n is not None and self._number(n) == 3)
-        sure = own.link is not None and (own.link == "log" or self.covariance != "auto" or not wide)
+        sure = own.link is not None and (own.family.sized or self.covariance != "auto" or not wide)
         products = budget.PRODUCTS_WITH_CLASS if own.led else budget.PRODUCTS
         return {
             "rows": budget.ROWS if n is None else 0.0,
             "exposure": 0.0 if own.exposure is None else budget.ROWS,
-            "counts": budget.COUNTS if own.link == "log" else 0.0,
+            "counts": budget.COUNTS if own.family.sized else 0.0,
             "columns": budget.COLUMNS if undecided or three else budget.COLUMNS_ALONE,
             "products": products if undecided or three else 0.0,
             "errors": budget.AT_MODEL[own.link] if own.link is not None and sure else 0.0,
@@ -239,7 +244,7 @@ class Glm(Recipe):
         """The shares for so many rows times mu, those of the first releases raised at the cost of the last one."""
         if shares["errors"] == 0:
             return dict(shares)
-        counts = self.predictors.link == "log"
+        counts = self.predictors.family.sized
         apply = {"columns": True, "counts": counts, "products": counts and shares["products"] > 0}
         raised = {
             name: max(shares[name], min(few / n_mu, most)) for name, (few, most) in budget.RAISED.items() if apply[name]
@@ -263,9 +268,9 @@ class Glm(Recipe):
         """The noise of the objectives beside Gaussian releases; of counts, for those of at most 1."""
         calibration, count = self.calibration, self.predictors.count
         others = [GaussianEvent(up(self.gaussian_mu, _ROOM), ())]
-        if isinstance(calibration.loss, Poisson):
+        if (family := self.predictors.family).sized:
             modulus = calibration.norm**2 / math.expm1(min(budget.CURVATURE * calibration.epsilon, 1.0))
-            calibration = replace(calibration, loss=Poisson(1.0))
+            calibration = replace(calibration, loss=family.loss(1.0))
         else:
             modulus = calibration.least_modulus(count)
         if self.listed_scale is not None:
@@ -276,7 +281,7 @@ class Glm(Recipe):
         """The same noise in the coordinates that were found, and for the counts that were found."""
         if found.scale is None:
             return replace(noise, coordinates=found.coordinates)
-        own = replace(self.calibration, loss=Poisson(found.scale.most))
+        own = replace(self.calibration, loss=self.predictors.family.loss(found.scale.most))
         event = own.event(noise.modulus * found.scale.most, noise.scale * found.scale.most)
         return replace(event, coordinates=found.coordinates)
 
@@ -295,7 +300,7 @@ class Glm(Recipe):
     @property
     def histograms(self) -> tuple[str, ...]:
         """The outcome, where it is a count."""
-        return (self.predictors.column,) if self.predictors.link == "log" else ()
+        return (self.predictors.column,) if self.predictors.family.sized else ()
 
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
@@ -306,7 +311,7 @@ class Glm(Recipe):
         if (told := stage_options(options, MOST_STAGES)) is None:
             return None
         own = objectives[0]
-        scale = own.scale / own.loss.limit if isinstance(own.loss, Poisson) else own.scale
+        scale = own.scale / own.loss.slope if family_of(own.loss).sized else own.scale
         return cls(facts, _predictors(facts, events, objectives), *told, scale)
 
     def guesses(self, events: Sequence[Event]) -> list[Self]:
@@ -336,11 +341,9 @@ def _predictors(facts: Facts, events: Sequence[Event], objectives: Sequence[Obje
         b.columns[0] for e in events if isinstance(e, GaussianEvent) for b in e.blocks if b.statistic == "counts"
     ]
     column = facts.domain.column_of[named[0]] if named else counted[0] if counted else ""
-    if isinstance(loss, Poisson):
-        centre, half = facts.domain.map(column)
-        loss = Poisson(centre + half)
-        link: Mean | None = "log"
-    else:
-        link = "logit" if named else None
+    family = family_of(loss)
+    if family.sized:
+        loss = family.loss(family.most(facts.domain, column))
+    link = family.link if family.sized or named else None
     exposure = None if at is None else at.exposure
     return Predictors(loss, design, column, len(objectives), link, tuple(dict.fromkeys(named)), exposure)

@@ -16,8 +16,8 @@ import numpy as np
 from discreet.core.arrays import Bools, Floats
 from discreet.domain import CONSTANT
 from discreet.domain.levels import model_design
-from discreet.domain.linked import Linked
 from discreet.errors import NotReleasedError
+from discreet.families.coordinates import Linked
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes.prior import CURVATURE, Prior

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.core.files import number, numbers, text, texts
 from discreet.core.placeholders import Later, Unavailable
-from discreet.domain.linked import Linked
 from discreet.errors import FileFormatError, NotReleasedError
+from discreet.families import FAMILIES, Family
+from discreet.families.coordinates import Linked
 from discreet.privacy.values import GridValues
 from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import regressors
 from discreet.results.glm_inference import WITHOUT_ERRORS
 from discreet.results.inference import loaded_inference
-from discreet.results.links import Link
 from discreet.results.marginal_inference import MarginalInference
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ def _released(body: dict[str, Any], certificate: Certificate, d: int) -> dict[st
     coef, intercept = numbers(body["coef"], (count, d)), numbers(body["intercept"], (count,))
     weights = None if body["weights"] is None else numbers(body["weights"], coef.shape)
     classes = None if body["classes"] is None else tuple(body["classes"])
-    if link not in get_args(Link) or not _are_classes(classes, count, link):
+    known = FAMILIES.get(link) if isinstance(link, str) else None
+    if known is None or not _are_classes(classes, count, known):
         raise FileFormatError("it is damaged: its link or its classes are not those of a model.")
     values = tuple(tuple(map(GridValues.from_dict, parts)) for parts in body.get("values", ()))
     if values:
@@ -131,10 +132,10 @@ def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...
     return facts | {"remarks": remarks}
 
 
-def _are_classes(classes: tuple[Any, ...] | None, count: int, link: str) -> bool:
+def _are_classes(classes: tuple[Any, ...] | None, count: int, family: Family) -> bool:
     """Whether classes are different scalars, as many as there are linear predictors; or two, or none, for one."""
     if classes is None:
-        return count == 1 and link in ("log", "identity")
+        return count == 1 and not family.classes
     plain = all(isinstance(label, str | int | float) for label in classes)
     different = plain and len(set(map(str, classes))) == len(classes)
-    return different and link in ("logit", "sign") and (count == 1 if len(classes) == 2 else count == len(classes) > 2)
+    return different and family.classes and (count == 1 if len(classes) == 2 else count == len(classes) > 2)

@@ -14,13 +14,13 @@ from discreet.core.files import atomic_write
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
+from discreet.families import FAMILIES, Family, Link
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.contrasts import Contrasts
 from discreet.results.export import excel_file
 from discreet.results.inference import JointInference
-from discreet.results.links import KINDS, Link
 from discreet.results.margins import declared_effects, marginal_effects
 from discreet.results.numbers import Numbers
 from discreet.results.outcomes import outcomes_frame, outcomes_summary
@@ -53,14 +53,19 @@ class Fitted(Numbers):
             )
 
     @property
+    def family(self) -> Family:
+        """The family of its outcomes."""
+        return FAMILIES[self.link]
+
+    @property
     def kind(self) -> str:
         """The kind of model, in words."""
-        return KINDS[self.link].words
+        return self.family.words.kind
 
     @property
     def estimand(self) -> str:
         """The population quantity that the coefficients estimate."""
-        if self.link != "identity" or any(event.minimises for event in self.certificate.events):
+        if not self.family.linear or any(event.minimises for event in self.certificate.events):
             return self._perturbed_estimand
         domain, declared = self.certificate.domain, self.certificate.declared
         column = column_of(domain, self.target)
@@ -293,13 +298,13 @@ def _facts(fitted: Fitted, level: float) -> dict[str, str]:
 
 def _spread_facts(fitted: Fitted, found: JointInference, level: float) -> dict[str, str]:
     """Return residual standard deviation and R-squared, or the dispersion of counts."""
-    if fitted.link == "identity":
+    if fitted.family.linear:
         told = _spread(found.spread, fitted.unit(CONSTANT), level)
         return dict(zip(("Residual sd", "R-squared"), told, strict=True))
     ratio = fitted.dispersion
     if isinstance(ratio, Unavailable):
         return {}
-    return {"Dispersion": f"{number(ratio)}: the variance of counts over their mean; 1 for a Poisson law"}
+    return {"Dispersion": f"{number(ratio)}: {fitted.family.words.dispersion}"}
 
 
 def _spread(spread: Spread | Unavailable, unit: str, level: float) -> tuple[str, str]:

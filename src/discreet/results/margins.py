@@ -54,7 +54,7 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     setting = found.middle if at is None else setting_of(found, at)
     if isinstance(known, Unavailable):
         return known
-    outcome = "1" if fitted.link == "logit" else coefficient_unit(found.domain, fitted.target, CONSTANT) or "1"
+    outcome = "1" if fitted.family.classes else coefficient_unit(found.domain, fitted.target, CONSTANT) or "1"
     names, estimates, units = [], [], []
     for variable, spec in found.specs.items():
         names += found.labels(variable)

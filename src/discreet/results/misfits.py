@@ -72,7 +72,7 @@ def _beyond(saved: Results) -> str | None:
     reach = event.reach(certificate.rows) if event.rotated is None else math.inf
     domain = certificate.domain
     column = column_of(domain, saved.target)
-    c, h = domain.map(column) if saved.link == "identity" else (0.0, 1.0)
+    c, h = domain.map(column) if saved.family.linear else (0.0, 1.0)
     places = domain.indices(saved.names)
     slopes = 2 * reach * h / domain.half[places]
     constant = abs(c) + h * 2 * reach * (1 + float(np.abs(domain.centre[places] / domain.half[places]).sum()))
@@ -108,7 +108,7 @@ def _differs(saved: Results) -> str | None:
     if stage is None:
         return None
     at = stage.event.coordinates
-    theta = stepped(released)[:, None] if saved.link == "log" else at.theta.floats
+    theta = stepped(released)[:, None] if saved.family.stepped else at.theta.floats
     design = (CONSTANT, *saved.names) if released.domain.intercept else saved.names
     L = lift(released.domain, at.design, design)
     lines = [in_user_units(released.domain, design, L.T @ column) for column in theta.T]

@@ -11,12 +11,12 @@ from discreet.core.arrays import Floats
 from discreet.core.files import Source, digest, load_document, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import Domain
+from discreet.families.base import Link
 from discreet.privacy.values import GridValues
 from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.results.documents import FORMAT_VERSIONS, document, facts_of, released_facts
 from discreet.results.glm_inference import WITHOUT_ERRORS, infer_model
-from discreet.results.links import Link
 from discreet.results.results import Results
 from discreet.results.uncertainty import Inference
 

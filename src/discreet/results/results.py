@@ -17,9 +17,10 @@ from discreet.domain import CONSTANT
 from discreet.domain.formula import Model
 from discreet.domain.references import recoding
 from discreet.errors import ParameterError
+from discreet.families import Link
+from discreet.families.base import places
 from discreet.privacy.values import GridValues
 from discreet.released.certificate import Certificate
-from discreet.released.links import places, probabilities
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, many_units, unclipped, unit_per, user_units
 from discreet.results.design import design_matrix
@@ -34,7 +35,6 @@ from discreet.results.inference import (
     infer,
     shown_rows,
 )
-from discreet.results.links import KINDS, Link, expected
 from discreet.results.marginal_inference import infer_many
 from discreet.results.numbers import json_ready
 from discreet.results.outcomes import outcomes_description
@@ -148,7 +148,7 @@ class Results(Fitted):
         *name : str
             The coefficient; of several outcomes, the outcome and the coefficient.
         """
-        domain, own, head = self.certificate.domain, self.coordinate(name[-1]), KINDS[self.link].unit
+        domain, own, head = self.certificate.domain, self.coordinate(name[-1]), self.family.words.unit
         return unit_per(domain, head, own) if head else coefficient_unit(domain, self._outcome_of(name[0]), own)
 
     def _outcome_of(self, name: str) -> str:
@@ -170,7 +170,7 @@ class Results(Fitted):
         checks.choice("estimand", estimand, ESTIMANDS)
         if self.several and estimand == "declared":
             raise ParameterError("Intervals about the declared bounds are for one outcome: fit it by itself.")
-        if self.link != "identity" and estimand == "declared":
+        if not self.family.linear and estimand == "declared":
             raise ParameterError(
                 f"Intervals of a {self.kind} are about the fit in which rows far from the others count less: what "
                 "those would add was not released. Leave out estimand, or choose 'bounded'."
@@ -205,7 +205,7 @@ class Results(Fitted):
         level : float
             Of the intervals.
         """
-        found, ratio = self.intervals(checks.fraction("level", level)), KINDS[self.link].ratio
+        found, ratio = self.intervals(checks.fraction("level", level)), self.family.words.ratio
         if not ratio:
             return Unavailable("not available", f"A {self.kind} has no ratios: only odds and rates have them.")
         if isinstance(found, Unavailable):
@@ -219,7 +219,7 @@ class Results(Fitted):
     @property
     def dispersion(self) -> float | Unavailable:
         """Dispersion of counts: their variance over their mean, averaged over the directions."""
-        if self.link != "log":
+        if not self.family.words.dispersion:
             return NO_DISPERSION
         return self.joint if isinstance(self.joint, Unavailable) else dispersion(self.joint)
 
@@ -258,7 +258,7 @@ class Results(Fitted):
         domain = self.certificate.domain
         column = domain.columns.get(self.target)
         most = column.bounds[1] if column is not None and column.bounds else math.inf
-        return expected(self.link, eta, most)
+        return self.family.mean(eta, most), self.family.slope(eta, most)
 
     def predict(self, X: Any) -> Any:
         """The expected number or count, or the class, of each row; of several outcomes a column for each.
@@ -289,9 +289,10 @@ class Results(Fitted):
         X : frame, Arrow table, mapping of columns, or matrix
             As for `predictor`.
         """
-        if self.link != "logit":
+        p = self.family.probabilities(self.predictor(X))
+        if p is None:
             return Unavailable("not available", f"A {self.kind} has no probabilities: a logistic regression has.")
-        return probabilities(self.predictor(X))
+        return p
 
     def predict_interval(
         self, X: Any, level: float = 0.95, *, of: str = "outcome"
@@ -317,7 +318,7 @@ class Results(Fitted):
         Z = np.column_stack([np.ones(len(D)), D])
         if isinstance(found, Unavailable):
             return found
-        if of == "outcome" and self.link != "identity":
+        if of == "outcome" and not self.family.linear:
             return NO_OUTCOMES
         C, df, spread, centre = found.covariance, found.degrees(Z), found.spread, Z @ found.estimate
         if isinstance(C, Unavailable) or isinstance(df, Unavailable):

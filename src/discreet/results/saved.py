@@ -13,7 +13,6 @@ from discreet.errors import DiscreetError
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.events.base import Event, Finding
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.losses import Poisson
 from discreet.released.certificate import Certificate
 from discreet.released.noiseless import noiseless
 from discreet.released.possible import impossible
@@ -24,14 +23,6 @@ from discreet.results.released_model import ReleasedModel
 from discreet.results.results import Results
 
 Saved = PrivateMoments | Results
-
-_LINKS = {
-    "logit": ("logistic",),
-    "log": ("Poisson",),
-    "identity": ("squared",),
-    "sign": ("smooth hinge", "quadratic hinge"),
-}
-"""The losses that models of each link are fitted by."""
 
 _FAILURES = (DiscreetError, KeyError, ValueError, IndexError, ArithmeticError)
 """How computing something again may fail, from values that no release has."""
@@ -161,14 +152,14 @@ def _stages(saved: Results) -> str | None:
     pilots = [event for event in events if event.declared is None]
     if len(pilots) != len(saved.lines) or (len(events) > len(pilots)) != (saved.weights is not None):
         return "the model has other linear predictors, or stages, than the certificate lists objectives"
-    if any(event.loss.name not in _LINKS[saved.link] for event in events):
+    if not all(isinstance(event.loss, saved.family.losses) for event in events):
         return f"no {saved.kind} has the loss that the certificate lists"
     domain = saved.certificate.domain
     column = domain.columns[column_of(domain, saved.target)]
     if saved.classes is not None and not _are_of(saved.classes, column, level=saved.target not in domain.columns):
         return "the file names other classes than the outcome has in the certificate's domain"
-    limits = [event.loss.limit for event in events if isinstance(event.loss, Poisson)]
-    if not saved.values and column.bounds and any(limit < column.bounds[1] for limit in limits):
+    covered = not column.bounds or all(saved.family.covers(event.loss, column.bounds[1]) for event in events)
+    if not saved.values and not covered:
         return "the certificate lists a loss for smaller counts than the outcome's bounds allow"
     return None
 

@@ -40,10 +40,10 @@ from discreet.domain.encoding import ONE, Encoder, refuse_non_finite
 from discreet.domain.kinds.base import Column
 from discreet.domain.kinds.categorical import Categorical
 from discreet.domain.kinds.numeric import Numeric
-from discreet.domain.linked import Linked
 from discreet.domain.value_types import TEXT
 from discreet.domain.values import read_column
 from discreet.errors import DataError, ParameterError
+from discreet.families.coordinates import Linked
 
 _AT_ONCE = 1600
 """Sums that one SELECT asks for: the time that planning takes grows with the square of their number."""

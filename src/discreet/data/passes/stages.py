@@ -15,7 +15,7 @@ from discreet.data.sums import EXACT_ROWS, Left, PartialSums, Total
 from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates, scores
 from discreet.domain.encoding import ONE
-from discreet.domain.linked import Linked, chart_of, coordinates_from_dict
+from discreet.families.coordinates import Linked, chart_of, coordinates_from_dict
 
 _NARROW = 64
 """Columns up to which longer batches are faster; of a length that is no power of two, which caches handle badly."""

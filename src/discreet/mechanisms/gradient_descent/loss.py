@@ -1,12 +1,12 @@
-r"""What gradient descent costs each row (``docs/mathematics``, 10.8).
+r"""Per-instance losses of noisy gradient descent (``docs/mathematics``, 10.8).
 
 Iterates are public and listed in the certificate. Given them, a step of full-batch descent is Gaussian noise on a sum
 to which the row adds x (x'theta_t - y), so with z = (x, -y) and v_t = (theta_t, 1)
 
     mu_i^2 = sum_t |x|^2 (z'v_t)^2/sd_t^2 = |x|^2 z'M z,      M = sum_t v_t v_t'/sd_t^2.
 
-A sampled step costs a row at most what a Poisson-sampled Gaussian of its own clipped gradient does; which other rows
-were drawn with it is unknown, so this is a bound, and the largest of all steps stands for every one.
+A sampled step costs a row at most as much as a Poisson-sampled Gaussian of its own clipped gradient. This is a bound,
+because the other sampled rows are unknown, and the largest step stands for all of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ITERATES = "at the iterates that were released"
 
 @parts_of(GradientEvent)
 def _descent(event: GradientEvent, facts: Facts) -> list[Part]:
-    """Exact at the released iterates; under replace-one for a given replacement, and else a bound."""
+    """Compute the exact cost at the released iterates; a bound under replace-one unless a replacement is given."""
     d = len(event.design)
     V = np.column_stack([np.reshape(event.iterates, (-1, d)), np.ones(len(event.sds))]) / np.array(event.sds)[:, None]
     M = V.T @ V
@@ -54,25 +54,25 @@ def _descent(event: GradientEvent, facts: Facts) -> list[Part]:
 
 
 def _once(event: GradientEvent) -> list[float]:
-    """The largest gradient of any row, step by step."""
+    """Return the largest gradient of any row at each step."""
     return [event.norm * (event.outcome + event.norm * size) for size in event.sizes]
 
 
 def _signed(Z: Floats, event: GradientEvent | BatchesEvent, facts: Facts) -> Floats:
-    """(x, -y) of each row."""
+    """Return (x, -y) of each row."""
     y = facts.domain.indices([event.target])[0]
     return np.column_stack([Z[:, span(facts.domain.indices(event.design))], -Z[:, y]])
 
 
 def _form(z: Floats, M: Floats, w: Floats) -> Floats:
-    """The form z'M w of each row."""
+    """Return the bilinear form z'M w of each row."""
     found: Floats = np.einsum("ij,ij->i", z @ M, np.broadcast_to(w, z.shape))
     return found
 
 
 @parts_of(BatchesEvent)
 def _batches(event: BatchesEvent, facts: Facts) -> list[Part]:
-    """The bound of the event at the largest clipped gradient of the row."""
+    """Evaluate the event's bound at the largest clipped gradient of the row."""
     if facts.replaces or not event.iterates:
         return own_curve(event, facts)
     d, steps = len(event.design), int(event.steps)
@@ -92,5 +92,5 @@ def _batches(event: BatchesEvent, facts: Facts) -> list[Part]:
 
 
 def _law(event: BatchesEvent, clip: float) -> Law:
-    """Computed only where a row needs it."""
+    """Return the law of one clipping level, computed only where a row needs it."""
     return Alone(lambda epsilon: sampled_curve(down(event.sd / clip), event.rate, event.steps)(epsilon))

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
+from discreet.families import Loss
 from discreet.mechanisms.napp.augmented import PLACES, DrawnRows, Limit, Part, Regularizer, SquaredRows
 from discreet.mechanisms.napp.event import retrievable
 from discreet.mechanisms.napp.release import Draws
-from discreet.privacy.losses import Loss
 from discreet.solve.newton import Penalty, minimise
 
 WINDOW = 10

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.privacy.losses import Loss
+from discreet.families import Loss
 
 Part = Callable[[Floats], tuple[float, Floats, Floats]]
 """A sum of losses: its value, gradient and Hessian at theta."""

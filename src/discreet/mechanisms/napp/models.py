@@ -15,17 +15,16 @@ from discreet.core.arrays import Floats
 from discreet.data.rows import Rows
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
+from discreet.families import Loss, Outcome, Poisson, QuadraticHinge, Squared
 from discreet.mechanisms.napp.algorithm import Losses, Plan, Recycled, Squares, recycle
 from discreet.mechanisms.napp.augmented import Part, Regularizer
 from discreet.mechanisms.napp.event import REGULARIZERS, NappEvent, least_modulus, noise_scale
 from discreet.mechanisms.napp.release import Draws, release_napp
 from discreet.mechanisms.objective_perturbation.estimator import ObjectivePerturbation
 from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
-from discreet.models.outcome import Outcome
 from discreet.models.perturbed import PerturbedModel
 from discreet.privacy import sensitivity
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.losses import Loss, Poisson, QuadraticHinge, Squared
 from discreet.released.certificate import Certificate
 
 _LEAST_RATE = 8.0
@@ -163,7 +162,7 @@ class NAPPModel(PerturbedModel):
     ) -> tuple[Certificate, list[Floats]]:
         if self.asked is None:
             return super()._minimisers(read, domain, design, outcome, promise)
-        labels = outcome.labels(domain)
+        labels = self.family.labels(domain, outcome)
         if len(labels) > 1:
             raise ParameterError(
                 "Only binary classification is supported by li2021, that is, two classes: give an outcome with two "

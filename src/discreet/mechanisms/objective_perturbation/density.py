@@ -20,10 +20,9 @@ from discreet.core.arrays import Floats
 from discreet.data.reading import Unread
 from discreet.data.rows import Rows, Sums
 from discreet.data.turned import TurnedRows
-from discreet.domain import Domain
-from discreet.domain.linked import Linked
+from discreet.families import family_of
+from discreet.families.coordinates import Linked
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
-from discreet.privacy.losses import Loss, Poisson, Squared
 from discreet.released.moments import ReleasedMoments
 from discreet.released.working import model_stage, prior_of
 
@@ -68,15 +67,16 @@ class Objective:
         if len(outcomes) != 1 or len(theta) != d:  # the first level of a category is not shown
             return None
         (column,), unread = outcomes, Unread.of(table, domain, 1)
-        label = label_of(event.loss, domain, column, model.place)
+        family = family_of(event.loss)
+        label = family.label(domain, column, model.place)
         if turned is None:
             rows = Rows(unread, event.design, column)
             weights = np.ones(d) if model.weights is None else model.weights
             return cls(event, rows, label, theta, np.zeros(d), event.modulus * weights / weights.min())
         found = released.found
-        if isinstance(event.loss, Poisson) and stage is not None:  # its coefficients are one step further
+        if family.stepped and stage is not None:  # its coefficients are one step further
             theta = stage.event.coordinates.theta.floats[:, 0]
-        if found is None or (isinstance(event.loss, Poisson) and stage is None):
+        if found is None or (family.stepped and stage is None):
             return None
         gamma = np.asarray(turned.radius * np.linalg.solve(turned.P.floats, theta), dtype=np.float64)
         expected = prior_of(released)
@@ -141,19 +141,3 @@ def _lasso(event: ObjectiveEvent, law: Law, shown: Shown) -> Unlisted:
         return Unlisted()
     own = Objective.of(law.table, event, shown.model, shown.released)
     return Unlisted(lasso=None if own is None else own.lasso)
-
-
-def label_of(loss: Loss, domain: Domain, column: str, place: int = 1) -> Callable[[Floats], Floats]:
-    """From the column of an outcome to what a loss takes: the mapped number, a count, or whether it is a class.
-
-    Examples
-    --------
-    >>> label_of(Poisson(4.0), Domain({"x": (0, 1), "y": (0, 4)}), "y")(np.array([-1.0, 1.0]))
-    array([0., 4.])
-    """
-    if isinstance(loss, Squared):
-        return lambda y: y
-    (centre, half), bounds = domain.map(column), domain.columns[column].bounds
-    if isinstance(loss, Poisson) and bounds:
-        return lambda y: np.clip(centre + half * y, *bounds)
-    return lambda y: (y == place).astype(float)

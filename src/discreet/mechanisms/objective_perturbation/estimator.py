@@ -12,13 +12,12 @@ from discreet.core import checks
 from discreet.core.citations import mark_of
 from discreet.domain import Domain
 from discreet.errors import ParameterError
+from discreet.families import NORMAL, Family, Loss
+from discreet.families.base import Outcome
 from discreet.mechanisms.objective_perturbation.event import Calibration
 from discreet.mechanisms.objective_perturbation.release import Task
-from discreet.models.outcome import Label, Outcome
 from discreet.models.perturbed import PerturbedRegressor, one_stage
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.losses import Loss, Squared
-from discreet.results.links import Link
 from discreet.solve.newton import Penalty
 
 _REASON = (
@@ -26,15 +25,6 @@ _REASON = (
     "which is about exact minimisers, and whose proof for Gaussian noise we did not check. The authors' code divides "
     "by epsilon squared instead (E25)."
 )
-
-
-@dataclass(frozen=True)
-class Mapped(Outcome):
-    """A number in units of the mapped column, in [-1, 1]."""
-
-    def labels(self, domain: Domain) -> list[Label]:
-        """The numbers as they are."""
-        return [lambda y: y]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -65,7 +55,7 @@ class ObjectivePerturbation(PerturbedRegressor):
     """
 
     papers: ClassVar[tuple[str, ...]] = ("wang2018", "wang2018-code")
-    link: ClassVar[Link] = "identity"
+    family: ClassVar[Family] = NORMAL
 
     radius: float | None = None
     published: str | None = None
@@ -90,15 +80,11 @@ class ObjectivePerturbation(PerturbedRegressor):
     def _radius(self) -> float | None:
         return 1.0 if self._paper is not None and self.radius is None else self.radius
 
-    def _outcome(self, domain: Domain, target: str) -> Outcome:
-        plain = super()._outcome(domain, target)
-        return Mapped(plain.name, plain.column)
-
     def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
-        return Squared(1.0 if self._radius is None else max(1.0, norm * self._radius))
+        return self.family.loss(1.0 if self._radius is None else max(1.0, norm * self._radius))
 
     def _tasks(self, calibration: Calibration, domain: Domain, outcome: Outcome) -> list[Task]:
-        labels = outcome.labels(domain)
+        labels = self.family.labels(domain, outcome)
         if self._paper is None:
             tasks = one_stage(calibration, self._wish(), labels, self._radius)
             if self.penalty != "l2" or self._radius is not None:
@@ -122,6 +108,3 @@ class ObjectivePerturbation(PerturbedRegressor):
     @property
     def _method(self) -> str:
         return super()._method if self._paper is None else f"{super()._method} as published in {mark_of(self._paper)}"
-
-    def _units(self, domain: Domain, outcome: Outcome) -> tuple[float, float]:
-        return domain.map(outcome.column)

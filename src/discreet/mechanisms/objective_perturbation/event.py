@@ -28,10 +28,10 @@ from discreet.core.rounding import up
 from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import FileFormatError, ParameterError
+from discreet.families import Loss, loss_from_dict
 from discreet.privacy import accounting
 from discreet.privacy.events.base import Event, Finding, is_bound
 from discreet.privacy.laws import Law, Point, Tail, together
-from discreet.privacy.losses import Loss, loss_from_dict
 
 if TYPE_CHECKING:
     from discreet.privacy.bounds import Bounds
@@ -427,7 +427,7 @@ def gradient_error(loss: Loss, d: int, B: float, rows: float, size: float) -> fl
 
     Examples
     --------
-    >>> from discreet.privacy.losses import Logistic
+    >>> from discreet.families import Logistic
     >>> gradient_error(Logistic(), d=10, B=3.0, rows=1e6, size=10.0) < 1e-6
     True
     """

@@ -1,4 +1,4 @@
-r"""What a perturbed minimiser costs each row (``docs/mathematics``, 10.5).
+r"""Per-instance losses of objective perturbation (``docs/mathematics``, 10.5).
 
 *Any loss.* A row moves the objective by its own gradient and Hessian alone, so the event's bound at the row's own norm
 holds for it.
@@ -43,13 +43,13 @@ from scipy.special import erfcx, ndtr
 
 from discreet.core.arrays import Floats
 from discreet.core.rounding import MANY, down
+from discreet.families import Squared
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.per_instance.leverage import LeaveOneOut
 from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of, span
 from discreet.per_instance.quadratic import ROUNDED, Quadratic, nearly_linear, plane
 from discreet.per_instance.stream import Rows
 from discreet.privacy.laws import Law, Point
-from discreet.privacy.losses import Squared
 
 _LEVELS = 48  # to which norms of rows are rounded up
 _SHARE = 1e-3  # of delta: what predictions beyond the limit may add to it, for the closed form to be used
@@ -63,14 +63,14 @@ _ROOT2 = np.sqrt(2.0)
 
 
 def _closed(event: ObjectiveEvent) -> bool:
-    """Whether a closed form may exist."""
+    """Return whether the loss of a row may have a closed form."""
     plain = event.declared is None and event.noise == "gaussian" and event.neighbors == "add-remove"
     return plain and isinstance(event.loss, Squared) and event.target is not None
 
 
 @parts_of(ObjectiveEvent, moments=_closed)
 def _objective(event: ObjectiveEvent, facts: Facts) -> list[Part]:
-    """The closed form where there is one, else the event's bound at the row's own norm."""
+    """Use the closed form where it holds, else the event's bound at the row's own norm."""
     if facts.replaces or event.declared is not None or event.coordinates is not None:
         return own_curve(event, facts)
     full = "in full for everybody, for it hides where the solver stopped"
@@ -105,7 +105,7 @@ def _exactly(event: ObjectiveEvent, facts: Facts, failure: float) -> Part:
 
 
 def _beyond(event: ObjectiveEvent, facts: Facts) -> float:
-    """A bound on the probability that some prediction reaches the linear part of the loss; 1 where none is known."""
+    """Bound the probability that some prediction reaches the linear part of the loss; 1 where no bound is known."""
     fit = facts.ridge(event.design, str(event.target), event.modulus)
     X, y = span(facts.domain.indices(event.design)), facts.domain.indices([str(event.target)])[0]
     B, h = event.norm, float(fit.values[0]) + event.modulus
@@ -129,7 +129,7 @@ def _beyond(event: ObjectiveEvent, facts: Facts) -> float:
 
 
 def _tails(event: ObjectiveEvent, known: Floats, changed: Floats, adding: bool) -> Floats:
-    """The tail of each prediction, over all tables where one of the changed rows comes or goes.
+    """Bound the tail of each prediction over all tables in which one of the changed rows is added or removed.
 
     Rows are given by x'theta_hat, m, |H^-1 x| and the residual.
     """
@@ -150,7 +150,7 @@ def _tails(event: ObjectiveEvent, known: Floats, changed: Floats, adding: bool) 
 
 @dataclass(frozen=True)
 class SquaredCurve:
-    """One minimiser with noise of sd `sigma` in its objective, from m, s = x'H^-2 x, r and |x|^2 of each row.
+    """The privacy curve of one minimiser under squared loss, from m, s = x'H^-2 x, r and |x|^2 of each row.
 
     Parameters
     ----------
@@ -175,19 +175,19 @@ class SquaredCurve:
         return np.maximum(*(nearly_linear(T, epsilon, _RULES, exactly) for T in ways)) * _UP + self.failure
 
     def size(self, statistics: Floats) -> Floats:
-        """Of the loss at the mean of R, and of that of R itself."""
+        """Return the size of the loss at the mean of R plus that of its variation in R."""
         _, s, r, x2 = statistics
         found: Floats = np.sqrt(x2 * (r**2 / self.sigma**2 + s))
         return found
 
 
 def _statistics(rows: LeaveOneOut) -> Floats:
-    """m, s, r and |x|^2."""
+    """Stack m, s, r and |x|^2."""
     return np.stack([rows.leverage, rows.second, rows.residual, rows.norm2])
 
 
 def _quadratics(statistics: Floats, sigma: float, mu: Floats) -> tuple[Quadratic, Quadratic]:
-    """The loss in normals: R = sigma sqrt(s) (rho + Z1), u = sigma (m Z1 + n Z2)/sqrt(s), n^2 = s |x|^2 - m^2."""
+    """Write the loss in normals: R = sigma sqrt(s) (rho + Z1), u = sigma (m Z1 + n Z2)/sqrt(s), n^2 = s |x|^2 - m^2."""
     m, s, r, x2 = statistics
     rho, grown, log = r / (sigma * np.sqrt(np.maximum(s, 1e-280))), 1 + m, np.log1p(m)
     found = []
@@ -206,7 +206,10 @@ def _both(statistics: Floats, sigma: float, e: Floats, mu: Floats) -> tuple[Floa
 
 
 def _stick(sign: float, log: Floats, statistics: Floats, sigma: float, e: Floats, mu: Floats) -> Floats:
-    """Of l = (2 sign R u + |x|^2 R^2)/(2 sigma^2) + log, R = r + v, v ~ N(0, sigma^2 s), Cov(u, v) = sigma^2 m sign."""
+    """Integrate the hockey stick of l = (2 sign R u + |x|^2 R^2)/(2 sigma^2) + log over R.
+
+    R = r + v, with v ~ N(0, sigma^2 s) and Cov(u, v) = sigma^2 m sign.
+    """
     r, m, s, x2 = statistics
     log = log + mu**2 / 2
     sd = sigma * np.sqrt(s)
@@ -226,7 +229,7 @@ def _stick(sign: float, log: Floats, statistics: Floats, sigma: float, e: Floats
 
 
 def _between(left: Floats, right: Floats, sigma: float, *facts: Floats) -> Floats:
-    """The integral over v from left to right."""
+    """Integrate over v from left to right."""
     a, b, c, r, log, sd, spread, mu, e = facts
     total: Floats = np.zeros_like(left)
     width = (right - left) / _PANELS
@@ -239,7 +242,7 @@ def _between(left: Floats, right: Floats, sigma: float, *facts: Floats) -> Float
 
 
 def _breaks(a: Floats, b: Floats, c: Floats, sd: Floats) -> list[Floats]:
-    """The ends of the range and, inside it, the roots of a v^2 + b v + c and its vertex."""
+    """Return the ends of the range and, inside it, the roots and the vertex of a v^2 + b v + c."""
     ends = _REACH * sd
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))

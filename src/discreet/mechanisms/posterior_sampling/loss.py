@@ -1,4 +1,4 @@
-r"""What a posterior sample costs each row (docs/mathematics, 8.1, 10.3).
+r"""Per-instance losses of posterior samples (docs/mathematics, 8.1, 10.3).
 
 Their parts need the exact moments: theta_hat and H are private, and computed anew. Where earlier releases fixed the
 penalty and the noise (AdaOPS, output perturbation), the loss is that of all stages with the noise that was used (10.4).
@@ -49,7 +49,7 @@ _NEAR_0 = 1 + 1e-3  # more than the error of the integral for residuals next to 
 
 @parts_of(PosteriorEvent, moments=lambda event: event.neighbors == "add-remove")
 def _posterior(event: PosteriorEvent, facts: Facts) -> list[Part]:
-    """The exact curve of the row; what hides the rounding errors of this table is added as the certificate does."""
+    """Use the exact curve of the row, and add the cost of hiding rounding errors as the certificate does."""
     if facts.replaces:
         return own_curve(event, facts, REPLACED)
     hidden = gdp.delta(2 * event.tolerance / event.output, event.spare)
@@ -59,7 +59,7 @@ def _posterior(event: PosteriorEvent, facts: Facts) -> list[Part]:
 
 @parts_of(AdaptiveEvent, moments=lambda event: event.neighbors == "add-remove")
 def _adaptive(event: AdaptiveEvent, facts: Facts) -> list[Part]:
-    """The two releases, the sample, and what hides its rounding errors."""
+    """List the two releases, the sample, and the noise that hides its rounding errors."""
     if facts.replaces:
         return own_curve(event, facts, REPLACED)
     rounding = (2 * _tolerance(event, facts, event.h) / event.output) ** 2
@@ -72,7 +72,7 @@ def _adaptive(event: AdaptiveEvent, facts: Facts) -> list[Part]:
 
 @parts_of(BallEvent)
 def _in_ball(event: BallEvent, facts: Facts) -> list[Part]:
-    """Pure epsilon: (|y| + |x| radius)^2 gamma/2 of the row, rounded up to one of some levels."""
+    """Bound the pure epsilon of a row by (|y| + |x| radius)^2 gamma/2, rounded up to one of some levels."""
     if facts.replaces:
         return own_curve(event, facts)
     X, y = facts.domain.indices(event.design), facts.domain.indices([event.target])[0]
@@ -89,7 +89,7 @@ def _in_ball(event: BallEvent, facts: Facts) -> list[Part]:
 
 
 def _tolerance(event: PosteriorEvent | AdaptiveEvent, facts: Facts, h: float) -> float:
-    """A bound on the rounding errors of the draw for this table and its neighbours, instead of for every table."""
+    """Bound the rounding errors of the draw for this table and its neighbours, instead of for every table."""
     fit, d, B = facts.ridge(event.design, event.target, event.penalty), len(event.design), event.norm
     h = max(h, float(fit.values[0]) + event.penalty - (0.0 if facts.adding else B**2))
     size = float(np.linalg.norm(fit.theta))
@@ -98,7 +98,7 @@ def _tolerance(event: PosteriorEvent | AdaptiveEvent, facts: Facts, h: float) ->
 
 
 def _draw(event: PosteriorEvent | AdaptiveEvent, facts: Facts, curve: PosteriorCurve, given: str = "") -> Part:
-    """The posterior sample: m and r of each row, without it; the worst is the longest row with the largest residual."""
+    """Describe the sample by leave-one-out m and r; the worst row has the largest norm and the largest residual."""
     fit = facts.ridge(event.design, event.target, event.penalty)
     B, Y = event.norm, event.outcome
     corner = np.array([B**2 / (fit.values[0] + event.penalty), Y + B * float(np.linalg.norm(fit.theta))])
@@ -111,7 +111,7 @@ def _draw(event: PosteriorEvent | AdaptiveEvent, facts: Facts, curve: PosteriorC
 
 
 def stages(event: StagedEvent, facts: Facts) -> list[Part]:
-    """The least eigenvalue, and log(Y + B |theta|) where it was released."""
+    """List the least eigenvalue, and log(Y + B |theta|) if it was released."""
     found = [of_block(Block("eigenvalue", event.design, (), event.eigenvalue_sd), facts)]
     if event.norm_sd is None:
         return found
@@ -132,14 +132,14 @@ def stages(event: StagedEvent, facts: Facts) -> list[Part]:
 
 @dataclass(frozen=True)
 class PosteriorCurve:
-    """One draw of precision `gamma`, from m and r of each row.
+    """The privacy curve of one draw of precision `gamma`, from m and r of each row.
 
     Parameters
     ----------
     gamma : float
         The precision.
     spare, failure : float
-        What hides the rounding errors of the draw is (spare, failure)-private, and is added as in the certificate.
+        The noise that hides rounding errors of the draw is (spare, failure)-private; added as in the certificate.
     """
 
     width: ClassVar[int] = 2

@@ -1,4 +1,4 @@
-r"""What Gaussian noise on statistics costs each row: proofs in ``docs/mathematics``, sections 9.3, 9.4 and 10.
+r"""Per-instance losses of Gaussian noise on statistics: proofs in ``docs/mathematics``, sections 9.3, 9.4 and 10.
 
 Gaussian noise of sd s_b on statistic f_b makes the loss of row i Gaussian with
 
@@ -73,14 +73,14 @@ def _has_eigenvalue(event: GaussianEvent | SampledEvent) -> bool:
 
 @parts_of(GaussianEvent, moments=_has_eigenvalue)
 def _gaussian(event: GaussianEvent, facts: Facts) -> list[Part]:
-    """Exact costs, block by block; under replace-one those of a given replacement, or of the worst."""
+    """Compute exact costs block by block; under replace-one for a given replacement, or bounds for the worst one."""
     if facts.replaces:
         return _worst_parts(event, facts) if facts.pair is None else _against(event, facts, facts.pair)
     return [of_block(block, facts) for block in event.blocks]
 
 
 def of_block(block: Block, facts: Facts) -> Part:
-    """The exact cost of one statistic, when a row comes or goes."""
+    """Compute the exact cost of one statistic when a row is added or removed."""
     everyone = (sensitivity.sensitivity(block, facts.domain) / block.sd) ** 2
     if block.statistic == "eigenvalue":
         spectrum = facts.spectrum(block.rows)
@@ -97,17 +97,17 @@ def of_block(block: Block, facts: Facts) -> Part:
 
 
 class Places(Protocol):
-    """Where the coordinates that blocks name stand in a row, and the largest squared norm of some of them."""
+    """Positions of named coordinates in an encoded row, and bounds on their squared norm."""
 
     def indices(self, names: Iterable[str]) -> list[int]:
-        """Places by name."""
+        """Return positions by name."""
 
     def norm_squared(self, indices: Iterable[int]) -> float:
-        """Of the coordinates at these places."""
+        """Return the largest squared norm of the coordinates at these positions."""
 
 
 def change(block: Block, places: Places, rows: Rows) -> Floats:
-    """Squared change of a sum when one row comes or goes, weighted by its noise layout so that mu^2 = change/sd^2."""
+    """Return the squared change of a sum when one row is added or removed, weighted so that mu^2 = change/sd^2."""
     if block.statistic in ("counts", "lengths"):
         return rows.present if block.span is None else rows.present * (bin_of(rows.Z[:, 1], block.span) >= 0)
     X, Y = places.indices(block.rows), places.indices(block.columns)
@@ -125,7 +125,7 @@ def change(block: Block, places: Places, rows: Rows) -> Floats:
 
 
 def _against(event: GaussianEvent, facts: Facts, pair: Pair) -> list[Part]:
-    """Exact costs of a given replacement, block by block."""
+    """Compute exact costs of a given replacement, block by block."""
     return [_exchange(block, facts, pair, event.mu**2 / len(event.blocks)) for block in event.blocks]
 
 
@@ -135,7 +135,7 @@ def _exchange(block: Block, facts: Facts, pair: Pair, everyone: float) -> Part:
 
 
 def _swap(block: Block, facts: Facts, pair: Pair, rows: Rows) -> Floats:
-    """Squared change of a statistic."""
+    """Return the squared change of a statistic under a given replacement."""
     if block.statistic == "counts":
         own, other = (bin_of(z, block.span) for z in (rows.Z[:, 1], pair.declared[block.columns[0]][1:2]))
         return swapped_counts(np.where(rows.present > 0, own, -1), other)
@@ -150,13 +150,13 @@ def _swap(block: Block, facts: Facts, pair: Pair, rows: Rows) -> Floats:
 
 
 def swapped_counts(own: NDArray[np.intp], other: NDArray[np.intp]) -> Floats:
-    """Squared change of counts when a row of one bin takes the place of one of another; -1 stands for none."""
+    """Return the squared change of counts when a row moves from one bin to another; -1 is no bin."""
     changed: Floats = np.where(own == other, 0.0, (own >= 0) * 1.0 + (other >= 0))
     return changed
 
 
 def swap(block: Block, places: Places, w: Floats, rows: Rows) -> Floats:
-    """Squared change of a sum when w takes the place of each row."""
+    """Return the squared change of a sum when w replaces each row."""
     X, Y = places.indices(block.rows), places.indices(block.columns)
     x, v = w[X], w[Y]
     p, q, g = rows.norm2(X), x @ x, rows.Z[:, X] @ x
@@ -176,7 +176,7 @@ def swap(block: Block, places: Places, w: Floats, rows: Rows) -> Floats:
 
 
 def _worst_parts(event: GaussianEvent, facts: Facts) -> list[Part]:
-    """A bound on the cost of any replacement, all blocks of an event together."""
+    """Bound the cost of any replacement for all blocks of an event jointly."""
     names = ", ".join(block.name for block in event.blocks)
     note = "a bound over every row that may take this one's place"
     spectra = {block: facts.spectrum(block.rows) for block in event.blocks if block.statistic == "eigenvalue"}
@@ -194,7 +194,7 @@ def _worst_parts(event: GaussianEvent, facts: Facts) -> list[Part]:
 
 
 def worst(blocks: Sequence[Block], places: Places, rows: Rows) -> Floats:
-    """A bound on mu_i^2 of sums together, over all rows that may take the place of each."""
+    """Bound mu_i^2 of several sums jointly over all possible replacements."""
     total, left = np.zeros(len(rows.Z)), list(blocks)
     for i, j in sensitivity.pairs(blocks):
         gram, cross = blocks[i], blocks[j]
@@ -207,7 +207,7 @@ def worst(blocks: Sequence[Block], places: Places, rows: Rows) -> Floats:
 
 
 def _joint(gram: Block, cross: Block, places: Places, rows: Rows) -> Floats:
-    """Of X'X and X'Y together: the best g for the adversary, and the cost there; in the uniform layout a bound."""
+    """Maximise the joint cost of X'X and X'Y over g; an upper bound in the uniform layout."""
     X, Y = places.indices(gram.rows), places.indices(cross.columns)
     R2, T2, p, a = places.norm_squared(X), places.norm_squared(Y), rows.norm2(X), rows.norm2(Y)
     pull = np.sqrt(a * T2) / cross.sd**2
@@ -217,7 +217,7 @@ def _joint(gram: Block, cross: Block, places: Places, rows: Rows) -> Floats:
 
 
 def _most(block: Block, places: Places, rows: Rows) -> Floats:
-    """Bound on the squared change of one sum."""
+    """Bound the squared change of one sum over all replacements."""
     X, Y = places.indices(block.rows), places.indices(block.columns)
     R2, T2 = places.norm_squared(X), places.norm_squared(Y)
     if block.statistic in ("counts", "lengths"):
@@ -236,7 +236,7 @@ def _most(block: Block, places: Places, rows: Rows) -> Floats:
 
 @parts_of(PublicOutcomesEvent)
 def _public(event: PublicOutcomesEvent, facts: Facts) -> list[Part]:
-    """Exact for given features; otherwise a bound over all, never above the certificate's."""
+    """Compute the exact cost for given features, or a bound over all features, at most the certificate's."""
     names = ", ".join(block.name for block in event.blocks)
     w = None if facts.pair is None else facts.pair.used
     note = "a bound over all features that may take this row's place" if w is None else ""
@@ -249,7 +249,7 @@ def _public(event: PublicOutcomesEvent, facts: Facts) -> list[Part]:
 
 
 def _moved(block: Block, facts: Facts, rows: Rows, w: Floats | None) -> Floats:
-    """Squared change of X'X or X'Y when features w, or the worst, take the place of a row's."""
+    """Return the squared change of X'X or X'Y when features w, or the worst ones, replace a row's."""
     X, Y = facts.domain.indices(block.rows), facts.domain.indices(block.columns)
     p, y2, R2 = rows.norm2(X), rows.norm2(Y), facts.domain.norm_squared(X)
     if block.statistic == "gram":
@@ -267,7 +267,7 @@ def _moved(block: Block, facts: Facts, rows: Rows, w: Floats | None) -> Floats:
 
 @parts_of(SampledEvent, moments=_has_eigenvalue)
 def _sample(event: SampledEvent, facts: Facts) -> list[Part]:
-    """The event's curve at the row's own mu."""
+    """Evaluate the event's curve at the row's own mu."""
     inner = _gaussian(GaussianEvent(event.full_mu, event.blocks), facts)
 
     def cost(rows: Rows) -> Floats:
@@ -282,12 +282,12 @@ def _sample(event: SampledEvent, facts: Facts) -> list[Part]:
 
 @dataclass(frozen=True)
 class SampledCurve:
-    """Noise on a sample, from the mu that it would have on all rows, for each row.
+    """The privacy curve of noise on a sample, from the mu that the noise would have on all rows.
 
     Parameters
     ----------
     rate : float
-        q: how likely a row is in the sample.
+        q: the sampling probability of a row.
     neighbors : {"add-remove", "replace-one"}
         The relation, and with it the sampling.
 

@@ -1,4 +1,4 @@
-r"""The parts of a release and what each costs a row; one place where every mechanism says so.
+r"""The parts of a release and their costs to a row, in one format for all mechanisms.
 
 A mechanism is added by a function from its event to `Part` s, under `parts_of`, in ``loss.py`` of its folder below
 `discreet.mechanisms`; Gaussian sums have theirs in this folder. An event without one gets the certificate's own curve
@@ -32,21 +32,21 @@ from discreet.released.certificate import Certificate
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a release and what it costs each row.
+    """One part of a release and its cost to each row.
 
     Parameters
     ----------
     name : str
-        How people call it.
+        Its name, for people.
     cost : callable
         From `Rows` to mu_i^2; with `curve`, to the row's statistics; with `laws`, to the place of its law.
     everyone : float, array or None
-        Of the worst row of the domain, given this table: mu^2, or statistics for the curve; None where the certificate
-        is all that is known.
+        The cost of the worst row of the domain, given this table: mu^2, or statistics for the curve; None where only
+        the certificate is known.
     note : str
         Why it is a bound; empty where it is exact.
     given : str
-        What was released before and fixed this part's noise: the loss is that of the noise that was used.
+        The earlier release that fixed this part's noise scale, on which the loss is conditional.
     column : str, optional
         Where the part was computed from one column alone, in its bounds as declared.
     laws : tuple of laws, optional
@@ -67,7 +67,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Pair:
-    """A row that takes another's place, encoded in the domain of the release and in that of its counts."""
+    """A replacement row, encoded in the domain of the release and in that of its counts."""
 
     used: Floats
     declared: dict[str, Floats]
@@ -77,12 +77,12 @@ _Survey = Callable[[Callable[[Rows], Floats]], Floats]
 
 
 class Facts:
-    """What the cost of a part may depend on, besides the row; **confidential**.
+    """Facts besides the row that the cost of a part may depend on; **confidential**.
 
     Parameters
     ----------
     certificate : Certificate
-        Of the release.
+        The certificate of the release.
     moments : callable
         The exact moments of the table.
     survey, survey_targets : callable
@@ -90,7 +90,7 @@ class Facts:
     adding : bool
         Whether rows are targets, to be added to the table.
     pair : Pair, optional
-        The row that takes each row's place, under replace-one.
+        The replacement of each row, under replace-one.
     """
 
     def __init__(
@@ -123,15 +123,15 @@ class Facts:
         return self._moments()
 
     def touched(self, rows: Rows) -> Floats:
-        """1 for a row whose change may move the release; under replace-one a dropped row too, for another comes."""
+        """Return 1 for a row whose change may affect the release; under replace-one this includes dropped rows."""
         return np.ones(len(rows.Z)) if self.replaces else rows.present
 
     def spectrum(self, design: tuple[str, ...]) -> Spectrum:
-        """Of X'X."""
+        """Return the spectrum of X'X."""
         return Spectrum(self.moments.floats(self.domain.indices(design)))
 
     def ridge(self, design: tuple[str, ...], target: str, penalty: float) -> Ridge:
-        """The exact ridge fit of the table."""
+        """Return the exact ridge fit of the table."""
         key = design, target, penalty
         if key not in self._fits:
             gram = self.moments.floats(self.domain.indices([*design, target]))
@@ -141,7 +141,7 @@ class Facts:
     def leave_one_out(
         self, rows: Rows, design: tuple[str, ...], target: str, penalty: float, A: Floats | None = None
     ) -> LeaveOneOut:
-        """Quantities of the rows without each; computed once for all parts that ask for them."""
+        """Return leave-one-out quantities of the rows, computed once for all parts that need them."""
 
         def work() -> LeaveOneOut:
             fit, X = self.ridge(design, target, penalty), rows.Z[:, span(self.domain.indices(design))]
@@ -160,7 +160,7 @@ _MAKERS: dict[type, tuple[_Maker, _Needs]] = {}
 
 
 def parts_of(event: type, *, moments: _Needs = lambda event: False) -> Callable[[_Maker], _Maker]:
-    """Register what events of a type cost each row.
+    """Register the per-instance cost of events of a type.
 
     Parameters
     ----------
@@ -178,23 +178,23 @@ def parts_of(event: type, *, moments: _Needs = lambda event: False) -> Callable[
 
 
 def parts(facts: Facts) -> list[Part]:
-    """The parts of all events of a certificate."""
+    """List the parts of all events of a certificate."""
     return [part for event in facts.certificate.events for part in _maker(event)[0](event, facts)]
 
 
 def needs_moments(certificate: Certificate) -> bool:
-    """Whether the rows must be summed up before the costs are known."""
+    """Return whether costs depend on the exact moments of the rows."""
     return any(_maker(event)[1](event) for event in certificate.events)
 
 
 def _maker(event: Event) -> tuple[_Maker, _Needs]:
-    """What makes the parts of an event, once the files of its mechanism are loaded; its own curve where nothing is."""
+    """Find the function that lists the parts of an event in the folder of its mechanism; its own curve without one."""
     beside(type(event), "loss")
     return _MAKERS.get(type(event), (own_curve, lambda event: False))
 
 
 def own_curve(event: Any, facts: Facts, why: str = "the certificate's own bound for everybody") -> list[Part]:
-    """The event's own curve, for everybody."""
+    """Use the event's own curve for everybody."""
     name = event.name
     found = []
     if event.mu > 0:
@@ -205,6 +205,6 @@ def own_curve(event: Any, facts: Facts, why: str = "the certificate's own bound 
 
 
 def span(indices: list[int]) -> slice | list[int]:
-    """Coordinates as a slice where they are neighbours, which needs no copy."""
+    """Return contiguous coordinates as a slice, which needs no copy."""
     together = indices == list(range(indices[0], indices[0] + len(indices)))
     return slice(indices[0], indices[-1] + 1) if together else indices

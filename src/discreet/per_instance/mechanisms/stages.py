@@ -1,4 +1,4 @@
-"""What the statistics of a stage cost each row: those of Gaussian sums, in the coordinates u and e of the stage."""
+"""Per-instance losses of the statistics of a stage: those of Gaussian sums, in its coordinates u and e."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.domain.coordinates import Chart, Coordinates, Turned, scores
 from discreet.domain.encoding import ONE
-from discreet.domain.linked import Linked
+from discreet.families.coordinates import Linked
 from discreet.per_instance.mechanisms.gaussian import change, swap, swapped_counts, worst
 from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of
 from discreet.per_instance.stream import Rows
@@ -21,11 +21,11 @@ from discreet.privacy.events.coordinates import StageEvent, stage_name
 from discreet.privacy.events.gaussian import Block, Statistic
 
 _SQUARED: tuple[Statistic, ...] = ("inner", "meat")
-"""Gram matrices of something else than u."""
+"""Gram matrices of other vectors than u."""
 
 
 class StageRows:
-    """Rows of a domain as lines (1, u, e), with e for the half widths that were chosen; 0 for rows that were dropped.
+    """Rows of a domain as lines (1, u, e), with e at the chosen half widths; 0 for dropped rows.
 
     Parameters
     ----------
@@ -42,20 +42,20 @@ class StageRows:
 
     @property
     def coordinates(self) -> Coordinates:
-        """Those of the stage."""
+        """The coordinates of the stage."""
         return self._event.coordinates
 
     def indices(self, names: Iterable[str]) -> list[int]:
-        """Places of u and e in a line."""
+        """Return positions of u and e in a line."""
         return [self._places[name] for name in names]
 
     def norm_squared(self, indices: Iterable[int]) -> float:
-        """Of u, or of some outcomes' e."""
+        """Return the largest squared norm of u, or of e of some outcomes."""
         names = list(self._places)
         return self._event.coordinates.norms[tuple(names[i - 1] for i in indices)]
 
     def seen(self, block: Block, rows: Rows) -> tuple[Block, Rows]:
-        """A block and the lines that it sums up.
+        """Return a block and the lines that it sums.
 
         Meat is the Gram matrix of scores, which take the place of u, and clipped rows have no inner u.
         """
@@ -72,7 +72,7 @@ class StageRows:
         return replace(block, statistic="gram", columns=()), Rows(Z)
 
     def turned(self, rows: Rows) -> Rows:
-        """Rows in the coordinates of the stage; computed once for all blocks."""
+        """Return rows in the coordinates of the stage, computed once for all blocks."""
 
         def work() -> Rows:
             found, widths = self._turn(rows.Z), self._event.coordinates.widths
@@ -83,7 +83,7 @@ class StageRows:
         return rows.once((id(self._event), "turned"), work)
 
     def bins(self, Z: Floats, block: Block) -> NDArray[np.intp]:
-        """Which of a block's counts each row is in; -1 for rows that were dropped."""
+        """Return the bin of each row in a block's counts; -1 for dropped rows."""
         own, found = self._event.coordinates, self._turn(Z)
         if block.statistic == "lengths":
             edges, sizes = own.lengths, found.lengths
@@ -98,7 +98,7 @@ class StageRows:
 
 @parts_of(StageEvent)
 def _stage(event: StageEvent, facts: Facts) -> list[Part]:
-    """Exact costs, block by block; under replace-one those of a given replacement, or of the worst."""
+    """Compute exact costs block by block; under replace-one for a given replacement, or bounds for the worst one."""
     if isinstance(event.coordinates, Linked):
         return own_curve(event, facts)
     places = StageRows(event, facts.domain)
@@ -131,7 +131,7 @@ def _leaving(block: Block, event: StageEvent, places: StageRows) -> Part:
 
 
 def _exchange(block: Block, places: StageRows, other: Floats, everyone: float) -> Part:
-    """One statistic, when a given row takes the place of each."""
+    """Compute the exact cost of one statistic when a given row replaces each row."""
     name = f"{stage_name(block)} of a stage"
 
     def cost(rows: Rows) -> Floats:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from discreet.core.files import number, texts
 from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
-from discreet.domain.linked import Linked, coordinates_from_dict
 from discreet.errors import FileFormatError, ParameterError
+from discreet.families.coordinates import Linked, coordinates_from_dict
 from discreet.privacy import gdp
 from discreet.privacy.events.base import Finding, StatisticsEvent, is_bound
 from discreet.privacy.events.gaussian import Block, Statistic

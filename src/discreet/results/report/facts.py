@@ -16,7 +16,6 @@ from discreet.released.certificate import Certificate
 from discreet.released.units import column_of
 from discreet.results.effects import Variables, effects
 from discreet.results.export import latex
-from discreet.results.links import KINDS
 from discreet.results.plots.releases import brief
 from discreet.results.summary import number, promise, row_count
 
@@ -75,7 +74,7 @@ def effects_caption(results: Fitted, level: float) -> str:
     text = (
         "Each feature goes from one end of its declared range to the other, with everything that moves along (squares, "
         "products, curves) and the others in the middle of theirs, so that all effects are in "
-        f"{KINDS[results.link].measure}; levels of a category are compared with its first one. On the right stands "
+        f"{results.family.words.measure}; levels of a category are compared with its first one. On the right stands "
         "the coefficient itself, where a single one makes the effect. "
     )
     if isinstance(results.inference, Unavailable):
@@ -90,8 +89,7 @@ def effects_caption(results: Fitted, level: float) -> str:
 
 def curves_caption(results: Fitted, level: float) -> str:
     """Caption of the plot of curves."""
-    linear = results.link == "identity"
-    what = "The predicted outcome" if linear else f"The prediction, in {KINDS[results.link].measure},"
+    what = "The predicted outcome" if results.family.linear else f"The prediction, in {results.family.words.measure},"
     text = (
         f"{what} along each feature that stands in several terms, or in a curve, with the others in the middle of "
         "their ranges; where another feature multiplies it, a line for each of several places of that one."

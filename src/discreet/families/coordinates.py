@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,12 +27,10 @@ from discreet.core.arrays import Floats
 from discreet.core.files import number
 from discreet.domain.coordinates import Chart, Coordinates, Turned
 from discreet.domain.domain import Domain
-from discreet.domain.elementary import exp, log
+from discreet.domain.elementary import log
 from discreet.domain.encoding import ONE
 from discreet.errors import DomainError, FileFormatError, ParameterError
-
-Mean = Literal["logit", "log"]
-"""How the linear predictor leads to the expected outcome: a probability, or a rate."""
+from discreet.families import FAMILIES, Family, Link
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Linked(Coordinates):
     design, outcomes, P, theta, radius, widths, lengths
         As of `Coordinates`; widths are in units of the outcomes.
     link : {"logit", "log"}
-        What the outcomes are: 0 or 1, or counts.
+        That of a family which has such stages: of outcomes that are 0 or 1, or counts.
     largest : float
         Y: larger rates count as Y; 1 for probabilities.
     exposure : str, optional
@@ -58,18 +56,25 @@ class Linked(Coordinates):
     (0.25, array([0.5]))
     """
 
-    link: Mean = "logit"
+    link: Link = "logit"
     largest: float = 1.0
     exposure: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.link not in get_args(Mean) or not checks.is_real(self.largest) or not 0 < self.largest < math.inf:
+        known = FAMILIES.get(self.link) if isinstance(self.link, str) else None
+        plain = checks.is_real(self.largest) and 0 < self.largest < math.inf
+        if known is None or not known.staged or not plain:
             raise ParameterError("A stage at a model needs a known link, and a largest outcome above 0.")
-        if self.link == "logit" and self.largest != 1:
+        if known.largest is not None and self.largest != known.largest:
             raise ParameterError("Probabilities are at most 1.")
-        if self.exposure is not None and self.link != "log":
+        if self.exposure is not None and not known.exposed:
             raise ParameterError("Only counts have an exposure.")
+
+    @property
+    def family(self) -> Family:
+        """The family of its link."""
+        return FAMILIES[self.link]
 
     @classmethod
     def at(
@@ -78,7 +83,7 @@ class Linked(Coordinates):
         outcomes: Sequence[str],
         theta: ArrayLike,
         widths: Sequence[Sequence[float]],
-        link: Mean,
+        link: Link,
         most: float = 1.0,
         exposure: str | None = None,
     ) -> Linked:
@@ -95,22 +100,15 @@ class Linked(Coordinates):
     @property
     def largest_slope(self) -> float:
         """C."""
-        return 0.25 if self.link == "logit" else self.largest
+        return self.family.loss(self.largest).curvature
 
     def mean(self, eta: Floats) -> Floats:
         """h, the expected outcome."""
-        if self.link == "logit":
-            small = exp(-np.abs(eta))
-            m: Floats = np.where(eta < 0, small / (1 + small), 1 / (1 + small))
-            return m
-        return np.minimum(exp(np.minimum(eta, 700.0)), self.largest)
+        return self.family.mean(eta, self.largest)
 
     def root(self, eta: Floats) -> Floats:
         """K = sqrt(h'(eta)/c)."""
-        if self.link == "logit":
-            small = exp(-np.abs(eta))
-            return 2 * np.sqrt(small) / (1 + small)
-        return np.where(eta < _top(self.largest), np.sqrt(self.mean(eta) / self.largest), 0.0)
+        return self.family.root(eta, self.largest)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -126,10 +124,6 @@ class Linked(Coordinates):
             return cls(*plain, facts["link"], number(facts["largest"]), facts.get("exposure"))
         except ParameterError as error:
             raise FileFormatError(str(error)) from None
-
-
-def _top(most: float) -> float:
-    return float(log(np.array([most]))[0])
 
 
 def check_exposure(name: str | None, domain: Domain) -> None:

@@ -1,0 +1,267 @@
+"""Families of outcomes: a loss with the facts that privacy needs, a mean, labels, a simulator, and words for people.
+
+A `Loss` is convex in eta = x'theta, with bounded slope and curvature. It says what one row can do at most, per unit of
+the row's norm: `slope`, the largest |f'|; `span`, the length of the interval of f' for one row; `curvature`, the
+largest f''. `one_signed`: f' never changes its sign, for any row. `bell`: with s = |f'|/slope, f'' is at most
+4 curvature s (1 - s); so it vanishes where the slope is largest. `share`: how much of epsilon may go to curvature where
+no penalty is given; accuracy decides that, not privacy.
+
+A `Family` holds all that differs between models of numbers, classes and counts. Its `link` names it in files, and is
+the key of its shares of the budget. `discreet.families` has the table of all families.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from discreet.core.arrays import Floats, Ints
+from discreet.domain import Domain
+
+Link = str
+"""The name of a link function, which stands for its family in files: "identity", "logit", "log", "sign"."""
+
+Label = Callable[[Floats], Floats]
+"""Converts an encoded outcome column to the y of a loss."""
+
+
+@dataclass(frozen=True)
+class Loss(ABC):
+    """A convex loss f(eta, y)."""
+
+    name: ClassVar[str]
+    one_signed: ClassVar[bool]
+    bell: ClassVar[bool]
+    share: ClassVar[float] = 0.1
+
+    @property
+    @abstractmethod
+    def slope(self) -> float:
+        """The largest |f'|."""
+
+    @property
+    def span(self) -> float:
+        """The length of the interval in which f' of one row lies."""
+        return self.slope
+
+    @property
+    @abstractmethod
+    def curvature(self) -> float:
+        """The largest f''."""
+
+    @abstractmethod
+    def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """The values f, f' and f'' of every row."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {"name": self.name} | asdict(self)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome's column, and its classes where it has any: public facts, never read off the data.
+
+    Parameters
+    ----------
+    name, column : str
+        The user's name of the outcome, and the column that holds it.
+    classes : tuple, optional
+        The classes, in order.
+    level : int, optional
+        The one level that is asked for, of a category of several.
+    """
+
+    name: str
+    column: str
+    classes: tuple[Any, ...] | None = None
+    level: int | None = None
+
+
+class FamilyWords(NamedTuple):
+    """Words for models of a family.
+
+    Parameters
+    ----------
+    kind : str
+        The kind of model.
+    measure : str
+        The unit of effects.
+    unit : str
+        The unit of the linear predictor; "" for that of the outcome.
+    ratio : str
+        The meaning of e^coefficient; "" where it has none.
+    dispersion : str
+        The meaning of a dispersion; "" where there is none.
+    """
+
+    kind: str
+    measure: str
+    unit: str = ""
+    ratio: str = ""
+    dispersion: str = ""
+
+
+class Family(ABC):
+    """A family of outcomes that a generalised linear model is fitted to.
+
+    Attributes
+    ----------
+    name, link : str
+        Its name, and its link function, by which files and tables of shares know it.
+    words : FamilyWords
+        Words for people.
+    losses : tuple of type
+        The losses that models of the family are fitted by.
+    example : object
+        A declared column of such outcomes, for made-up tables.
+    linear : bool
+        Whether the linear predictor is the predicted outcome itself, and losses take outcomes mapped to [-1, 1].
+    classes : bool
+        Whether outcomes are classes; more than two of them have a linear predictor each.
+    largest : float, optional
+        The largest mean that any outcome has; None where the bounds of the outcome decide.
+    staged : bool
+        Whether statistics at a fitted model are released: its Fisher information and score products.
+    sized : bool
+        Whether the size of outcomes is released before the model, and noise is in units of it.
+    stepped : bool
+        Whether the statistics at a fitted model lead to a better one, by one Newton step.
+    led : bool
+        Whether least squares for the outcome say beforehand where the model is expected.
+    exposed : bool
+        Whether the logarithm of an exposure may be added to the predictor.
+    """
+
+    name: ClassVar[str]
+    link: ClassVar[Link]
+    words: ClassVar[FamilyWords]
+    losses: ClassVar[tuple[type[Loss], ...]]
+    example: ClassVar[Any] = (-1, 1)
+    linear: ClassVar[bool] = False
+    classes: ClassVar[bool] = False
+    largest: ClassVar[float | None] = None
+    staged: ClassVar[bool] = False
+    sized: ClassVar[bool] = False
+    stepped: ClassVar[bool] = False
+    led: ClassVar[bool] = False
+    exposed: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        return f"<{self.name} family>"
+
+    # ---------------------------------------------------------------- the loss of a row
+
+    @abstractmethod
+    def loss(self, most: float = 1.0) -> Loss:
+        """The loss of a row, for outcomes of at most `most` in the unit of `label`."""
+
+    def most(self, domain: Domain, column: str) -> float:
+        """The largest outcome that a column can have, in the unit of `label`."""
+        return 1.0
+
+    def covers(self, loss: Loss, most: float) -> bool:
+        """Whether a loss is meant for all outcomes up to `most`."""
+        return True
+
+    # ---------------------------------------------------------------- outcomes
+
+    def outcome(self, domain: Domain, target: str, method: str) -> Outcome:
+        """The outcome of a model, or a refusal where it is not of this family; `method` is named in refusals."""
+        column = domain.entries[domain.target(target)].column
+        domain.columns[column].as_number(column, method)
+        return Outcome(target, column)
+
+    @abstractmethod
+    def label(self, domain: Domain, column: str, place: int = 1) -> Label:
+        """Converts the encoded outcome column to the y of the loss: of classes, 1 for the class at `place`, else 0."""
+
+    def labels(self, domain: Domain, outcome: Outcome) -> list[Label]:
+        """The label of each linear predictor."""
+        return [self.label(domain, outcome.column)]
+
+    def coordinate(self, domain: Domain, outcome: Outcome) -> str | None:
+        """The coordinate whose residuals a stage at the model takes; None where there is no such stage."""
+        return None
+
+    # ---------------------------------------------------------------- the mean
+
+    def mean(self, eta: Floats, most: float) -> Floats:
+        """The expected outcome at linear predictors, at most `most`; the same bits wherever a value stands."""
+        return eta
+
+    def slope(self, eta: Floats, most: float) -> Floats:
+        """The derivative of the mean; where `most` bounds the mean, that from the left."""
+        return np.ones(len(eta))
+
+    def root(self, eta: Floats, most: float) -> Floats:
+        """sqrt(f''/c), with c the largest curvature f'' of the loss: the weight of a row's Fisher information."""
+        return np.ones(len(eta))
+
+    def probabilities(self, eta: Floats) -> Floats | None:
+        """The probability of each class from predictors, a column each; None where the family has none."""
+        return None
+
+    # ---------------------------------------------------------------- made-up outcomes
+
+    @property
+    def law(self) -> Family:
+        """The family whose law made-up outcomes follow."""
+        return self
+
+    @abstractmethod
+    def predictor_sd(self, r_squared: float, mean: float) -> float:
+        """The standard deviation of a predictor that explains this share of the variance of outcomes of this mean."""
+
+    @abstractmethod
+    def simulate(self, means: Floats, rng: np.random.Generator) -> Floats:
+        """Made-up outcomes with these means."""
+
+    @abstractmethod
+    def expected_loss(self, means: Floats, truth: Floats) -> float:
+        """The mean loss of predicted means where outcomes have the means `truth`: log loss, or half the deviance.
+
+        It is up to what does not depend on the predictions.
+        """
+
+
+class ClassFamily(Family):
+    """A family of classes: a category, or one level of it against the others."""
+
+    example: ClassVar[Any] = [0, 1]
+    classes = True
+
+    def outcome(self, domain: Domain, target: str, method: str) -> Outcome:
+        """A category, or one level of one."""
+        return category(domain, target)
+
+    def label(self, domain: Domain, column: str, place: int = 1) -> Label:
+        """1 for the class at `place`, 0 for the others."""
+        c, h = domain.map(column)
+        number = domain.columns[column].bounds is not None
+        return lambda y: ((np.rint(c + h * y) if number else y) == place).astype(float)
+
+    def labels(self, domain: Domain, outcome: Outcome) -> list[Label]:
+        """Of two classes the second, or the level that is asked for; of several, each against the others."""
+        if outcome.level is not None:
+            return [self.label(domain, outcome.column, outcome.level)]
+        places = range(len(outcome.classes or ()))
+        return [self.label(domain, outcome.column, k) for k in ([1] if len(places) == 2 else places)]
+
+
+def category(domain: Domain, target: str) -> Outcome:
+    """The outcome of a classifier: a category, or one level of one."""
+    if target in domain.columns:
+        return Outcome(target, target, domain.columns[target].as_classes(target))
+    entry = domain.entries[domain.target(target)]
+    return Outcome(target, entry.column, (False, True), entry.level)
+
+
+def places(eta: Floats) -> Ints:
+    """The place of each row's class: the second of two where the predictor is above 0, the largest of several."""
+    found: Ints = (eta[:, 0] > 0).astype(int) if eta.shape[1] == 1 else eta.argmax(axis=1)
+    return found

@@ -1,0 +1,114 @@
+"""Classes by the sign of a score: support-vector machines, whose hinge loss has a rounded corner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from discreet.core import checks
+from discreet.core.arrays import Floats
+from discreet.families.base import ClassFamily, Family, FamilyWords, Loss
+from discreet.families.logistic import LOGISTIC
+
+
+@dataclass(frozen=True)
+class SmoothHinge(Loss):
+    """The hinge max(0, 1 - t eta), t = 2y - 1, with a rounded corner: w log(1 + e^((1 - t eta)/w)).
+
+    It exceeds the hinge by at most w log 2.
+    """
+
+    width: float = 0.5
+
+    name: ClassVar[str] = "smooth hinge"
+    one_signed: ClassVar[bool] = True
+    bell: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checks.positive("width", self.width)
+
+    @property
+    def slope(self) -> float:
+        """1."""
+        return 1.0
+
+    @property
+    def curvature(self) -> float:
+        """1/(4w)."""
+        return 0.25 / self.width
+
+    def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """f, f' = -t s and f'' = s (1 - s)/w, with s = 1/(1 + e^(-(1 - t eta)/w))."""
+        t = 2 * y - 1
+        u = (1 - t * eta) / self.width
+        s = expit(u)
+        value = self.width * (np.maximum(u, 0) + np.log1p(np.exp(-np.abs(u))))
+        return value, -t * s, s * expit(-u) / self.width
+
+
+@dataclass(frozen=True)
+class QuadraticHinge(Loss):
+    """The hinge with a quadratic corner, t = (2y - 1) eta: 0 from 1 on, (1 - t)^2/2 from 0 to 1, 1/2 - t below.
+
+    Examples
+    --------
+    >>> QuadraticHinge().parts(np.array([-1.0, 0.5, 2.0]), np.ones(3))[0]
+    array([1.5  , 0.125, 0.   ])
+    """
+
+    name: ClassVar[str] = "quadratic hinge"
+    one_signed: ClassVar[bool] = True
+    bell: ClassVar[bool] = False
+
+    @property
+    def slope(self) -> float:
+        """1."""
+        return 1.0
+
+    @property
+    def curvature(self) -> float:
+        """1."""
+        return 1.0
+
+    def parts(self, eta: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """f, f' and f'', which jumps at 0 and at 1."""
+        sign = 2 * y - 1
+        t = sign * eta
+        s = np.clip(1 - t, 0.0, 1.0)
+        return s**2 / 2 + np.maximum(-t, 0.0), -sign * s, ((t > 0) & (t < 1)).astype(float)
+
+
+class HingeFamily(ClassFamily):
+    """Classes told by the sign of a linear score, without probabilities."""
+
+    name = "hinge"
+    link = "sign"
+    words = FamilyWords("linear classification", "the score, whose sign is the class", "1")
+    losses = (SmoothHinge, QuadraticHinge)
+
+    def loss(self, most: float = 1.0) -> SmoothHinge:
+        """The smooth hinge of the default width."""
+        return SmoothHinge()
+
+    @property
+    def law(self) -> Family:
+        """Made-up classes follow a logistic law."""
+        return LOGISTIC
+
+    def predictor_sd(self, r_squared: float, mean: float) -> float:
+        """As of the logistic law."""
+        return LOGISTIC.predictor_sd(r_squared, mean)
+
+    def simulate(self, means: Floats, rng: np.random.Generator) -> Floats:
+        """As of the logistic law."""
+        return LOGISTIC.simulate(means, rng)
+
+    def expected_loss(self, means: Floats, truth: Floats) -> float:
+        """The log loss, as of the logistic law."""
+        return LOGISTIC.expected_loss(means, truth)
+
+
+HINGE = HingeFamily()
