@@ -12,7 +12,7 @@ import pytest
 import discreet
 
 ROOT = Path(discreet.__file__).parent
-COMMON = ("errors", "core", "domain", "privacy")
+COMMON = ("errors", "core", "domain", "statistics", "privacy")
 PUBLIC = ("released", "results")
 PRIVATE = ("data",)
 LEVELS = {
@@ -20,7 +20,8 @@ LEVELS = {
     "errors": (),
     "core": ("errors",),
     "domain": ("errors", "core"),
-    "privacy": ("errors", "core", "domain"),
+    "statistics": ("errors", "core", "domain"),
+    "privacy": ("errors", "core", "domain", "statistics"),
     "released": COMMON,
     "results": (*COMMON, "released"),
     "ledger": (*COMMON, *PUBLIC),

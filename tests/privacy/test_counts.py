@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from discreet import Domain, DPLinearRegression
-from discreet.data.counts import bin_of
 from discreet.data.moments import counted
 from discreet.data.reading import Unread
 from discreet.domain.cells import BINS, is_span
@@ -24,6 +23,7 @@ from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sensitivity import sensitivity
 from discreet.released.solve.outcome import EDGES
+from discreet.statistics.histogram import bin_of
 
 RELATIONS = ["add-remove", "replace-one"]
 

@@ -63,8 +63,6 @@ from discreet.released.moments import ReleasedMoments
 SumsEvent = GaussianEvent | PublicOutcomesEvent | StageEvent
 """Events whose values are released sums."""
 
-_SECOND = ("inner", "meat")
-
 _MOST_SUMS = 4000
 """Of different sums that a batch may have."""
 
@@ -173,7 +171,7 @@ class Law:
         return found
 
     def _plain(self, block: Block, certificate: Certificate) -> list[Any]:
-        if block.statistic == "counts":
+        if block.kind.column(block) is not None:
             domain = certificate.declared or certificate.domain
             (histogram,), _ = light(Unread.of(self._table, domain, 1), block.columns)
             return exact_counts(histogram, block)
@@ -183,9 +181,9 @@ class Law:
     def _staged(self, event: StageEvent, domain: Domain) -> list[list[Any]]:
         table = Unread.of(self._table, domain, 1)
         sums = staged(table, event.coordinates)
-        scored = any(block.statistic in _SECOND for block in event.blocks)
+        scored = any(block.kind.second_reading for block in event.blocks)
         scores = meat(table, event.coordinates, event.chosen, event.radii) if scored else None
-        own = {block: scores.integers(block) for block in event.blocks if scores and block.statistic in _SECOND}
+        own = {block: scores.integers(block) for block in event.blocks if scores and block.kind.second_reading}
         return [own[block] if block in own else sums.integers(block, event.chosen) for block in event.blocks]
 
     # ---------------------------------------------------------------- coefficients

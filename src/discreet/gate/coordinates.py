@@ -11,9 +11,11 @@ from discreet.domain.coordinates import Coordinates
 from discreet.gate.entropy import Entropy
 from discreet.gate.moments import Want, block_noise, calibrate, noisy_blocks
 from discreet.privacy import sensitivity
-from discreet.privacy.events.coordinates import OF_ONE_OUTCOME, STATISTICS, WITHOUT_OUTCOMES, StageEvent, stage_block
-from discreet.privacy.events.gaussian import Block, Statistic
+from discreet.privacy.events.coordinates import StageEvent, stage_block
+from discreet.privacy.events.gaussian import Block
 from discreet.released.grids import GridValues, ReleasedStage, bins, statistic
+from discreet.statistics.base import stage_statistics
+from discreet.statistics.histogram import COUNTS
 
 Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
 """From the noisy counts of each outcome to the place of its half width."""
@@ -25,13 +27,8 @@ Meat = Callable[[Sequence[int], Sequence[float]], MeatSums]
 """From the places of the half widths, and the lengths of scores of persons, to the exact sums of scores, and of inner
 rows."""
 
-_SECOND: tuple[Statistic, ...] = ("inner", "meat")
-"""What is summed up in a second reading, for the chosen half widths."""
 
-
-def stage_blocks(
-    coordinates: Coordinates, shares: Mapping[Statistic, float], neighbors: Neighbors, mu: float
-) -> list[Block]:
+def stage_blocks(coordinates: Coordinates, shares: Mapping[str, float], neighbors: Neighbors, mu: float) -> list[Block]:
     """The least noise on the statistics of a stage that costs mu; it does not depend on P, theta, r or b.
 
     Parameters
@@ -53,11 +50,12 @@ def stage_blocks(
     [('gram', 14.142), ('cross', 14.142)]
     """
     wants = []
-    for kind in (kind for kind in STATISTICS if shares.get(kind, 0) > 0):
-        groups = [(name,) for name in coordinates.outcomes] if kind in OF_ONE_OUTCOME else [coordinates.outcomes]
+    for kind in (kind for kind in stage_statistics() if shares.get(kind.name, 0) > 0):
+        alone = [(name,) for name in coordinates.outcomes]
+        groups = alone if kind.outcomes == "one" else [coordinates.outcomes if kind.outcomes == "all" else ()]
         for columns in groups:
-            block = stage_block(coordinates, kind, () if kind in WITHOUT_OUTCOMES else columns)
-            wants.append(Want(kind, block.rows, block.columns, shares[kind] / len(groups)))
+            block = stage_block(coordinates, kind.name, columns)
+            wants.append(Want(kind.name, block.rows, block.columns, shares[kind.name] / len(groups)))
     return calibrate(wants, coordinates, neighbors, mu)
 
 
@@ -92,8 +90,9 @@ def release_stage(
         From what of the stage is released before the meat to the lengths of scores, where it is that of persons.
     """
     stage, unit = sums.coordinates, sums.domain.unit
-    noise, kinds = block_noise(blocks, unit), [block.statistic for block in blocks]
-    early, last = ([i for i, kind in enumerate(kinds) if kind in own] for own in (("counts",), _SECOND))
+    noise = block_noise(blocks, unit)
+    early = [i for i, block in enumerate(blocks) if block.kind is COUNTS]
+    last = [i for i, block in enumerate(blocks) if block.kind.second_reading]
     late = [i for i in range(len(blocks)) if i not in (*early, *last)]
     first = noisy_blocks([sums.integers(blocks[i]) for i in early], [noise[i] for i in early], entropy)
     counts = {
@@ -119,9 +118,5 @@ def release_stage(
 
 def _lengths(blocks: Sequence[Block], values: Mapping[int, tuple[GridValues, ...]], radii: Radii) -> tuple[float, ...]:
     """The lengths of scores that noisy U'U and e'e call for."""
-    found = {blocks[i].statistic: statistic(blocks[i], own) for i, own in values.items() if not _is_count(blocks[i])}
+    found = {blocks[i].statistic: statistic(blocks[i], own) for i, own in values.items() if not blocks[i].kind.counted}
     return radii(found["gram"], found["squares"])
-
-
-def _is_count(block: Block) -> bool:
-    return block.statistic in ("counts", "lengths")

@@ -17,15 +17,16 @@ from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments, outcome_names
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.domain.unit import WEIGHT_BITS, Unit
-from discreet.errors import DataError, ParameterError
+from discreet.errors import ParameterError
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import add_normal_on_grid
 from discreet.gate.session import Session, check_rows
 from discreet.privacy import sensitivity
-from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
+from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.split import Sizes, shares_of
 from discreet.released.grids import GridValues
 from discreet.results.private_moments import PrivateMoments
+from discreet.statistics.space import Space
 
 Integers = NDArray[Any]
 Noise = list[tuple[float, int, int]]
@@ -39,7 +40,7 @@ DEFAULT_SHARES = {"gram": 0.4, "cross": 0.55, "squares": 0.05}
 class Want:
     """A statistic to release and its share of mu^2."""
 
-    statistic: Statistic
+    statistic: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     share: float
@@ -130,7 +131,7 @@ def release_counted(
     return PrivateMoments(session.commit(certificate), (values, *more))
 
 
-def calibrate(wants: Sequence[Want], domain: sensitivity.Space, neighbors: Neighbors, mu: float) -> list[Block]:
+def calibrate(wants: Sequence[Want], domain: Space, neighbors: Neighbors, mu: float) -> list[Block]:
     """The least noise that costs mu, with mu^2 split by the shares."""
     total = math.fsum(want.share for want in wants)
     units = [Block(want.statistic, want.rows, want.columns, 1.0) for want in wants]
@@ -187,25 +188,7 @@ def noisy_blocks(
 def _exact(moments: Moments | Margins, block: Block, places: NDArray[np.int_]) -> list[Integers]:
     """The exact statistic as integers: diagonal and upper triangle of a Gram matrix, all values of another."""
     X, Y = np.split(places, [len(block.rows)])
-    if block.statistic == "gram":
-        i, j = np.triu_indices(len(X), k=1)
-        return [moments.integers(X, X), moments.integers(X[i], X[j])]
-    if block.statistic == "cross":
-        return [moments.integers(np.repeat(X, len(Y)), np.tile(Y, len(X)))]
-    if block.statistic == "squares":
-        return [moments.integers(Y, Y)]
-    if block.statistic in ("sums", "diagonal"):
-        return [moments.integers(np.zeros_like(X) if block.statistic == "sums" else X, X)]
-    if not isinstance(moments, Moments):
-        raise AssertionError("an eigenvalue needs all products")
-    return [np.array([_least_eigenvalue(moments, X.tolist())], dtype=object)]
-
-
-def _least_eigenvalue(moments: Moments, indices: list[int]) -> int:
-    if moments.count > sensitivity.MAX_ROWS:
-        raise DataError("The table is too large for the release of an eigenvalue in floating point.")
-    least = np.linalg.eigvalsh(moments.floats(indices))[0]
-    return round(math.ldexp(float(least), moments.bits))
+    return block.kind.from_products(moments, X, Y)
 
 
 def _wants(
@@ -222,7 +205,7 @@ def _wants(
     if not features:
         raise ParameterError("Every column is an outcome; leave at least one as a feature.")
     split = check_shares({} if shares is None else shares, _default_shares(domain, features, outcomes, neighbors))
-    blocks: list[tuple[Statistic, tuple[str, ...], tuple[str, ...]]] = [
+    blocks: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
         ("gram", features, ()),
         ("cross", features, outcomes),
         ("squares", (), outcomes),

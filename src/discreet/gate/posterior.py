@@ -27,7 +27,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coefficients import PrintedEvent
 from discreet.privacy.events.posterior import ROWS, BallEvent, PosteriorEvent, relative, tolerance, trace_bound
 from discreet.privacy.events.staged import AdaptiveEvent, AdaptivePlan, norm_change
-from discreet.privacy.sensitivity import MAX_ROWS
+from discreet.statistics.eigenvalue import MAX_ROWS
 
 _UNIT = 2.0**-53
 

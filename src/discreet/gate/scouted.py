@@ -33,7 +33,7 @@ from discreet.gate.stages import Covariance
 from discreet.gate.steps import ROWS, Steps, columns, counted, number_of_rows
 from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.gaussian import GaussianEvent, Statistic
+from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.events.objective import Calibration, ObjectiveEvent, most_rows
 from discreet.privacy.losses import Poisson
 from discreet.released.course import quiet_place
@@ -74,15 +74,15 @@ _RAISED = {"columns": (25.0, 0.1), "counts": (12.0, 0.25), "products": (15.0, 0.
 """Where rows are few shares are raised at the cost of the last release: to the first of these over n mu, at most to the
 second; that of products for counts only."""
 
-_LENGTHS: Mapping[Statistic, float] = {"lengths": 0.1, "gram": 0.9}
-_LINE: Mapping[Statistic, float] = {"lengths": 0.06, "gram": 0.56, "cross": 0.38}
+_LENGTHS: Mapping[str, float] = {"lengths": 0.1, "gram": 0.9}
+_LINE: Mapping[str, float] = {"lengths": 0.06, "gram": 0.56, "cross": 0.38}
 """How the mu^2 of the scout is split, without and with a line for a class."""
 
-_SPLITS: dict[Mean, Mapping[Statistic, float]] = {
+_SPLITS: dict[Mean, Mapping[str, float]] = {
     "logit": {"information": 0.6, "meat": 0.4},
     "log": {"counts": 0.06, "information": 0.24, "cross": 0.55, "meat": 0.15},
 }
-_FEW_ROWS: Mapping[Statistic, float] = {"counts": 0.02, "information": 0.1, "cross": 0.87, "meat": 0.01}
+_FEW_ROWS: Mapping[str, float] = {"counts": 0.02, "information": 0.1, "cross": 0.87, "meat": 0.01}
 """How the mu^2 of the last release is split, and that of counts where rows are few: there standard errors are not told
 anyway. Classical ones have no meat."""
 

@@ -20,7 +20,6 @@ from discreet.gate.coordinates import stage_blocks
 from discreet.gate.moments import Want, block_noise, calibrate
 from discreet.gate.session import Session, check_rows
 from discreet.gate.steps import Steps, columns, counted, number_of_rows
-from discreet.privacy.events.gaussian import Statistic
 from discreet.released.course import NARROW, Course, as_declared, mean_alone, number_of_stages
 from discreet.released.equations import model_design
 from discreet.released.grids import ReleasedStage
@@ -49,8 +48,8 @@ BALL_SHARES: dict[int, tuple[float, ...]] = {2: (0.4, 0.6)}
 
 MOST_STAGES = max(SHARES)
 
-_SPLIT: Mapping[Statistic, float] = {"counts": 0.1, "gram": 0.35, "cross": 0.5, "squares": 0.05}
-_LAST_SPLIT: Mapping[Statistic, float] = {"counts": 0.05, "gram": 0.12, "cross": 0.8, "squares": 0.03}
+_SPLIT: Mapping[str, float] = {"counts": 0.1, "gram": 0.35, "cross": 0.5, "squares": 0.05}
+_LAST_SPLIT: Mapping[str, float] = {"counts": 0.05, "gram": 0.12, "cross": 0.8, "squares": 0.03}
 """How the mu^2 of a stage is split; a third stage needs less for U'U, which multiplies only what is left over."""
 
 _LENGTHS = 0.1
@@ -240,6 +239,6 @@ def _meat(signal: float) -> float:
     return min(max(step * (math.log10(max(signal, 1.0)) - 1), least), most)
 
 
-def _beside(split: Mapping[Statistic, float], kind: Statistic, share: float) -> Mapping[Statistic, float]:
+def _beside(split: Mapping[str, float], kind: str, share: float) -> Mapping[str, float]:
     """Shares that leave one for another statistic."""
     return {other: (1 - share) * own for other, own in split.items()} | {kind: share}

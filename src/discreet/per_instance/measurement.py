@@ -164,9 +164,9 @@ def _refuse_stream(source: Any, certificate: Certificate) -> None:
 def _pair(replacement: Any, certificate: Certificate) -> Pair:
     declared = _declared(certificate)
     gaussian = [event for event in certificate.events if isinstance(event, GaussianEvent)]
-    columns = {b.columns[0] for event in gaussian for b in event.blocks if b.statistic == "counts"}
+    columns = {block.kind.column(block) for event in gaussian for block in event.blocks} - {None}
     used = one_row(replacement, certificate.domain, "replacement")
-    return Pair(used, {c: one_row(replacement, declared, "replacement", only=c) for c in columns})
+    return Pair(used, {c: one_row(replacement, declared, "replacement", only=c) for c in columns if c is not None})
 
 
 def _about(facts: Facts, targets: Any) -> str:

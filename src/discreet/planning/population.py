@@ -25,7 +25,6 @@ from scipy.stats import random_correlation
 from discreet.core.arrays import Floats, Ints
 from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments
-from discreet.data.passes.light import cell_of
 from discreet.data.stages import MeatSums, Readings, StageSums, at_widths
 from discreet.data.sums import LIMB
 from discreet.domain import Domain
@@ -35,6 +34,7 @@ from discreet.domain.coordinates import Chart, Coordinates, scores
 from discreet.domain.encoding import ONE, Encoder
 from discreet.planning.facts import Facts, Number
 from discreet.results.private_moments import PrivateMoments
+from discreet.statistics.histogram import cell_of
 
 LEAST_DIRECTION = 1e-9
 """Directions in which standardised regressors vary less than this are taken as none."""

@@ -209,9 +209,10 @@ class Certificate:
     @property
     def format_version(self) -> int:
         """The oldest version of files that can hold the certificate, so that older programs read what they can."""
-        new = any(block.span is not None or block.statistic in ("sums", "diagonal") for block in self.blocks)
+        new = any(block.span is not None for block in self.blocks)
         new = new or any(isinstance(event, StageEvent) for event in self.events)
-        return max(3 if new else 1, self.domain.format_version)
+        kinds = (block.kind.format_version for block in self.blocks)
+        return max(3 if new else 1, self.domain.format_version, *kinds)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -342,7 +343,7 @@ _LIMITS = "The promise is about what the release adds; it does not hide what is 
 
 
 def _has_meat(event: StageEvent) -> bool:
-    return any(block.statistic == "meat" for block in event.blocks)
+    return any(block.kind.per_person for block in event.blocks)
 
 
 def _is_bound(listed: float, found: float, most: float | None = None) -> bool:

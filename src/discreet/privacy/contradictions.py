@@ -22,9 +22,6 @@ _SOFTWARE = re.compile(r"discreet \d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+
 
 _LEDGER, _HASH = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{64}")
 
-_PRODUCTS = ("gram", "cross", "eigenvalue")
-"""Statistics of the whole design; others may be about columns alone."""
-
 
 def contradictions(certificate: Certificate) -> Iterator[tuple[str, str]]:
     """(what, why) of every contradiction between the entries of a certificate."""
@@ -58,7 +55,7 @@ def _design(event: Event) -> set[str]:
     """The coordinates of the regressors that an event is about, if it is about all of them."""
     if not isinstance(event, BlockEvent):
         return set(event.design)
-    return {name for block in event.blocks if block.statistic in _PRODUCTS for name in block.rows}
+    return {name for block in event.blocks if block.kind.of_design for name in block.rows}
 
 
 def _of_events(certificate: Certificate) -> Iterator[tuple[str, str]]:
@@ -90,12 +87,12 @@ def _misplaced(names: Sequence[str]) -> str | None:
 
 
 def _mixed(blocks: tuple[Block, ...]) -> str | None:
-    designs = {block.rows for block in blocks if block.statistic in _PRODUCTS}
+    designs = {block.rows for block in blocks if block.kind.of_design}
     if (why := next(filter(None, map(_misplaced, designs)), None)) is not None:
         return why
     if len(designs) > 1:
         return "X'X and X'y that were released together are of different regressors"
-    if any(block.layout == "uniform" and block.statistic != "gram" for block in blocks):
+    if any(block.layout == "uniform" and not block.kind.symmetric for block in blocks):
         return "only X'X has noise that is laid out in one of two ways"
     listed = [(block.statistic, block.rows, block.columns) for block in blocks]
     return "a statistic was released twice in one event" if len(set(listed)) < len(listed) else None

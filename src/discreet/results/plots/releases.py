@@ -16,7 +16,7 @@ from discreet.domain.columns import Categorical, Numeric, from_days
 from discreet.errors import printable
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent, stage_name
-from discreet.privacy.events.gaussian import SYMMETRIC, Block, GaussianEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.sensitivity import costs
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
@@ -303,7 +303,7 @@ def signal_to_noise(released: ReleasedMoments) -> list[tuple[str, float, Floats]
     found = []
     for block, array in released.arrays.items():
         ratios = _ratios(block, array)
-        if block.statistic == "gram":
+        if block.kind.symmetric:
             known = released.domain.exclusive(released.domain.indices(block.rows))
             ratios = ratios[~known[np.triu_indices(len(known))]]
         found.append((block.name, block.sd, ratios))
@@ -314,7 +314,7 @@ def signal_to_noise(released: ReleasedMoments) -> list[tuple[str, float, Floats]
 
 def _ratios(block: Block, array: Floats) -> Floats:
     at = np.triu_indices(len(block.rows))
-    symmetric = block.statistic in SYMMETRIC
+    symmetric = block.kind.symmetric
     values, sds = (array[at], np.where(at[0] == at[1], *block.sds)) if symmetric else (np.ravel(array), block.sd)
     ratios: Floats = np.abs(values) / sds
     return ratios

@@ -240,7 +240,7 @@ def _of(block: Block) -> str:
 
 
 def _sd(block: Block) -> str:
-    layout = ", uniform" if block.statistic == "gram" and block.layout == "uniform" else ""
+    layout = ", uniform" if block.kind.symmetric and block.layout == "uniform" else ""
     return f"{block.sd:.6g}{layout}"
 
 
