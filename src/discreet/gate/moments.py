@@ -15,6 +15,7 @@ from discreet.core.checks import Neighbors
 from discreet.core.rounding import down, up
 from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments, outcome_names
+from discreet.data.row_sums import RowSums
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.domain.unit import WEIGHT_BITS, Unit
 from discreet.errors import ParameterError
@@ -166,10 +167,13 @@ def exact_counts(histogram: Histogram, block: Block) -> list[Integers]:
     return [histogram.integers(block.span) * (1 << (2 * LATTICE_BITS))]
 
 
-def exact_blocks(moments: Moments | Margins, blocks: Sequence[Block]) -> list[list[Integers]]:
+def exact_blocks(moments: Moments | Margins | RowSums, blocks: Sequence[Block]) -> list[list[Integers]]:
     """The exact statistics that blocks are about; margins have sums and squares alone."""
-    places = [np.array(moments.domain.indices(block.rows + block.columns), dtype=int) for block in blocks]
-    return [_exact(moments, block, at) for block, at in zip(blocks, places, strict=True)]
+    if isinstance(moments, RowSums):
+        return [moments.integers(block) for block in blocks]
+    indices = moments.domain.indices
+    places = [[np.array(indices(names), dtype=int) for names in (block.rows, block.columns)] for block in blocks]
+    return [block.kind.from_products(moments, X, Y) for block, (X, Y) in zip(blocks, places, strict=True)]
 
 
 def noisy_blocks(
@@ -183,12 +187,6 @@ def noisy_blocks(
         )
         for parts, own in zip(exact, noise, strict=True)
     )
-
-
-def _exact(moments: Moments | Margins, block: Block, places: NDArray[np.int_]) -> list[Integers]:
-    """The exact statistic as integers: diagonal and upper triangle of a Gram matrix, all values of another."""
-    X, Y = np.split(places, [len(block.rows)])
-    return block.kind.from_products(moments, X, Y)
 
 
 def _wants(
