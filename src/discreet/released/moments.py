@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.files import Source, digest, load_document, write_document
-from discreet.domain import CONSTANT, Domain, Numeric
+from discreet.domain import Domain, Numeric
 from discreet.errors import NotReleasedError
 from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.privacy.events.coordinates import StageEvent
