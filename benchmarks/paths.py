@@ -10,8 +10,8 @@ from sklearn.linear_model import enet_path
 
 from benchmarks.common import options, seconds
 from discreet.privacy import gdp
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.lasso import made_up_rows, penalty_grid, solve_path
+from discreet.solve.equations import NormalEquations
+from discreet.solve.lasso import made_up_rows, penalty_grid, solve_path
 
 CORRELATIONS = (0.0, 0.9)
 MODELS = {"ridge": 0.0, "lasso": 1.0, "elastic net": 0.5}

@@ -18,7 +18,7 @@ from discreet.data.counts import light
 from discreet.data.reading import Unread
 from discreet.data.stages import meat, staged
 from discreet.domain.coordinates import Coordinates
-from discreet.released.coordinates import triangular
+from discreet.solve.axes import triangular
 
 STAGES = (1, 2, 3, "auto")
 GROUP = 100_000

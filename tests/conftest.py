@@ -61,7 +61,7 @@ def no_noise_yet(monkeypatch):
     def refuse(*_):
         pytest.fail("noise was drawn")
 
-    monkeypatch.setattr("discreet.gate.moments.add_normal_on_grid", refuse)
+    monkeypatch.setattr("discreet.gate.statistics.add_normal_on_grid", refuse)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import math
 from functools import partial
 
 import numpy as np
+from replayed import listed
 from small_table import DOMAIN, people
 
 from discreet.core.rounding import down
@@ -12,14 +13,17 @@ from discreet.data.reading import Unread
 from discreet.data.stages import meat, staged
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.unit import ROWS
-from discreet.gate.coordinates import release_stage, stage_blocks
-from discreet.gate.moments import Want, block_noise, calibrate, exact_counts, noisy_blocks
+from discreet.gate.coordinates import release_stage
 from discreet.gate.session import Session, promised
+from discreet.gate.statistics import block_noise, exact_counts, noisy_blocks
 from discreet.privacy import sensitivity
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.steps import STEPS
-from discreet.released.coordinates import triangular
+from discreet.recipes.base import Ask, AskStage, Recipe
+from discreet.recipes.methods import METHODS
+from discreet.recipes.noise import StatisticRequest, calibrate, stage_blocks
 from discreet.results.private_moments import PrivateMoments
+from discreet.solve.axes import triangular
 
 METHOD = "Staged"
 FEATURES, TARGET = ["age", "region"], "income"
@@ -31,9 +35,30 @@ LENGTHS = (1.0, 2.0, 4.0, 8.0)
 LISTS = ("counts; stage: counts, gram, cross, squares; stage: counts, lengths, gram, cross, squares, meat",)
 
 
+class AsListed(Recipe):
+    """A recipe that asks for the listed events, if they are those of this example."""
+
+    name = "as listed"
+
+    def __init__(self, facts, events):
+        object.__setattr__(self, "facts", facts)
+        object.__setattr__(self, "events", events)
+
+    def steps(self):
+        for event in self.events:
+            if isinstance(event, StageEvent):
+                yield AskStage(event.coordinates, event.blocks, lambda counts, event=event: event.chosen)
+            else:
+                yield Ask(event.blocks, self.facts.domain)
+
+    @classmethod
+    def listed(cls, facts, events, options):
+        return cls(facts, events) if listed(events) in LISTS else None
+
+
 def known_steps(monkeypatch):
     """Let certificates of this method be complete."""
-    monkeypatch.setitem(STEPS, METHOD, LISTS)
+    monkeypatch.setitem(METHODS, METHOD, (AsListed.listed,))
 
 
 def released(frame=None, neighbors="add-remove", random_state=None, epsilon=1.0, domain=DOMAIN):
@@ -43,7 +68,7 @@ def released(frame=None, neighbors="add-remove", random_state=None, epsilon=1.0,
     design = domain.design_names(FEATURES)
     session = Session(promised(epsilon, 1e-6, None, neighbors), METHOD, None, random_state)
     mus = [down(session.mu * math.sqrt(share)) for share in (0.1, 0.4, 0.5)]
-    (block,) = calibrate([Want("counts", (), (TARGET,), 1.0)], domain, neighbors, mus[0])
+    (block,) = calibrate([StatisticRequest("counts", (), (TARGET,), 1.0)], domain, neighbors, mus[0])
     entropy = session.charge(domain, mu=session.mu)
     values = [*noisy_blocks([exact_counts(histogram, block)], block_noise([block], ROWS), entropy)]
     events = [GaussianEvent(sensitivity.mu([block], domain, neighbors), (block,))]

@@ -13,7 +13,7 @@ import discreet
 
 ROOT = Path(discreet.__file__).parent
 COMMON = ("errors", "core", "domain", "statistics", "privacy")
-PUBLIC = ("released", "results")
+PUBLIC = ("solve", "recipes", "released", "results")
 PRIVATE = ("data",)
 LEVELS = {
     # folder: the folders it may import from, besides itself
@@ -22,8 +22,10 @@ LEVELS = {
     "domain": ("errors", "core"),
     "statistics": ("errors", "core", "domain"),
     "privacy": ("errors", "core", "domain", "statistics"),
-    "released": COMMON,
-    "results": (*COMMON, "released"),
+    "solve": COMMON,
+    "recipes": (*COMMON, "solve"),
+    "released": (*COMMON, "solve", "recipes"),
+    "results": (*COMMON, "solve", "recipes", "released"),
     "ledger": (*COMMON, *PUBLIC),
     "data": COMMON,
     "gate": (*COMMON, *PUBLIC, *PRIVATE, "ledger"),
@@ -313,7 +315,7 @@ DOMAINS = {
         "data.counts": _FILES,
         "data.moments": _FILES,
         "data.worker": "what an engine sends to its workers, the unit too",
-        "privacy.certificate": _FILES,
+        "released.certificate": _FILES,
     },
     "Domain.from_file(...)": {
         **dict.fromkeys(("cli.demo", "cli.fit", "cli.ledger", "cli.pdp", "cli.plan", "cli.release"), _SCHEMA),

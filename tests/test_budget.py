@@ -54,7 +54,7 @@ def test_releases_compose_exactly():
 
 def test_noise_is_not_drawn_for_a_release_that_does_not_fit(monkeypatch):
     with Budget(0.1, 1e-6) as budget:
-        monkeypatch.setattr("discreet.gate.moments.add_normal_on_grid", lambda *a: pytest.fail("noise was drawn"))
+        monkeypatch.setattr("discreet.gate.statistics.add_normal_on_grid", lambda *a: pytest.fail("noise was drawn"))
         for cls in (AdaSSP, DPLinearRegression):
             with pytest.raises(BudgetError):
                 model(0.5, cls).fit(X, Y)
@@ -239,7 +239,7 @@ def spend_public(outcomes=("u", "v"), epsilon=0.2, **options):
 @pytest.mark.parametrize("options", [{}, {"subsample": 0.5}, {"published": "004"}])
 def test_a_budget_for_whole_rows_refuses_public_outcomes(outcomes, options, monkeypatch):
     """A release that protects the features only is not added to those that protect whole rows."""
-    monkeypatch.setattr("discreet.gate.outcomes.noisy_blocks", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr("discreet.drivers.run.noisy_blocks", lambda *_: pytest.fail("noise was drawn"))
     for budget in (Budget(1, 1e-6, **REPLACE), Budget(9, 0.009, adding=True, **REPLACE)):
         with budget, pytest.raises(BudgetError, match=r"'v' as public .* Nothing was released"):
             spend_public(outcomes, **options)

@@ -10,8 +10,8 @@ from small_table import people_moments
 from discreet import AdaSSP, Domain, PrivateMoments, TrivialRegressor, release
 from discreet.core.files import digest
 from discreet.privacy import sensitivity
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import Block
+from discreet.released.certificate import Certificate
 
 BALL = Domain({"age": (18, 90), "hours": (0, 80), "income": (0, 200_000)}, data_norm=100, norm_columns=["age", "hours"])
 CASES = {

@@ -13,7 +13,7 @@ from experiments.coverage import report_page, tables
 from experiments.coverage.populations import DESIGNS, Population, mean_clipped
 
 from discreet import DPLinearRegression, Moments
-from discreet.released.grids import ReleasedStage
+from discreet.privacy.values import ReleasedStage
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 RESULTS = Path(__file__).parents[1] / "experiments" / "results" / "coverage.json"

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.debiased import (
+from discreet.solve.debiased import (
     along_noise,
     contrasts,
     debiased,
@@ -15,6 +14,7 @@ from discreet.released.solve.debiased import (
     resolvent,
     through_noise,
 )
+from discreet.solve.equations import NormalEquations
 
 DRAWS = 4000
 NOISE = 0.12

@@ -17,8 +17,8 @@ from discreet.errors import DataError, DiscreetWarning, FileFormatError, Paramet
 from discreet.gate.entropy import NO_NOISE
 from discreet.models.linear import SHARES
 from discreet.privacy import gdp
-from discreet.privacy.certificate import Certificate
-from discreet.released.solve.noise_aware import noise_aware
+from discreet.released.certificate import Certificate
+from discreet.solve.noise_aware import noise_aware
 
 RELATIONS = ["add-remove", "replace-one"]
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}

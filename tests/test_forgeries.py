@@ -23,7 +23,8 @@ from discreet import (
 from discreet.core.files import digest
 from discreet.papers.registry import METHODS
 from discreet.privacy.events.kinds import event_from_dict
-from discreet.privacy.steps import STEPS, complete
+from discreet.recipes.methods import METHODS as KNOWN
+from discreet.recipes.methods import readers
 from discreet.results.saved import check_saved, load_saved
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.DiscreetWarning")
@@ -125,11 +126,11 @@ def test_honest_files_with_categories_and_products_pass(method, intercept, tmp_p
 
 def test_the_table_knows_every_method():
     for method in METHODS:
-        names = [key for key in STEPS if key == method.name or key.startswith(f"{method.name} ")]
+        names = [key for key in KNOWN if key == method.name or key.startswith(f"{method.name} ")]
         assert names
-        assert not method.estimator.papers or f"{method.name} as published" in STEPS
-    assert complete("AdaSSP as published in 003") == ("eigenvalue, gram, cross",)
-    assert complete("AMethodOfOurOwn") == ()
+        assert not method.estimator.papers or f"{method.name} as published" in KNOWN
+    assert readers("AdaSSP as published in 003")
+    assert readers("AMethodOfOurOwn") == ()
 
 
 def test_a_subclass_passes_as_the_method_that_it_is_made_from():
@@ -341,22 +342,22 @@ FORGERIES = [
     ("narrowed", "results", lose_the_constant, "whose products are not listed"),
     ("staged", "results", another_method, "does not know the method 'SecretSauce'"),
     ("staged", "results", no_counts, "those that are listed do not"),
-    ("staged", "results", no_counts_of_stages, "the certificate lists stage"),
+    ("staged", "results", no_counts_of_stages, "the certificate lists counts of residuals"),
     ("staged", "results", no_events, "lists nothing that was computed from data"),
     ("staged", "results", lose_a_stage, "the certificate lists"),
-    ("staged", "release", release_without_the_last_stage, "the coordinates of stage 2 do not follow"),
+    ("staged", "release", release_without_the_last_stage, "of a stage is missing"),
     ("staged", "release", release_without_the_meat, "noise on counts of residuals, inner U'U, U'e, e'e of a stage"),
     ("staged", "release", turn_an_axis, "the coordinates of stage 3 do not follow"),
     ("staged", "release", another_model_so_far, "the coordinates of stage 3 do not follow"),
     ("staged", "release", another_radius, "the coordinates of stage 3 do not follow"),
     ("staged", "release", another_half_width, "the half widths of stage 3 do not follow"),
-    ("staged", "release", another_number_of_rows, "the coordinates of stage 1 do not follow"),
+    ("staged", "release", another_number_of_rows, "range that was counted does not follow"),
     ("classes", "release", other_classes, "other classes than the outcome has"),
     ("classes", "release", a_wider_label, "other classes than the outcome has"),
-    ("AdaSSP", "results", lose("eigenvalue"), "the certificate lists gram, cross"),
-    ("AdaSSP", "results", lose("cross"), "the certificate lists eigenvalue, gram"),
+    ("AdaSSP", "results", lose("eigenvalue"), "the certificate lists X'X, X'y"),
+    ("AdaSSP", "results", lose("cross"), "the certificate lists least eigenvalue of X'X, X'X"),
     ("AdaSSP", "results", verified_constants, "never verified"),
-    ("AdaOPS", "release", no_events, "the certificate lists nothing"),
+    ("AdaOPS", "release", no_events, "adaptive posterior sampling is missing"),
     ("AdaOPS", "release", as_if_trivial, "lists nothing that was computed from data"),
     ("AdaOPS", "release", lose_the_noise_of_the_norm, "noise on least eigenvalue"),
     ("AdaOPS", "release", lower_the_norm, "norm of a row 1.73205, listed 1.55885"),

@@ -39,16 +39,16 @@ from discreet.errors import (
 from discreet.gate import objective
 from discreet.gate.entropy import NO_NOISE
 from discreet.models.perturbed import TwoStages
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.objective import gradient_error
 from discreet.privacy.laws import Point
 from discreet.privacy.losses import Logistic
-from discreet.released.solve.newton import Penalty, minimise, subgradient
+from discreet.released.certificate import Certificate
 from discreet.results.effects import effects
 from discreet.results.report import report
 from discreet.results.results import Results
 from discreet.results.saved import load_certificate
 from discreet.results.summary import number
+from discreet.solve.newton import Penalty, minimise, subgradient
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 

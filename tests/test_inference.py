@@ -16,10 +16,10 @@ from discreet import AdaSSP, Domain, DPLinearRegression, Moments, Results, relea
 from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError, NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.released.solve.debiased import debiased, through_noise
 from discreet.released.units import user_units
 from discreet.results import inference
 from discreet.results.inference import OLD_FILE, Inference
+from discreet.solve.debiased import debiased, through_noise
 
 EXACT = {"epsilon": 1e6, "delta": 1e-6, "random_state": NO_NOISE, "rows": 3000}
 DATA = Path(__file__).parent / "data"

@@ -7,8 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, Lasso, Ridge
 
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.lasso import STEPS, made_up_rows, penalty_grid, solve_path
+from discreet.solve.equations import NormalEquations
+from discreet.solve.lasso import STEPS, made_up_rows, penalty_grid, solve_path
 
 
 def table(n, d, correlation, seed=0):

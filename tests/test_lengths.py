@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from replayed import listed, mismatch
 
 from discreet import Domain, DPLinearRegression, PrivateMoments
-from discreet.gate.stages import MOST_STAGES
 from discreet.privacy import sensitivity
-from discreet.privacy.steps import listed
-from discreet.released.course import course_of, quiet_place
-from discreet.released.grids import GridValues, ReleasedStage
+from discreet.privacy.values import GridValues, ReleasedStage
+from discreet.recipes.budget import MOST_STAGES
+from discreet.recipes.geometry import quiet_place
 from discreet.results.saved import check_saved, load_saved
 
 DOMAIN = Domain({"a": (-8, 8), "b": (-8, 8), "c": ["k", "l", "m"], "y": (-40, 40)})
@@ -50,7 +50,7 @@ def test_certificates_list_lengths_before_the_last_of_three_or_four(stages, neig
     ]
     released.save(tmp_path / "release.json")
     loaded = PrivateMoments.load(tmp_path / "release.json")
-    assert course_of(loaded).strays(loaded.stages) is None
+    assert mismatch(loaded) is None
     assert all(finding.ok for finding in check_saved(load_saved(tmp_path / "release.json")))
 
 
@@ -67,7 +67,7 @@ def test_lengths_cost_a_tenth_of_their_stage():
 @pytest.mark.parametrize("stages", [3, 4])
 def test_the_last_radius_follows_from_counts_of_lengths(stages, tail):
     released = fitted(table(tail=tail), stages, random_state=1).release_
-    course, (*_, before, last) = course_of(released), released.stages
+    course, (*_, before, last) = released.geometry, released.stages
     first, own = before.event.coordinates, last.event.coordinates
     assert np.array(first.lengths) / first.radius == pytest.approx(EDGES / 0.25)
     q, n_mu = len(own.axes), course.rows * last.event.mu
@@ -99,7 +99,7 @@ def test_lengths_are_counted_as_they_are():
 
 def test_two_stages_have_the_radius_that_they_had():
     released = fitted(table(), 2, random_state=0).release_
-    course, (one, two) = course_of(released), released.stages
+    course, (one, two) = released.geometry, released.stages
     own, q = two.event.coordinates, 6
     expected = max(0.25, math.sqrt(0.1 * course.rows * two.event.mu / q**1.5)) * typical(course, [one])
     assert own.radius == pytest.approx(expected)
@@ -130,7 +130,7 @@ def with_lengths(stage, counts):
 @pytest.fixture(scope="module")
 def course_and_stages():
     released = fitted(table(), 3, random_state=2).release_
-    return course_of(released), released.stages
+    return released.geometry, released.stages
 
 
 @pytest.mark.parametrize(
@@ -179,18 +179,18 @@ def test_many_rows_may_be_left_out_where_noise_is_large(course_and_stages):
     assert course.coordinates([one, counts], 1e-3 / course.rows, 3).radius == pytest.approx(0.25 * unit)
 
 
-def test_other_radii_edges_and_counts_stray(course_and_stages):
-    course, (one, two, last) = course_and_stages
-    assert course.strays([one, two, last]) is None
+def test_other_radii_edges_and_counts_are_found():
+    released = fitted(table(), 3, random_state=2).release_
+    one, two, last = released.stages
+    assert mismatch(released, [one, two, last]) is None
     wider = replace(last.event.coordinates, radius=1.01 * last.event.coordinates.radius)
-    assert "stage 3" in course.strays([one, two, changed(last, wider)])
+    assert "stage 3" in mismatch(released, [one, two, changed(last, wider)])
     counts = with_lengths(two, [0] * 10 + [20_000])
-    assert "stage 3" in course.strays([one, counts, last])
+    assert "stage 3" in mismatch(released, [one, counts, last])
     own = two.event.coordinates
-    for lengths in (own.lengths[1:], tuple(1.01 * edge for edge in own.lengths), ()):
-        assert "stage 2" in course.strays([one, changed(two, replace(own, lengths=lengths)), last])
-    assert "stage 1" in course.strays([changed(one, replace(one.event.coordinates, lengths=own.lengths)), two, last])
-    assert "stage 2" in course.strays([one, two])  # the last of two has no edges
+    for lengths in (own.lengths[1:], tuple(1.01 * edge for edge in own.lengths)):
+        assert "stage 2" in mismatch(released, [one, changed(two, replace(own, lengths=lengths)), last])
+    assert mismatch(released, [one, two]).endswith("of a stage is missing")
 
 
 def changed(stage, coordinates):

@@ -13,9 +13,9 @@ from discreet import Domain, DPLinearRegression, Moments, ReuseCov, release
 from discreet.domain.encoding import ONE, Encoder
 from discreet.domain.levels import every_level, lift
 from discreet.gate.entropy import NO_NOISE
-from discreet.released.solve.debiased import along_noise, debiased, resolvent, through_noise
-from discreet.released.solve.lasso import made_up_rows
-from discreet.released.solve.noise_aware import noise_aware, posterior
+from discreet.solve.debiased import along_noise, debiased, resolvent, through_noise
+from discreet.solve.lasso import made_up_rows
+from discreet.solve.noise_aware import noise_aware, posterior
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 RESULTS = Path(__file__).parents[1] / "experiments" / "results"

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.noise_aware import noise_aware
-from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
 from discreet.results.models import solve_many
+from discreet.solve.equations import NormalEquations
+from discreet.solve.noise_aware import noise_aware
+from discreet.solve.ridge import conjugate_gradients, paper_penalty, ridge
 
 ONE_STAGE = SimpleNamespace(stages=())
 

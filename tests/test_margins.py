@@ -16,10 +16,11 @@ from discreet.data.reading import Unread
 from discreet.data.sums import CARRY_EVERY, EXACT_ROWS, Total
 from discreet.domain.unit import ROWS
 from discreet.errors import ParameterError
-from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, exact_counts, noisy_blocks
 from discreet.gate.session import Session, promised
+from discreet.gate.statistics import block_noise, exact_blocks, exact_counts, noisy_blocks
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.recipes.noise import StatisticRequest, calibrate
 from discreet.results.private_moments import PrivateMoments
 
 
@@ -81,11 +82,11 @@ def test_a_light_release_keeps_its_promise_and_comes_back_from_its_file(neighbor
     frame = people(2000)
     (histogram,), margins = light(Unread.of(frame, DOMAIN), ["income"])
     design = DOMAIN.design_names(["age", "region"])
-    wants = [Want("sums", design, (), 0.5), Want("diagonal", design, (), 0.5)]
+    wants = [StatisticRequest("sums", design, (), 0.5), StatisticRequest("diagonal", design, (), 0.5)]
     session = Session(promised(1.0, 1e-6, None, neighbors), "moments", None, 1)
     given = session.mu * 2**-0.5
     blocks = calibrate(wants, DOMAIN, neighbors, given)
-    whole = calibrate([Want("counts", (), ("income",), 1.0)], DOMAIN, neighbors, given / 2**0.5)
+    whole = calibrate([StatisticRequest("counts", (), ("income",), 1.0)], DOMAIN, neighbors, given / 2**0.5)
     inner = [Block("counts", (), ("income",), whole[0].sd, span=(-1.0, -0.5))]
     counts = [*whole, *inner]
     entropy = session.charge(DOMAIN, mu=session.mu)

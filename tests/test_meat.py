@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from replayed import listed
 
 from discreet import Domain, DPLinearRegression, DPRidge, Moments, PrivateMoments, release
 from discreet.core.files import digest
@@ -13,10 +14,9 @@ from discreet.data.reading import Unread
 from discreet.data.stages import meat
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.gate.stages import MOST_STAGES
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.steps import listed
+from discreet.recipes.budget import MOST_STAGES
 from discreet.results.saved import check_saved, load_saved
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.DiscreetWarning")
@@ -82,7 +82,7 @@ def test_its_share_of_the_last_stage_is_taken_from_all_others_alike(target, m):
     held = {key: share for key, share in shares[0].items() if key[0] == "meat"}
     whole = sum(held.values())
     assert list(held.values()) == pytest.approx([whole / m] * m)
-    signal = releases[0].course.rows * robust.event.mu**2 / len(robust.event.coordinates.axes)
+    signal = releases[0].geometry.rows * robust.event.mu**2 / len(robust.event.coordinates.axes)
     assert whole == pytest.approx((np.log10(signal) - 1) / 10, rel=1e-4)
     rest = {key: share / (1 - whole) for key, share in shares[0].items() if key not in held}
     if m == 1:
@@ -209,7 +209,7 @@ def of_an_earlier_stage(body):
 
 FORGERIES = {
     lost: "noise on counts of residuals",
-    lost_with_its_cost: "stage: counts, inner, cross, squares",
+    lost_with_its_cost: "the certificate lists counts of residuals, inner U'U, U'e, e'e of a stage",
     of_an_earlier_stage: "noise on counts of residuals",
 }
 

@@ -27,9 +27,9 @@ from discreet.gate.napp import draw
 from discreet.papers.napp.algorithm import Losses, Plan, Squares, iterate
 from discreet.papers.napp.augmented import KNEE, PLACES, DrawnRows, Limit, Regularizer, SquaredRows
 from discreet.privacy.losses import Logistic, Poisson, QuadraticHinge
-from discreet.released.solve.newton import Penalty, minimise
 from discreet.results.report import report
 from discreet.results.saved import load_certificate
+from discreet.solve.newton import Penalty, minimise
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 

@@ -7,8 +7,8 @@ from scipy.optimize import brentq
 from discreet import Budget, DPLogisticRegression
 from discreet.errors import DiscreetError
 from discreet.gate import objective
-from discreet.released.solve import newton
-from discreet.released.solve.newton import Penalty, minimise, subgradient
+from discreet.solve import newton
+from discreet.solve.newton import Penalty, minimise, subgradient
 
 RNG = np.random.default_rng(0)
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.integrate import trapezoid
 from scipy.stats import norm
 
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.noise_aware import denoise, noise_aware
+from discreet.solve.equations import NormalEquations
+from discreet.solve.noise_aware import denoise, noise_aware
 
 
 def equations(S, v, *, yy=None, s_xx=1.0, s_xy=1.0, s_yy=1.0, n=100.0):

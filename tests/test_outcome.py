@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from discreet.domain.cells import BINS
-from discreet.released.solve.outcome import EDGES, clipped_share, narrow, shares, trusted, unclip
+from discreet.solve.outcome import EDGES, clipped_share, narrow, shares, trusted, unclip
 
 RNG = np.random.default_rng(0)
 LITTLE_NOISE = 1e-6

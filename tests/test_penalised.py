@@ -12,8 +12,8 @@ from discreet import DiscreetWarning, DPElasticNet, DPLasso, DPLinearRegression,
 from discreet.cli import main
 from discreet.errors import ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.released.solve.noise_aware import posterior
 from discreet.results.models import L1_RATIOS
+from discreet.solve.noise_aware import posterior
 
 ESTIMATORS = {"ridge": DPRidge, "lasso": DPLasso, "elastic-net": DPElasticNet}
 PROMISE = {"epsilon": 1, "delta": 1e-6, "n_jobs": 1}

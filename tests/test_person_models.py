@@ -295,7 +295,7 @@ def test_files_keep_the_unit_and_older_programs_refuse_them(tmp_path):
     assert body["certificate"]["unit"].startswith("a person with all rows ('id')")
     loaded = PrivateMoments.load(tmp_path / "r.json")
     assert loaded.certificate == released.certificate
-    assert loaded.course.strays(loaded.stages) is None
+    assert loaded.certificate.mismatch(loaded.values) is None
     words = released.certificate.words()
     assert "presence of one person, with all rows of that person ('id')" in words
     assert "counts for at most 4 rows" in words

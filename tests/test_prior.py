@@ -9,7 +9,7 @@ from discreet import Domain, DPLinearSVC, DPLogisticRegression, DPPoissonRegress
 from discreet.domain.coordinates import Coordinates
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.released.prior import prior_of
+from discreet.released.working import prior_of
 
 SLOPES = np.array([1.2, -0.6, 0.0])
 

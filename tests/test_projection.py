@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from discreet.released.solve.projection import Spectrum, project
+from discreet.solve.projection import Spectrum, project
 
 
 def generic(G, Y, B):

@@ -18,7 +18,7 @@ from discreet.domain.columns import Numeric
 from discreet.errors import DataError, DiscreetError, ParameterError
 from discreet.models.linear import MomentsRegressor
 from discreet.papers.registry import METHODS
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 
 SHARE = 0.5772156649015329  # where in its bounds each number of the planted row lies
 WORD = "zyxsecretzyx"

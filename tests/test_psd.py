@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.lasso import made_up_rows, nearest_factor, solve_path
+from discreet.solve.equations import NormalEquations
+from discreet.solve.lasso import made_up_rows, nearest_factor, solve_path
 
 
 def equations(S, v, yy, s_xx=1.0, s_xy=0.5**0.5, n=100.0):

@@ -10,11 +10,15 @@ from small_table import DOMAIN, people, people_moments
 
 from discreet import SSP, AdaSSP, ConstSSP, Domain, release
 from discreet.core.citations import mark_of
+from discreet.drivers.run import release_moments
+from discreet.drivers.sources import MomentsSource
 from discreet.errors import DiscreetError, DiscreetWarning, GuaranteeError, NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.gate.moments import DEFAULT_SHARES, release_blocks
 from discreet.gate.session import Session
-from discreet.privacy import gdp
+from discreet.privacy import gdp, sensitivity
+from discreet.privacy.events.gaussian import GaussianEvent
+from discreet.recipes.budget import MOMENTS as DEFAULT_SHARES
+from discreet.recipes.moments import Fixed
 
 MOMENTS = people_moments()
 SHARES = {"gram": 2.0, "cross": 1.0, "squares": 1.0}
@@ -153,14 +157,21 @@ def test_noise_that_cannot_be_exact_is_refused(epsilon, delta):
         released(epsilon, delta)
 
 
+def with_noise(promise, block):
+    """A release of one block as it is."""
+    session = Session(promise, "moments", None, None)
+    event = GaussianEvent(sensitivity.mu([block], MOMENTS.domain, promise.neighbors), (block,))
+    return release_moments(Fixed(session.facts(MOMENTS.domain), (event,)), MomentsSource(MOMENTS), session)
+
+
 def test_too_little_noise_is_never_released_as_verified():
     public = released()
     block = public.blocks[0]
     promise = public.certificate.guarantee
     for factor in (0.5, 1 - 1e-6):
         with pytest.raises(GuaranteeError, match="report"):
-            release_blocks(MOMENTS, [replace(block, sd=block.sd * factor)], Session(promise, "moments", None, None))
-    assert release_blocks(MOMENTS, [block], Session(promise, "moments", None, None)).blocks == (block,)
+            with_noise(promise, replace(block, sd=block.sd * factor))
+    assert with_noise(promise, block).blocks == (block,)
 
 
 @pytest.mark.parametrize("rows", [1000, np.int64(1000)])

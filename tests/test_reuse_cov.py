@@ -25,9 +25,10 @@ from discreet import (
 )
 from discreet.data.public_outcomes import PublicOutcomes
 from discreet.data.reading import Unread
+from discreet.drivers.sources import SampledSource
 from discreet.errors import BudgetError, DataError, DomainError, GuaranteeError, ParameterError
 from discreet.gate.entropy import NO_NOISE, entropy
-from discreet.gate.outcomes import Sampled
+from discreet.gate.session import Session, promised
 from discreet.papers.reuse_cov import independent_runs, projected, with_squares
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import GaussianEvent
@@ -278,7 +279,7 @@ def test_files_of_the_new_events(options, tmp_path):
         for key, factor in (("norm", 2), ("full_mu", 0.5)):
             if key in event:
                 event[key] *= factor
-    from discreet.privacy.certificate import Certificate
+    from discreet.released.certificate import Certificate
 
     assert not all(finding.ok for finding in Certificate.from_dict(body["certificate"]).check())
 
@@ -329,7 +330,9 @@ def test_seeds_are_simulations(options, tmp_path):
 
 def sampled():
     domain = Domain.from_bounds(["a", "b", "c"], NAMES, bounds_X=(0, 1), bounds_y=(-1.5, 1.5))
-    return Sampled(Unread.of((X, Y), domain, 1), NAMES, 0.4).checked("add-remove")
+    source = SampledSource(Unread.of((X, Y), domain, 1), NAMES, 0.4)
+    source.prepare(None, Session(promised(1, 1e-6, None, "add-remove"), "an example", None, 0))
+    return source
 
 
 def test_a_table_to_be_sampled_is_confidential():
@@ -342,7 +345,7 @@ def test_a_table_to_be_sampled_is_confidential():
 
 def test_the_sample_changes_only_products_of_features():
     domain = Domain.from_bounds(["a", "b", "c"], NAMES, bounds_X=(0, 1), bounds_y=(-1.5, 1.5))
-    sample = sampled().draw("add-remove", entropy(5))
+    sample = sampled().sampled_moments(entropy(5))
     whole = Moments.from_source((X, Y), domain, targets=NAMES)
     rows, columns = np.repeat(range(4), L), np.tile(range(4, 4 + L), 4)
     assert np.array_equal(sample.integers(rows, columns), whole.integers(rows, columns))

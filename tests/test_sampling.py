@@ -26,7 +26,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.errors import DataError, FileFormatError, GuaranteeError, NotReleasedError, ParameterError
 from discreet.gate import descent
 from discreet.gate.entropy import NO_NOISE
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.results.saved import load_certificate
 
 ROWS = 1200

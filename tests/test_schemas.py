@@ -19,8 +19,8 @@ from discreet import Domain, DPLinearRegression, DPLogisticRegression, ReuseCov,
 from discreet.cli.demo import SCHEMA as DEMO
 from discreet.core.files import KINDS
 from discreet.domain.schema import KNOWN, filled_schema
-from discreet.privacy.certificate import VERSIONS
 from discreet.privacy.events import kinds
+from discreet.released.certificate import VERSIONS
 from discreet.results.documents import FORMAT_VERSIONS
 
 DATA = Path(__file__).parent / "data"

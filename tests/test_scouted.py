@@ -15,14 +15,14 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain.linked import Linked
 from discreet.errors import DomainError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.released.scouting import Scale, number_of_stages, residual_widths
-from discreet.released.solve.location import Counts
-from discreet.released.solve.sizes import count_law, count_span
+from discreet.recipes.glm_geometry import Scale, number_of_stages, residual_widths
+from discreet.released.certificate import Certificate
 from discreet.results.results import Results
 from discreet.results.saved import check_saved, load_saved
+from discreet.solve.location import Counts
+from discreet.solve.sizes import count_law, count_span
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 
@@ -182,7 +182,7 @@ def test_coordinates_that_do_not_follow_are_found():
         body["certificate"]["domain"]["columns"]["y"]["high"] = 1000.0
 
     assert "do not follow" in str(forged(model, other_radius))
-    assert "largest count" in str(forged(model, other_counts))
+    assert "range that was counted does not follow" in str(forged(model, other_counts))
 
 
 def test_a_smaller_norm_is_found():

@@ -9,7 +9,7 @@ from small_table import people_moments
 from discreet import Domain, Moments, PrivateMoments, release
 from discreet.errors import NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.released.solve.inclusion import Likelihood, inclusion
+from discreet.solve.inclusion import Likelihood, inclusion
 
 PUBLIC = release(people_moments(rows=4000), epsilon=2, delta=1e-6, targets=["income"], random_state=3)
 

@@ -74,7 +74,7 @@ def test_one_outcome_keeps_the_split_of_releases():
 
 def test_the_bound_of_the_projection_holds():
     """By simulation: the projected error is below both the bound and the Gaussian error."""
-    from discreet.released.solve.projection import Spectrum, project
+    from discreet.solve.projection import Spectrum, project
 
     rng = np.random.default_rng(0)
     n, d, l, R = 60, 5, 40, 1.0  # noqa: E741

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from replayed import mismatch
 
 from discreet import Budget, DiscreetWarning, Domain, DPLinearRegression, PrivateMoments
 from discreet.domain.coordinates import Coordinates
@@ -15,11 +16,10 @@ from discreet.errors import DataError
 from discreet.gate.entropy import NO_NOISE
 from discreet.privacy import gdp
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.released.course import course_of
-from discreet.released.solve import location
-from discreet.released.solve.location import WHOLE, Counts, locate, next_span
 from discreet.results.models import L1_RATIOS
 from discreet.results.saved import check_saved, load_saved
+from discreet.solve import location
+from discreet.solve.location import WHOLE, Counts, locate, next_span
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}
 BOX = {"bounds_X": (-1, 1), "bounds_y": (-8, 8)}
@@ -363,7 +363,7 @@ def forged(k, **changes):
 
 
 def test_an_honest_course_does_not_stray():
-    assert course_of(honest()).strays(honest().stages) is None
+    assert mismatch(honest()) is None
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
@@ -379,7 +379,7 @@ def test_an_honest_course_does_not_stray():
     ids=["scaled axes", "bent axes", "another model", "another radius", "other half widths"],
 )
 def test_other_coordinates_stray(k, change):
-    why = course_of(honest()).strays(forged(k, **change))
+    why = mismatch(honest(), forged(k, **change))
     assert why == f"the coordinates of stage {k + 1} do not follow from what was released before it"
 
 
@@ -390,7 +390,7 @@ def test_other_choices_stray(k, j):
     chosen = list(stages[k].event.chosen)
     chosen[j] += 1 if chosen[j] < 15 else -1
     stages[k] = replace(stages[k], event=replace(stages[k].event, chosen=tuple(chosen)))
-    assert course_of(honest()).strays(stages) == f"the half widths of stage {k + 1} do not follow from its counts"
+    assert mismatch(honest(), stages) == f"the half widths of stage {k + 1} do not follow from its counts"
 
 
 def test_axes_that_are_turned_are_the_same():
@@ -398,4 +398,4 @@ def test_axes_that_are_turned_are_the_same():
     rng = np.random.default_rng(0)
     stage = honest().stages[-1].event.coordinates
     Q = np.linalg.qr(rng.normal(size=stage.P.floats.shape))[0]
-    assert course_of(honest()).strays(forged(2, P=lambda P: P @ Q)) is None
+    assert mismatch(honest(), forged(2, P=lambda P: P @ Q)) is None

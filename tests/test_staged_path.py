@@ -13,9 +13,9 @@ from discreet.domain import CONSTANT
 from discreet.gate.entropy import NO_NOISE
 from discreet.privacy import gdp
 from discreet.released.solution import posterior_of
-from discreet.released.solve.inclusion import Likelihood
-from discreet.released.solve.joint import Joint, Normal
 from discreet.results.models import L1_RATIOS
+from discreet.solve.inclusion import Likelihood
+from discreet.solve.joint import Joint, Normal
 
 MODELS = {"ridge": DPRidge, "lasso": DPLasso, "elastic-net": DPElasticNet}
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}
@@ -90,7 +90,7 @@ def test_the_whole_path_minimises_the_expected_objective(model, features):
     """Kuhn-Tucker conditions of 1/(2n) (t - m)' X'X (t - m) + alpha r |t|_1 + alpha (1 - r)/2 |t|^2."""
     release, r = released(), L1_RATIOS[model]
     known, path = posterior(features), release.fit("y", features, model=model).path()
-    n, slopes = release.course.rows, path.coef / 2  # of the mapped outcome
+    n, slopes = release.geometry.rows, path.coef / 2  # of the mapped outcome
     thetas = np.column_stack([path.intercept / 2, slopes])
     gradient = (known.mean - thetas) @ known.gram / n
     np.testing.assert_allclose(gradient[:, 0], 0, atol=1e-9)
@@ -108,7 +108,7 @@ def test_the_chosen_penalty_is_the_strongest_that_costs_next_to_nothing(model, s
     release = released(seed)
     known, found = posterior(seed=seed), release.fit("y", model=model)
     path = found.path()
-    most = 0.02 * known.expected_error / release.course.rows + path.excess_error.min()
+    most = 0.02 * known.expected_error / release.geometry.rows + path.excess_error.min()
     assert found.penalty == path.penalties[path.best]
     assert path.excess_error[path.best] <= most < path.excess_error[path.best - 1]
 

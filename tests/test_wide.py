@@ -7,8 +7,8 @@ import pytest
 
 from discreet import Domain, DPLinearRegression, Moments, formula
 from discreet.core import memory
+from discreet.drivers.release import WIDE, stages_suit
 from discreet.errors import DiscreetWarning, ParameterError
-from discreet.gate.stages import WIDE, stages_suit
 from discreet.models.size import check_size
 
 LEVELS = [f"l{i}" for i in range(40)]

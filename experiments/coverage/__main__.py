@@ -23,9 +23,9 @@ import numpy as np
 
 from discreet import DiscreetWarning, DPLinearRegression
 from discreet.core.placeholders import Unavailable
-from discreet.released.solve.debiased import through_noise
 from discreet.results.inference import LARGEST_NOISE
 from discreet.results.private_moments import PrivateMoments
+from discreet.solve.debiased import through_noise
 from experiments import study, uci
 from experiments.coverage import report_page
 from experiments.coverage.tables import ADULT, MADE_UP, SETS, Population, population

@@ -26,9 +26,9 @@ from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.models import linear
 from discreet.privacy import gdp
-from discreet.released.equations import NormalEquations
 from discreet.released.units import user_units
 from discreet.results.private_moments import PrivateMoments
+from discreet.solve.equations import NormalEquations
 from experiments.coverage.populations import Population
 from experiments.uci import Floats
 

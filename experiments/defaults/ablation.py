@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.utility import ratios, uci_cell
 
 from discreet.models import linear
-from discreet.released.solve import noise_aware, outcome
+from discreet.solve import noise_aware, outcome
 from experiments import study, uci
 from experiments.record import report
 

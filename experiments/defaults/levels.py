@@ -24,10 +24,11 @@ import pyarrow as pa
 
 from discreet import DiscreetWarning, Domain, DPLinearRegression, Moments
 from discreet.data.tables import design_matrix
-from discreet.released.equations import coordinates, fitted
-from discreet.released.solve.noise_aware import noise_aware
+from discreet.released.equations import coordinates
 from discreet.released.units import user_units
 from discreet.results.inference import Inference
+from discreet.solve.equations import fitted
+from discreet.solve.noise_aware import noise_aware
 from experiments import study
 from experiments.defaults import adult
 from experiments.record import report

@@ -23,7 +23,7 @@ import numpy as np
 from discreet.errors import ParameterError
 from discreet.privacy.events.objective import Calibration
 from discreet.privacy.losses import Poisson
-from discreet.released.solve.newton import Penalty, minimise
+from discreet.solve.newton import Penalty, minimise
 from experiments import study
 from experiments.record import report
 from experiments.uci import Floats

@@ -36,7 +36,7 @@ from discreet.papers.napp.algorithm import Losses, Plan, Rule, Run, Squares, rec
 from discreet.papers.napp.augmented import Part, Regularizer
 from discreet.privacy.events.napp import noise_scale, printed_retrievable, retrievable
 from discreet.privacy.losses import Logistic, Loss, Poisson
-from discreet.released.solve.newton import Penalty, minimise
+from discreet.solve.newton import Penalty, minimise
 from experiments.li2021.together import together
 from experiments.reproduction import Reproduction, Size
 from experiments.study import Cell, Rows

@@ -11,9 +11,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import Domain, Moments, ReuseCov
-from discreet.released.solve.projection import Spectrum, project
-from discreet.released.solve.ridge import ridge
 from discreet.results.plots.style import BLUE, GREY, WIDTH, logarithmic
+from discreet.solve.projection import Spectrum, project
+from discreet.solve.ridge import ridge
 from experiments.reproduction import Finding, Reproduction, Size
 from experiments.study import Cell, Rows
 

@@ -21,10 +21,12 @@ from matplotlib.figure import Figure
 
 from discreet import DiscreetWarning, Domain
 from discreet.data.public_outcomes import PublicOutcomes
-from discreet.gate.outcomes import OutcomesWant, release_outcomes
+from discreet.drivers.run import release_moments
+from discreet.drivers.sources import MomentsSource
 from discreet.gate.session import Session, promised
 from discreet.papers.reuse_cov import independent_runs, projected, split_budget, with_squares
 from discreet.privacy.sensitivity import norm as norm_of
+from discreet.recipes.outcomes import ManyOutcomes
 from discreet.released.equations import normal_equations
 from discreet.results.models import Solve, many_results, solve_many
 from discreet.results.plots.style import BLUE, GREY, ORANGE, WIDTH, logarithmic
@@ -104,8 +106,10 @@ def shared(p: Problem, start: int, count: int, draw: int, products: int) -> Rows
         facts = _public(p, start, count) if public else None
         split = split_budget(domain, design, targets, promise, float(p.n) if public else None)
         seed = [draw, count, int(public)]
-        want = OutcomesWant(design, targets, split, None if facts is None else facts.norm)
-        released = release_outcomes(p.moments, want, Session(promise, "study", p.n, np.random.default_rng(seed)))
+        session = Session(promise, "study", p.n, np.random.default_rng(seed))
+        norm = None if facts is None else facts.norm
+        recipe = ManyOutcomes(session.facts(domain), (), design, targets, split, norm)
+        released = release_moments(recipe, MomentsSource(p.moments), session)
         raw = normal_equations(released, targets)
         e = raw if facts is None else projected(with_squares(raw, facts), facts, norm_of(design, domain))
         methods: dict[str, Solve] = {mechanism: "noise-aware", f"{mechanism}, ridge": "ridge"}

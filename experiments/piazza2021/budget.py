@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from discreet import SSP, AdaSSP, ConstSSP, DiscreetWarning, Domain, Moments
 from discreet.papers.ssp import sd_piazza2021
-from discreet.released.solve.ridge import noise_norm
 from discreet.results.plots.style import BLUE, GREY, ORANGE, WIDTH, logarithmic, note
+from discreet.solve.ridge import noise_norm
 from experiments.methods import PROTOCOL
 from experiments.reproduction import Finding
 from experiments.study import Rows

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from discreet.data.sources.postgres import Postgres
     from discreet.domain import Domain, FileFormat
     from discreet.domain.formula import formula
+    from discreet.drivers.release import release
     from discreet.errors import BudgetError, DiscreetError, DiscreetWarning, LedgerError
-    from discreet.gate.release import release
     from discreet.ledger import Ledger
     from discreet.ledger.budget import Budget
     from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
@@ -97,7 +97,7 @@ _HOMES = {
         "DiscreetWarning",
         "LedgerError",
     ),
-    "discreet.gate.release": ("release",),
+    "discreet.drivers.release": ("release",),
     "discreet.ledger": ("Ledger",),
     "discreet.ledger.budget": ("Budget",),
     "discreet.models.glm": ("DPLinearSVC", "DPLogisticRegression", "DPPoissonRegression"),

@@ -18,9 +18,10 @@ from discreet.data.reading import Unread
 from discreet.data.stages import meat, staged
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import DataError, FileFormatError
-from discreet.gate.coordinates import release_stage, stage_blocks
+from discreet.gate.coordinates import release_stage
 from discreet.gate.entropy import NO_NOISE
 from discreet.privacy import sensitivity
+from discreet.recipes.noise import stage_blocks
 
 DOMAIN = Domain({"x": (-1, 1), "y": (-1, 1)})
 SPLIT = {"counts": 0.05, "inner": 0.3, "cross": 0.4, "squares": 0.05, "meat": 0.2}

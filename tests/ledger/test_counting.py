@@ -17,8 +17,8 @@ from discreet.errors import FileFormatError
 from discreet.gate.session import Session, promised
 from discreet.ledger.audit import flaws
 from discreet.ledger.charging import charge
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.pots import Cost
+from discreet.released.certificate import Certificate
 
 X = np.random.default_rng(0).uniform(-1, 1, (400, 2))
 DOMAIN = Domain.from_bounds(["a", "b"], ["y"], bounds_X=(-1, 1), bounds_y=(-1, 1))

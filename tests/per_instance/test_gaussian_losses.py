@@ -12,15 +12,15 @@ from tables import unit_rows
 from discreet import SSP, AdaSSP, ConstSSP, Domain, DPLinearRegression, Moments, release
 from discreet.data.moments import counted
 from discreet.data.reading import Unread
-from discreet.gate.moments import exact_blocks
+from discreet.gate.statistics import exact_blocks
 from discreet.per_instance import losses
 from discreet.per_instance import result as results
 from discreet.per_instance.curves import delta as curve_delta
 from discreet.per_instance.curves import epsilon as curve_epsilon
 from discreet.privacy import gdp
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.guarantee import Guarantee
+from discreet.released.certificate import Certificate
 
 BLOCKS = (
     Block("gram", ("(intercept)", "a", "g[u]", "g[v]"), (), 2.0),

@@ -11,12 +11,12 @@ from discreet.per_instance import losses
 from discreet.per_instance.mechanisms import parts
 from discreet.per_instance.mechanisms.parts import Part, parts_of
 from discreet.privacy import accounting
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.laws import Point
 from discreet.privacy.losses import Logistic, Squared
+from discreet.released.certificate import Certificate
 
 DOMAIN = Domain.from_bounds(["a", "b"], ["y"], bounds_X=(-1, 1), bounds_y=(0, 1), intercept=False)
 

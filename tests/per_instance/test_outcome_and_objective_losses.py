@@ -12,10 +12,10 @@ from discreet.per_instance.leverage import Ridge
 from discreet.per_instance.mechanisms.objectives import SquaredCurve, _beyond, _statistics
 from discreet.per_instance.mechanisms.parts import Facts
 from discreet.privacy import accounting
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.sampled import SampledEvent
 from discreet.privacy.guarantee import Guarantee
+from discreet.released.certificate import Certificate
 
 # -------------------------------------------------------------------- a secret sample
 

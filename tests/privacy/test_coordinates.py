@@ -27,7 +27,7 @@ from discreet.domain.encoding import ONE
 from discreet.errors import DomainError, ParameterError
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import stage_block
-from discreet.released.coordinates import triangular
+from discreet.solve.axes import triangular
 
 NEIGHBORS = ("add-remove", "replace-one")
 ALL = ("gram", "cross", "squares", "inner", "meat")

@@ -14,15 +14,19 @@ from discreet.data.moments import counted
 from discreet.data.reading import Unread
 from discreet.domain.cells import BINS, is_span
 from discreet.domain.encoding import ONE
+from discreet.drivers.run import run
+from discreet.drivers.sources import MomentsSource
 from discreet.errors import ParameterError
-from discreet.gate.moments import Want, release_counted
 from discreet.gate.session import Session
-from discreet.models.linear import SHARES, with_bounds
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sensitivity import sensitivity
-from discreet.released.solve.outcome import EDGES
+from discreet.recipes.base import Recipe, Spending
+from discreet.recipes.budget import ONE_STAGE as SHARES
+from discreet.recipes.moments import with_bounds
+from discreet.recipes.steps import outcome_counts
+from discreet.solve.outcome import EDGES
 from discreet.statistics.histogram import bin_of
 
 RELATIONS = ["add-remove", "replace-one"]
@@ -183,12 +187,14 @@ TABLES = {
 }
 
 
-class Seen(Exception):  # noqa: N818
-    """Noisy counts, caught before the moments are released."""
+class CountsAlone(Recipe):
+    """Counts of an outcome for half of mu^2, and no more."""
 
+    name = "counts"
 
-def caught(counts):
-    raise Seen(counts.floats())
+    def steps(self):
+        (counts,) = yield from outcome_counts(Spending(self.facts), ["y"], [None], 0.5)
+        return counts.values
 
 
 def released(domain, y, relation, seed):
@@ -198,9 +204,8 @@ def released(domain, y, relation, seed):
     found = []
     for _ in range(RUNS):
         session = Session(PROMISE[relation], "test", None, source)
-        with pytest.raises(Seen) as seen:
-            release_counted(histogram, moments, [Want("squares", (), ("y",), 1.0)], 0.5, caught, session)
-        found.append(seen.value.args[0])
+        recipe = CountsAlone(session.facts(domain))
+        found.append(run(recipe, MomentsSource(moments, histogram), session).result)
     return np.array(found)
 
 

@@ -11,8 +11,8 @@ import pytest
 from discreet import NoisyGradientDescent, NoisySGD, Results
 from discreet.errors import FileFormatError
 from discreet.per_instance import losses
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.iterates import MAX_POINTS, kept, pack, unpack
+from discreet.released.certificate import Certificate
 from discreet.results.saved import load_certificate
 
 FACTS = {"epsilon": 1.0, "delta": 1e-6, "bounds_X": (-1, 1), "bounds_y": (-1, 1)}

@@ -9,7 +9,7 @@ import pytest
 from discreet import Domain
 from discreet.errors import DataError, FileFormatError, ParameterError
 from discreet.gate.entropy import OSEntropy, SeededEntropy
-from discreet.gate.outcomes import FixedSampler, IndependentSampler, sampler
+from discreet.gate.sampling import FixedSampler, IndependentSampler, sampler
 from discreet.privacy import accounting, gdp
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import event_from_dict

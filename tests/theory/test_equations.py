@@ -20,7 +20,7 @@ from discreet.planning.theory import (
     overestimate,
     relative_efficiency,
 )
-from discreet.released.solve.ridge import noise_norm
+from discreet.solve.ridge import noise_norm
 
 
 def released(rng, count, d, sd):

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.planning.theory import association_bound, sampled_bound, sampled_rate
 from discreet.privacy import gdp
-from discreet.released.solve.projection import Spectrum, project
+from discreet.solve.projection import Spectrum, project
 
 
 def test_the_printed_orders():

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.privacy import gdp
-from discreet.released.solve.ridge import noise_norm
+from discreet.solve.ridge import noise_norm
 
 Floats = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.data.reading import Progress, as_progress
 from discreet.errors import ParameterError
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 
 TRAINING = 0.15, 0.15
 """The shares of the fits that train a statistic, and that choose one and its threshold; the others are counted."""

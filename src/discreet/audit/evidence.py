@@ -14,14 +14,14 @@ from discreet.audit.minimisers import Model
 from discreet.audit.subjects import Quiet, Seen
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coefficients import CoefficientEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.losses import Squared
-from discreet.released.grids import GridValues
+from discreet.privacy.values import GridValues
+from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 
 Values = Sequence[Sequence[GridValues]]

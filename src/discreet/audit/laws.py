@@ -42,9 +42,8 @@ from discreet.data.stages import meat, staged
 from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.domain.unit import WEIGHT_BITS
 from discreet.gate.batches import GRADIENT_BITS, clipped_gradients
-from discreet.gate.moments import exact_blocks, exact_counts
+from discreet.gate.statistics import exact_blocks, exact_counts
 from discreet.papers.noisy_gradient_descent import RADIUS
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coefficients import PrintedEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
@@ -57,7 +56,8 @@ from discreet.privacy.events.output import OutputEvent
 from discreet.privacy.events.posterior import BallEvent, PosteriorEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.events.staged import AdaptiveEvent, StagedEvent
-from discreet.released.grids import GridValues
+from discreet.privacy.values import GridValues
+from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 
 SumsEvent = GaussianEvent | PublicOutcomesEvent | StageEvent

@@ -25,9 +25,7 @@ from discreet.domain.linked import Linked
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Loss, Poisson, Squared
 from discreet.released.moments import ReleasedMoments
-from discreet.released.prior import prior_of
-from discreet.released.scouting import scouting_of
-from discreet.released.working import model_stage
+from discreet.released.working import model_stage, prior_of
 
 _RARE = 1e-9
 """Noise is told where a coefficient is 0 less often than this: it is not told where it is 0."""
@@ -83,14 +81,14 @@ class Objective:
             rows = Rows(unread, event.design, column)
             weights = np.ones(d) if model.weights is None else model.weights
             return cls(event, rows, label, theta, np.zeros(d), event.modulus * weights / weights.min())
-        course = scouting_of(released)
+        found = released.found
         if isinstance(event.loss, Poisson) and stage is not None:  # its coefficients are one step further
             theta = stage.event.coordinates.theta.floats[:, 0]
-        if course is None or (isinstance(event.loss, Poisson) and stage is None):
+        if found is None or (isinstance(event.loss, Poisson) and stage is None):
             return None
         gamma = np.asarray(turned.radius * np.linalg.solve(turned.P.floats, theta), dtype=np.float64)
         expected = prior_of(released)
-        quadratic = expected.penalties(event, course.rows)
+        quadratic = expected.penalties(event, found.rows)
         rows = TurnedRows(unread, turned, column, exposure=exposure)
         return cls(event, rows, label, gamma, expected.centre, quadratic)
 

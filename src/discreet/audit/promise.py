@@ -11,9 +11,9 @@ from scipy.special import ndtr, ndtri
 from discreet.audit.statistics import Counts, Kind
 from discreet.core.arrays import Floats
 from discreet.privacy import accounting
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.kinds import Event
 from discreet.privacy.laws import Failure, together
+from discreet.released.certificate import Certificate
 
 _POINTS = 25
 

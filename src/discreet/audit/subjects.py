@@ -17,8 +17,8 @@ from discreet.domain import Domain
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
 from discreet.models.base import PrivateEstimator
 from discreet.papers.registry import find
-from discreet.privacy.certificate import Certificate
-from discreet.released.grids import GridValues
+from discreet.privacy.values import GridValues
+from discreet.released.certificate import Certificate
 
 PUBLIC_ROWS = 64
 """The public number of rows, for methods that need one; made-up tables have fewer."""

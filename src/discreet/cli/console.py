@@ -23,7 +23,7 @@ from discreet.errors import DiscreetError, printable
 
 if TYPE_CHECKING:
     from discreet.ledger.accounts import Account
-    from discreet.privacy.certificate import Certificate, Finding
+    from discreet.released.certificate import Certificate, Finding
     from discreet.results.summary import Summary
 
 

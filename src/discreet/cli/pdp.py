@@ -15,7 +15,7 @@ from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.per_instance.measurement import certificate_of, losses
 from discreet.per_instance.result import NOTE, Losses, place
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 
 EPILOG = (
     "Example: discreet pdp people.parquet --schema people.toml --release people.release.json --out confidential.parquet"

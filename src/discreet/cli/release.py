@@ -31,8 +31,8 @@ from discreet.cli.files import names_units, reads_files
 from discreet.cli.rows import EngineOption, PushdownOption, RowsArgument, TableOption, given_rows
 from discreet.core.checks import neighbors as relation
 from discreet.domain import Domain
+from discreet.drivers.release import release as release_table
 from discreet.errors import ParameterError
-from discreet.gate.release import release as release_table
 from discreet.gate.session import promised
 
 EPILOG = "Example: discreet release people.parquet --schema people.toml --epsilon 1 --delta 1e-6"

@@ -38,3 +38,11 @@ def lift(domain: Domain, full: Sequence[str], design: Sequence[str]) -> Floats:
             row[[place[domain.entries[i].name] for i in others]] = -1.0
             row[0] = 1.0
     return L
+
+
+def model_design(domain: Domain, design: Sequence[str]) -> tuple[list[str], Floats]:
+    """The regressors of a model in a design that may hold every level, and L with z = L x for the design's z."""
+    plain = [name for name, spec in domain.columns.items() if isinstance(spec, Categorical) and not spec.factors]
+    first = {domain.entries[domain.positions[name][0]].name for name in plain} if design[0] == CONSTANT else set()
+    full = [name for name in design if name not in first]
+    return full, lift(domain, design, full)

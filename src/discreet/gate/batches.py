@@ -24,8 +24,8 @@ from discreet.domain.encoding import ONE
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import add_rounded_normal
 from discreet.gate.session import Session, check_rows
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, kept
+from discreet.released.certificate import Certificate
 
 Ints = NDArray[np.int64]
 

@@ -4,59 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.data.stages import MeatSums, StageSums
-from discreet.domain.coordinates import Coordinates
 from discreet.gate.entropy import Entropy
-from discreet.gate.moments import Want, block_noise, calibrate, noisy_blocks
+from discreet.gate.statistics import block_noise, noisy_blocks
 from discreet.privacy import sensitivity
-from discreet.privacy.events.coordinates import StageEvent, stage_block
+from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
-from discreet.released.grids import GridValues, ReleasedStage, bins, statistic
-from discreet.statistics.base import stage_statistics
+from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
+from discreet.recipes.base import Choice, Radii
 from discreet.statistics.histogram import COUNTS
-
-Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
-"""From the noisy counts of each outcome to the place of its half width."""
-
-Radii = Callable[[Floats, Floats], tuple[float, ...]]
-"""From noisy U'U and e'e to the length that scores of persons are shortened to, for each outcome."""
 
 Meat = Callable[[Sequence[int], Sequence[float]], MeatSums]
 """From the places of the half widths, and the lengths of scores of persons, to the exact sums of scores, and of inner
 rows."""
-
-
-def stage_blocks(coordinates: Coordinates, shares: Mapping[str, float], neighbors: Neighbors, mu: float) -> list[Block]:
-    """The least noise on the statistics of a stage that costs mu; it does not depend on P, theta, r or b.
-
-    Parameters
-    ----------
-    coordinates : Coordinates
-        The stage. Counts, inner and meat are those of each outcome; U'e and e'e are of all outcomes.
-    shares : mapping
-        How mu^2 is split between ``"counts"``, ``"lengths"``, ``"gram"``, ``"inner"``, ``"cross"``, ``"squares"``
-        and ``"meat"``; those that are not named are left out.
-    neighbors : {"add-remove", "replace-one"}
-        The relation.
-    mu : float
-        What the stage costs.
-
-    Examples
-    --------
-    >>> stage = Coordinates.rounded(["(intercept)", "x"], ["y"], [[1, 0], [0, 1]], [[0.5], [0.0]], 1.0, [[0.25]])
-    >>> [(b.statistic, round(b.sd, 3)) for b in stage_blocks(stage, {"gram": 0.5, "cross": 0.5}, "add-remove", 0.1)]
-    [('gram', 14.142), ('cross', 14.142)]
-    """
-    wants = []
-    for kind in (kind for kind in stage_statistics() if shares.get(kind.name, 0) > 0):
-        alone = [(name,) for name in coordinates.outcomes]
-        groups = alone if kind.outcomes == "one" else [coordinates.outcomes if kind.outcomes == "all" else ()]
-        for columns in groups:
-            block = stage_block(coordinates, kind.name, columns)
-            wants.append(Want(kind.name, block.rows, block.columns, shares[kind.name] / len(groups)))
-    return calibrate(wants, coordinates, neighbors, mu)
 
 
 def release_stage(

@@ -16,8 +16,8 @@ from discreet.domain import LATTICE_BITS
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import add_rounded_normal
 from discreet.gate.session import Session, check_rows
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.iterates import POINT_BITS, GradientEvent, kept
+from discreet.released.certificate import Certificate
 
 
 @np.errstate(**SILENT)

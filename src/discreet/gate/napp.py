@@ -19,8 +19,8 @@ from discreet.data.rows import Rows
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import normals, spherical_laplace
 from discreet.gate.session import Session
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.napp import NappEvent, noise_scale
+from discreet.released.certificate import Certificate
 
 
 class Found(Protocol):

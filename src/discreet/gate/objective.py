@@ -20,9 +20,9 @@ from discreet.errors import DataError, DiscreetError, GuaranteeError
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.gate.noise import add_normal, rounded_normal, spherical_laplace
 from discreet.gate.session import Session
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.objective import ObjectiveEvent, most_rows
-from discreet.released.solve.newton import Penalty, minimise
+from discreet.released.certificate import Certificate
+from discreet.solve.newton import Penalty, minimise
 
 _GRID_BITS = 36
 """The noise in the objective is rounded to 2^-36 of its sd."""

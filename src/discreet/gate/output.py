@@ -15,10 +15,10 @@ from discreet.gate.entropy import Entropy
 from discreet.gate.noise import add_normal, add_rounded_normal
 from discreet.gate.posterior import Ridge, Subject
 from discreet.gate.session import Session
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.output import OutputEvent, OutputPlan, output_change, root
 from discreet.privacy.events.staged import norm_change, quantile
 from discreet.privacy.ops import coefficient_bound
+from discreet.released.certificate import Certificate
 
 
 @np.errstate(**SILENT)

@@ -23,10 +23,10 @@ from discreet.gate.ball import Ball, Proposal
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import NORMAL_BITS, add_normal, normals
 from discreet.gate.session import Session, check_rows
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coefficients import PrintedEvent
 from discreet.privacy.events.posterior import ROWS, BallEvent, PosteriorEvent, relative, tolerance, trace_bound
 from discreet.privacy.events.staged import AdaptiveEvent, AdaptivePlan, norm_change
+from discreet.released.certificate import Certificate
 from discreet.statistics.eigenvalue import MAX_ROWS
 
 _UNIT = 2.0**-53

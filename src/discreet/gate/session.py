@@ -21,10 +21,11 @@ from discreet.gate import entropy
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.ledger.charging import Charge, charge
 from discreet.privacy import gdp
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.kinds import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.pots import Cost
+from discreet.recipes.base import Facts, Recipe
+from discreet.released.certificate import Certificate
 
 
 def promised(epsilon: Any, delta: Any, rows: Any, neighbors: Any, *, pure: bool = False) -> Guarantee:
@@ -70,6 +71,10 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.method!r}, {self.promise.status})"
+
+    def facts(self, domain: Domain) -> Facts:
+        """The public facts of a release of a table."""
+        return Facts(domain, self.promise, self.rows)
 
     @cached_property
     def mu(self) -> float:
@@ -124,14 +129,20 @@ class Session:
         return certificate
 
     def certify(
-        self, domain: Domain, *events: Event, declared: Domain | None = None, returned: float = 0.0
+        self,
+        domain: Domain,
+        *events: Event,
+        declared: Domain | None = None,
+        returned: float = 0.0,
+        recipe: Recipe | None = None,
     ) -> Certificate:
         """The certificate, checked; epsilon that was `returned` is not promised."""
         self.__refuse_known(None)
         promise = replace(self.promise, epsilon=self.promise.epsilon - returned) if returned else self.promise
         software = f"discreet {__version__}"
-        certificate = Certificate(promise, self.method, domain, events, self.rows, software, declared)
-        if promise.status == "verified" and not all(finding.ok for finding in certificate.check()):
+        told = None if recipe is None else {"name": recipe.name} | recipe.options
+        certificate = Certificate(promise, self.method, domain, events, self.rows, software, declared, recipe=told)
+        if promise.status == "verified" and not all(finding.ok for finding in certificate.check_costs()):
             raise GuaranteeError(
                 "The calibrated noise does not keep the promise. This is a defect of discreet: please report it."
             )

@@ -36,8 +36,8 @@ from discreet.ledger.storage import Reading, Storage, Transaction, storage_of
 from discreet.ledger.storage.base import LostError, sound
 from discreet.ledger.terms import Terms, charged, counted, dues, limits_of, spent_of, terms_of
 from discreet.privacy import pots
-from discreet.privacy.certificate import Receipt
 from discreet.privacy.pots import Balance, Cost, Limits, Spent
+from discreet.released.certificate import Receipt
 
 T = TypeVar("T")
 

@@ -19,8 +19,8 @@ from discreet.ledger.accounts import Ledger
 from discreet.ledger.entries import FORMAT, INDEX, KINDS, NOTHING, UNIQUE, Entry, hashed, population
 from discreet.ledger.terms import Terms, counted, steps_in_0_2
 from discreet.privacy import pots
-from discreet.privacy.certificate import Receipt
 from discreet.privacy.pots import Balance, Cost, Spent
+from discreet.released.certificate import Receipt
 
 MOST = 20
 """Flaws that are told before the rest is only counted."""

@@ -14,8 +14,8 @@ from discreet.errors import BudgetError, DiscreetWarning
 from discreet.ledger import blocks
 from discreet.ledger.accounts import Account, Ledger, Reservation
 from discreet.ledger.blocks import Counter
-from discreet.privacy.certificate import Receipt
 from discreet.privacy.pots import Cost
+from discreet.released.certificate import Receipt
 
 LEDGER, ACCOUNT, PURPOSE = "DISCREET_LEDGER", "DISCREET_ACCOUNT", "DISCREET_PURPOSE"
 """Variables of the environment that name the ledger, the account and the purpose of every release."""

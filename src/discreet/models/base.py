@@ -40,7 +40,7 @@ from discreet.ledger import blocks
 from discreet.models.counting import counted, refuse_unit
 from discreet.models.pipelines import warn_of_learning_steps
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.steps import method_of
+from discreet.recipes.methods import method_of
 
 _GOOD_SCORE = 100.0
 """The epsilon from which every method has R^2 > 0.5 on scikit-learn's 200 rows of 10 features, in tight bounds."""

@@ -4,50 +4,42 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.data.counts import Histogram
 from discreet.data.moments import Moments, counted, outcome_names, summed
 from discreet.data.reading import Unread
 from discreet.data.stages import Readings
 from discreet.data.tables import feature_names
-from discreet.domain import Domain, Numeric
+from discreet.domain import Domain
 from discreet.domain.levels import every_level
-from discreet.errors import DiscreetWarning, DomainError, ParameterError
-from discreet.gate.moments import Counts, Want, release_blocks, release_counted, release_wants
-from discreet.gate.outcomes import OutcomesWant, release_outcomes
+from discreet.drivers.release import has_own_bounds, refuse_robust, stages_suit
+from discreet.drivers.run import Run, release_moments, run
+from discreet.drivers.sources import MomentsSource, StagedSource
+from discreet.errors import DiscreetWarning, ParameterError
 from discreet.gate.session import Session
-from discreet.gate.stages import (
-    COVARIANCES,
-    MOST_STAGES,
-    Covariance,
-    Stages,
-    has_own_bounds,
-    in_ball,
-    refuse_robust,
-    release_stages,
-    stages_suit,
-)
 from discreet.models.base import Asked, PrivateRegressor
 from discreet.models.size import check_size
-from discreet.privacy import gdp, sensitivity
-from discreet.privacy.events.gaussian import Block
+from discreet.privacy import sensitivity
+from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
-from discreet.released.equations import NormalEquations, normal_equations
+from discreet.recipes.base import Recipe
+from discreet.recipes.budget import MOST_STAGES
+from discreet.recipes.linear import COVARIANCES, Covariance, Linear, Stages, in_ball
+from discreet.recipes.moments import Counted, Fixed, MomentsOnce, one_stage
+from discreet.recipes.noise import StatisticRequest
+from discreet.recipes.outcomes import ManyOutcomes
+from discreet.released.equations import normal_equations
 from discreet.released.solution import noise_aware_solution
-from discreet.released.solve import outcome
 from discreet.results.inference import ESTIMANDS, Estimand
 from discreet.results.models import Solve, many_results, solve_many
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results, results
-
-SHARES = {"counts": 0.06, "gram": 0.40, "cross": 0.50, "squares": 0.04}
-"""How mu^2 is split."""
+from discreet.solve.equations import NormalEquations
 
 _LOOSE = 0.01
 """Bounds are far too wide where the outcome's mean square is below this share of the largest possible."""
@@ -105,7 +97,7 @@ class MomentsRegressor(MomentsEstimator):
 
     # ---------------------------------------------------------------- the method's own mathematics
 
-    def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
+    def _wants(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
         """What the verified method releases, with shares of mu^2."""
         raise NotImplementedError
 
@@ -124,16 +116,19 @@ class MomentsRegressor(MomentsEstimator):
     def _fit(self, moments: Moments, asked: Asked) -> Self:
         domain, promise = moments.domain, asked.promise
         if self._paper is None:
-            released = release_wants(moments, self._wanted(domain, asked), self._session(promise))
+            session = self._session(promise)
+            recipe: Fixed = MomentsOnce(session.facts(domain), requests=tuple(self._wanted(domain, asked)))
         else:
             design = domain.design_names(asked.features)
             target = domain.entries[domain.target(asked.target)].name
             R2 = domain.norm_squared(domain.indices(design))
             blocks, reason = self._published(design, target, R2, promise)
-            released = release_blocks(moments, blocks, self._session(promise, reason))
-        return self._fit_released(released, asked)
+            session = self._session(promise, reason)
+            event = GaussianEvent(sensitivity.mu(blocks, domain, promise.neighbors), tuple(blocks))
+            recipe = Fixed(session.facts(domain), (event,))
+        return self._fit_released(release_moments(recipe, MomentsSource(moments), session), asked)
 
-    def _wanted(self, domain: Domain, asked: Asked) -> list[Want]:
+    def _wanted(self, domain: Domain, asked: Asked) -> list[StatisticRequest]:
         """What is released for a model."""
         design = domain.design_names(asked.features)
         rows = every_level(domain, asked.features, design) if self.levels else design
@@ -158,7 +153,9 @@ class MomentsRegressor(MomentsEstimator):
         rows = every_level(domain, asked.features, domain.design_names(asked.features))
         norms = sensitivity.norm(rows, domain), sensitivity.norm(outcomes, domain)
         shares = shares_of(Sizes(len(rows), len(outcomes), *norms, promise.neighbors))
-        released = release_outcomes(moments, OutcomesWant(rows, outcomes, shares), self._outcomes_session(promise))
+        session = self._outcomes_session(promise)
+        recipe = ManyOutcomes(session.facts(domain), (), rows, outcomes, shares)
+        released = release_moments(recipe, MomentsSource(moments), session)
         e = normal_equations(released, asked.targets, asked.features)
         return self._fit_equations(released, e, e, asked)
 
@@ -253,32 +250,70 @@ class DPLinearRegression(MomentsRegressor):
         return super()._check()
 
     def _fit_rows(self, table: Unread, asked: Asked) -> Self:
-        staged = self._is_staged(table.domain, asked, once=table.reader.once)
-        check_size(len(table.domain.entries), staged=staged)
+        domain, once = table.domain, table.reader.once
+        staged = self._is_staged(domain, asked, once=once)
+        check_size(len(domain.entries), staged=staged)
+        if not staged:
+            refuse_robust(self.covariance)
+            if asked.several:
+                return self._fit_outcomes(summed(table, asked.targets), asked)
+            if not self._is_counted(domain, asked) or (once and self.stages == "auto"):
+                return super()._fit_rows(table, asked)
+            domain.design_names(asked.features)
+            if once:
+                raise ParameterError(
+                    "A stream can be read only once, and this method reads all rows again where bounds are narrowed. "
+                    "Give a table or a file, or choose narrow=False."
+                )
+        session = self._session(asked.promise)
+        recipe = self._recipe(domain, asked, session)
         if staged:
-            released = self._release(Readings.of(table), asked)
-            if not asked.several:
-                return self._fit_released(released, asked)
+            return self._fit_run(run(recipe, StagedSource(Readings.of(table)), session), asked)
+        return self._fit_run(run(recipe, MomentsSource.counted(*counted(table, asked.target), table), session), asked)
+
+    def recipe(self, domain: Domain, target: str, features: Sequence[str]) -> tuple[Recipe, Session]:
+        """The recipe by which `fit` releases a table that can be read again, and a session for it.
+
+        Parameters
+        ----------
+        domain : Domain
+            The columns of the table.
+        target, features : str, sequence of str
+            The outcome, and the features.
+        """
+        asked = Asked((target,), list(features), self._check())
+        session = self._session(asked.promise)
+        return self._recipe(domain, asked, session), session
+
+    def fit_run(self, found: Run, target: str, features: Sequence[str]) -> Self:
+        """Fit the model to a release by its `recipe`."""
+        return self._fit_run(found, Asked((target,), list(features), self._check()))
+
+    def _recipe(self, domain: Domain, asked: Asked, session: Session) -> Recipe:
+        """In stages, or in one stage with bounds that are narrowed, or with bounds as declared."""
+        facts, design = session.facts(domain), every_level(domain, asked.features, domain.design_names(asked.features))
+        if self._is_staged(domain, asked):
+            stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
+            return Linear(facts, design, outcome_names(domain, asked.targets), stages, self.covariance)
+        if self._is_counted(domain, asked):
+            return Counted(facts, design, asked.target)
+        return MomentsOnce(facts, requests=tuple(self._wanted(domain, asked)))
+
+    def _fit_run(self, found: Run, asked: Asked) -> Self:
+        """Fit to a release, and warn of bounds that were far too wide."""
+        released = PrivateMoments(found.certificate, found.values)
+        if asked.several:
             e = normal_equations(released, asked.targets, asked.features)
             return self._fit_equations(released, e, e, asked)
-        refuse_robust(self.covariance)
-        if asked.several:
-            return self._fit_outcomes(summed(table, asked.targets), asked)
-        target, domain = asked.target, table.domain
-        if not (self.narrow and has_own_bounds(domain, target)) or (table.reader.once and self.stages == "auto"):
-            return super()._fit_rows(table, asked)
-        domain.design_names(asked.features)
-        if table.reader.once:
-            raise ParameterError(
-                "A stream can be read only once, and this method reads all rows again where bounds are narrowed. "
-                "Give a table or a file, or choose narrow=False."
+        self._fit_released(released, asked)
+        if getattr(found.result, "loose", False):  # it follows from the counts, so the certificate covers it
+            warnings.warn(
+                f"The bounds of {asked.target!r} are at least four times as wide as they need be. Noise was fitted to "
+                "narrower ones, found privately; tighter bounds from public knowledge would serve better.",
+                DiscreetWarning,
+                stacklevel=4,
             )
-        histogram, exact = counted(table, target)
-
-        def moments(bounds: Domain) -> Moments:
-            return exact if bounds == domain else summed(replace(table, domain=bounds))
-
-        return self._fit_counted(histogram, moments, asked)
+        return self
 
     def _fit(self, moments: Moments, asked: Asked) -> Self:
         refuse_robust(self.covariance)
@@ -296,59 +331,15 @@ class DPLinearRegression(MomentsRegressor):
         suit = stages_suit(domain, asked.targets, once=once, asked=asked_for)
         return suit and (asked_for or not in_ball(domain, domain.design_names(asked.features)))
 
-    def _release(self, table: Readings, asked: Asked) -> PrivateMoments:
-        """The release in stages; penalised models have the same."""
-        domain, targets = table.domain, outcome_names(table.domain, asked.targets)
-        design = every_level(domain, asked.features, domain.design_names(asked.features))
-        stages: Stages = "auto" if isinstance(self.stages, str) else self.stages
-        return release_stages(table, design, targets, stages, self._session(asked.promise), self.covariance)
-
-    def _fit_counted(self, histogram: Histogram, moments: Callable[[Domain], Moments], asked: Asked) -> Self:
-        """Fit to the counts of an outcome, and to moments for the bounds that these call for."""
-        domain, target, promise, loose = histogram.domain, histogram.column, asked.promise, False
-        exact = moments(domain)  # before any noise is drawn, to find bad data
-
-        def narrowed(counts: Counts) -> Moments:
-            nonlocal loose
-            bounds, loose = self._narrowed(domain, target, asked.features, promise, counts)
-            return moments(bounds)
-
-        wants = self._wanted(domain, asked)
-        given = histogram, exact, wants, SHARES["counts"], narrowed
-        self._fit_released(release_counted(*given, self._session(promise)), asked)
-        if loose:  # said only now: it follows from the counts, so it is covered by the certificate that lists them
-            warnings.warn(
-                f"The bounds of {target!r} are at least four times as wide as they need be. Noise was fitted to "
-                "narrower ones, found privately; tighter bounds from public knowledge would serve better.",
-                DiscreetWarning,
-                stacklevel=4,
-            )
-        return self
-
-    def _narrowed(
-        self, domain: Domain, target: str, features: list[str], promise: Guarantee, counts: Counts
-    ) -> tuple[Domain, bool]:
-        """The domain with the outcome's bounds as narrow as they are worth, and whether they were far too wide."""
-        found = counts.floats()
-        known = self.rows is not None and domain.unit.plain
-        n = float(self.rows or 0) if known else max(float(found.sum()), 1.0)
-        mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta) / domain.most
-        clipped = outcome.clipped_share(len(domain.design(features)), n, mu)
-        trusted = outcome.trusted(counts.event.blocks[0].sd, n)
-        symmetric = not (domain.intercept and trusted)
-        low, high = outcome.narrow(outcome.shares(found, n), clipped, symmetric=symmetric)
-        narrowed = with_bounds(domain, target, low, high)
-        return narrowed, trusted and narrowed != domain and high - low <= 0.5
+    def _is_counted(self, domain: Domain, asked: Asked) -> bool:
+        """Whether counts narrow the outcome's bounds in one stage."""
+        return self.narrow and has_own_bounds(domain, asked.target)
 
     def _results(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Results:
         return super()._results(released, e, delta).about(self.estimand)
 
-    def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
-        return [
-            Want("gram", design, (), SHARES["gram"]),
-            Want("cross", design, (target,), SHARES["cross"]),
-            Want("squares", (), (target,), SHARES["squares"]),
-        ]
+    def _wants(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
+        return one_stage(design, target)
 
     def _solve(self, released: PrivateMoments, e: NormalEquations, delta: float) -> Floats:
         if released.stages:
@@ -361,20 +352,3 @@ class DPLinearRegression(MomentsRegressor):
                 stacklevel=5,
             )
         return noise_aware_solution(released, e)[:, 0]
-
-
-def with_bounds(domain: Domain, column: str, low: float, high: float) -> Domain:
-    """The domain with one number's bounds moved inwards to (low, high), in its mapped units.
-
-    It stays as it is where noise put (low, high) outside the bounds, or where they are too close for floating point.
-    """
-    spec = domain.columns[column]
-    if not isinstance(spec, Numeric):
-        raise TypeError("only numbers have bounds")
-    c, h = domain.map(column)
-    least = spec.low if low == -1 else max(spec.low, c + h * low)
-    most = spec.high if high == 1 else min(spec.high, c + h * high)
-    try:
-        return domain.with_column(column, replace(spec, low=least, high=most))
-    except DomainError:
-        return domain

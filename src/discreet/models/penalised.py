@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from discreet.models.base import Asked
 from discreet.models.linear import DPLinearRegression
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.equations import NormalEquations
 from discreet.results.models import PenalisedResults, check_options, fit_penalised
 from discreet.results.private_moments import PrivateMoments
+from discreet.solve.equations import NormalEquations
 
 _PENALISED = """narrow : bool
         Whether the outcome's bounds may be narrowed privately, as in `DPLinearRegression`.

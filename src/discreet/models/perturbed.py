@@ -29,15 +29,15 @@ from discreet.gate.session import promised
 from discreet.models.base import Asked, Classifier, PrivateEstimator, PrivateRegressor
 from discreet.models.outcome import Label, Outcome, category, codes, declared_classes
 from discreet.privacy import sensitivity
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.objective import Calibration, Noise, ObjectiveEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss
+from discreet.released.certificate import Certificate
 from discreet.released.links import places
-from discreet.released.solve.newton import Penalty
 from discreet.released.units import in_user_units
 from discreet.results.links import Link
 from discreet.results.results import Results, released_model
+from discreet.solve.newton import Penalty
 
 SECOND = (0.7, 0.5)
 """Of epsilon and of delta: what the second stage of the adaptive method is held to, declared beforehand."""

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 from discreet.core import checks
 from discreet.data.reading import Unread, as_progress
 from discreet.domain import CONSTANT, Categorical, Domain
 from discreet.domain.levels import every_level
 from discreet.domain.linked import Mean
+from discreet.drivers.release import has_own_bounds, refuse_robust
+from discreet.drivers.run import Run, run
+from discreet.drivers.sources import ModelSource
 from discreet.errors import ParameterError
-from discreet.gate.scouted import MOST_STAGES, Family, Minimisers, release_scouted, turned_norm
-from discreet.gate.stages import COVARIANCES, Covariance, has_own_bounds, in_ball, refuse_robust
 from discreet.models.base import Asked
 from discreet.models.outcome import Outcome
 from discreet.models.perturbed import PerturbedModel
-from discreet.privacy.events.objective import TURNED_SIZE, Calibration
 from discreet.privacy.guarantee import Guarantee
+from discreet.recipes.glm import MOST_STAGES, Glm, Predictors, turned_norm
+from discreet.recipes.linear import COVARIANCES, Covariance, in_ball
 from discreet.released.moments import ReleasedMoments
 from discreet.released.working import stepped
 from discreet.results.glm_inference import infer_model
@@ -91,25 +93,25 @@ class ScoutedModel(PerturbedModel):
             return super()._fit_rows(table, asked)
         with as_progress(table.progress) as report:
             told = replace(table, progress=_Readings(report))
-            found = release_scouted(told, *self._asked(domain, design, outcome, asked.promise))
+            own, session = self._linear_predictors(domain, design, outcome), self._session(asked.promise)
+            stages: int | Literal["auto"] = "auto" if isinstance(self.stages, str) else self.stages
+            recipe = Glm(session.facts(domain), own, stages, self.covariance)
+            found = run(recipe, ModelSource(told, own, outcome.labels(domain)), session)
             report(1.0)
         fitted = self._staged(found, design, shown, outcome)
         self._set(fitted, fitted, asked)
         return self
 
-    def _asked(self, domain: Domain, design: tuple[str, ...], outcome: Outcome, promise: Guarantee) -> tuple[Any, ...]:
-        """What is fitted, in how many stages, with which standard errors, and the session."""
-        norm = turned_norm(design)
-        facts = (promise.epsilon, promise.delta, promise.neighbors, self.noise, self.rows)
-        calibration = Calibration(self._loss(domain, outcome, norm), design, norm, *facts, size=TURNED_SIZE)
+    def _linear_predictors(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Predictors:
+        """The linear predictors that are fitted."""
+        loss, count = self._loss(domain, outcome, turned_norm(design)), len(outcome.labels(domain))
         link, name = self._mean(domain, outcome) or (None, None)
         outcomes, exposure = () if name is None else (name,), getattr(self, "exposure", None)
-        family = Family(calibration, outcome.column, outcome.labels(domain), link, outcomes, exposure)
-        return family, self.stages, self.covariance, self._session(promise)
+        return Predictors(loss, design, outcome.column, count, link, outcomes, exposure)
 
-    def _staged(self, found: Minimisers, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome) -> Results:
+    def _staged(self, found: Run, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome) -> Results:
         released = ReleasedMoments(found.certificate, found.values)
-        thetas = [stepped(released)] if self.link == "log" else found.thetas
+        thetas = [stepped(released)] if self.link == "log" else found.result.thetas
         told = {"inference": infer_model(released), "values": found.values}
         return self._fitted(found.certificate, thetas, design, shown, outcome, **told)
 

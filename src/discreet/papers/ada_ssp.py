@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from discreet.core import checks
 from discreet.errors import ParameterError
-from discreet.gate.moments import Want
 from discreet.models.linear import MomentsRegressor
 from discreet.papers.ssp import E15, printed_noise, sd_piazza2021
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.ridge import noise_norm, ridge
+from discreet.recipes.noise import StatisticRequest
 from discreet.results.private_moments import PrivateMoments
+from discreet.solve.equations import NormalEquations
+from discreet.solve.ridge import noise_norm, ridge
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -65,12 +65,12 @@ class AdaSSP(MomentsRegressor):
             )
         return super()._check()
 
-    def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
+    def _wants(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
         g = self.eigenvalue_share
         return [
-            Want("eigenvalue", design, (), g),
-            Want("gram", design, (), (1 - g) / 2),
-            Want("cross", design, (target,), (1 - g) / 2),
+            StatisticRequest("eigenvalue", design, (), g),
+            StatisticRequest("gram", design, (), (1 - g) / 2),
+            StatisticRequest("cross", design, (target,), (1 - g) / 2),
         ]
 
     def _published(

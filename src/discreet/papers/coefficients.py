@@ -12,8 +12,8 @@ from discreet.errors import ParameterError
 from discreet.gate.posterior import Subject
 from discreet.models.base import Asked, PrivateRegressor
 from discreet.privacy import sensitivity
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
+from discreet.released.certificate import Certificate
 from discreet.released.units import column_of, in_user_units
 from discreet.results.results import released_model
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core import checks
-from discreet.gate.moments import Want
 from discreet.models.linear import MomentsRegressor
 from discreet.papers.ssp import E15, halves, printed_noise, sd_piazza2021
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.ridge import noise_norm, ridge
+from discreet.recipes.noise import StatisticRequest
 from discreet.results.private_moments import PrivateMoments
+from discreet.solve.equations import NormalEquations
+from discreet.solve.ridge import noise_norm, ridge
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -49,7 +49,7 @@ class ConstSSP(MomentsRegressor):
         checks.fraction("rho", self.rho)
         return super()._check()
 
-    def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
+    def _wants(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
         return halves(design, target)
 
     def _published(

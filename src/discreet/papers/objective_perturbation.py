@@ -18,8 +18,8 @@ from discreet.models.perturbed import PerturbedRegressor, one_stage
 from discreet.privacy.events.objective import Calibration
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss, Squared
-from discreet.released.solve.newton import Penalty
 from discreet.results.links import Link
+from discreet.solve.newton import Penalty
 
 _REASON = (
     "paper 000 names no constants; these are the ones of the theorem that it cites (Kifer, Smith, Thakurta 2012), "

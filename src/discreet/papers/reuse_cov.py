@@ -27,21 +27,25 @@ from discreet.data.reading import Progress, Unread
 from discreet.data.tables import feature_names
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.levels import every_level
+from discreet.drivers.run import release_moments
+from discreet.drivers.sources import MomentsSource, SampledSource, Source
 from discreet.errors import ParameterError
-from discreet.gate.outcomes import OutcomesWant, Sampled, release_events, release_outcomes
 from discreet.gate.session import promised
 from discreet.models.base import Asked
 from discreet.models.linear import DPLinearRegression, MomentsRegressor
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.kinds import Event
+from discreet.privacy.events.kinds import BlockEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.split import Sizes, shares_of
-from discreet.released.equations import NormalEquations, normal_equations
-from discreet.released.solve.projection import Spectrum, project
+from discreet.recipes.moments import Fixed
+from discreet.recipes.outcomes import ManyOutcomes
+from discreet.released.equations import normal_equations
 from discreet.results.models import Solve
 from discreet.results.results import Results
+from discreet.solve.equations import NormalEquations
+from discreet.solve.projection import Spectrum, project
 
 E16 = (
     "erratum E16: the printed noise is for changes of B^2 in X'X and sqrt(l) B Y in X'Y, which under replace-one are "
@@ -153,7 +157,7 @@ class ReuseCov(MomentsRegressor):
         self._refuse_unit(moments.domain)
         targets = moments.targets if targets is None else targets
         names = feature_names(moments.domain, self._outcome_columns(moments.domain, targets), features)
-        return self._fit_public(moments, Asked(tuple(targets), names, promise, several=True), None)
+        return self._fit_public(MomentsSource(moments), Asked(tuple(targets), names, promise, several=True), None)
 
     # ---------------------------------------------------------------- what is released
 
@@ -190,28 +194,28 @@ class ReuseCov(MomentsRegressor):
         outcomes = outcome_names(table.domain, asked.targets)
         table.domain.design_names(asked.features)
         public = PublicOutcomes.of(table, outcomes) if self.association == "projection" else None
-        moments: Moments | Sampled
         if self.subsample is None:
-            moments = summed(table, asked.targets)
-        else:
-            moments = Sampled(table, asked.targets, self.subsample)
-        return self._fit_public(moments, asked, public)
+            return self._fit_public(MomentsSource(summed(table, asked.targets)), asked, public)
+        return self._fit_public(SampledSource(table, asked.targets, self.subsample), asked, public)
 
     def _fit(self, moments: Moments, asked: Asked) -> Self:
-        return self._fit_public(moments, asked, None)
+        return self._fit_public(MomentsSource(moments), asked, None)
 
-    def _fit_public(self, moments: Moments | Sampled, asked: Asked, public: PublicOutcomes | None) -> Self:
+    def _fit_public(self, source: Source, asked: Asked, public: PublicOutcomes | None) -> Self:
         """Release and fit, with what public outcomes tell besides."""
-        domain, features, promise = moments.domain, asked.features, asked.promise
+        domain, features, promise = source.domain, asked.features, asked.promise
         design, outcomes = domain.design_names(features), outcome_names(domain, asked.targets)
         norm, n = (None, None) if public is None else (public.norm, float(public.n))
         if self._paper is None:
             rows = design if public is not None else every_level(domain, features, design)
             split = split_budget(domain, rows, outcomes, promise, n, self.gram_share)
-            released = release_outcomes(moments, OutcomesWant(rows, outcomes, split, norm), self._session(promise))
+            rate, session = self.subsample if isinstance(source, SampledSource) else None, self._session(promise)
+            recipe: Fixed = ManyOutcomes(session.facts(domain), (), rows, outcomes, split, norm, rate)
         else:
             events, reason = printed_events(domain, design, outcomes, promise, self.subsample, norm)
-            released = release_events(moments, events, self._session(promise, reason))
+            session = self._session(promise, reason)
+            recipe = Fixed(session.facts(domain), events)
+        released = release_moments(recipe, source, session)
         raw = normal_equations(released, asked.targets, features)
         raw = raw if public is None else with_squares(raw, public)
         e = raw if public is None else projected(raw, public, sensitivity.norm(design, domain))
@@ -268,14 +272,14 @@ def printed_events(
     promise: Guarantee,
     rate: float | None,
     norm: float | None,
-) -> tuple[tuple[Event, ...], str]:
+) -> tuple[tuple[BlockEvent, ...], str]:
     """What the paper releases, with its noise, and the reason for the status `claimed`."""
     B, T = sensitivity.norm(design, domain), sensitivity.norm(outcomes, domain) if norm is None else norm
     L, epsilon = math.sqrt(2 * math.log(2.5 / promise.delta)), promise.epsilon
     s_xx = 2 * L * B**2 / epsilon if rate is None else 2 * rate * L * B**2 / (epsilon / (2 * rate))
     gram, cross = Block("gram", design, (), s_xx, "uniform"), Block("cross", design, outcomes, 2 * L * B * T / epsilon)
 
-    def released(*blocks: Block) -> Event:
+    def released(*blocks: Block) -> BlockEvent:
         if norm is not None:
             return PublicOutcomesEvent(sensitivity.public_mu(blocks, domain, norm), norm, blocks)
         return GaussianEvent(sensitivity.mu(blocks, domain, promise.neighbors), blocks)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core import checks
-from discreet.gate.moments import Want
 from discreet.models.linear import MomentsRegressor
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.ridge import ridge
+from discreet.recipes.noise import StatisticRequest
 from discreet.results.private_moments import PrivateMoments
+from discreet.solve.equations import NormalEquations
+from discreet.solve.ridge import ridge
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -53,7 +53,7 @@ class SSP(MomentsRegressor):
             checks.positive("ridge", self.ridge)
         return super()._check()
 
-    def _wants(self, design: tuple[str, ...], target: str) -> list[Want]:
+    def _wants(self, design: tuple[str, ...], target: str) -> list[StatisticRequest]:
         return halves(design, target)
 
     def _published(
@@ -71,9 +71,9 @@ class SSP(MomentsRegressor):
         return ridge(e.S, e.v, default if self.ridge is None else self.ridge)
 
 
-def halves(design: tuple[str, ...], target: str) -> list[Want]:
+def halves(design: tuple[str, ...], target: str) -> list[StatisticRequest]:
     """X'X and X'y, with half of mu^2 each."""
-    return [Want("gram", design, (), 1 / 2), Want("cross", design, (target,), 1 / 2)]
+    return [StatisticRequest("gram", design, (), 1 / 2), StatisticRequest("cross", design, (target,), 1 / 2)]
 
 
 def printed_noise(s: float, design: tuple[str, ...], target: str, R2: float) -> list[Block]:

@@ -12,8 +12,8 @@ from discreet import __version__
 from discreet.data.tables import as_features, as_outcomes, check_finite, check_pair
 from discreet.domain import Domain
 from discreet.models.base import Regressor
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
+from discreet.released.certificate import Certificate
 
 
 class TrivialRegressor(Regressor):

@@ -15,8 +15,8 @@ from discreet.per_instance.mechanisms.parts import Facts, Pair, needs_moments, p
 from discreet.per_instance.persons import person_losses
 from discreet.per_instance.result import Losses, Measured
 from discreet.per_instance.stream import Rows, each_row, one_row, open_ordered
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.gaussian import GaussianEvent
+from discreet.released.certificate import Certificate
 from discreet.results.saved import load_certificate
 
 

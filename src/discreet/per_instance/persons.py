@@ -25,10 +25,10 @@ from discreet.per_instance.mechanisms.stages import StageRows
 from discreet.per_instance.result import Losses, Measured
 from discreet.per_instance.stream import Rows
 from discreet.privacy import sensitivity
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent, stage_name
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.released.grids import bins
+from discreet.privacy.values import bins
+from discreet.released.certificate import Certificate
 from discreet.statistics.base import Places
 
 _ABOUT = {

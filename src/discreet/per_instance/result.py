@@ -22,8 +22,8 @@ from discreet.per_instance.distribution import Distribution
 from discreet.per_instance.mechanisms.gaussian import SampledCurve
 from discreet.per_instance.mechanisms.parts import Part
 from discreet.privacy import accounting
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Law, Point
+from discreet.released.certificate import Certificate
 from discreet.results.plots.style import BLUE, INK, ORANGE, canvas, legend, logarithmic, style
 
 NOTE = "CONFIDENTIAL: per-instance privacy losses, computed from private data. Not a release; do not publish or share."

@@ -12,9 +12,9 @@ R^2 and the outcome's variance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,19 +22,14 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import random_correlation
 
-from discreet.core.arrays import Floats, Ints
-from discreet.data.counts import Histogram, Margins
+from discreet.core.arrays import Floats
 from discreet.data.moments import Moments
-from discreet.data.stages import MeatSums, Readings, StageSums, at_widths
-from discreet.data.sums import LIMB
 from discreet.domain import Domain
-from discreet.domain.cells import CELLS
 from discreet.domain.columns import Numeric
-from discreet.domain.coordinates import Chart, Coordinates, scores
 from discreet.domain.encoding import ONE, Encoder
+from discreet.drivers.run import Run
+from discreet.drivers.simulate import MadeUpSource, limbs
 from discreet.planning.facts import Facts, Number
-from discreet.results.private_moments import PrivateMoments
-from discreet.statistics.histogram import cell_of
 
 LEAST_DIRECTION = 1e-9
 """Directions in which standardised regressors vary less than this are taken as none."""
@@ -288,7 +283,7 @@ class Table:
         else:
             copies = rng.multinomial(rows, np.full(m, 1 / m))
         self._copies: Floats = copies.astype(float)
-        self._released: tuple[Any, PrivateMoments] | None = None
+        self._released: tuple[Any, Run] | None = None
 
     @property
     def _rows(self) -> Floats:
@@ -309,7 +304,7 @@ class Table:
             gram = gram.copy()
             gram[places] = (A[:, places] * self._copies[:, None]).T @ A
             gram[:, places] = gram[places].T
-        return Moments(domain, *_limbs(gram))
+        return Moments(domain, *limbs(gram))
 
     def _encoded(self, domain: Domain) -> tuple[Floats, list[int]]:
         """Rows within bounds that may be tighter, and the places of the coordinates that are."""
@@ -320,26 +315,11 @@ class Table:
         A[:, places] = self.people.encoded(domain.select(changed))[self._present, 1:]
         return A, places
 
-    def histogram(self, domain: Domain) -> Histogram:
-        """The counts of the outcome over its declared bounds."""
-        target = self.people.facts.target
-        cells = cell_of(self.people.encoded(domain.select([target]))[self._present, 1] / ONE)
-        counts = np.bincount(cells, weights=self._copies, minlength=CELLS)
-        return Histogram(domain, target, np.rint(counts).astype(np.int64))
+    def source(self, domain: Domain) -> MadeUpSource:
+        """What recipes ask of the table."""
+        return MadeUpSource(domain, lambda bounds: self._encoded(bounds)[0], self._copies, self.moments)
 
-    def readings(self, domain: Domain) -> Readings:
-        """What a release in stages asks of the table: sums over the pool, each person as often as there are copies."""
-        A, copies = self._encoded(domain)[0], self._copies
-
-        def light(columns: Sequence[str]) -> tuple[tuple[Histogram, ...], Margins]:
-            weighted = A * copies[:, None]
-            sums = np.array([weighted.T @ A[:, 0], np.einsum("ij,ij->j", weighted, A)])
-            return (self.histogram(domain),), Margins(domain, *_limbs(sums))
-
-        held = domain, A, copies
-        return Readings(domain, light, partial(_staged, *held), partial(_meat, *held))
-
-    def released(self, key: Any, release: Callable[[], PrivateMoments]) -> PrivateMoments:
+    def released(self, key: Any, release: Callable[[], Run]) -> Run:
         """A release of the table, made once for all methods that solve it; the last one is kept, with its key."""
         if self._released is None or self._released[0] != key:
             self._released = key, release()
@@ -352,47 +332,3 @@ class Table:
         D, y = self.people.design[self._present], self.people.y[self._present]
         params: Floats = np.asarray(np.linalg.lstsq(D * root[:, None], y * root)[0], dtype=float)
         return _full(self.people.facts, params)
-
-
-def _limbs(sums: Floats) -> tuple[Ints, Ints]:
-    """Sums in floating point as high and low limbs."""
-    exact = np.rint(sums)
-    high = np.floor(np.ldexp(exact, -LIMB))
-    return high.astype(np.int64), (exact - np.ldexp(high, LIMB)).astype(np.int64)
-
-
-def _staged(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
-    """The sums of a stage over encoded rows, so many copies of each."""
-    turned = Chart(coordinates, domain, len(A)).turn(A)
-    weighted, k = turned.U * copies, len(turned.E)
-    lines = turned.both if gram else turned.E
-    sums = np.zeros((len(lines), len(turned.U) + 1))
-    np.matmul(lines, weighted.T, out=sums[:, :-1])
-    sums[:k, -1] = np.einsum("ij,ij,j->i", turned.E, turned.E, copies)
-    counts = [_between(v, own, copies) for v, own in zip(np.abs(turned.V), coordinates.widths, strict=True)]
-    edges = coordinates.lengths
-    lengths = _between(turned.lengths, edges, copies) if edges else np.zeros(0, dtype=np.int64)
-    return StageSums(domain, coordinates, *_limbs(sums), counts, lengths, round(float(copies.sum())))
-
-
-def _meat(
-    domain: Domain,
-    A: Floats,
-    copies: Floats,
-    coordinates: Coordinates,
-    chosen: Sequence[int],
-    radii: Sequence[float] = (),
-) -> MeatSums:
-    """The sums of scores and of inner rows over encoded rows, so many copies of each."""
-    own = at_widths(coordinates, chosen)
-    turned = Chart(own, domain, len(A)).turn(A)
-    products = [scores(turned.U, e) for e in turned.E]
-    if len(products) == 1:
-        products.append(turned.U * (np.abs(turned.E[0]) < ONE))
-    return MeatSums(domain, own, *_limbs(np.concatenate([(S * copies) @ S.T for S in products])))
-
-
-def _between(values: Floats, edges: Sequence[float], copies: Floats) -> Ints:
-    """How many rows have their value, in lattice units, in each part that the edges make."""
-    places = np.searchsorted(np.array(edges) * ONE, values)
-    return np.rint(np.bincount(places, weights=copies, minlength=len(edges) + 1)).astype(np.int64)

@@ -19,7 +19,6 @@ from discreet.core.threads import one_thread
 from discreet.data.reading import Progress, as_progress
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
-from discreet.gate.stages import MOST_STAGES
 from discreet.papers.registry import DEFAULT
 from discreet.planning import wishes, words
 from discreet.planning.facts import Facts
@@ -28,6 +27,7 @@ from discreet.planning.models import ModelPlan, model_asked, plan_model, refuse_
 from discreet.planning.simulation import Expected, Promise, Simulation, chosen
 from discreet.planning.spreads import Spread, spreads
 from discreet.planning.wishes import Answer, Tighter
+from discreet.recipes.budget import MOST_STAGES
 from discreet.released.units import coefficient_unit
 from discreet.results.summary import Summary, to_pandas
 

@@ -15,8 +15,8 @@ from discreet.core.checks import Neighbors
 from discreet.core.placeholders import Unavailable
 from discreet.domain import Domain
 from discreet.domain.unit import Unit
+from discreet.drivers.simulate import simulate
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
-from discreet.models.base import Asked
 from discreet.models.linear import DPLinearRegression, MomentsEstimator
 from discreet.models.penalised import DPElasticNet, DPLasso
 from discreet.models.perturbed import PerturbedModel
@@ -132,7 +132,7 @@ def fit(
         warnings.simplefilter("ignore", DiscreetWarning)
         if isinstance(model, DPLinearRegression):
             model.stages = stages
-            told = _fit_by_stages(model, table, domain, (epsilon, promise, rows, seed, stages))
+            told = _fit_by_recipe(model, table, domain, (epsilon, promise, rows, seed, stages))
         else:
             model.fit_moments(table.moments(domain), facts.target, list(facts.features))
     found = model.results_.inference
@@ -145,16 +145,14 @@ def fit(
     return Fit(table.people.mse(params), params - table.people.best, std_err, width, told)
 
 
-def _fit_by_stages(model: DPLinearRegression, table: Table, domain: Domain, key: tuple[Any, ...]) -> int:
-    """Fit a model that may release in stages, and tell in how many it did; penalised models solve the same release."""
+def _fit_by_recipe(model: DPLinearRegression, table: Table, domain: Domain, key: tuple[Any, ...]) -> int:
+    """Fit a model to a simulated release, and tell in how many stages it is; penalised models solve the same one."""
     facts = table.people.facts
-    asked = Asked((facts.target,), list(facts.features), model._check())
-    if not model._is_staged(domain, asked):
-        model._fit_counted(table.histogram(domain), table.moments, asked)
-        return 1
-    released = table.released((*key, domain), lambda: model._release(table.readings(domain), asked))
-    model._fit_released(released, asked)
-    return 0 if released.mean_alone else len(released.stages)
+    recipe, session = model.recipe(domain, facts.target, facts.features)
+    found = table.released((*key, domain, recipe.name), lambda: simulate(recipe, table.source(domain), session))
+    model.fit_run(found, facts.target, facts.features)
+    stages = model.release_.stages
+    return 1 if not stages else 0 if model.release_.mean_alone else len(stages)
 
 
 # ---------------------------------------------------------------- many fits

@@ -14,15 +14,20 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.core.files import Source, digest, load_document, write_document
 from discreet.domain import Domain, Numeric
+from discreet.drivers.replay import begun
 from discreet.errors import NotReleasedError
-from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent
-from discreet.released.course import Course, course_of
-from discreet.released.equations import NormalEquations, normal_equations
-from discreet.released.grids import GridValues, ReleasedStage, statistic
-from discreet.released.solve.outcome import Unclip, unclip
+from discreet.privacy.values import GridValues, ReleasedStage, statistic
+from discreet.recipes.base import Spending
+from discreet.recipes.geometry import StageGeometry
+from discreet.recipes.glm import Found, Glm
+from discreet.recipes.linear import Linear
+from discreet.released.certificate import VERSIONS, Certificate
+from discreet.released.equations import normal_equations
+from discreet.solve.equations import NormalEquations
+from discreet.solve.outcome import Unclip, unclip
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,9 +259,23 @@ class ReleasedMoments:
         return any(scale > 1 for scale in self._scales)
 
     @cached_property
-    def course(self) -> Course:
-        """The course that its stages took."""
-        return course_of(self)
+    def geometry(self) -> StageGeometry:
+        """The geometry of its stages, by its own values."""
+        if not self.stages:
+            raise NotReleasedError("This release has no stages.")
+        recipe = Linear.listed(self.certificate.facts, self.certificate.events, {})
+        assert recipe is not None
+        recipe = recipe.outlined(self.certificate.events)
+        return begun(recipe.start(Spending(recipe.facts)), self.certificate.events, self.values).geometry
+
+    @cached_property
+    def found(self) -> Found | None:
+        """The coordinates of a model of classes or counts, and what is known of it before; None without stages."""
+        recipe = Glm.listed(self.certificate.facts, self.certificate.events, {})
+        if recipe is None:
+            return None
+        recipe = recipe.outlined(self.certificate.events)
+        return begun(recipe.start(Spending(recipe.facts, recipe.gaussian_mu)), self.certificate.events, self.values)
 
     @property
     def mean_alone(self) -> bool:

@@ -27,7 +27,7 @@ from discreet.domain import CONSTANT, LATTICE_BITS, Categorical, Domain
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.sampled import SampledEvent
-from discreet.released.grids import GridValues
+from discreet.privacy.values import GridValues
 
 if TYPE_CHECKING:
     from discreet.released.moments import ReleasedMoments

@@ -17,7 +17,7 @@ from discreet.privacy.events.coordinates import StageEvent, stage_name
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent
 from discreet.privacy.events.sampled import SampledEvent
-from discreet.released.grids import bins, statistic
+from discreet.privacy.values import bins, statistic
 from discreet.statistics.base import Statistic
 
 if TYPE_CHECKING:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.released.equations import NormalEquations, fitted, model_design
+from discreet.domain.levels import model_design
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.inclusion import Likelihood
-from discreet.released.solve.joint import Joint
-from discreet.released.solve.noise_aware import Posterior, noise_aware, posterior
+from discreet.solve.equations import NormalEquations, fitted
+from discreet.solve.inclusion import Likelihood
+from discreet.solve.joint import Joint
+from discreet.solve.noise_aware import Posterior, noise_aware, posterior
 
 
 def noise_aware_solution(released: ReleasedMoments, e: NormalEquations) -> Floats:
@@ -33,9 +34,9 @@ def likelihood_of(released: ReleasedMoments, e: NormalEquations) -> Likelihood:
 
 def _joint(released: ReleasedMoments, e: NormalEquations) -> Joint:
     """What all stages say; of some of the regressors, the projection of what they say of all."""
-    course = released.course
-    whole = course.posterior(released.stages, e.target)
-    full, K = model_design(released.domain, course.design)
+    geometry = released.geometry
+    whole = geometry.posterior(released.stages, e.target)
+    full, K = model_design(released.domain, geometry.design)
     lifted = whole.lifted(K, fitted(K, np.eye(len(K))))
     at = [full.index(name) for name in e.names]
     return lifted if at == list(range(len(full))) else lifted.of_some(at)

@@ -11,8 +11,8 @@ from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.derived import unit_of
 from discreet.errors import FileFormatError
-from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
+from discreet.solve.equations import NormalEquations
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,15 +15,15 @@ import numpy as np
 
 from discreet.core.arrays import Bools, Floats
 from discreet.domain import CONSTANT
+from discreet.domain.levels import model_design
 from discreet.domain.linked import Linked
 from discreet.errors import NotReleasedError
 from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.released.equations import NormalEquations, fitted, model_design
-from discreet.released.grids import ReleasedStage
+from discreet.privacy.values import ReleasedStage
+from discreet.recipes.prior import CURVATURE, Prior
 from discreet.released.moments import ReleasedMoments
-from discreet.released.prior import CURVATURE, Prior, prior_of
-from discreet.released.scouting import scale_of
-from discreet.released.solve.noise_aware import denoise
+from discreet.solve.equations import NormalEquations, fitted
+from discreet.solve.noise_aware import denoise
 
 _CUT, _UNSEEN = 0.3, 0.5
 """The mean push of a clipped residual in one direction, in units of b; what counts may hide, in sds of their noise."""
@@ -39,6 +39,13 @@ def model_stage(released: ReleasedMoments) -> ReleasedStage | None:
     """The stage at the model, if there is one."""
     found = [stage for stage in released.stages if isinstance(stage.event.coordinates, Linked)]
     return found[-1] if found else None
+
+
+def prior_of(released: ReleasedMoments) -> Prior:
+    """Where a model that was released was expected, from its released values alone."""
+    if released.found is None:
+        raise ValueError("the values that were released before the model do not tell its coordinates")
+    return released.found.prior
 
 
 def working_equations(released: ReleasedMoments) -> NormalEquations:
@@ -77,7 +84,7 @@ def _score(released: ReleasedMoments, prior: Prior, stage: ReleasedStage, own: L
 
 
 def _rate(released: ReleasedMoments) -> float | None:
-    scale = scale_of(released)
+    scale = None if released.found is None else released.found.scale
     return None if scale is None else scale.mean
 
 

@@ -11,8 +11,8 @@ from discreet.core.files import number, numbers, text, texts
 from discreet.core.placeholders import Later
 from discreet.domain.linked import Linked
 from discreet.errors import FileFormatError, NotReleasedError
-from discreet.privacy.certificate import VERSIONS, Certificate
-from discreet.released.grids import GridValues
+from discreet.privacy.values import GridValues
+from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import regressors
 from discreet.results.glm_inference import WITHOUT_ERRORS

@@ -13,10 +13,10 @@ from discreet.core.arrays import Floats
 from discreet.core.files import atomic_write
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.napp import NappEvent
 from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.contrasts import Contrasts

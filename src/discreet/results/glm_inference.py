@@ -6,10 +6,10 @@ import numpy as np
 
 from discreet.core.placeholders import Unavailable
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.debiased import debiased, positive
 from discreet.released.units import design_units
 from discreet.released.working import clipped_push, model_stage, typical_curvature, working_equations
 from discreet.results.inference import Inference, inferred
+from discreet.solve.debiased import debiased, positive
 
 WITHOUT_ERRORS = Unavailable(
     "not released",

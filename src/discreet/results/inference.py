@@ -25,13 +25,13 @@ from discreet.core.arrays import Bools, Floats
 from discreet.core.files import number, numbers
 from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError
-from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.debiased import Debiased, contrasts, debiased, noise_along, restricted, through_noise
 from discreet.released.units import UserUnits
 from discreet.results.estimate import Estimate
 from discreet.results.spread import Spread, spread_of
 from discreet.results.withheld import culprits
+from discreet.solve.debiased import Debiased, contrasts, debiased, noise_along, restricted, through_noise
+from discreet.solve.equations import NormalEquations
 
 Estimand = Literal["declared", "bounded"]
 

@@ -15,9 +15,10 @@ from scipy import stats
 from discreet.core.arrays import Bools, Floats
 from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError
-from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.debiased import (
+from discreet.released.units import many_units
+from discreet.results.inference import CLUSTERED, MEAN_ALONE, NO_SQUARES, SAMPLED, plain, read_part
+from discreet.solve.debiased import (
     Inverse,
     coefficients,
     inverse,
@@ -26,8 +27,7 @@ from discreet.released.solve.debiased import (
     shrunk,
     through_noise,
 )
-from discreet.released.units import many_units
-from discreet.results.inference import CLUSTERED, MEAN_ALONE, NO_SQUARES, SAMPLED, plain, read_part
+from discreet.solve.equations import NormalEquations
 
 LARGEST_NOISE = 0.1
 """Intervals are given where the noise of X'X is at most this share of the variation that tells of a coefficient."""

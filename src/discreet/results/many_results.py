@@ -15,7 +15,7 @@ from discreet.core.files import Source, load_document, numbers, text, texts, wri
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
-from discreet.privacy.certificate import VERSIONS, Certificate
+from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.units import coefficient_unit, regressors
 from discreet.results.design import design_matrix
 from discreet.results.many_inference import ManyInference

@@ -14,21 +14,22 @@ from discreet.core.arrays import Floats
 from discreet.core.placeholders import Later
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError, printable
-from discreet.privacy.certificate import Certificate
-from discreet.released.equations import NormalEquations, normal_equations
+from discreet.released.certificate import Certificate
+from discreet.released.equations import normal_equations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solution import likelihood_of, noise_aware_solution, posterior_of
-from discreet.released.solve.inclusion import inclusion
-from discreet.released.solve.joint import Joint
-from discreet.released.solve.lasso import expected_rows, made_up_rows, penalty_grid, solve_path
-from discreet.released.solve.noise_aware import Posterior
-from discreet.released.solve.ridge import conjugate_gradients, paper_penalty, ridge
 from discreet.released.units import column_of, many_units, user_units
 from discreet.results.inference import shown_rows
 from discreet.results.many_inference import infer_many
 from discreet.results.many_results import ManyResults
 from discreet.results.results import Results, results
 from discreet.results.summary import Summary, number, promise
+from discreet.solve.equations import NormalEquations
+from discreet.solve.inclusion import inclusion
+from discreet.solve.joint import Joint
+from discreet.solve.lasso import expected_rows, made_up_rows, penalty_grid, solve_path
+from discreet.solve.noise_aware import Posterior
+from discreet.solve.ridge import conjugate_gradients, paper_penalty, ridge
 
 Solve = Literal["noise-aware", "ridge", "cg"]
 
@@ -150,7 +151,7 @@ class _Problem:
     @cached_property
     def rows(self) -> float:
         """The number of rows that X'X of the posterior is a sum over."""
-        return max(self.released.course.rows if self.released.stages else self.equations.n, 1.0)
+        return max(self.released.geometry.rows if self.released.stages else self.equations.n, 1.0)
 
     def solve(self, penalties: Floats | None) -> tuple[Floats, Floats]:
         """Penalties, a grid of them by default, and one row of coefficients of the mapped columns for each."""

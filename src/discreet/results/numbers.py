@@ -18,7 +18,7 @@ from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
-from discreet.privacy.certificate import Certificate
+from discreet.released.certificate import Certificate
 from discreet.results.constraints import constraints
 from discreet.results.contrasts import Contrasts
 from discreet.results.inference import Inference, Test

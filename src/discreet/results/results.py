@@ -17,9 +17,8 @@ from discreet.domain import CONSTANT, Numeric
 from discreet.domain.formula import Model
 from discreet.domain.references import recoding
 from discreet.errors import ParameterError
-from discreet.privacy.certificate import Certificate
-from discreet.released.equations import NormalEquations
-from discreet.released.grids import GridValues
+from discreet.privacy.values import GridValues
+from discreet.released.certificate import Certificate
 from discreet.released.links import places, probabilities
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import coefficient_unit, unclipped, unit_per, user_units
@@ -41,6 +40,7 @@ from discreet.results.numbers import json_ready
 from discreet.results.pile_up import remarks
 from discreet.results.series import like
 from discreet.results.summary import to_pandas
+from discreet.solve.equations import NormalEquations
 
 _UNKNOWN = Later.of("")
 

@@ -10,12 +10,11 @@ from discreet.core.files import Document, Source, differences, reading
 from discreet.domain import CONSTANT, Numeric
 from discreet.domain.columns import Column
 from discreet.errors import DiscreetError
-from discreet.privacy.certificate import Certificate, Finding
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
-from discreet.released import scouting
+from discreet.released.certificate import Certificate, Finding
 from discreet.released.noiseless import noiseless
 from discreet.released.possible import impossible
 from discreet.released.units import column_of
@@ -76,8 +75,9 @@ def check_saved(saved: Saved) -> list[Finding]:
     """What `Certificate.check` finds, and whether the numbers in the file can come from the events that it lists."""
     with np.errstate(all="ignore"):
         numbers = [("numbers of the model", why) for why in _misfits(saved)]
-        wrong = [("stages", _strayed(saved)), *numbers, *_values(saved)]
-    return [*saved.certificate.check(), *(Finding(what, False, why) for what, why in wrong if why is not None)]
+        wrong = [*numbers, *_values(saved)]
+        found = saved.certificate.check(getattr(saved, "values", None) or None)
+    return [*found, *(Finding(what, False, why) for what, why in wrong if why is not None)]
 
 
 def _misfits(saved: Saved) -> list[str]:
@@ -102,16 +102,6 @@ def _values(saved: Saved) -> list[tuple[str, str | None]]:
         return []
     found = [("released values", why) for why in impossible(released)]
     return [*found, ("noise in released values", noiseless(released))]
-
-
-def _strayed(saved: Saved) -> str | None:
-    """How stages differ from the course that their own values call for, if they do."""
-    try:
-        if isinstance(saved, PrivateMoments):
-            return saved.course.strays(saved.stages) if saved.stages else None
-        return scouting.strays(saved.released) if isinstance(saved, Results) and saved.values else None
-    except _FAILURES:
-        return "what was released does not tell where they begin"
 
 
 def _unexplained(saved: Results | ManyResults) -> str | None:

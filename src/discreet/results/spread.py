@@ -15,11 +15,11 @@ from discreet.core.arrays import Floats
 from discreet.core.files import number
 from discreet.domain import CONSTANT, Categorical, Domain
 from discreet.errors import FileFormatError
-from discreet.released.equations import NormalEquations
 from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.debiased import Debiased, through_noise
-from discreet.released.solve.outcome import shares
 from discreet.released.units import UserUnits
+from discreet.solve.debiased import Debiased, through_noise
+from discreet.solve.equations import NormalEquations
+from discreet.solve.outcome import shares
 
 _LEAST = 0.1
 """The variance around any prediction is at least this share of the mean one."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from discreet.core.arrays import Bools, Floats
 from discreet.domain import CONSTANT, Domain
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.debiased import Debiased
 from discreet.released.units import column_of
+from discreet.solve.debiased import Debiased
+from discreet.solve.equations import NormalEquations
 
 _TOGETHER = 0.5
 """Coefficients whose errors have this correlation or more go up and down together."""

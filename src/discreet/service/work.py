@@ -20,8 +20,8 @@ from discreet.core.checks import Neighbors
 from discreet.core.scratch import Scratch
 from discreet.core.threads import one_thread
 from discreet.domain import Domain
+from discreet.drivers.release import release as release_table
 from discreet.errors import BudgetError, DiscreetError, DiscreetWarning, LedgerError
-from discreet.gate.release import release as release_table
 from discreet.ledger import Ledger
 from discreet.ledger.blocks import asked as asked_for
 from discreet.planning import plan as make_plan

@@ -39,8 +39,8 @@ class Diagonal(SumsOfSquares):
         return alone + min(len(ball), 2 * spaces.norm_squared(ball, domain))
 
     def plausible(self, n: float, shape: tuple[int, ...], names: Sequence[str] = ()) -> Floats:
-        """n/10, and n for the constant."""
-        return np.array([n if name == CONSTANT else n / 10 for name in names or [""] * shape[0]])
+        """n/3, and n for the constant."""
+        return np.array([n if name == CONSTANT else n / 3 for name in names or [""] * shape[0]])
 
     def steps(self, block: BlockLike, is_whole: Callable[[str], bool]) -> list[int]:
         """Squares of coordinates that are 0 or 1 add up to whole numbers."""

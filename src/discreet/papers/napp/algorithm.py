@@ -13,7 +13,7 @@ from discreet.gate.napp import Draws
 from discreet.papers.napp.augmented import PLACES, DrawnRows, Limit, Part, Regularizer, SquaredRows
 from discreet.privacy.events.napp import retrievable
 from discreet.privacy.losses import Loss
-from discreet.released.solve.newton import Penalty, minimise
+from discreet.solve.newton import Penalty, minimise
 
 WINDOW = 10
 """The estimate is the mean of so many iterates; where the sign changes within them, it is 0."""

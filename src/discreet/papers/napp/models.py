@@ -23,10 +23,10 @@ from discreet.papers.napp.algorithm import Losses, Plan, Recycled, Squares, recy
 from discreet.papers.napp.augmented import Part, Regularizer
 from discreet.papers.objective_perturbation import ObjectivePerturbation
 from discreet.privacy import sensitivity
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.napp import REGULARIZERS, NappEvent, least_modulus, noise_scale
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss, Poisson, QuadraticHinge, Squared
+from discreet.released.certificate import Certificate
 
 _LEAST_RATE = 8.0
 """Augmented rows of Poisson regression have rates near 1: their loss must not end there."""

@@ -25,8 +25,8 @@ from discreet.per_instance.curves import Curve
 from discreet.per_instance.eigenvalue import Spectrum
 from discreet.per_instance.leverage import LeaveOneOut, Ridge
 from discreet.per_instance.stream import Rows
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import Law, Point
+from discreet.released.certificate import Certificate
 
 
 @dataclass(frozen=True)

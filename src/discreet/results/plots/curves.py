@@ -10,8 +10,8 @@ import numpy as np
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError, printable
 from discreet.privacy import accounting
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.laws import together
+from discreet.released.certificate import Certificate
 from discreet.results.models import PenalisedResults
 from discreet.results.plots.releases import reach
 from discreet.results.plots.style import GREY, INK, LOOKS, chart, legend, logarithmic, short, style

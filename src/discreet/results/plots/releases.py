@@ -14,10 +14,10 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.columns import Categorical, Numeric, from_days
 from discreet.errors import printable
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent, stage_name
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.sensitivity import costs
+from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.effects import Effects, Variables, effects

@@ -11,10 +11,10 @@ import numpy as np
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.columns import Categorical, Column, Factor, Numeric
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.events.coordinates import StageEvent, stage_name
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent, Event
+from discreet.released.certificate import Certificate
 from discreet.released.units import column_of
 from discreet.results.effects import Variables, effects
 from discreet.results.export import latex

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from discreet.privacy.certificate import Certificate
 from discreet.privacy.guarantee import Guarantee
+from discreet.released.certificate import Certificate
 
 if TYPE_CHECKING:
     from discreet.results.fitted import Fitted

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from discreet.core.arrays import Floats
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.joint import Joint
-from discreet.released.solve.noise_aware import posterior
+from discreet.solve.equations import NormalEquations
+from discreet.solve.joint import Joint
+from discreet.solve.noise_aware import posterior
 
 _SEED = 20_02
 """The draws are the same for the same release: they serve an integral, not a secret."""

@@ -1,7 +1,6 @@
-"""Where a generalised linear model is fitted: round coordinates, from what was released before it.
+"""The coordinates in which a generalised linear model is fitted, as functions of what was released before.
 
-The gate follows it while it releases, and whoever holds the model can follow it again: every matrix and radius is a
-function of earlier noisy values and of public facts. ``docs/mathematics``, section 13.
+Every matrix and radius is a function of earlier noisy values and of public facts. ``docs/mathematics``, section 13.
 """
 
 from __future__ import annotations
@@ -15,16 +14,11 @@ import numpy as np
 
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
-from discreet.domain.linked import Linked
-from discreet.privacy import gdp
-from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.privacy.losses import Poisson
-from discreet.released.coordinates import Axes, softened, standardised, whitened
-from discreet.released.course import EDGES, SPHERE, far_reach, is_close, quiet_place
-from discreet.released.grids import ReleasedStage
-from discreet.released.moments import ReleasedMoments
-from discreet.released.solve.location import WHOLE, Counts
-from discreet.released.solve.sizes import count_law, count_span
+from discreet.privacy.values import ReleasedStage
+from discreet.recipes.geometry import EDGES, SPHERE, far_reach
+from discreet.solve.axes import Axes, softened, whitened
+from discreet.solve.location import Counts
+from discreet.solve.sizes import count_law
 
 _ENOUGH = 1.5
 """Of n mu/q^1.5: from there on the products of the columns are worth what they cost."""
@@ -53,10 +47,6 @@ _LEAST_SPREAD = 2.0
 
 _FEW = 50.0
 """Of n mu/q: below it rows are too few for standard errors of counts, and all goes into the model."""
-
-
-_NEAR = 1e-6
-"""Numbers that are computed again may differ by this share, for processors round differently."""
 
 
 def number_of_stages(n_mu: float, q: int) -> int:
@@ -143,8 +133,8 @@ def residual_widths(scale: Scale) -> list[float]:
 
 
 @dataclass(frozen=True, eq=False)
-class Scouting:
-    """Where scouting starts from, and where it leads.
+class ModelGeometry:
+    """The coordinates of the columns' products, and of the model.
 
     Parameters
     ----------
@@ -201,108 +191,7 @@ class Scouting:
         return Coordinates.rounded(self.design, [], axes.P, np.zeros((len(self.design), 0)), radius, [])
 
 
-def scale_of(released: ReleasedMoments) -> Scale | None:
-    """What counts of the outcome told, where there were any."""
-    held = [(block, array) for block, array in released.arrays.items() if block.statistic == "counts"]
-    if not held:
-        return None
-    counts = [Counts(array, block.span or WHOLE, block.sd) for block, array in held]
-    promise, q = released.certificate.guarantee, len(objectives_of(released)[0].design)
-    mu = gdp.mu(epsilon=promise.epsilon, delta=promise.delta)
-    scale = count_scale(counts, released.rows(), released.domain.map(held[0][0].columns[0]), mu, q)
-    return scale._replace(exposure=_exposure(released))
-
-
 def mean_exposure(total: float, rows: float, units: tuple[float, float]) -> float:
     """The mean of an exposure from its noisy sum in mapped units, within a thousandth of its range."""
     centre, half = units
     return max(centre + half * min(max(total / rows, -1.0), 1.0), centre - 0.999 * half)
-
-
-def _exposure(released: ReleasedMoments) -> float:
-    designs = {name for event in objectives_of(released) for name in event.design}
-    for block, array in released.arrays.items():
-        if block.statistic == "sums" and len(block.rows) == 1 and block.rows[0] not in designs:
-            return mean_exposure(float(array[0]), released.rows(), released.domain.map(block.rows[0]))
-    return 1.0
-
-
-def objectives_of(released: ReleasedMoments) -> list[ObjectiveEvent]:
-    """The perturbed objectives of a release."""
-    return [event for event in released.certificate.events if isinstance(event, ObjectiveEvent)]
-
-
-def scouting_of(released: ReleasedMoments) -> Scouting | None:
-    """The scouting that a model took, from its released values alone; None where it had none."""
-    objectives = objectives_of(released)
-    if not objectives or objectives[0].coordinates is None:
-        return None
-    design, promise = objectives[0].design, released.certificate.guarantee
-    names, rows = tuple(name for name in design if name != CONSTANT), released.rows()
-    held = {block.statistic: (block, array) for block, array in released.arrays.items() if block.rows == names}
-    (sums, x), (squares, xx) = held["sums"], held["diagonal"]
-    axes = standardised(x, xx, (sums.sd, squares.sd), rows, constant=design[0] == CONSTANT)
-    counts = isinstance(objectives[0].loss, Poisson)
-    return Scouting(design, rows, gdp.mu(epsilon=promise.epsilon, delta=promise.delta), axes, counts)
-
-
-def scouts_of(released: ReleasedMoments) -> list[ReleasedStage]:
-    """The stages before the model."""
-    return [stage for stage in released.stages if not isinstance(stage.event.coordinates, Linked)]
-
-
-def lead_of(released: ReleasedMoments) -> Lead | None:
-    """The outcome that a scout knew of."""
-    names = [name for stage in scouts_of(released) for name in stage.event.coordinates.outcomes]
-    return Lead(names[0], released.domain.map(names[0])) if names else None
-
-
-def strays(released: ReleasedMoments) -> str | None:
-    """How the coordinates of a model differ from those that its released values call for, if they do."""
-    found = scouting_of(released)
-    if found is None:
-        return None
-    scouts = scouts_of(released)
-    for stage in scouts:
-        if not is_close(stage.event.coordinates, found.scout(lead_of(released))):
-            return "the coordinates in which columns were scouted do not follow from what was released before"
-    expected = found.final(scouts[-1] if scouts else None)
-    scale = scale_of(released)
-    for event in objectives_of(released):
-        own = event.coordinates
-        if scale is not None and not (isinstance(event.loss, Poisson) and math.isclose(event.loss.limit, scale.most)):
-            return "the largest count of the model does not follow from the counts of the outcome"
-        if own is None or not is_close(own, expected):
-            return "the coordinates of the model do not follow from what was released before it"
-        for stage in released.stages:
-            at = stage.event.coordinates
-            if isinstance(at, Linked) and (at.P, at.radius) != (own.P, own.radius):
-                return "standard errors were released in other coordinates than those of the model"
-            if isinstance(at, Linked) and not _is_model(stage, at, event, scale, found):
-                return "standard errors were released for another link, largest mean or half width than the model has"
-    return _other_span(released, found.rows)
-
-
-def _is_model(stage: ReleasedStage, at: Linked, event: ObjectiveEvent, scale: Scale | None, found: Scouting) -> bool:
-    """Whether the stage at a model is for its link, its largest mean, and residuals as wide as counts call for."""
-    if scale is None:
-        own = (at.link, event.loss.name, at.largest) == ("logit", "logistic", 1.0)
-        return own and all(widths == (1.0,) for widths in at.widths)
-    share, expected = clipped_share(found.rows, found.mu, len(at.design)), residual_widths(scale)
-    own = (at.link, event.loss.name) == ("log", "Poisson") and math.isclose(at.largest, scale.most, rel_tol=_NEAR)
-    own = own and all(len(widths) == len(expected) for widths in at.widths)
-    places = [quiet_place(stage.counts(name), share, stage.sd("counts")) for name in at.outcomes]
-    return own and np.allclose(at.widths, expected, rtol=_NEAR) and list(stage.event.chosen) == places
-
-
-def _other_span(released: ReleasedMoments, n: float) -> str | None:
-    """How the part of the outcome's range that was counted last differs from the one that earlier counts call for."""
-    held = [(block, array) for block, array in released.arrays.items() if block.statistic == "counts"]
-    if len(held) < 2:
-        return None
-    (first, array), (second, _) = held
-    most = 2 * released.domain.map(first.columns[0])[1]
-    expected = count_span(count_law([Counts(array, WHOLE, first.sd)], n, most))
-    if first.span is None and second.span is not None and np.allclose(second.span, expected, rtol=_NEAR):
-        return None
-    return "the part of the outcome's range that was counted last does not follow from the counts before"

@@ -1,7 +1,7 @@
-"""The course of a release in private coordinates: what each stage looks like, from what was released before it.
+"""Coordinates, radii and half widths of the stages of a linear model, as functions of what was released before.
 
-The gate follows it while it releases, and whoever holds the release can follow it again: every matrix, radius and half
-width of a stage is a function of earlier noisy values and of public facts. ``docs/mathematics``, section 12.
+Every matrix, radius and half width of a stage is a function of earlier noisy values and of public facts.
+``docs/mathematics``, section 12.
 """
 
 from __future__ import annotations
@@ -10,23 +10,17 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
-from discreet.errors import NotReleasedError
-from discreet.released.coordinates import Axes, standardised, whitened
-from discreet.released.grids import ReleasedStage
-from discreet.released.solve.joint import Joint, joint
-from discreet.released.solve.location import WHOLE, Counts, Location, locate, rows_of
-from discreet.released.solve.outcome import shares
-
-if TYPE_CHECKING:
-    from discreet.privacy.events.gaussian import Block
-    from discreet.released.moments import ReleasedMoments
+from discreet.privacy.values import ReleasedStage
+from discreet.solve.axes import Axes, whitened
+from discreet.solve.joint import Joint, joint
+from discreet.solve.location import Location
+from discreet.solve.outcome import shares
 
 FEWEST, FEWEST_EACH, MANY, NARROW = 10.0, 0.5, 30.0, 64
 """Of n mu, and of n mu/d: below, only the mean can be told. Of n mu/d^1.5: from there on three stages are better than
@@ -92,8 +86,8 @@ def number_of_stages(n_mu: float, size: int, *, constant: bool) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
-    """Where stages start from, and where they go.
+class StageGeometry:
+    """The coordinates of each stage, given where outcomes and columns lie.
 
     Parameters
     ----------
@@ -167,18 +161,16 @@ class Course:
         return joint(done, target, location, max(self.axes.known, 1.0), constant=self.constant)
 
     def chosen(
-        self, counts: Mapping[str, Floats], coordinates: Coordinates, mu: float, sd: float, *, final: bool
+        self, counts: Mapping[str, Floats], sd: float, *, coordinates: Coordinates, mu: float, final: bool
     ) -> list[int]:
         """The places of the half widths that noisy counts of residuals call for.
 
         Parameters
         ----------
-        counts : mapping
-            Of each outcome.
-        coordinates : Coordinates
-            Those of the stage.
-        mu, sd : float
-            What the stage costs, and the noise of its counts.
+        counts, sd : mapping, float
+            The noisy counts of each outcome, and the sd of their noise.
+        coordinates, mu : Coordinates, float
+            The coordinates and the cost of the stage.
         final : bool
             Whether it is the last of three or more.
         """
@@ -204,21 +196,6 @@ class Course:
         stage = done[-1]
         P, gram, sd = stage.event.coordinates.P.floats, stage.gram, stage.sd("gram")
         return whitened(P, gram, sd, constant=self.constant)
-
-    def strays(self, stages: Sequence[ReleasedStage]) -> str | None:
-        """How listed stages differ from this course, if they do."""
-        for k, stage in enumerate(stages):
-            event = stage.event
-            own, expected = event.coordinates, self.coordinates(stages[:k], event.mu, len(stages))
-            if not is_close(own, expected):
-                return f"the coordinates of stage {k + 1} do not follow from what was released before it"
-            counts = {name: stage.counts(name) for name in self.targets}
-            final = k + 1 == len(stages) >= 3
-            if list(event.chosen) != self.chosen(counts, own, event.mu, stage.sd("counts"), final=final):
-                return f"the half widths of stage {k + 1} do not follow from its counts"
-            if event.radii and not np.allclose(event.radii, self.radii(stage.gram, stage.squares), rtol=_CLOSE, atol=0):
-                return f"the lengths of scores in stage {k + 1} do not follow from its sums"
-        return None
 
 
 def far_reach(before: ReleasedStage, rows: float, mu: float) -> float:
@@ -288,47 +265,6 @@ def as_declared(design: Sequence[str]) -> Axes:
 def mean_alone(design: Sequence[str]) -> Axes:
     """The constant as the only axis, for tables that can tell no more than the mean."""
     return Axes(np.eye(len(design))[:, :1], 0.0)
-
-
-def course_of(released: ReleasedMoments) -> Course:
-    """The course that a release in private coordinates took, from its values alone."""
-    if not released.stages:
-        raise NotReleasedError("This release has no stages.")
-    own = released.stages[0].event.coordinates
-    constant = own.design[0] == CONSTANT
-    locations = tuple(_location(released, name, centred=constant) for name in own.outcomes)
-    names = tuple(name for name in own.design if name != CONSTANT)
-    held = {block.statistic: (block, array) for block, array in released.arrays.items() if block.rows == names}
-    if "diagonal" in held and "sums" in held:
-        (sums, x), (squares, xx) = held["sums"], held["diagonal"]
-        axes = standardised(x, xx, (sums.sd, squares.sd), locations[0].rows, constant=constant)
-    else:
-        axes = mean_alone(own.design) if len(own.axes) < len(own.design) else as_declared(own.design)
-    return Course(own.design, own.outcomes, locations, axes, own.most)
-
-
-def _location(released: ReleasedMoments, target: str, *, centred: bool) -> Location:
-    counts = [
-        Counts(array, block.span or WHOLE, block.sd)
-        for block, array in released.arrays.items()
-        if block.statistic == "counts" and block.columns == (target,)
-    ]
-    rows = _rows(released)
-    if not counts and (centred or rows is None):
-        raise NotReleasedError(f"This release holds no counts of {target!r}.")
-    return locate(counts, rows or rows_of(counts[0]), centred=centred)
-
-
-def _rows(released: ReleasedMoments) -> tuple[float, float] | None:
-    """The number of rows and the sd of its noise, where it was declared or released."""
-    if (declared := released.certificate.counted_rows) is not None:
-        return float(declared), 0.0
-    alone: list[tuple[Block, Floats]] = [
-        (block, array)
-        for block, array in released.arrays.items()
-        if block.statistic == "sums" and block.rows == (CONSTANT,)
-    ]
-    return (float(alone[0][1][0]), alone[0][0].sd) if alone else None
 
 
 def is_close(own: Coordinates, expected: Coordinates) -> bool:

@@ -12,10 +12,10 @@ from discreet.privacy.events.coefficients import CoefficientEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.privacy.steps import PUBLISHED
+from discreet.recipes.methods import PUBLISHED
 
 if TYPE_CHECKING:
-    from discreet.privacy.certificate import Certificate
+    from discreet.released.certificate import Certificate
 
 _SOFTWARE = re.compile(r"discreet \d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9.]+)?")
 """As versions of Python packages are written."""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from discreet.core.arrays import Floats
-from discreet.released.equations import NormalEquations
+from discreet.solve.equations import NormalEquations
 
 _TOLERANCE = 1e-10
 """Of the residual, relative to V, at which conjugate gradients end."""

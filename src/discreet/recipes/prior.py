@@ -19,20 +19,10 @@ from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.released.grids import ReleasedStage
-from discreet.released.moments import ReleasedMoments
-from discreet.released.scouting import (
-    Lead,
-    Scale,
-    Scouting,
-    lead_of,
-    objectives_of,
-    scale_of,
-    scouting_of,
-    scouts_of,
-)
-from discreet.released.solve.joint import Normal, joint
-from discreet.released.solve.location import Hypothesis, Location
+from discreet.privacy.values import ReleasedStage
+from discreet.recipes.glm_geometry import Lead, ModelGeometry, Scale
+from discreet.solve.joint import Normal, joint
+from discreet.solve.location import Hypothesis, Location
 
 _EXPECTED = {"a class": (0.2, 0.17), "a count": (0.3, 0.04)}
 """How much of the curvature of a row, times the variance of its predictor, and times the square of the intercept less
@@ -85,13 +75,13 @@ class Prior(NamedTuple):
 
 
 def prior(
-    course: Scouting, stage: ReleasedStage | None, scale: Scale | None, own: Coordinates, known: Lead | None
+    course: ModelGeometry, stage: ReleasedStage | None, scale: Scale | None, own: Coordinates, known: Lead | None
 ) -> Prior:
     """Where gamma is expected in the coordinates of the model.
 
     Parameters
     ----------
-    course : Scouting
+    course : ModelGeometry
         What was known of the columns.
     stage : ReleasedStage, optional
         The scout, if there was one.
@@ -129,7 +119,7 @@ def _plain(own: Coordinates, scale: Scale | None) -> Prior:
     return Prior(np.asarray(centre, dtype=np.float64), expected)
 
 
-def log_odds(course: Scouting, stage: ReleasedStage, known: Lead) -> Normal:
+def log_odds(course: ModelGeometry, stage: ReleasedStage, known: Lead) -> Normal:
     """The law of the coefficients of log odds that a line for the probability calls for."""
     own, n, (centre, half) = stage.event.coordinates, max(course.rows, 1.0), known.units
     ((b,),), middle, spread = own.widths, (0.5 - centre) / half, 0.5 / half
@@ -146,13 +136,3 @@ def log_odds(course: Scouting, stage: ReleasedStage, known: Lead) -> Normal:
     M[:, 0] = 0.0
     at_mean = math.log(p / (1 - p)) * math.sqrt(1 + k**2 * explained / _PROBIT)
     return Normal(M @ m + at_mean * first, M @ C @ M.T)
-
-
-def prior_of(released: ReleasedMoments) -> Prior:
-    """Where a model that was released was expected, from its released values alone."""
-    course, scouts = scouting_of(released), scouts_of(released)
-    own = objectives_of(released)[0].coordinates
-    if course is None or own is None:
-        raise ValueError("what was released before the model does not tell its coordinates")
-    stage = scouts[-1] if scouts else None
-    return prior(course, stage, scale_of(released), own, lead_of(released))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,21 +12,20 @@ from discreet.core.checks import Neighbors
 from discreet.data.moments import Moments, outcome_names
 from discreet.data.reading import Progress, Unread
 from discreet.data.stages import Readings
-from discreet.domain import Domain
+from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.domain.levels import every_level
 from discreet.domain.models import of_models
+from discreet.drivers.run import release_moments
+from discreet.drivers.sources import MomentsSource, StagedSource
 from discreet.errors import DiscreetWarning, ParameterError
-from discreet.gate.moments import release_moments
 from discreet.gate.session import Session, promised
-from discreet.gate.stages import (
-    COVARIANCES,
-    MOST_STAGES,
-    Covariance,
-    Stages,
-    refuse_robust,
-    release_stages,
-    stages_suit,
-)
+from discreet.privacy import sensitivity
+from discreet.privacy.split import Sizes, shares_of
+from discreet.recipes import budget
+from discreet.recipes.budget import MOST_STAGES
+from discreet.recipes.linear import COVARIANCES, Covariance, Linear, Stages
+from discreet.recipes.moments import MomentsOnce
+from discreet.recipes.noise import StatisticRequest
 from discreet.results.private_moments import PrivateMoments
 
 
@@ -105,13 +105,16 @@ def _release(
     if domain is not None and targets is not None and shares is None and stages != 1:
         table = Unread.of(moments, domain, *reading)
         if stages_suit(domain, targets, once=table.reader.once, asked=stages != "auto"):
-            return release_stages(Readings.of(table), *_design(domain, targets), stages, session, covariance)
+            recipe = Linear(session.facts(domain), *_design(domain, targets), stages, covariance)
+            return release_moments(recipe, StagedSource(Readings.of(table)), session)
     elif stages not in ("auto", 1):
         raise ParameterError("stages= needs the table itself and named outcomes, and goes without shares=.")
     refuse_robust(covariance)
     if domain is not None:
         moments = Moments.from_source(moments, domain, targets=targets, n_jobs=reading[0], progress=reading[1])
-    return release_moments(moments, targets, shares, session)
+    requests = _requests(moments.domain, (moments.targets or None) if targets is None else targets, shares, session)
+    recipe_of_moments = MomentsOnce(session.facts(moments.domain), requests=tuple(requests))
+    return release_moments(recipe_of_moments, MomentsSource(moments), session)
 
 
 def _asked(
@@ -153,3 +156,97 @@ def _design(domain: Domain, targets: Sequence[str]) -> tuple[tuple[str, ...], tu
     own = {domain.column_of[name] for name in outcomes}
     features = [name for name in domain.columns if name not in own and not domain.made_of(name) & own]
     return every_level(domain, features, domain.design_names(features)), outcomes
+
+
+# ---------------------------------------------------------------- which tables have stages
+
+
+WIDE = 512
+"""Coordinates of a table from which one stage is the default: several stages take time with the cube of their number, a
+hundred times over, and memory with its square."""
+
+
+def stages_suit(domain: Domain, targets: Sequence[str], *, once: bool, asked: bool) -> bool:
+    """Whether a table can be released in stages; refuse where it cannot and stages are asked for.
+
+    Outcomes must be numbers with bounds of their own, and rows not be readable `once` only. A wide table has several
+    stages only where they are asked for.
+    """
+    suit = not once and all(has_own_bounds(domain, name) for name in targets)
+    if not asked:
+        return suit and len(domain.entries) <= WIDE
+    if not suit:
+        raise ParameterError(
+            "stages= needs outcomes that are numbers with bounds of their own, and rows that can be read again, so "
+            "no stream. Choose stages=1 or 'auto'."
+        )
+    return suit
+
+
+def refuse_robust(covariance: str) -> None:
+    """Refuse robust standard errors where a release has no stages."""
+    if covariance == "robust":
+        raise ParameterError(
+            "covariance='robust' needs the table in two stages or more: the last one tells how the residuals vary "
+            "along with the regressors. One stage, streams, summed-up moments and rows in a ball do not. Choose "
+            "stages=2 or more where the table allows it, or covariance='classical'."
+        )
+
+
+def has_own_bounds(domain: Domain, target: str) -> bool:
+    """Whether an outcome is a number as it stands in the table, with bounds that it shares with no other column."""
+    column = domain.columns.get(target)
+    return isinstance(column, Numeric) and not column.factors and target not in domain.norm_columns
+
+
+# ---------------------------------------------------------------- shares of moments
+
+
+def _requests(
+    domain: Domain, targets: Sequence[str] | None, shares: Mapping[str, float] | None, session: Session
+) -> list[StatisticRequest]:
+    """The statistics that models of some outcomes need, with shares of mu^2, or all products."""
+    names = [entry.name for entry in domain.entries if domain.intercept or entry.name != CONSTANT]
+    if targets is None:
+        if shares is not None:
+            raise ParameterError("shares= needs targets=: without outcomes there is one block and nothing to share.")
+        return [StatisticRequest("gram", tuple(names), (), 1.0)]
+    outcomes = outcome_names(domain, targets)
+    taken = {domain.entries[i].column for i in domain.indices(outcomes)}
+    features = tuple(name for name in names if domain.entries[domain.indices([name])[0]].column not in taken)
+    if not features:
+        raise ParameterError("Every column is an outcome; leave at least one as a feature.")
+    split = check_shares(
+        {} if shares is None else shares, _default_shares(domain, features, outcomes, session.promise.neighbors)
+    )
+    blocks: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
+        ("gram", features, ()),
+        ("cross", features, outcomes),
+        ("squares", (), outcomes),
+    ]
+    return [StatisticRequest(kind, rows, columns, split[kind]) for kind, rows, columns in blocks if split[kind] > 0]
+
+
+def _default_shares(
+    domain: Domain, features: Sequence[str], outcomes: Sequence[str], neighbors: Neighbors
+) -> Mapping[str, float]:
+    """The split for one outcome, or what public figures say is best for several."""
+    if len(outcomes) == 1:
+        return budget.MOMENTS
+    norms = sensitivity.norm(features, domain), sensitivity.norm(outcomes, domain)
+    return shares_of(Sizes(len(features), len(outcomes), *norms, neighbors))
+
+
+def check_shares(shares: Mapping[str, float], defaults: Mapping[str, float]) -> dict[str, float]:
+    """Shares of the budget: at least 0, of known blocks, X'X and X'y not left out, made to add up to 1."""
+    if not isinstance(shares, Mapping):
+        raise ParameterError(f"shares must be a mapping, for example {dict(defaults)}.")
+    unknown = sorted(set(shares) - set(defaults), key=str)
+    if unknown:
+        raise ParameterError(f"shares names {unknown[0]!r}; known are {', '.join(defaults)}.")
+    split = {**defaults, **shares}
+    for name, share in split.items():
+        if not checks.is_real(share) or not 0 <= share < math.inf or (share == 0 and name != "squares"):
+            raise ParameterError(f"The share of {name!r} must be a number above 0, got {share!r}.")
+    total = math.fsum(split.values())
+    return {name: share / total for name, share in split.items()}

@@ -27,10 +27,10 @@ import numpy as np
 from discreet.core.arrays import Floats, Ints
 from discreet.core.threads import one_thread
 from discreet.domain import CONSTANT
-from discreet.released.grids import ReleasedStage
-from discreet.released.solve.location import Hypothesis, Location
-from discreet.released.solve.noise_aware import HIDDEN, LARGEST_HIDDEN, denoise
-from discreet.released.solve.outcome import shares
+from discreet.privacy.values import ReleasedStage
+from discreet.solve.location import Hypothesis, Location
+from discreet.solve.noise_aware import HIDDEN, LARGEST_HIDDEN, denoise
+from discreet.solve.outcome import shares
 
 _VARIANCES = np.geomspace(0.003, 1e4, 14)
 """The grid of tau, in units of the outcome's squared spread over the number of coefficients."""

@@ -42,8 +42,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from discreet.core.arrays import Floats
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.outcome import shares
+from discreet.solve.equations import NormalEquations
+from discreet.solve.outcome import shares
 
 _STEPS = 60
 """Of the iteration for G, which at least halves its error in each where the noise is not too large."""

@@ -22,8 +22,8 @@ import warnings
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.released.equations import NormalEquations
-from discreet.released.solve.joint import Joint
+from discreet.solve.equations import NormalEquations
+from discreet.solve.joint import Joint
 
 _TINY = 1e-200
 

@@ -27,7 +27,7 @@ from scipy.special import ndtr
 
 from discreet.core.arrays import Floats
 from discreet.domain.cells import BINS, CELLS, Span
-from discreet.released.solve.outcome import shares, trusted
+from discreet.solve.outcome import shares, trusted
 
 _SPREADS = np.geomspace(0.004, 1.0, 24)
 _CENTRES = (97, 65)

@@ -21,7 +21,7 @@ from scipy.special import betainc
 
 from discreet.core.arrays import Floats
 from discreet.domain.cells import BINS, CELLS, Span
-from discreet.released.solve.location import Counts
+from discreet.solve.location import Counts
 
 _MEANS = np.geomspace(2.0**-11, 0.7, 49)
 """The grid of m, in units of the largest count."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.released.grids import ReleasedStage
+from discreet.privacy.values import ReleasedStage
 
 _CUT, _BENT = 0.4, 0.2
 """The mean push of a clipped residual in one direction, in units of b, where errors are skewed; and that of a far row,

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from discreet.core.arrays import Floats
-from discreet.released.equations import NormalEquations
+from discreet.solve.equations import NormalEquations
 
 _EXPLAINED = np.linspace(0.02, 0.98, 25)
 """The grid of r."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.core.arrays import Floats
-from discreet.released.solve.noise_aware import denoise
+from discreet.solve.noise_aware import denoise
 
 _WIDENED = 0.5
 """Variances are widened by this share of their noise."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -11,9 +12,9 @@ from discreet.core import checks
 from discreet.core.files import differences, digest, text
 from discreet.core.rounding import ROOM, up
 from discreet.domain import Domain
-from discreet.errors import FileFormatError, GuaranteeError, printable
-from discreet.privacy import accounting, sensitivity
-from discreet.privacy.contradictions import contradictions
+from discreet.drivers.replay import Mismatch, Values, event_words, outline, replay
+from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, printable
+from discreet.privacy import accounting, gdp, sensitivity
 from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
@@ -21,7 +22,10 @@ from discreet.privacy.events.kinds import BlockEvent, Event, event_from_dict
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.steps import incomplete, unpaid, unspent
+from discreet.recipes.base import Facts
+from discreet.recipes.methods import readers, recipe_of
+from discreet.released.contradictions import contradictions
+from discreet.released.narrowed import unpaid
 
 VERSIONS = (1, 2, 3, 4, 5)
 """Versions of files that hold a certificate: 2 has derived columns, 3 stages, spans of counts, and sums of columns, 4
@@ -76,6 +80,8 @@ class Certificate:
         The bounds as they were declared, where those of the outcome were narrowed by a private histogram.
     receipts : tuple of Receipt
         Where the release was paid for, if a ledger counts it.
+    recipe : mapping, optional
+        The name of the recipe of a release of statistics and its options; files of older versions have none.
     """
 
     guarantee: Guarantee
@@ -86,6 +92,12 @@ class Certificate:
     software: str = ""
     declared: Domain | None = None
     receipts: tuple[Receipt, ...] = ()
+    recipe: Mapping[str, Any] | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """The public facts that the recipe of the release starts from."""
+        return Facts(self.declared or self.domain, self.guarantee, self.rows)
 
     @property
     def counted_rows(self) -> int | None:
@@ -114,18 +126,29 @@ class Certificate:
         except (ArithmeticError, ValueError):
             return math.inf
 
-    def check(self) -> list[Finding]:
+    def check(self, values: Values | None = None) -> list[Finding]:
+        """Recompute the noise's cost, and replay the recipe of the release; compare both with the listed events.
+
+        Parameters
+        ----------
+        values : sequence, optional
+            The noisy values that were released. Without them it is only compared which statistics are listed.
+        """
+        findings = self.check_costs()
+        if (mismatch := self.mismatch(values)) is not None:
+            findings.insert(-1, Finding(mismatch.subject, False, mismatch.why))
+        return findings
+
+    def check_costs(self) -> list[Finding]:
         """Recompute the noise's cost from the bounds and the listed noise, and compare it with the promise.
 
-        Also whether the list of events is a complete one of the method, whether listed noise accounts for bounds that
-        were narrowed, and what contradicts what.
+        Also whether listed noise accounts for bounds that were narrowed, and which entries contradict each other.
         """
         findings = [self._examine(event) for event in self.events]
         promised = self.guarantee.epsilon
         ok = self.epsilon <= promised
         findings.append(Finding("epsilon of all events", ok, f"recomputed {self.epsilon:.6g}, promised {promised:g}"))
         wrong = {
-            "list of events": incomplete(self.method, self.events),
             "cost of all stages": unspent(self.events, self.guarantee),
             "bounds that were narrowed": unpaid(self.domain, self.declared, self.blocks),
         }
@@ -134,6 +157,26 @@ class Certificate:
         reason = self.guarantee.reason or "proven and tested"
         findings.append(Finding(f"status is {self.guarantee.status!r}", not self.simulation, reason))
         return findings
+
+    def mismatch(self, values: Values | None = None) -> Mismatch | None:
+        """The first difference between what is listed and the recipe, if there is one."""
+        if not readers(self.method):
+            why = f"this version of discreet does not know the method {checks.shown(self.method)}"
+            return Mismatch("list of events", f"{why}, so it cannot check what it lists")
+        try:
+            recipe = recipe_of(self.method, self.facts, self.events, self.recipe)
+            if recipe is None:
+                listed = "; ".join(map(event_words, self.events)) or "nothing"
+                return Mismatch(
+                    "list of events", f"no recipe of {self.method} is whole; the certificate lists {listed}"
+                )
+            if values is None:
+                return outline(recipe, self.events)
+            own = [recipe] if self.recipe is not None else recipe.guesses(self.events)
+            found = [replay(guess, self.events, values, self.domain) for guess in own]
+            return None if None in found else found[0]
+        except (DiscreetError, ArithmeticError, ValueError, KeyError, IndexError, TypeError):
+            return Mismatch("stages", "the recipe cannot be replayed: no release has what is listed")
 
     def _examine(self, event: Event) -> Finding:
         """Whether the noise of one event fits the bounds and the relation."""
@@ -226,7 +269,12 @@ class Certificate:
             "declared": None if self.declared is None else self.declared.to_dict(),
             "events": [event.to_dict() for event in self.events],
             "software": self.software,
-        } | ({"ledger": [asdict(receipt) for receipt in self.receipts]} if self.receipts else {})
+        } | self._later_fields()
+
+    def _later_fields(self) -> dict[str, Any]:
+        """Entries that the first versions of files did not have."""
+        recipe = {} if self.recipe is None else {"recipe": dict(self.recipe)}
+        return recipe | ({"ledger": [asdict(receipt) for receipt in self.receipts]} if self.receipts else {})
 
     @property
     def digest(self) -> str:
@@ -246,6 +294,7 @@ class Certificate:
                 text(facts["software"]),
                 None if facts.get("declared") is None else Domain.from_dict(facts["declared"]),
                 tuple(map(Receipt.from_dict, facts.get("ledger", ()))),
+                _recipe_from(facts.get("recipe")),
             )
             consistent = certificate._names_columns()
             differing = differences(facts, certificate.to_dict())
@@ -340,6 +389,32 @@ _PUBLIC = (
     "about them is protected. The promise covers the features only."
 )
 _LIMITS = "The promise is about what the release adds; it does not hide what is true of people in general."
+
+
+def _recipe_from(facts: Any) -> Mapping[str, Any] | None:
+    """The recipe that a file names."""
+    if facts is not None and not (isinstance(facts, dict) and isinstance(facts.get("name"), str)):
+        raise FileFormatError("The recipe of the release is of an unknown kind.")
+    return facts
+
+
+_UNSPENT = 1e-3
+"""The share of mu that rounding may leave over; without the cheapest step ten times as much would be left."""
+
+
+def unspent(events: Sequence[Event], promise: Guarantee) -> str | None:
+    """Why listed stages cannot be all: together they cost less than the promise allows, of which stages use all."""
+    if not any(isinstance(event, StageEvent) for event in events):
+        return None
+    if promise.epsilon > gdp.LIMIT:
+        return f"no noise is calibrated to epsilon = {promise.epsilon:g}"
+    if any(event.law is not None for event in events):
+        short = accounting.epsilon(events, promise.delta, promise.epsilon) < (1 - _UNSPENT) * promise.epsilon
+        return "stages and objectives use all that is promised, and those that are listed do not" if short else None
+    spent = math.sqrt(math.fsum(event.mu**2 for event in events))
+    if spent >= (1 - _UNSPENT) * gdp.mu(epsilon=promise.epsilon, delta=promise.delta):
+        return None
+    return "stages use all that is promised, and those that are listed do not"
 
 
 def _has_meat(event: StageEvent) -> bool:

@@ -1,0 +1,300 @@
+"""Replay: answer the questions of a recipe with the values of a file, and find where the file differs from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.domain import Domain
+from discreet.domain.cells import BINS
+from discreet.domain.linked import Linked
+from discreet.errors import NotReleasedError
+from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.kinds import BlockEvent, Event
+from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
+from discreet.recipes.base import Ask, AskEvent, AskMinimisers, AskStage, Noisy, Question, Recipe, Steps
+from discreet.recipes.geometry import is_close
+from discreet.recipes.glm import Minimised
+
+Values = Sequence[tuple[GridValues, ...]]
+"""The values of each block of each event, in turn."""
+
+T = TypeVar("T")
+
+_CLOSE = 1e-6
+"""Numbers that are computed again may differ by this share, for processors round differently."""
+
+_MANY = 1e9
+"""The number of rows of the table that an outline makes up."""
+
+
+class Mismatch(Exception):  # noqa: N818 - a finding, raised to leave the replay
+    """How a file differs from its recipe.
+
+    Parameters
+    ----------
+    subject, why : str
+        The part of the file, and how it differs.
+    """
+
+    def __init__(self, subject: str, why: str) -> None:
+        super().__init__(why)
+        self.subject, self.why = subject, why
+
+
+def replay(recipe: Recipe, events: Sequence[Event], values: Values, domain: Domain) -> Mismatch | None:
+    """The first difference between a file and its recipe, if there is one.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The recipe that the certificate names.
+    events, values : sequence of events, sequence of values
+        What the file lists, and the noisy values that it holds.
+    domain : Domain
+        The bounds that the certificate names, which private counts may have narrowed.
+    """
+    return _mismatch(recipe, _Recorded(events, values, domain))
+
+
+def outline(recipe: Recipe, events: Sequence[Event]) -> Mismatch | None:
+    """The same for a certificate without values: only which statistics are listed, in which order, is compared.
+
+    Questions are answered with values that a large table might have, and decisions are taken as the events tell.
+    """
+    return _mismatch(recipe.outlined(events), _Outlined(events))
+
+
+def begun(steps: Steps[T], events: Sequence[Event], values: Values) -> T:
+    """The result of the first steps of a recipe, given the values of a file; noise is not compared."""
+    try:
+        return _driven(steps, _Answers(events, values))
+    except Mismatch as mismatch:
+        raise NotReleasedError(f"This release is not complete: {mismatch.why}.") from None
+
+
+def _mismatch(recipe: Recipe, answers: _Answers) -> Mismatch | None:
+    try:
+        _driven(recipe.steps(), answers)
+        answers.finish()
+    except Mismatch as mismatch:
+        return mismatch
+    return None
+
+
+def _driven(steps: Steps[T], answers: _Answers) -> T:
+    """Run a recipe to its end."""
+    try:
+        question = next(steps)
+        while True:
+            question = steps.send(answers.answer(question))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+class _Answers:
+    """The values of a file, in the order of its events.
+
+    Parameters
+    ----------
+    events, values
+        As of `replay`.
+    """
+
+    def __init__(self, events: Sequence[Event], values: Values = ()) -> None:
+        self._events, self._values, self._at, self._stage = events, list(values), 0, 0
+
+    def answer(self, question: Question) -> Any:
+        """The answer to a question."""
+        if isinstance(question, AskMinimisers):
+            return self._minimised(question)
+        event = self._next(question)
+        if isinstance(question, AskStage):
+            self._stage += 1
+            return self._staged(question, event)
+        return self._noisy(question, event) if isinstance(question, Ask) else None
+
+    def finish(self) -> None:
+        """Refuse events that the recipe does not ask for."""
+        if self._at < len(self._events):
+            raise Mismatch("list of events", f"the certificate lists {event_words(self._events[self._at])} besides")
+
+    def _next(self, question: Question) -> Event:
+        """The next event, which must be what is asked for."""
+        asked, left = _asked(question), self._events[self._at :]
+        if not left:
+            raise Mismatch("list of events", f"{asked} is missing")
+        if not _suits(question, left[0]):
+            raise Mismatch(
+                "list of events", f"the recipe asks for {asked}, and the certificate lists {event_words(left[0])}"
+            )
+        self._at += 1
+        return left[0]
+
+    def _take(self, count: int) -> tuple[tuple[GridValues, ...], ...]:
+        taken, self._values = tuple(self._values[:count]), self._values[count:]
+        return taken
+
+    def _noisy(self, question: Ask, event: Any) -> Noisy:
+        held = zip(event.blocks, self._take(len(event.blocks)), strict=True)
+        return Noisy(event, [event.scale * statistic(block, own) for block, own in held])
+
+    def _staged(self, question: AskStage, event: Any) -> ReleasedStage:
+        return ReleasedStage(event, self._take(len(event.blocks)))
+
+    def _minimised(self, question: AskMinimisers) -> Minimised:
+        """The coefficients are those of the stage that follows, if there is one: a minimiser cannot be replayed."""
+        events = [self._next(question) for _ in range(question.count)]
+        event = events[0]
+        assert isinstance(event, ObjectiveEvent)
+        left = self._events[self._at :]
+        at = left[0].coordinates if left and isinstance(left[0], StageEvent) else None
+        self._check_objectives(question, events)
+        theta = np.zeros((len(event.design), question.count)) if at is None else at.theta.floats
+        return Minimised(event, list(theta.T))
+
+    def _check_objectives(self, question: AskMinimisers, events: Sequence[Any]) -> None:
+        pass
+
+
+class _Recorded(_Answers):
+    """The same, and every event must be the one that is asked for, to the last bit but for rounding errors."""
+
+    def __init__(self, events: Sequence[Event], values: Values, domain: Domain) -> None:
+        super().__init__(events, values)
+        self._domain = domain
+
+    def _noisy(self, question: Ask, event: Any) -> Noisy:
+        _check_noise(question.blocks, event.blocks, event_words(event))
+        spans = [(asked.span, own.span) for asked, own in zip(question.blocks, event.blocks, strict=True)]
+        if not all(asked == own or (asked and own and np.allclose(asked, own, rtol=_CLOSE)) for asked, own in spans):
+            raise Mismatch(
+                "stages", "the part of the outcome's range that was counted does not follow from earlier counts"
+            )
+        if self._at == len(self._events) and question.domain != self._domain:
+            raise Mismatch("bounds that were narrowed", "they do not follow from the counts of the outcome")
+        return super()._noisy(question, event)
+
+    def _staged(self, question: AskStage, event: Any) -> ReleasedStage:
+        own = event.coordinates
+        model = isinstance(question.coordinates, Linked)
+        which = "the model" if model else f"stage {self._stage}"
+        if not is_close(own, question.coordinates):
+            raise Mismatch("stages", f"the coordinates of {which} do not follow from what was released before it")
+        stage = super()._staged(question, event)
+        chosen: Sequence[int] = [0] * len(own.outcomes)
+        if question.choose is not None:
+            counts = {name: stage.counts(name) for name in own.outcomes}
+            chosen = question.choose(counts)
+        if list(event.chosen) != list(chosen):
+            raise Mismatch("stages", f"the half widths of {which} do not follow from its counts")
+        scored = any(block.kind.per_person for block in event.blocks)
+        radii = question.radii(stage.gram, stage.squares) if question.radii is not None and scored else ()
+        if len(radii) != len(event.radii) or not np.allclose(event.radii, radii, rtol=_CLOSE, atol=0):
+            raise Mismatch("stages", f"the lengths of scores in {which} do not follow from its sums")
+        _check_noise(question.blocks, event.blocks, event_words(event))
+        return stage
+
+    def _check_objectives(self, question: AskMinimisers, events: Sequence[ObjectiveEvent]) -> None:
+        asked = question.event
+        for event in events:
+            own, expected = event.coordinates, asked.coordinates
+            if own is None or expected is None or not is_close(own, expected):
+                raise Mismatch("stages", "the coordinates of the model do not follow from what was released before it")
+            limits = [getattr(loss, "limit", 0.0) for loss in (event.loss, asked.loss)]
+            if event.loss.name != asked.loss.name or not math.isclose(*limits, rel_tol=_CLOSE):
+                raise Mismatch(
+                    "stages", "the largest count of the model does not follow from the counts of the outcome"
+                )
+            pairs = [(event.scale, asked.scale), (event.modulus, asked.modulus)]
+            if not all(math.isclose(*pair, rel_tol=_CLOSE) for pair in pairs):
+                raise Mismatch("noise", "the noise of the model does not follow from the recipe")
+
+
+class _Outlined(_Answers):
+    """Values that a large table might have, for the statistics that are listed."""
+
+    def _noisy(self, question: Ask, event: Any) -> Noisy:
+        return Noisy(event, [_plausible(block, BINS) for block in question.blocks])
+
+    def _staged(self, question: AskStage, event: Any) -> ReleasedStage:
+        own, asked = event.coordinates, question.coordinates
+        if (own.design, own.outcomes, own.axes) != (asked.design, asked.outcomes, asked.axes):
+            raise Mismatch("list of events", "stages are about different columns")
+        blocks = question.blocks
+        event = StageEvent(event.mu, asked, blocks, (0,) * len(asked.outcomes), (1.0,) * len(event.radii))
+        return _PlausibleStage(event, ())
+
+
+class _PlausibleStage(ReleasedStage):
+    """A stage with made-up values."""
+
+    @property
+    def arrays(self) -> dict[Block, Floats]:
+        """Values that a large table might have."""
+        return {block: _plausible(block, bins(block, self.event.coordinates)) for block in self.event.blocks}
+
+
+def _plausible(block: Block, count: int) -> Floats:
+    """Values that a statistic might have in a large table."""
+    return block.kind.plausible(_MANY, block.kind.shape(block, count), block.rows)
+
+
+# ---------------------------------------------------------------- what is compared
+
+
+def _kinds(blocks: Sequence[Block]) -> list[tuple[Any, ...]]:
+    return [(block.statistic, block.rows, block.columns, block.layout, block.span is None) for block in blocks]
+
+
+def _suits(question: Question, event: Event) -> bool:
+    """Whether an event is of the kind that is asked for, with the same statistics."""
+    if isinstance(question, AskEvent):
+        if isinstance(event, BlockEvent | StageEvent):
+            return False
+        declared = isinstance(event, ObjectiveEvent) and event.declared is not None
+        return _mechanism(event) in question.mechanisms and declared == question.declared
+    if isinstance(question, AskMinimisers):
+        return isinstance(event, ObjectiveEvent) and event.coordinates is not None and event.declared is None
+    if isinstance(question, AskStage):
+        same = isinstance(event, StageEvent) and isinstance(event.coordinates, Linked) == isinstance(
+            question.coordinates, Linked
+        )
+        return same and _kinds(event.blocks) == _kinds(question.blocks)  # type: ignore[union-attr]
+    kind = GaussianEvent if question.event is None else type(question.event)
+    return isinstance(event, kind) and _kinds(event.blocks) == _kinds(question.blocks)
+
+
+def _mechanism(event: Event) -> str:
+    return "objective perturbation" if isinstance(event, ObjectiveEvent) else str(getattr(event, "mechanism", ""))
+
+
+def _check_noise(asked: Sequence[Block], listed: Sequence[Block], name: str) -> None:
+    """Refuse noise that does not follow from the shares of the recipe."""
+    if not all(math.isclose(a.sd, b.sd, rel_tol=_CLOSE) for a, b in zip(asked, listed, strict=True)):
+        raise Mismatch("noise", f"the noise of {name} does not follow from the shares of the recipe")
+
+
+def _asked(question: Question) -> str:
+    """A question in words."""
+    if isinstance(question, AskEvent):
+        return ", or ".join(question.mechanisms)
+    if isinstance(question, AskMinimisers):
+        return "a perturbed objective in the coordinates of a stage"
+    if isinstance(question, AskStage):
+        return StageEvent(0.0, question.coordinates, question.blocks, ()).name
+    return ", ".join(block.name for block in question.blocks)
+
+
+def event_words(event: Event) -> str:
+    """An event in words."""
+    if isinstance(event, BlockEvent):
+        return ", ".join(block.name for block in event.blocks) or "nothing"
+    return event.name

@@ -1,0 +1,141 @@
+"""Simulate a recipe: answer its questions from made-up people, with noise from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from discreet.core.arrays import Floats, Ints
+from discreet.data.counts import Histogram, Margins
+from discreet.data.moments import Moments
+from discreet.data.stages import MeatSums, Readings, StageSums, at_widths
+from discreet.data.sums import LIMB
+from discreet.domain import Domain
+from discreet.domain.cells import CELLS
+from discreet.domain.coordinates import Chart, Coordinates, scores
+from discreet.domain.encoding import ONE
+from discreet.drivers.run import Run, run
+from discreet.drivers.sources import StagedSource
+from discreet.errors import GuaranteeError
+from discreet.gate.entropy import Entropy
+from discreet.gate.session import Session
+from discreet.gate.statistics import Integers, exact_blocks
+from discreet.privacy.events.gaussian import Block
+from discreet.recipes.base import Recipe
+from discreet.statistics.histogram import cell_of
+
+_OF_COLUMNS = ("counts", "sums", "diagonal")
+
+
+def simulate(recipe: Recipe, people: MadeUpSource, session: Session) -> Run:
+    """Release a made-up table by a recipe.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The questions.
+    people : MadeUpSource
+        The made-up table.
+    session : Session
+        A simulation: its noise comes from a seed, and nothing is charged.
+    """
+    if not session.simulation:
+        raise GuaranteeError("Made-up people are simulated with a seed. This is a defect of discreet.")
+    return run(recipe, people, session)
+
+
+class MadeUpSource(StagedSource):
+    """A made-up table: encoded rows of a pool, so many copies of each.
+
+    Sums are in floating point: a simulation hides nobody, and their relative error is 1e-16.
+
+    Parameters
+    ----------
+    domain : Domain
+        How rows are encoded.
+    rows : callable
+        The encoded rows of the pool for bounds that may be tighter.
+    copies : array
+        How often each of them is in the table.
+    moments : callable
+        The moments of the table for bounds that may be tighter.
+    """
+
+    def __init__(
+        self, domain: Domain, rows: Callable[[Domain], Floats], copies: Floats, moments: Callable[[Domain], Moments]
+    ) -> None:
+        self._rows, self._copies, self._moments = rows, copies, moments
+        held = domain, rows(domain), copies
+        super().__init__(Readings(domain, partial(_first_pass, *held), partial(_staged, *held), partial(_meat, *held)))
+
+    def prepare(self, recipe: Recipe, session: Session) -> None:
+        """Count outcomes and sum up columns, where they are asked for."""
+        if recipe.histograms:
+            super().prepare(recipe, session)
+
+    def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
+        """Counts, sums and sums of squares as of other tables; products from the moments for these bounds."""
+        if blocks[0].statistic in _OF_COLUMNS:
+            return super().exact(blocks, domain, entropy)
+        return exact_blocks(self._moments(domain), blocks)
+
+
+def limbs(sums: Floats) -> tuple[Ints, Ints]:
+    """Sums in floating point as high and low limbs."""
+    exact = np.rint(sums)
+    high = np.floor(np.ldexp(exact, -LIMB))
+    return high.astype(np.int64), (exact - np.ldexp(high, LIMB)).astype(np.int64)
+
+
+def _first_pass(
+    domain: Domain, A: Floats, copies: Floats, columns: Sequence[str]
+) -> tuple[tuple[Histogram, ...], Margins]:
+    """Counts of outcomes, and the sums and sums of squares of all columns."""
+    weighted = A * copies[:, None]
+    sums = np.array([weighted.T @ A[:, 0], np.einsum("ij,ij->j", weighted, A)])
+    return tuple(_histogram(domain, A, copies, name) for name in columns), Margins(domain, *limbs(sums))
+
+
+def _histogram(domain: Domain, A: Floats, copies: Floats, column: str) -> Histogram:
+    cells = cell_of(A[:, domain.indices([column])[0]] / ONE)
+    counts = np.bincount(cells, weights=copies, minlength=CELLS)
+    return Histogram(domain, column, np.rint(counts).astype(np.int64))
+
+
+def _staged(domain: Domain, A: Floats, copies: Floats, coordinates: Coordinates, *, gram: bool = True) -> StageSums:
+    """The sums of a stage over encoded rows, so many copies of each."""
+    turned = Chart(coordinates, domain, len(A)).turn(A)
+    weighted, k = turned.U * copies, len(turned.E)
+    lines = turned.both if gram else turned.E
+    sums = np.zeros((len(lines), len(turned.U) + 1))
+    np.matmul(lines, weighted.T, out=sums[:, :-1])
+    sums[:k, -1] = np.einsum("ij,ij,j->i", turned.E, turned.E, copies)
+    counts = [_between(v, own, copies) for v, own in zip(np.abs(turned.V), coordinates.widths, strict=True)]
+    edges = coordinates.lengths
+    lengths = _between(turned.lengths, edges, copies) if edges else np.zeros(0, dtype=np.int64)
+    return StageSums(domain, coordinates, *limbs(sums), counts, lengths, round(float(copies.sum())))
+
+
+def _meat(
+    domain: Domain,
+    A: Floats,
+    copies: Floats,
+    coordinates: Coordinates,
+    chosen: Sequence[int],
+    radii: Sequence[float] = (),
+) -> MeatSums:
+    """The sums of scores and of inner rows over encoded rows, so many copies of each."""
+    own = at_widths(coordinates, chosen)
+    turned = Chart(own, domain, len(A)).turn(A)
+    products = [scores(turned.U, e) for e in turned.E]
+    if len(products) == 1:
+        products.append(turned.U * (np.abs(turned.E[0]) < ONE))
+    return MeatSums(domain, own, *limbs(np.concatenate([(S * copies) @ S.T for S in products])))
+
+
+def _between(values: Floats, edges: Sequence[float], copies: Floats) -> Ints:
+    """How many rows have their value, in lattice units, in each part that the edges make."""
+    places = np.searchsorted(np.array(edges) * ONE, values)
+    return np.rint(np.bincount(places, weights=copies, minlength=len(edges) + 1)).astype(np.int64)

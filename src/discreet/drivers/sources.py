@@ -1,0 +1,223 @@
+"""Rows and exact sums of them, as drivers ask for them: **confidential**."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+from discreet.core.arrays import Floats
+from discreet.core.checks import Neighbors
+from discreet.data.counts import Histogram, Margins
+from discreet.data.moments import Moments, summed
+from discreet.data.reading import Unread
+from discreet.data.rows import Rows
+from discreet.data.stages import Readings
+from discreet.data.turned import TurnedRows
+from discreet.domain import Domain
+from discreet.domain.coordinates import Coordinates
+from discreet.errors import DataError
+from discreet.gate.entropy import Entropy
+from discreet.gate.objective import TOO_MANY
+from discreet.gate.sampling import FixedSampler, fixed_size, sampler
+from discreet.gate.session import Session, check_rows
+from discreet.gate.statistics import Integers, exact_blocks, exact_counts
+from discreet.privacy.events.gaussian import Block
+from discreet.privacy.events.objective import most_rows
+from discreet.recipes.base import Recipe
+from discreet.recipes.glm import Predictors
+from discreet.recipes.moments import Fixed
+
+Label = Callable[[Floats], Floats]
+
+
+class Source(ABC):
+    """Exact statistics of a table; **confidential**.
+
+    Parameters
+    ----------
+    domain : Domain
+        How rows are encoded.
+    """
+
+    readings: Readings
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.domain.columns)} columns, confidential)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"A {type(self).__name__} is confidential and is not pickled.")
+
+    @abstractmethod
+    def prepare(self, recipe: Recipe, session: Session) -> None:
+        """Read all rows, so that bad data are found before anything is charged."""
+
+    @abstractmethod
+    def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
+        """The exact statistics of mapped columns; a secret sample is drawn first, where they are those of one."""
+
+    def minimised_rows(self, coordinates: Coordinates) -> tuple[Rows, Sequence[Label], float]:
+        """The rows in coordinates of a stage, the labels of each predictor, and the most rows that there may be."""
+        raise NotImplementedError
+
+
+class StagedSource(Source):
+    """A table that is read once for each question.
+
+    Parameters
+    ----------
+    readings : Readings
+        The passes over the rows.
+    """
+
+    def __init__(self, readings: Readings) -> None:
+        super().__init__(readings.domain)
+        self.readings = readings
+        self._histograms: dict[str, Histogram] = {}
+        self._margins: Margins | None = None
+
+    def prepare(self, recipe: Recipe, session: Session) -> None:
+        """Read the sums of all columns, and the counts of outcomes."""
+        histograms, self._margins = self.readings.light(recipe.histograms)
+        self._histograms = {histogram.column: histogram for histogram in histograms}
+        check_rows(self._margins.count)
+
+    def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
+        """Counts of outcomes, sums and sums of squares, from the first reading."""
+        assert self._margins is not None
+        return [
+            exact_counts(self._histograms[block.columns[0]], block)
+            if block.statistic == "counts"
+            else exact_blocks(self._margins, [block])[0]
+            for block in blocks
+        ]
+
+
+class ModelSource(StagedSource):
+    """The same for models of classes and counts, whose solver reads the rows again and again.
+
+    Parameters
+    ----------
+    table : Unread
+        The rows, which can be read again.
+    predictors : Predictors
+        The linear predictors.
+    labels : sequence of callable
+        For each linear predictor, from the outcome's column to what the loss takes.
+    """
+
+    def __init__(self, table: Unread, predictors: Predictors, labels: Sequence[Label]) -> None:
+        super().__init__(Readings.of(table))
+        self._table, self._predictors, self._labels, self._most = table, predictors, labels, 0.0
+
+    def prepare(self, recipe: Recipe, session: Session) -> None:
+        """Refuse a table with more rows than rounding errors are bounded for."""
+        super().prepare(recipe, session)
+        assert self._margins is not None
+        self._most = most_rows(session.rows)
+        if self._margins.count > self._most:
+            raise DataError(TOO_MANY)
+
+    def minimised_rows(self, coordinates: Coordinates) -> tuple[Rows, Sequence[Label], float]:
+        """The rows, read once more."""
+        table, own = self._table, self._predictors
+        progress = table.progress if callable(table.progress) else None
+        rows = TurnedRows(table, coordinates, own.column, exposure=own.exposure, progress=progress)
+        if rows.count > self._most:  # where there were fewer when the columns were read
+            raise DataError(TOO_MANY)
+        return rows, self._labels, self._most
+
+
+class MomentsSource(Source):
+    """Exact moments that were summed up before.
+
+    Parameters
+    ----------
+    moments : Moments
+        Those for the bounds as declared.
+    histogram : Histogram, optional
+        The counts of the outcome, where these narrow its bounds.
+    narrowed : callable, optional
+        From narrower bounds to the exact moments for them.
+    """
+
+    def __init__(
+        self,
+        moments: Moments,
+        histogram: Histogram | None = None,
+        narrowed: Callable[[Domain], Moments] | None = None,
+    ) -> None:
+        super().__init__(moments.domain)
+        self._moments, self._histogram, self._narrowed = moments, histogram, narrowed
+        self._known: dict[Sequence[Block], list[list[Integers]]] = {}
+
+    @classmethod
+    def counted(cls, histogram: Histogram, moments: Moments, table: Unread) -> MomentsSource:
+        """Moments that are summed up anew for narrower bounds."""
+        return cls(moments, histogram, lambda bounds: summed(replace(table, domain=bounds)))
+
+    def prepare(self, recipe: Recipe, session: Session) -> None:
+        """Refuse an empty table, and compute statistics that are known to be asked for."""
+        if self._histogram is not None:
+            check_rows(self._histogram.count)
+        check_rows(self._moments.count)
+        for event in recipe.events if isinstance(recipe, Fixed) else ():
+            self._known[event.blocks] = exact_blocks(self._moments, event.blocks)
+
+    def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
+        """Counts of the outcome, or moments for these bounds."""
+        if blocks in self._known:
+            return self._known[blocks]
+        if self._histogram is not None and blocks[0].statistic == "counts":
+            return [exact_counts(self._histogram, block) for block in blocks]
+        if domain != self.domain:
+            assert self._narrowed is not None
+            self._moments = self._narrowed(domain)
+            check_rows(self._moments.count)
+        return exact_blocks(self._moments, blocks)
+
+
+class SampledSource(Source):
+    """A table whose X'X is to be that of a secret sample of its rows.
+
+    Parameters
+    ----------
+    table : Unread
+        The rows.
+    targets : sequence of str
+        The outcomes, whose products are those of all rows.
+    rate : float
+        The share of the rows that the sample has.
+    """
+
+    def __init__(self, table: Unread, targets: Sequence[str], rate: float) -> None:
+        super().__init__(table.domain)
+        self._table, self._targets, self._rate = table, targets, rate
+        self._neighbors: Neighbors = "add-remove"
+        self._moments: Moments | None = None
+
+    def prepare(self, recipe: Recipe, session: Session) -> None:
+        """Read all rows, so that bad data are found, and refuse a sample without rows."""
+        self._table = self._table.checked()
+        check_rows(self._table.left)
+        if session.promise.neighbors == "replace-one":
+            fixed_size(self._rate, self._table.rows)
+        self._neighbors = session.promise.neighbors
+
+    def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
+        """Moments, with a sample drawn as the relation's accounting needs it."""
+        if self._moments is None:
+            self._moments = self.sampled_moments(entropy)
+        return exact_blocks(self._moments, blocks)
+
+    def sampled_moments(self, entropy: Entropy) -> Moments:
+        """Moments whose X'X is that of a sample."""
+        drawn = sampler(self._rate, self._neighbors, self._table.rows, entropy)
+        found = summed(self._table, self._targets, drawn)
+        if isinstance(drawn, FixedSampler):
+            drawn.check_all_taken()
+        return found

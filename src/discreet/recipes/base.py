@@ -1,0 +1,268 @@
+"""Recipes, the questions they ask, and the answers they receive.
+
+A recipe is a pure generator: it asks for statistics with a stated noise and receives noisy values, and every decision
+is a function of these and of public facts. It never sees rows, randomness or a ledger. A driver answers the questions:
+`drivers.run` from the rows of a table, `drivers.replay` from the values of a file, `drivers.simulate` from made-up
+people.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+from discreet.core.arrays import Floats
+from discreet.core.checks import Neighbors
+from discreet.core.rounding import down
+from discreet.domain import Domain
+from discreet.domain.cells import Span
+from discreet.domain.coordinates import Coordinates
+from discreet.privacy import gdp
+from discreet.privacy.events.gaussian import Block
+from discreet.privacy.events.kinds import BlockEvent, Event
+from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.values import ReleasedStage
+from discreet.recipes.noise import StatisticRequest, calibrate, stage_blocks
+from discreet.solve.newton import Penalty
+
+Choice = Callable[[Mapping[str, Floats]], Sequence[int]]
+"""From the noisy counts of each outcome to the place of its half width."""
+
+Radii = Callable[[Floats, Floats], tuple[float, ...]]
+"""From noisy U'U and e'e to the norm that the scores of persons are shortened to, for each outcome."""
+
+T = TypeVar("T")
+
+
+# ---------------------------------------------------------------- questions and answers
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Noise on statistics of the mapped columns.
+
+    Parameters
+    ----------
+    blocks : tuple of Block
+        The statistics and their noise.
+    domain : Domain
+        The bounds that the columns are mapped by.
+    event : event, optional
+        What the certificate lists, where it is more than Gaussian noise on all rows of the table.
+    """
+
+    blocks: tuple[Block, ...]
+    domain: Domain
+    event: BlockEvent | None = None
+
+
+@dataclass(frozen=True)
+class AskStage:
+    """Noise on statistics of one stage: first its counts, which choose the half widths, then the rest.
+
+    Parameters
+    ----------
+    coordinates, blocks : Coordinates, tuple of Block
+        The coordinates of the stage, and its statistics with their noise.
+    choose, radii : callable, optional
+        How half widths follow from counts, and bounds on the scores of persons from U'U and e'e.
+    """
+
+    coordinates: Coordinates
+    blocks: tuple[Block, ...]
+    choose: Choice | None = None
+    radii: Radii | None = None
+
+
+@dataclass(frozen=True)
+class AskMinimisers:
+    """Minimisers of perturbed objectives in the coordinates of a stage, one for each linear predictor.
+
+    Parameters
+    ----------
+    event : ObjectiveEvent
+        The loss and the noise.
+    penalty, centre : Penalty, array
+        The quadratic penalty, and where it draws the coefficients to.
+    count : int
+        How many linear predictors there are.
+    """
+
+    event: ObjectiveEvent
+    penalty: Penalty
+    centre: Floats
+    count: int
+
+
+@dataclass(frozen=True)
+class AskEvent:
+    """One draw of a mechanism of its own.
+
+    Parameters
+    ----------
+    mechanisms : tuple of str
+        What the mechanism of the event may be.
+    declared : bool
+        Whether the event is the second of two, whose cost was declared before the first one was drawn.
+    """
+
+    mechanisms: tuple[str, ...]
+    declared: bool = False
+
+
+Question = Ask | AskStage | AskMinimisers | AskEvent
+
+Steps = Generator[Question, Any, T]
+"""Questions in turn; what the generator returns is what later steps, or solvers, need."""
+
+
+class Noisy(NamedTuple):
+    """The answer to `Ask`: the event that the certificate lists, and the noisy statistics."""
+
+    event: Event
+    arrays: list[Floats]
+
+
+# ---------------------------------------------------------------- recipes
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The public facts of a release.
+
+    Parameters
+    ----------
+    domain : Domain
+        The columns and their bounds, as declared.
+    promise : Guarantee
+        What is promised.
+    rows : int, optional
+        The public number of rows.
+    """
+
+    domain: Domain
+    promise: Guarantee
+    rows: int | None = None
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """The relation of neighbouring tables."""
+        return self.promise.neighbors
+
+    @cached_property
+    def mu(self) -> float:
+        """The cost of all Gaussian releases together."""
+        return gdp.mu(epsilon=self.promise.epsilon, delta=self.promise.delta)
+
+    @property
+    def counted_rows(self) -> int | None:
+        """The declared number of rows, where each counts 1; sums of weights are not known from it."""
+        return self.rows if self.domain.unit.plain else None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An algorithm that releases something of a table, with its options.
+
+    Parameters
+    ----------
+    facts : Facts
+        The public facts.
+    """
+
+    facts: Facts
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def steps(self) -> Steps[Any]:
+        """The questions, in turn."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the certificate says of the recipe besides its name; the rest follows from the listed events."""
+        return {}
+
+    @property
+    def price(self) -> dict[str, Any]:
+        """The cost of the whole release, as `Session.charge` takes it."""
+        return {"mu": self.facts.mu}
+
+    @property
+    def histograms(self) -> tuple[str, ...]:
+        """The outcomes whose counts are asked for, which the first reading of the rows counts."""
+        return ()
+
+    def extremes(self) -> Iterator[Sequence[Block]]:
+        """Blocks with the least and the most noise that the release may have, whatever is decided on the way."""
+        yield from ()
+
+    @classmethod
+    @abstractmethod
+    def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
+        """The recipe of a release that lists these events; None where it cannot have listed them."""
+
+    def guesses(self, events: Sequence[Event]) -> list[Self]:
+        """The recipes that a file of an older version, which does not tell its options, may have had."""
+        return [self]
+
+    def outlined(self, events: Sequence[Event]) -> Self:
+        """The same recipe with every decision that depends on values taken as the events tell."""
+        return self
+
+
+class Spending:
+    """The mu^2 that is left of a promise, and the questions that spend it.
+
+    Parameters
+    ----------
+    facts : Facts
+        The public facts.
+    mu : float, optional
+        The cost of all questions together; that of the promise by default.
+    """
+
+    def __init__(self, facts: Facts, mu: float | None = None) -> None:
+        self.facts, self.mu = facts, facts.mu if mu is None else mu
+        self._spent: list[float] = []
+
+    def left(self, share: float = 1.0) -> float:
+        """The mu that a share of what is left of mu^2 comes to."""
+        spent = math.fsum(mu**2 for mu in self._spent)
+        return down(math.sqrt(max(self.mu**2 - spent, 0.0) * share))
+
+    def share(self, share: float) -> float:
+        """The mu that a share of the mu^2 of the whole promise comes to."""
+        return down(self.facts.mu * math.sqrt(share))
+
+    def statistics(
+        self, requests: Sequence[StatisticRequest], mu: float, spans: Sequence[Span | None] = ()
+    ) -> Steps[tuple[list[Block], list[Floats]]]:
+        """Ask for statistics of the mapped columns; the blocks, and their noisy values."""
+        blocks = calibrate(requests, self.facts.domain, self.facts.neighbors, mu)
+        blocks = [replace(block, span=span) for block, span in zip(blocks, spans, strict=True)] if spans else blocks
+        answer: Noisy = yield Ask(tuple(blocks), self.facts.domain)
+        self._spent.append(answer.event.mu)
+        return blocks, answer.arrays
+
+    def stage(
+        self,
+        coordinates: Coordinates,
+        shares: Mapping[str, float],
+        mu: float,
+        choose: Callable[[Mapping[str, Floats], float], Sequence[int]] | None = None,
+        radii: Radii | None = None,
+    ) -> Steps[ReleasedStage]:
+        """Ask for the statistics of a stage; half widths are chosen from noisy counts and the sd of their noise."""
+        blocks = tuple(stage_blocks(coordinates, shares, self.facts.neighbors, mu))
+        sds = [block.sd for block in blocks if block.statistic == "counts"]
+        own = None if choose is None or not sds else lambda counts: choose(counts, sds[0])
+        plain = self.facts.domain.unit.plain
+        stage: ReleasedStage = yield AskStage(coordinates, blocks, own, None if plain else radii)
+        self._spent.append(stage.event.mu)
+        return stage

@@ -1,0 +1,57 @@
+"""Recipes of mechanisms that draw once, or twice: their list of events is all there is to replay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from discreet.privacy.events.kinds import Event
+from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.recipes.base import AskEvent, Facts, Recipe, Steps
+
+
+@dataclass(frozen=True)
+class Draws(Recipe):
+    """Draws of a mechanism.
+
+    Parameters
+    ----------
+    facts : Facts
+        The public facts.
+    questions : tuple of AskEvent
+        The draws, in turn.
+    """
+
+    questions: tuple[AskEvent, ...] = ()
+
+    name: ClassVar[str] = "draws"
+
+    def steps(self) -> Steps[None]:
+        """Ask for each draw."""
+        yield from self.questions
+
+    @classmethod
+    def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
+        """A mechanism that releases nothing."""
+        return None if events else cls(facts)
+
+
+@dataclass(frozen=True)
+class Objectives(Draws):
+    """Perturbed objectives, one for each linear predictor; an adaptive penalty has as many again, declared before."""
+
+    name: ClassVar[str] = "perturbed objectives"
+
+    @classmethod
+    def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
+        """The recipe of a release that lists objectives of the columns as declared."""
+        own = [event for event in events if isinstance(event, ObjectiveEvent) and event.coordinates is None]
+        if not own or len(own) < len(events):
+            return None
+        declared = sum(event.declared is not None for event in own)
+        first = AskEvent(("objective perturbation",))
+        second = AskEvent(("objective perturbation",), declared=True)
+        return cls(
+            facts, (first,) * (len(own) - declared) + (second,) * declared if declared * 2 in (0, len(own)) else ()
+        )

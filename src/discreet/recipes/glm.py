@@ -1,0 +1,346 @@
+"""Models of classes and counts: find round coordinates, minimise perturbed objectives there, and measure their errors.
+
+A few Gaussian releases, whose mu is fixed beforehand, find coordinates in which the table is round. The noise of the
+objectives is fixed beforehand, too, in units of these coordinates. A last Gaussian release at the minimisers tells
+their standard errors. Mathematics in ``docs/mathematics``, section 13.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.core.rounding import down, up
+from discreet.domain import CONSTANT
+from discreet.domain.coordinates import Coordinates
+from discreet.domain.linked import Linked, Mean
+from discreet.privacy import sensitivity
+from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.gaussian import GaussianEvent
+from discreet.privacy.events.kinds import Event
+from discreet.privacy.events.objective import TURNED_SIZE, Calibration, ObjectiveEvent
+from discreet.privacy.losses import Loss, Poisson
+from discreet.recipes import budget
+from discreet.recipes.base import AskMinimisers, Facts, Recipe, Spending, Steps
+from discreet.recipes.geometry import quiet_place
+from discreet.recipes.glm_geometry import (
+    Lead,
+    ModelGeometry,
+    Scale,
+    clipped_share,
+    count_scale,
+    is_few,
+    is_wide,
+    mean_exposure,
+    number_of_stages,
+    residual_widths,
+)
+from discreet.recipes.linear import Covariance, stage_options
+from discreet.recipes.prior import Prior, prior
+from discreet.recipes.steps import column_axes, outcome_counts, total
+from discreet.solve.newton import Penalty
+from discreet.solve.sizes import count_law, count_span
+
+Stages = int | Literal["auto"]
+
+MOST_STAGES = 3
+
+_ROOM = 1e-7
+"""The objective leaves room for this share more of mu than Gaussian releases are meant to cost: rounding errors."""
+
+
+@dataclass(frozen=True)
+class Predictors:
+    """The linear predictors of a model and their loss.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss of a row; of counts, with the largest declared count as its limit.
+    design : tuple of str
+        Coordinates of the regressors.
+    column : str
+        The outcome's column.
+    count : int
+        How many linear predictors there are.
+    link : {"logit", "log"}, optional
+        That of the last release, which tells standard errors; without one there is none.
+    outcomes : tuple of str
+        For each linear predictor the coordinate that the last release takes residuals of.
+    exposure : str, optional
+        Of counts, the column whose logarithm is added to the predictor.
+    """
+
+    loss: Loss
+    design: tuple[str, ...]
+    column: str
+    count: int = 1
+    link: Mean | None = None
+    outcomes: tuple[str, ...] = ()
+    exposure: str | None = None
+
+    @property
+    def led(self) -> bool:
+        """Whether a line is fitted to a yes or no first."""
+        return self.link == "logit" and self.design[0] == CONSTANT
+
+
+class Found(NamedTuple):
+    """The coordinates of a model, the number of rows, the size of counts, and where the model is expected."""
+
+    coordinates: Coordinates
+    rows: float
+    scale: Scale | None
+    prior: Prior
+    geometry: ModelGeometry
+
+
+class Minimised(NamedTuple):
+    """The answer to `AskMinimisers`: the event that the certificate lists, and the coefficients of each predictor."""
+
+    event: ObjectiveEvent
+    thetas: list[Floats]
+
+
+def turned_norm(design: Sequence[str]) -> float:
+    """The norm that no row exceeds in coordinates of a stage, as many as there are columns."""
+    d = len(design)
+    plain = Coordinates.rounded(design, [], np.eye(d), np.zeros((d, 0)), 1.0, [])
+    return sensitivity.norm(plain.axes, plain)
+
+
+@dataclass(frozen=True)
+class Glm(Recipe):
+    """A model of classes or counts in private coordinates.
+
+    Parameters
+    ----------
+    facts : Facts
+        The public facts.
+    predictors : Predictors
+        The linear predictors.
+    stages : {2, 3, "auto"}
+        Whether products of columns are released before the model; "auto" decides by the number of rows.
+    covariance : {"auto", "robust", "classical"}
+        Whether standard errors hold where the model does not describe the variances. "auto" has none of classes where
+        the table is wide.
+    listed_scale : float, optional
+        The noise of the objectives that a file lists: accounting tells whether it is the least that keeps the promise,
+        and it need not be searched for again.
+    """
+
+    predictors: Predictors
+    stages: Stages = "auto"
+    covariance: Covariance = "auto"
+    listed_scale: float | None = None
+
+    name: ClassVar[str] = "perturbed objectives in stages"
+
+    def steps(self) -> Steps[Minimised]:
+        """Find the coordinates, minimise the objectives there, and release standard errors at the minimisers."""
+        noise = self.noise
+        spending = Spending(self.facts, self.gaussian_mu)
+        found = yield from self.start(spending)
+        event = self._event(noise, found)
+        penalty = Penalty(found.prior.penalties(event, found.rows), np.zeros(len(event.design)))
+        model: Minimised = yield AskMinimisers(event, penalty, found.prior.centre, self.predictors.count)
+        if self.shares["errors"] > 0:
+            yield from self._at_model(spending, found, model)
+        return model
+
+    def start(self, spending: Spending) -> Steps[Found]:
+        """Where counts and columns lie, the products of columns where they are worth it, and what follows."""
+        facts, own, shares = self.facts, self.predictors, self.shares
+        n = float(facts.rows) if facts.rows else (yield from total(spending, CONSTANT))[0]
+        n, scale, exposure = max(n, 1.0), None, 1.0
+        if own.exposure is not None:
+            exposed, _ = yield from total(spending, own.exposure)
+            exposure = mean_exposure(exposed, n, facts.domain.map(own.exposure))
+        shares = self._raised(shares, n * facts.mu)
+        if self.histograms:
+            scale = yield from self._counted(spending, shares["counts"] / 2, n)
+            scale = scale._replace(exposure=exposure)
+        three = shares["products"] > 0 and (facts.rows is not None or self._number(n) == 3)
+        last, stage = shares["errors"] == 0, None
+        both = shares["columns"] + min(shares["products"], budget.PRODUCTS)
+        alone = spending.left() if last else spending.share(both)
+        mu = spending.share(shares["columns"]) if three else alone
+        axes = yield from column_axes(spending, own.design, n, mu)
+        geometry = ModelGeometry(own.design, n, facts.mu, axes, counts=scale is not None)
+        lead = Lead(own.outcomes[0], facts.domain.map(own.outcomes[0])) if own.led else None
+        if three:
+            split = budget.COLUMN_PRODUCTS if lead is None else budget.COLUMN_PRODUCTS_WITH_CLASS
+            mu = spending.left() if last else spending.share(shares["products"])
+            stage = yield from spending.stage(geometry.scout(lead), split, mu)
+        coordinates = geometry.final(stage)
+        return Found(coordinates, n, scale, prior(geometry, stage, scale, coordinates, lead), geometry)
+
+    def _number(self, n: float) -> int:
+        if self.stages == "auto":
+            return number_of_stages(n * self.facts.mu, len(self.predictors.design))
+        return self.stages
+
+    def _counted(self, spending: Spending, share: float, n: float) -> Steps[Scale]:
+        """The size of counts, from two levels of noisy counts of the outcome."""
+        column, facts = self.predictors.column, self.facts
+        declared = facts.domain.map(column)
+        (first,) = yield from outcome_counts(spending, [column], [None], share)
+        span = count_span(count_law([first], n, 2 * declared[1]))
+        (second,) = yield from outcome_counts(spending, [column], [span], share)
+        return count_scale([first, second], n, declared, facts.mu, len(self.predictors.design))
+
+    def _at_model(self, spending: Spending, found: Found, model: Minimised) -> Steps[None]:
+        """Release the statistics of standard errors, at the minimisers."""
+        own, plain = self.predictors, model.event.coordinates
+        assert own.link is not None
+        assert plain is not None
+        most = 1.0 if found.scale is None else found.scale.most
+        widths = [[1.0] if found.scale is None else residual_widths(found.scale)] * len(own.outcomes)
+        theta = np.column_stack(model.thetas)
+        stage = Linked.at(plain, own.outcomes, theta, widths, own.link, most, own.exposure)
+        few = own.link == "log" and is_few(found.rows * self.facts.mu, len(plain.design))
+        split = budget.MODEL_STAGE_OF_FEW_ROWS if few else budget.MODEL_STAGE[own.link]
+        kept = {kind: share for kind, share in split.items() if self.covariance != "classical" or kind != "meat"}
+        shares = {kind: share / math.fsum(kept.values()) for kind, share in kept.items()}
+        clipped = clipped_share(found.rows, self.facts.mu, len(stage.design))
+
+        def choose(counts: Mapping[str, Floats], sd: float) -> list[int]:
+            return [quiet_place(counts[name], clipped, sd) for name in stage.outcomes]
+
+        yield from spending.stage(stage, shares, spending.left(), choose)
+
+    # ---------------------------------------------------------------- shares and noise, from public facts alone
+
+    @cached_property
+    def shares(self) -> dict[str, float]:
+        """The shares of mu^2 of all Gaussian releases; that of products may turn out to be none."""
+        own, n = self.predictors, self.facts.rows
+        wide = is_wide(len(own.design))
+        undecided = self.stages == "auto" and n is None and not wide
+        three = self.stages == 3 or (self.stages == "auto" and n is not None and self._number(n) == 3)
+        sure = own.link is not None and (own.link == "log" or self.covariance != "auto" or not wide)
+        products = budget.PRODUCTS_WITH_CLASS if own.led else budget.PRODUCTS
+        return {
+            "rows": budget.ROWS if n is None else 0.0,
+            "exposure": 0.0 if own.exposure is None else budget.ROWS,
+            "counts": budget.COUNTS if own.link == "log" else 0.0,
+            "columns": budget.COLUMNS if undecided or three else budget.COLUMNS_ALONE,
+            "products": products if undecided or three else 0.0,
+            "errors": budget.AT_MODEL[own.link] if own.link is not None and sure else 0.0,
+        }
+
+    def _raised(self, shares: Mapping[str, float], n_mu: float) -> dict[str, float]:
+        """The shares for so many rows times mu, those of the first releases raised at the cost of the last one."""
+        if shares["errors"] == 0:
+            return dict(shares)
+        counts = self.predictors.link == "log"
+        apply = {"columns": True, "counts": counts, "products": counts and shares["products"] > 0}
+        raised = {
+            name: max(shares[name], min(few / n_mu, most)) for name, (few, most) in budget.RAISED.items() if apply[name]
+        }
+        return {**shares, **raised}
+
+    @cached_property
+    def gaussian_mu(self) -> float:
+        """The cost of all Gaussian releases together."""
+        return down(self.facts.mu * math.sqrt(math.fsum(self.shares.values())))
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The public facts that the noise of the objectives is fitted to."""
+        facts, promise, design = self.facts, self.facts.promise, self.predictors.design
+        own = promise.epsilon, promise.delta, promise.neighbors, "gaussian", facts.rows
+        return Calibration(self.predictors.loss, design, turned_norm(design), *own, size=TURNED_SIZE)  # type: ignore[arg-type]
+
+    @cached_property
+    def noise(self) -> ObjectiveEvent:
+        """The noise of the objectives beside Gaussian releases; of counts, for those of at most 1."""
+        calibration, count = self.calibration, self.predictors.count
+        others = [GaussianEvent(up(self.gaussian_mu, _ROOM), ())]
+        if isinstance(calibration.loss, Poisson):
+            modulus = calibration.norm**2 / math.expm1(min(budget.CURVATURE * calibration.epsilon, 1.0))
+            calibration = replace(calibration, loss=Poisson(1.0))
+        else:
+            modulus = calibration.least_modulus(count)
+        if self.listed_scale is not None:
+            return calibration.event(modulus, self.listed_scale)
+        return calibration.calibrate(modulus, count, others)
+
+    def _event(self, noise: ObjectiveEvent, found: Found) -> ObjectiveEvent:
+        """The same noise in the coordinates that were found, and for the counts that were found."""
+        if found.scale is None:
+            return replace(noise, coordinates=found.coordinates)
+        own = replace(self.calibration, loss=Poisson(found.scale.most))
+        event = own.event(noise.modulus * found.scale.most, noise.scale * found.scale.most)
+        return replace(event, coordinates=found.coordinates)
+
+    # ---------------------------------------------------------------- as drivers need it
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The number of stages and the kind of standard errors that were asked for."""
+        return {"stages": self.stages, "covariance": self.covariance}
+
+    @property
+    def price(self) -> dict[str, Any]:
+        """The whole epsilon: minimisers of perturbed objectives have no mu."""
+        return {"epsilon": self.facts.promise.epsilon}
+
+    @property
+    def histograms(self) -> tuple[str, ...]:
+        """The outcome, where it is a count."""
+        return (self.predictors.column,) if self.predictors.link == "log" else ()
+
+    @classmethod
+    def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
+        """The recipe of a release that lists objectives in the coordinates of a stage."""
+        objectives = [event for event in events if isinstance(event, ObjectiveEvent)]
+        if not objectives or objectives[0].coordinates is None:
+            return None
+        if (told := stage_options(options, MOST_STAGES)) is None:
+            return None
+        own = objectives[0]
+        scale = own.scale / own.loss.limit if isinstance(own.loss, Poisson) else own.scale
+        return cls(facts, _predictors(facts, events, objectives), *told, scale)
+
+    def guesses(self, events: Sequence[Event]) -> list[Self]:
+        """The defaults, or what is listed, of each option."""
+        listed = self.outlined(events)
+        stages, covariances = dict.fromkeys(("auto", listed.stages)), dict.fromkeys(("auto", listed.covariance))
+        return [replace(self, stages=one, covariance=other) for one in stages for other in covariances]
+
+    def outlined(self, events: Sequence[Event]) -> Self:
+        """The same with products of columns, and score products, if they are listed."""
+        stages = [event for event in events if isinstance(event, StageEvent)]
+        scouts = [event for event in stages if not isinstance(event.coordinates, Linked)]
+        at = [event for event in stages if isinstance(event.coordinates, Linked)]
+        robust = any(block.statistic == "meat" for event in at for block in event.blocks)
+        told: Covariance = "auto" if not at else "robust" if robust else "classical"
+        count = (3 if scouts else 2) if self.stages == "auto" else self.stages
+        return replace(self, stages=count, covariance=told if self.covariance == "auto" else self.covariance)
+
+
+def _predictors(facts: Facts, events: Sequence[Event], objectives: Sequence[ObjectiveEvent]) -> Predictors:
+    """The linear predictors that listed events are about."""
+    design, loss = objectives[0].design, objectives[0].loss
+    stages = [event.coordinates for event in events if isinstance(event, StageEvent)]
+    at = next((own for own in stages if isinstance(own, Linked)), None)
+    named = [name for own in stages for name in own.outcomes]
+    counted = [
+        b.columns[0] for e in events if isinstance(e, GaussianEvent) for b in e.blocks if b.statistic == "counts"
+    ]
+    column = facts.domain.column_of[named[0]] if named else counted[0] if counted else ""
+    if isinstance(loss, Poisson):
+        centre, half = facts.domain.map(column)
+        loss = Poisson(centre + half)
+        link: Mean | None = "log"
+    else:
+        link = "logit" if named else None
+    exposure = None if at is None else at.exposure
+    return Predictors(loss, design, column, len(objectives), link, tuple(dict.fromkeys(named)), exposure)

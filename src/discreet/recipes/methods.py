@@ -1,0 +1,139 @@
+"""The recipes of each method, and how the one of a certificate is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from discreet.core import citations
+from discreet.privacy.events.gaussian import GaussianEvent
+from discreet.privacy.events.kinds import BlockEvent, Event
+from discreet.recipes.base import AskEvent, Facts, Recipe
+from discreet.recipes.events import Draws, Objectives
+from discreet.recipes.glm import Glm
+from discreet.recipes.linear import Linear
+from discreet.recipes.moments import Counted, Fixed, MomentsOnce
+from discreet.recipes.outcomes import ManyOutcomes
+
+Reader = Callable[[Facts, Sequence[Event], Mapping[str, Any]], Recipe | None]
+"""From the facts, the listed events and the options of a certificate to its recipe; None where it is another one."""
+
+PUBLISHED = " as published"
+
+
+def _statistics(
+    kind: type[Fixed],
+    names: Sequence[str],
+    facts: Facts,
+    events: Sequence[Event],
+    options: Mapping[str, Any],
+) -> Recipe | None:
+    """One event with these statistics."""
+    own = events[0] if len(events) == 1 else None
+    if not isinstance(own, GaussianEvent) or [block.statistic for block in own.blocks] != list(names):
+        return None
+    return kind.listed(facts, events, options)
+
+
+def moments(*names: str) -> Reader:
+    """A release of these statistics with the least noise that keeps the promise."""
+    return partial(_statistics, MomentsOnce, names)
+
+
+def printed(*names: str) -> Reader:
+    """A release of these statistics with the noise that a paper prints."""
+    return partial(_statistics, Fixed, names)
+
+
+def _printed_outcomes(facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Recipe | None:
+    """X'X and X'Y of many outcomes with the noise that a paper prints."""
+    own = [event for event in events if isinstance(event, BlockEvent)]
+    listed = [block.statistic for event in own for block in event.blocks]
+    return Fixed.listed(facts, events, options) if listed == ["gram", "cross"] else None
+
+
+def draw(*mechanisms: str) -> Reader:
+    """One draw of a mechanism."""
+
+    def read(facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Recipe | None:
+        return Draws(facts, (AskEvent(mechanisms),))
+
+    return read
+
+
+_LINEAR: tuple[Reader, ...] = (Linear.listed, Counted.listed, moments("gram", "cross", "squares"))
+_GLM: tuple[Reader, ...] = (Glm.listed, Objectives.listed)
+
+METHODS: dict[str, tuple[Reader, ...]] = {
+    "TrivialRegressor": (Draws.listed,),
+    "moments": (Linear.listed, moments("gram"), moments("gram", "cross"), moments("gram", "cross", "squares")),
+    "DPLinearRegression": _LINEAR,
+    "DPRidge": _LINEAR,
+    "DPLasso": _LINEAR,
+    "DPElasticNet": _LINEAR,
+    "AdaSSP": (moments("eigenvalue", "gram", "cross"),),
+    "ConstSSP": (moments("gram", "cross"),),
+    "SSP": (moments("gram", "cross"),),
+    "ReuseCov": (ManyOutcomes.listed,),
+    "DPLogisticRegression": _GLM,
+    "DPPoissonRegression": _GLM,
+    "DPLinearSVC": _GLM,
+    "ObjectivePerturbation": (Objectives.listed,),
+    "NAPP with a fixed penalty": (Objectives.listed,),
+    "AdaOPS": (draw("adaptive posterior sampling"),),
+    "OPS": (draw("posterior sampling", "posterior sampling in a ball"),),
+    "OutputPerturbation": (draw("output perturbation"),),
+    "NoisyGradientDescent": (draw("noisy gradient descent"),),
+    "NoisySGD": (draw("noisy stochastic gradient descent"),),
+    "SubsampleAggregate": (draw("subsample and aggregate"),),
+    "AdaSSP as published": (printed("eigenvalue", "gram", "cross"),),
+    "ConstSSP as published": (printed("gram", "cross"),),
+    "SSP as published": (printed("gram", "cross"),),
+    "ReuseCov as published": (_printed_outcomes,),
+    "ObjectivePerturbation as published": (draw("objective perturbation"),),
+    "NAPP as published": (draw("NAPP-ERM, printed constants"),),
+    "AdaOPS as published": (draw("printed posterior sampling"),),
+    "OPS as published": (draw("posterior sampling", "printed posterior sampling"),),
+}
+
+
+def readers(method: str) -> tuple[Reader, ...]:
+    """The recipes that a method may have; none of an unknown one.
+
+    Examples
+    --------
+    >>> len(readers("AdaSSP as published in piazza2021")), readers("SecretSauce")
+    (1, ())
+    """
+    name, published, paper = method.partition(f"{PUBLISHED} in ")
+    if published and not citations.is_known(paper):
+        return ()
+    return METHODS.get(name + PUBLISHED if published else name, ())
+
+
+def method_of(kind: type) -> str:
+    """The method that an estimator is: the class itself, or the nearest it is made from, of which it is a variant.
+
+    Examples
+    --------
+    >>> class SSP: ...
+    >>> class Ours(SSP): ...
+    >>> method_of(Ours)
+    'SSP'
+    """
+    return next((own.__name__ for own in kind.__mro__ if own.__name__ in METHODS), kind.__name__)
+
+
+def recipe_of(method: str, facts: Facts, events: Sequence[Event], told: Mapping[str, Any] | None) -> Recipe | None:
+    """The recipe of a release by a method that lists these events; None where the method has none such.
+
+    Parameters
+    ----------
+    method, facts, events
+        What the certificate says.
+    told : mapping, optional
+        The name of the recipe and its options; certificates of older versions have none.
+    """
+    found = (read(facts, events, told or {}) for read in readers(method))
+    return next((recipe for recipe in found if recipe and (told is None or recipe.name == told.get("name"))), None)

@@ -1,0 +1,214 @@
+"""Releases of moments: X'X, X'y and y'y at once, for bounds as declared or narrowed by private counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+from discreet.core import checks
+from discreet.core.arrays import Floats
+from discreet.core.rounding import down
+from discreet.domain import Domain, Numeric
+from discreet.domain.levels import model_design
+from discreet.errors import DomainError
+from discreet.privacy import sensitivity
+from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.kinds import BlockEvent, Event
+from discreet.recipes import budget
+from discreet.recipes.base import Ask, Facts, Noisy, Recipe, Steps
+from discreet.recipes.noise import StatisticRequest, calibrate
+from discreet.solve import outcome
+
+
+@dataclass(frozen=True)
+class Fixed(Recipe):
+    """A release whose events are known before anything is released.
+
+    Parameters
+    ----------
+    facts : Facts
+        The public facts.
+    listed_events : tuple of events, optional
+        The events themselves, where they are a paper's, or those of a file that does not tell their shares.
+    """
+
+    listed_events: tuple[BlockEvent, ...] = ()
+
+    name: ClassVar[str] = "as printed"
+
+    @cached_property
+    def events(self) -> tuple[BlockEvent, ...]:
+        """The events, in turn."""
+        return self.listed_events
+
+    def steps(self) -> Steps[None]:
+        """Ask for the statistics of each event."""
+        for event in self.events:
+            yield Ask(event.blocks, self.facts.domain, event)
+
+    @classmethod
+    def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
+        """The same events, where all of them are noise on statistics."""
+        own = tuple(event for event in events if isinstance(event, BlockEvent))
+        return cls(facts, own) if own and len(own) == len(events) else None
+
+
+@dataclass(frozen=True)
+class MomentsOnce(Fixed):
+    """Statistics of all columns, or of regressors and outcomes, with the least noise that keeps the promise.
+
+    Parameters
+    ----------
+    facts, listed_events
+        As of `Fixed`.
+    requests : sequence of StatisticRequest
+        The statistics and their shares of mu^2.
+    """
+
+    requests: tuple[StatisticRequest, ...] = ()
+
+    name: ClassVar[str] = "moments"
+
+    @cached_property
+    def events(self) -> tuple[BlockEvent, ...]:
+        """One event: Gaussian noise on all of the statistics."""
+        if not self.requests:
+            return self.listed_events
+        domain, neighbors = self.facts.domain, self.facts.neighbors
+        blocks = calibrate(self.requests, domain, neighbors, self.facts.mu)
+        return (GaussianEvent(sensitivity.mu(blocks, domain, neighbors), tuple(blocks)),)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The shares."""
+        return {"shares": {request.statistic: request.share for request in self.requests}}
+
+    @classmethod
+    def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
+        """The recipe of a release that lists one event with these statistics."""
+        if len(events) != 1 or not isinstance(events[0], GaussianEvent):
+            return None
+        shares = options.get("shares")
+        if shares is None:
+            return cls(facts, (events[0],))
+        if not are_shares(shares) or [block.statistic for block in events[0].blocks] != list(shares):
+            return None
+        blocks = events[0].blocks
+        return cls(
+            facts, (), tuple(StatisticRequest(b.statistic, b.rows, b.columns, shares[b.statistic]) for b in blocks)
+        )
+
+
+def are_shares(shares: Any) -> bool:
+    """Whether a file names shares of mu^2: numbers from 0 on, some of them above it."""
+    if not isinstance(shares, dict) or not shares:
+        return False
+    return all(checks.is_real(share) and 0 <= share < math.inf for share in shares.values()) and any(shares.values())
+
+
+class Narrowed(NamedTuple):
+    """The bounds that counts call for, and whether the declared ones were far too wide."""
+
+    domain: Domain
+    loose: bool
+
+
+@dataclass(frozen=True)
+class Counted(Recipe):
+    """Counts of an outcome, which narrow its bounds, and then its moments for these bounds.
+
+    Parameters
+    ----------
+    facts : Facts
+        The public facts.
+    design, target : tuple of str, str
+        Coordinates of the regressors, and the outcome.
+    """
+
+    design: tuple[str, ...]
+    target: str
+
+    name: ClassVar[str] = "counts, then moments"
+
+    def steps(self) -> Steps[Narrowed]:
+        """Count the outcome, narrow its bounds, and release the moments with what is left of mu^2."""
+        domain, neighbors, mu = self.facts.domain, self.facts.neighbors, self.facts.mu
+        (counts,) = calibrate(self._counts, domain, neighbors, mu * math.sqrt(budget.ONE_STAGE["counts"]))
+        answer: Noisy = yield Ask((counts,), domain)
+        narrowed = self._narrowed(answer.arrays[0], counts.sd)
+        left = down(math.sqrt((mu - answer.event.mu) * (mu + answer.event.mu)))
+        yield Ask(tuple(calibrate(self._moments, narrowed.domain, neighbors, left)), narrowed.domain)
+        return narrowed
+
+    @property
+    def _counts(self) -> list[StatisticRequest]:
+        return [StatisticRequest("counts", (), (self.target,), 1.0)]
+
+    @property
+    def _moments(self) -> list[StatisticRequest]:
+        return one_stage(self.design, self.target)
+
+    def _narrowed(self, counts: Floats, sd: float) -> Narrowed:
+        """The domain with the outcome's bounds as narrow as they are worth, and whether they were far too wide."""
+        domain, rows = self.facts.domain, self.facts.counted_rows
+        n = max(float(counts.sum()), 1.0) if rows is None else float(rows)
+        size = len(model_design(domain, self.design)[0])
+        clipped = outcome.clipped_share(size, n, self.facts.mu / domain.most)
+        trusted = outcome.trusted(sd, n)
+        symmetric = not (domain.intercept and trusted)
+        low, high = outcome.narrow(outcome.shares(counts, n), clipped, symmetric=symmetric)
+        narrowed = with_bounds(domain, self.target, low, high)
+        return Narrowed(narrowed, trusted and narrowed != domain and high - low <= 0.5)
+
+    @property
+    def histograms(self) -> tuple[str, ...]:
+        """The outcome."""
+        return (self.target,)
+
+    def extremes(self) -> Iterator[Sequence[Block]]:
+        """The noise for bounds as declared."""
+        domain, neighbors, mu = self.facts.domain, self.facts.neighbors, self.facts.mu
+        counts = calibrate(self._counts, domain, neighbors, mu * math.sqrt(budget.ONE_STAGE["counts"]))
+        spent = sensitivity.mu(counts, domain, neighbors)
+        left = down(math.sqrt((mu - spent) * (mu + spent)))
+        yield [*counts, *calibrate(self._moments, domain, neighbors, left)]
+
+    @classmethod
+    def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
+        """The recipe of a release that lists counts, and then moments."""
+        statistics = [[b.statistic for b in e.blocks] if isinstance(e, GaussianEvent) else [] for e in events]
+        if statistics != [["counts"], ["gram", "cross", "squares"]]:
+            return None
+        _, moments = events
+        gram, cross, _ = moments.blocks  # type: ignore[union-attr]
+        return cls(facts, gram.rows, cross.columns[0]) if len(cross.columns) == 1 else None
+
+
+def one_stage(design: tuple[str, ...], target: str) -> list[StatisticRequest]:
+    """X'X, X'y and y'y with the shares of a model in one stage."""
+    held: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
+        ("gram", design, ()),
+        ("cross", design, (target,)),
+        ("squares", (), (target,)),
+    ]
+    return [StatisticRequest(kind, rows, columns, budget.ONE_STAGE[kind]) for kind, rows, columns in held]
+
+
+def with_bounds(domain: Domain, column: str, low: float, high: float) -> Domain:
+    """The domain with one number's bounds moved inwards to (low, high), in its mapped units.
+
+    It stays as it is where noise put (low, high) outside the bounds, or where they are too close for floating point.
+    """
+    spec = domain.columns[column]
+    if not isinstance(spec, Numeric):
+        raise TypeError("only numbers have bounds")
+    c, h = domain.map(column)
+    least = spec.low if low == -1 else max(spec.low, c + h * low)
+    most = spec.high if high == 1 else min(spec.high, c + h * high)
+    try:
+        return domain.with_column(column, replace(spec, low=least, high=most))
+    except DomainError:
+        return domain

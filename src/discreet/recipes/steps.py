@@ -1,0 +1,44 @@
+"""Steps that recipes share: the number of rows, counts of outcomes, and the sums of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.core.arrays import Floats
+from discreet.domain import CONSTANT
+from discreet.domain.cells import Span
+from discreet.recipes import budget
+from discreet.recipes.base import Spending, Steps
+from discreet.recipes.noise import StatisticRequest
+from discreet.solve.axes import Axes, standardised
+from discreet.solve.location import WHOLE, Counts
+
+
+def total(spending: Spending, name: str) -> Steps[tuple[float, float]]:
+    """The noisy sum of a column, and the sd of its noise; of the constant, the number of rows."""
+    request = StatisticRequest("sums", (name,), (), 1.0)
+    blocks, (found,) = yield from spending.statistics([request], spending.share(budget.ROWS))
+    return float(found[0]), blocks[0].sd
+
+
+def outcome_counts(
+    spending: Spending, outcomes: Sequence[str], spans: Sequence[Span | None], share: float
+) -> Steps[list[Counts]]:
+    """Noisy counts of outcomes over spans.
+
+    Counts of the second level name their span even where it is the whole range, so that the two levels differ.
+    """
+    requests = [StatisticRequest("counts", (), (name,), 1.0 / len(outcomes)) for name in outcomes]
+    blocks, arrays = yield from spending.statistics(requests, spending.share(share), spans)
+    held: list[tuple[Floats, Span, float]] = [
+        (values, span or WHOLE, block.sd) for values, span, block in zip(arrays, spans, blocks, strict=True)
+    ]
+    return [Counts(*own) for own in held]
+
+
+def column_axes(spending: Spending, design: Sequence[str], n: float, mu: float) -> Steps[Axes]:
+    """Axes along the columns, from the sums of x and of x^2."""
+    names = tuple(name for name in design if name != CONSTANT)
+    requests = [StatisticRequest("sums", names, (), 0.5), StatisticRequest("diagonal", names, (), 0.5)]
+    blocks, (sums, squares) = yield from spending.statistics(requests, mu)
+    return standardised(sums, squares, (blocks[0].sd, blocks[1].sd), n, constant=design[0] == CONSTANT)

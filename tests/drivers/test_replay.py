@@ -1,0 +1,224 @@
+"""A recipe is replayed with the values of a file: honest ones come back, and what does not follow is found."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import (
+    Domain,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegression,
+    PrivateMoments,
+    ReuseCov,
+    release,
+)
+from discreet.privacy import sensitivity
+from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.gaussian import GaussianEvent
+from discreet.recipes.methods import recipe_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::discreet.DiscreetWarning")
+
+N = 3000
+PROMISE = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}
+
+
+def table(n=N):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(18, 90, n), "sex": rng.choice(["F", "M"], n), "who": np.arange(n) // 2})
+    frame["weight"] = rng.uniform(0.5, 2, n)
+    frame["pay"] = np.clip(20 + frame["age"] / 4 + 3 * (frame["sex"] == "M") + rng.normal(0, 4, n), 0, 100)
+    frame["debt"] = np.clip(rng.normal(30, 5, n), 0, 100)
+    frame["visits"] = np.clip(rng.poisson(np.exp(frame["age"] / 60)), 0, 20)
+    frame["ill"] = np.where(frame["pay"] + rng.normal(0, 5, n) > 35, "yes", "no")
+    return frame
+
+
+FRAME = table()
+NUMBERS = {"age": (0, 120), "sex": ["F", "M"], "pay": (0, 200), "debt": (0, 200)}
+
+
+def linear(targets="pay", domain=None, **options):
+    domain = Domain(NUMBERS) if domain is None else domain
+    columns = ["age", "sex"]
+    return DPLinearRegression(**PROMISE, domain=domain, **options).fit_source(FRAME, targets, columns).release_
+
+
+def of_model(estimator, target, declared, **options):
+    domain = Domain({"age": (0, 120), "sex": ["F", "M"], target: declared})
+    return estimator(**PROMISE, domain=domain, **options).fit_source(FRAME, target).results_.released
+
+
+RELEASES = {
+    "auto": lambda: linear(),
+    "rows": lambda: linear(rows=N),
+    "two stages": lambda: linear(stages=2),
+    "four stages": lambda: linear(stages=4),
+    "replace-one": lambda: linear(neighbors="replace-one"),
+    "classical": lambda: linear(covariance="classical"),
+    "robust, two outcomes": lambda: linear(["pay", "debt"], covariance="robust"),
+    "no intercept": lambda: linear(fit_intercept=False, domain=Domain(NUMBERS, intercept=False)),
+    "mean alone": lambda: few(),
+    "persons": lambda: linear(domain=Domain(NUMBERS, person="who", rows_per_person=2)),
+    "weights": lambda: linear(domain=Domain(NUMBERS, weights="weight", largest_weight=2.0)),
+    "counts, then moments": lambda: linear(stages=1),
+    "bounds as declared": lambda: linear(stages=1, narrow=False),
+    "several in one stage": lambda: linear(["pay", "debt"], stages=1),
+    "all products": lambda: release(FRAME, domain=Domain(NUMBERS), epsilon=1, delta=1e-6),
+    "outcomes named": lambda: release(FRAME, domain=Domain(NUMBERS), epsilon=1, delta=1e-6, targets=["pay"]),
+    "own shares": lambda: release(
+        FRAME, domain=Domain(NUMBERS), epsilon=1, delta=1e-6, targets=["pay"], shares={"gram": 0.3}
+    ),
+    "a sample": lambda: sampled(),
+    "public outcomes": lambda: sampled(association="projection", neighbors="replace-one", subsample=None),
+    "classes": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"]),
+    "classes, two stages": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], stages=2),
+    "classes, classical": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], covariance="classical"),
+    "classes, rows": lambda: of_model(DPLogisticRegression, "ill", ["no", "yes"], rows=N),
+    "hinge": lambda: of_model(DPLinearSVC, "ill", ["no", "yes"]),
+    "counts": lambda: of_model(DPPoissonRegression, "visits", (0, 50)),
+    "counts with exposure": lambda: exposed(),
+}
+
+
+def few():
+    return (
+        DPLinearRegression(epsilon=0.003, delta=1e-6, domain=Domain(NUMBERS))
+        .fit_source(FRAME, "pay", ["age", "sex"])
+        .release_
+    )
+
+
+def sampled(**options):
+    given = {"subsample": 0.3} | options
+    return ReuseCov(**PROMISE, domain=Domain(NUMBERS), **given).fit_source(FRAME, ["pay", "debt"], ["age"]).release_
+
+
+def exposed():
+    domain = Domain({"age": (0, 120), "weight": (0.1, 3), "visits": (0, 50)})
+    model = DPPoissonRegression(**PROMISE, domain=domain, exposure="weight")
+    return model.fit_source(FRAME, "visits", ["age"]).results_.released
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Each release, made once."""
+    held = {}
+
+    def find(name):
+        if name not in held:
+            held[name] = RELEASES[name]()
+        return held[name]
+
+    return find
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_an_honest_release_follows_from_its_recipe(name, made):
+    released = made(name)
+    certificate = released.certificate
+    assert certificate.recipe is not None
+    assert certificate.mismatch(released.values) is None
+    assert certificate.mismatch() is None
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_the_options_of_an_older_file_are_found(name, made):
+    """Files of version 0.2.0 do not name their recipe."""
+    released = made(name)
+    older = replace(released.certificate, recipe=None)
+    assert older.mismatch(released.values) is None
+    assert older.mismatch() is None
+
+
+def rescaled(released, factors):
+    """The release with the noise of some events changed, and each cost as it should be for its noise."""
+    events = list(released.certificate.events)
+    for place, factor in factors.items():
+        event = events[place]
+        blocks = tuple(replace(block, sd=block.sd * factor) for block in event.blocks)
+        space = event.coordinates if isinstance(event, StageEvent) else released.domain
+        mu = sensitivity.mu(blocks, space, released.certificate.guarantee.neighbors)
+        events[place] = replace(event, mu=mu, blocks=blocks)
+    return replace(released.certificate, events=tuple(events))
+
+
+@pytest.mark.parametrize("name", ["auto", "two stages", "persons", "rows", "counts, then moments", "classes", "counts"])
+def test_every_mu_follows_from_the_recipe(name, made):
+    """A file may list less noise in one step and more in another, at the same cost of all of them: it is found."""
+    released = made(name)
+    gaussian = [i for i, e in enumerate(released.certificate.events) if isinstance(e, GaussianEvent | StageEvent)]
+    for place in gaussian:
+        forged = rescaled(released, {place: 1.001})
+        found = forged.mismatch(released.values)
+        assert found is not None
+        assert found.subject in ("noise", "stages", "bounds that were narrowed")
+
+
+def test_the_number_of_stages_follows_from_the_recipe(made):
+    released = made("two stages")
+    said = replace(released.certificate, recipe={"name": "stages", "stages": 3, "covariance": "auto"})
+    assert said.mismatch(released.values) is not None
+    assert said.mismatch() is not None
+    auto = replace(released.certificate, recipe={"name": "stages", "stages": "auto", "covariance": "auto"})
+    assert auto.mismatch(released.values) is not None  # so many rows have three
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {"name": "moments", "shares": {"gram": 1.0}},
+        {"name": "stages", "stages": 10**9},
+        {"name": "stages", "stages": True},
+        {"name": "stages", "covariance": "none"},
+        {"name": "stages", "stages": [2]},
+        {"name": ""},
+    ],
+)
+def test_another_recipe_is_found(recipe, made):
+    released = made("auto")
+    said = replace(released.certificate, recipe=recipe)
+    assert said.mismatch(released.values).subject == "list of events"
+    assert said.mismatch().subject == "list of events"
+
+
+@pytest.mark.parametrize("shares", [{}, {"gram": -1.0}, {"gram": "x"}, 3, {"gram": float("nan")}, {"cross": 1.0}])
+def test_shares_that_are_none_are_found(shares, made):
+    released = made("all products")
+    said = replace(released.certificate, recipe={"name": "moments", "shares": shares})
+    assert said.mismatch(released.values).subject == "list of events"
+
+
+def test_bounds_that_do_not_follow_from_counts_are_found(made):
+    released = made("counts, then moments")
+    certificate = released.certificate
+    assert certificate.declared is not None
+    column = certificate.domain.columns["pay"]
+    other = certificate.domain.with_column("pay", replace(column, high=column.high - 1))
+    assert replace(certificate, domain=other).mismatch(released.values) is not None
+
+
+@pytest.mark.parametrize("name", ["auto", "classes", "counts", "moments"])
+def test_every_lost_event_is_found(name, made):
+    """Of a file with values, and of one without."""
+    released = made("outcomes named" if name == "moments" else name)
+    certificate = released.certificate
+    for place in range(len(certificate.events)):
+        left = certificate.events[:place] + certificate.events[place + 1 :]
+        assert not all(finding.ok for finding in replace(certificate, events=left).check())
+        kept = PrivateMoments(certificate, released.values)
+        values = [own for event, own in kept.parts if event is not certificate.events[place]]
+        flat = [block for own in values for block in own]
+        assert replace(certificate, events=left).mismatch(flat) is not None
+
+
+def test_a_recipe_never_sees_rows():
+    """Recipes are functions of public facts: their modules import nothing of the private side."""
+    certificate = linear(stages=2).certificate
+    recipe = recipe_of(certificate.method, certificate.facts, certificate.events, certificate.recipe)
+    assert recipe.options == {"stages": 2, "covariance": "auto"}
+    assert type(recipe).__module__.startswith("discreet.recipes.")
