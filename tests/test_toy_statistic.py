@@ -1,11 +1,12 @@
-"""A worked example: a new statistic is one class, in a file of `statistics/`, and a question that asks for it.
+"""A worked example: a new statistic is one class, in a file of `statistics/`, and a recipe that asks for it.
 
 Sums of absolute values stand for any statistic that products of columns do not hold. What the class does not tell has a
-default: words in certificates, exact sums over rows anywhere, checks of files, the loss of each row, of each person.
+default: words in certificates, exact sums over rows anywhere, checks of files, the loss of each row.
 """
 
 import itertools
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -13,19 +14,26 @@ import pyarrow as pa
 import pytest
 from tables import unit_rows
 
-from discreet import Domain, per_instance
+from discreet import Domain, Moments, per_instance
 from discreet.data import worker
 from discreet.data.engines.pushdown import PushdownSource
 from discreet.data.passes.row_sums import RowSumsPass, Summed
 from discreet.data.reading import Unread
 from discreet.data.row_sums import row_sums
+from discreet.data.stages import Readings
 from discreet.domain import Numeric
 from discreet.domain.encoding import ONE
+from discreet.drivers.run import run
+from discreet.drivers.simulate import MadeUpSource, simulate
+from discreet.drivers.sources import StagedSource
 from discreet.errors import FileFormatError, ParameterError
-from discreet.gate.moments import Want, block_noise, calibrate, exact_blocks, noisy_blocks
 from discreet.gate.session import Session, promised
-from discreet.privacy import sensitivity, steps
-from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.gate.statistics import exact_blocks
+from discreet.privacy import sensitivity
+from discreet.privacy.events.gaussian import Block
+from discreet.recipes import methods
+from discreet.recipes.base import Facts, Recipe, Spending
+from discreet.recipes.noise import StatisticRequest
 from discreet.released.possible import impossible
 from discreet.results.private_moments import PrivateMoments
 from discreet.statistics import space as spaces
@@ -54,27 +62,46 @@ class AbsoluteSums(Statistic):
         return np.full(shape, n / 2)
 
 
+@dataclass(frozen=True)
+class PositiveParts(Recipe):
+    """Sums of x, and then of |x|: half of both together are the sums of what is above 0."""
+
+    columns: tuple[str, ...]
+
+    name = "positive parts"
+
+    def steps(self):
+        """Two questions; all of mu^2 that the first one leaves is for the second."""
+        spending = Spending(self.facts)
+        signed, absolute = (StatisticRequest(name, self.columns, (), 1.0) for name in ("sums", AbsoluteSums.name))
+        _, (sums,) = yield from spending.statistics([signed], spending.share(0.5))
+        _, (sizes,) = yield from spending.statistics([absolute], spending.left())
+        return (sums + sizes) / 2
+
+    @property
+    def options(self):
+        """The columns."""
+        return {"columns": list(self.columns)}
+
+    @classmethod
+    def listed(cls, facts, events, options):
+        """By its options."""
+        return cls(facts, tuple(options["columns"]))
+
+
 @pytest.fixture(autouse=True)
 def toy(monkeypatch):
-    """In the table of statistics, where a file of `statistics/` enters its own by `registered`."""
+    """In the tables of statistics and of methods, as a file of `statistics/` and one of `recipes/` would be."""
     monkeypatch.setitem(STATISTICS, AbsoluteSums.name, AbsoluteSums())
-    monkeypatch.setitem(steps.STEPS, "AbsoluteSums", (AbsoluteSums.name,))
-
-
-def question(names):
-    """What a recipe asks for: the statistic by name, what it is about, and its share of the budget."""
-    return [Want(AbsoluteSums.name, tuple(names), (), 1.0)]
+    monkeypatch.setitem(methods.METHODS, "PositiveParts", (PositiveParts.listed,))
 
 
 def release(table, domain, names, neighbors="add-remove", random_state=None):
-    """The way of every release: noise for a promise, exact sums, a charge, noise, a certificate."""
-    session = Session(promised(1.0, 1e-6, None, neighbors), "AbsoluteSums", None, random_state)
-    blocks = calibrate(question(names), domain, neighbors, session.mu)
-    event = GaussianEvent(sensitivity.mu(blocks, domain, neighbors), tuple(blocks))
-    certificate, noise = session.certify(domain, event), block_noise(blocks, domain.unit)
-    exact = exact_blocks(row_sums(Unread.of(table, domain), blocks), blocks)
-    entropy = session.charge(domain, mu=event.mu, epsilon=certificate.epsilon)
-    return PrivateMoments(session.commit(certificate), noisy_blocks(exact, noise, entropy))
+    """By the driver of every release."""
+    session = Session(promised(1.0, 1e-6, None, neighbors), "PositiveParts", None, random_state)
+    recipe = PositiveParts(Facts(domain, session.promise), tuple(names))
+    found = run(recipe, StagedSource(Readings.of(Unread.of(table, domain))), session)
+    return PrivateMoments(found.certificate, found.values), found.result
 
 
 DOMAIN = Domain({"a": (-1, 1), "b": (-3, 5), "c": ["x", "y"]})
@@ -121,17 +148,32 @@ def test_no_neighbours_move_it_further_than_its_sensitivity(domain, neighbors):
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 def test_its_release_has_a_certificate_that_checks_and_comes_back_from_its_file(neighbors, tmp_path):
     table = people()
-    released = release(table, DOMAIN, NAMES, neighbors)
+    released, positive = release(table, DOMAIN, NAMES, neighbors)
     assert all(finding.ok for finding in released.certificate.check())
     assert "sums of |x|" in released.certificate.words()
     assert impossible(released) == []
     released.save(tmp_path / "toy.json")
     loaded = PrivateMoments.load(tmp_path / "toy.json")
-    ((block, values),) = loaded.arrays.items()
+    _, (block, values) = loaded.arrays.items()
     Z = unit_rows(DOMAIN, table)[:, DOMAIN.indices(NAMES)]
     assert loaded.certificate == released.certificate
     assert np.abs(values - np.abs(Z).sum(axis=0)).max() < 6 * block.sd
-    assert block.kind.plausible(3000, block.kind.shape(block)).tolist() == [1500.0] * 3
+    assert positive == pytest.approx(Z.clip(0).sum(axis=0), abs=6 * block.sd)
+
+
+def test_a_list_of_events_that_leaves_one_out_is_found():
+    certificate = release(people(), DOMAIN, NAMES)[0].certificate
+    left = replace(certificate, events=certificate.events[1:])
+    assert not all(finding.ok for finding in left.check())
+
+
+def test_made_up_people_have_it_too():
+    A = unit_rows(DOMAIN, people(400)) * ONE
+    people_ = MadeUpSource(DOMAIN, lambda domain: A, np.ones(400), lambda domain: Moments.from_batch(A, domain))
+    session = Session(promised(1.0, 1e-6, None, "add-remove"), "PositiveParts", None, 1)
+    found = simulate(PositiveParts(Facts(DOMAIN, session.promise), NAMES), people_, session)
+    expected = (A / ONE)[:, DOMAIN.indices(NAMES)].clip(0).sum(axis=0)
+    assert found.result == pytest.approx(expected, abs=6 * found.certificate.events[1].blocks[0].sd)
 
 
 def test_a_file_that_names_an_unknown_statistic_is_refused(monkeypatch):
@@ -143,10 +185,10 @@ def test_a_file_that_names_an_unknown_statistic_is_refused(monkeypatch):
 
 
 def test_values_that_no_table_has_are_found():
-    released = release(people(), DOMAIN, NAMES)
-    (part,) = released.values[0]
-    negative = type(part)(part.exponent, tuple(-q for q in part.integers))
-    (why,) = impossible(PrivateMoments(released.certificate, ((negative,),)))
+    released, _ = release(people(), DOMAIN, NAMES)
+    rows, (part,) = released.values
+    negative = replace(part, integers=tuple(-q for q in part.integers))
+    (why,) = impossible(PrivateMoments(released.certificate, (rows, (negative,))))
     assert why.startswith("sums of |x|: a value that is never below 0")
 
 
@@ -192,21 +234,21 @@ def test_a_database_that_sums_up_refuses_it():
 
 def test_each_row_loses_what_it_adds():
     table = people(200)
-    released = release(table, DOMAIN, NAMES, random_state=1)
-    (block,) = released.blocks
+    released, _ = release(table, DOMAIN, NAMES, random_state=1)
+    _, block = released.blocks
     lengths = np.linalg.norm(np.abs(unit_rows(DOMAIN, table))[:, DOMAIN.indices(NAMES)], axis=1)
     found = per_instance.losses(table, released)
-    assert np.sqrt(found.measured[0].values) == pytest.approx(lengths / block.sd, rel=1e-9)
+    assert np.sqrt(found.measured[1].values) == pytest.approx(lengths / block.sd, rel=1e-9)
 
 
 def test_a_row_that_is_replaced_loses_what_it_moves_and_no_more_than_everybody():
     table = people(50)
-    released = release(table, DOMAIN, NAMES, "replace-one", random_state=1)
-    (block,) = released.blocks
+    released, _ = release(table, DOMAIN, NAMES, "replace-one", random_state=1)
+    _, block = released.blocks
     Z = np.abs(unit_rows(DOMAIN, table))[:, DOMAIN.indices(NAMES)]
     given = per_instance.losses(table, released, replacement=table[:1])
-    assert np.sqrt(given.measured[0].values) == pytest.approx(
+    assert np.sqrt(given.measured[1].values) == pytest.approx(
         np.linalg.norm(Z - Z[0], axis=1) / block.sd, rel=1e-9, abs=1e-12
     )
     worst = per_instance.losses(table, released)
-    assert np.allclose(worst.measured[0].values, released.certificate.events[0].mu ** 2)
+    assert np.allclose(worst.measured[1].values, released.certificate.events[1].mu ** 2)

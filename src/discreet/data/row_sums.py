@@ -58,8 +58,13 @@ class RowSums:
         raise TypeError("RowSums are confidential and are not pickled.")
 
 
+def asked_of(blocks: Sequence[Block]) -> tuple[Summed, ...]:
+    """The statistics of some blocks, each once."""
+    return tuple(dict.fromkeys(Summed(block.statistic, block.rows, block.columns) for block in blocks))
+
+
 def row_sums(table: Unread, blocks: Sequence[Block]) -> RowSums:
     """Read all rows once, and sum up exactly what they add to the statistics of some blocks."""
-    asked = tuple(dict.fromkeys(Summed(block.statistic, block.rows, block.columns) for block in blocks))
+    asked = asked_of(blocks)
     found = table.sums(RowSumsPass(table.domain, asked))
     return RowSums(table.domain, asked, found.high, found.low)

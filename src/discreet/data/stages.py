@@ -19,6 +19,7 @@ from discreet.data.counts import Histogram, Margins, light
 from discreet.data.passes.scores import ScorePass
 from discreet.data.passes.stages import MeatPass, StagePass
 from discreet.data.reading import Unread
+from discreet.data.row_sums import RowSums, row_sums
 from discreet.data.sums import carry, integers, sum_bits
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.coordinates import Coordinates
@@ -274,6 +275,8 @@ class Readings:
     meat : callable
         From the coordinates of a stage, the places of its half widths, and the lengths that scores of persons are
         shortened to, to the exact sums of scores.
+    row_sums : callable
+        From blocks to the exact sums of any other statistics of the mapped columns.
 
     Examples
     --------
@@ -286,11 +289,13 @@ class Readings:
     light: Callable[[Sequence[str]], tuple[tuple[Histogram, ...], Margins]]
     staged: Staged
     meat: Callable[[Coordinates, Sequence[int], Sequence[float]], MeatSums]
+    row_sums: Callable[[Sequence[Block]], RowSums]
 
     @classmethod
     def of(cls, table: Unread) -> Readings:
         """Of rows that can be read more than once."""
-        return cls(table.domain, partial(light, table), partial(staged, table), partial(meat, table))
+        stages = partial(staged, table), partial(meat, table)
+        return cls(table.domain, partial(light, table), *stages, partial(row_sums, table))
 
     def __repr__(self) -> str:
         return f"Readings({len(self.domain.columns)} columns, confidential)"

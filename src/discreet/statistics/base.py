@@ -168,6 +168,10 @@ class Statistic(ABC):
         Whether values below 0 are possible without noise.
     of_design : bool
         Whether it is about the whole design, not about some columns.
+    of_products : bool
+        Whether sums of products of coordinates hold it.
+    first_reading : bool
+        Whether the first reading holds it: counts of outcomes, and the sums of all columns and of their squares.
     second_reading : bool
         Whether it is summed up in a second reading of the rows, for half widths that were chosen after the first.
     per_person : bool
@@ -189,6 +193,8 @@ class Statistic(ABC):
     exact: ClassVar[bool] = True
     signed: ClassVar[bool] = False
     of_design: ClassVar[bool] = False
+    of_products: ClassVar[bool] = False
+    first_reading: ClassVar[bool] = False
     second_reading: ClassVar[bool] = False
     per_person: ClassVar[bool] = False
     partner: ClassVar[str] = ""

@@ -32,7 +32,7 @@ class Cross(Statistic):
     words, stage_words, stage_order = "X'y", "U'e", 6
     outcomes = "all"
     signed = True
-    of_design = True
+    of_design = of_products = True
     format_version = 1
 
     def sensitivity(self, block: BlockLike, space: spaces.Space, neighbors: Neighbors) -> float:

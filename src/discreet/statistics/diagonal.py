@@ -22,6 +22,7 @@ class Diagonal(SumsOfSquares):
 
     name = "diagonal"
     words = "diagonal of X'X"
+    of_products = first_reading = True
 
     def sensitivity(self, block: BlockLike, space: spaces.Space, neighbors: Neighbors) -> float:
         """R; for replace-one each square of a column, or those of a ball, move by 1 or 2 at most."""

@@ -25,7 +25,7 @@ class Eigenvalue(Statistic):
     name = "eigenvalue"
     words = "least eigenvalue of X'X"
     exact = False
-    of_design = True
+    of_design = of_products = True
     format_version = 1
 
     def sensitivity(self, block: BlockLike, space: spaces.Space, neighbors: Neighbors) -> float:

@@ -23,7 +23,7 @@ class Gram(SymmetricMatrix):
 
     name = "gram"
     words, stage_words, stage_order = "X'X", "U'U", 3
-    of_design = True
+    of_design = of_products = True
     partner = "cross"
     format_version = 1
 

@@ -49,6 +49,7 @@ class OutcomeCounts(Counts):
     name = "counts"
     words, stage_words, stage_order = "counts of y", "counts of residuals", 1
     outcomes = "one"
+    first_reading = True
     format_version = 1
 
     def bins(self, block: BlockLike, space: Space) -> int:

@@ -45,6 +45,7 @@ class Squares(SumsOfSquares):
     words, stage_words, stage_order = "y'y", "e'e", 7
     has_rows = False
     outcomes = "all"
+    of_products = True
     format_version = 1
 
     def sensitivity(self, block: BlockLike, space: spaces.Space, neighbors: Neighbors) -> float:

@@ -22,6 +22,7 @@ class Sums(Statistic):
     name = "sums"
     words = "sums of x"
     signed = True
+    of_products = first_reading = True
 
     def sensitivity(self, block: BlockLike, space: spaces.Space, neighbors: Neighbors) -> float:
         """R; for replace-one the root of 2 (R^2 - c), c the least x . x'."""
