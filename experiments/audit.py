@@ -31,7 +31,7 @@ from discreet.audit.evidence import Evidence
 from discreet.audit.one_run import one_run
 from discreet.audit.paths import offered
 from discreet.errors import DiscreetWarning
-from discreet.papers.registry import METHODS, find
+from discreet.mechanisms.registry import METHODS, find
 from experiments import study
 from experiments.record import environment
 

@@ -23,9 +23,9 @@ from sklearn.preprocessing import StandardScaler
 from discreet import DiscreetWarning, Domain, formula
 from discreet.data.tables import design_matrix
 from discreet.errors import DiscreetError
+from discreet.mechanisms.coefficients import CoefficientsRegressor
+from discreet.mechanisms.registry import METHODS
 from discreet.models.base import PrivateRegressor
-from discreet.papers.coefficients import CoefficientsRegressor
-from discreet.papers.registry import METHODS
 from discreet.privacy import gdp
 from experiments import populations, uci
 from experiments.comparison.contenders import CONTENDERS, Contender, Task

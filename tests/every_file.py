@@ -26,6 +26,7 @@ from discreet import (
     NoisySGD,
     ObjectivePerturbation,
     OutputPerturbation,
+    ReleasedModel,
     ReuseCov,
     SubsampleAggregate,
     formula,
@@ -151,9 +152,7 @@ def bodies(name):
         made = MAKERS[name]()
         if not hasattr(made, "release_"):
             return {"release": as_released(made._document()), "results": as_released(made.fit("income")._document())}
-        files = {"release": made.release_, "results": made.results_}
-        return {
-            kind: as_released(one._document())
-            for kind, one in files.items()
-            if kind == "release" or one is not files["release"]
-        }
+        files = {"release": made.release_}
+        if not isinstance(made.release_, ReleasedModel):
+            files["results"] = made.results_
+        return {kind: as_released(one._document()) for kind, one in files.items()}

@@ -10,7 +10,6 @@ from small_table import people
 from discreet import AdaSSP, Domain, DPLasso, DPLinearRegression, Results, release
 from discreet.data.moments import Moments
 from discreet.errors import DiscreetWarning
-from discreet.results.results import OLD_FILE
 
 SCHEMA = {
     "age": {"low": 18, "high": 90, "unit": "year"},
@@ -49,7 +48,7 @@ def old_file():
     """What a file of an older version is loaded as."""
     model = people_model()
     f = model.results_
-    return Results(f.target, f.names, f.coef, f.intercept, f.model, f.certificate, OLD_FILE), model.release_
+    return Results(f.targets, f.names, f.coef, f.intercept, f.model, f.certificate), model.release_
 
 
 def free_model():

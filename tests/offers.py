@@ -13,7 +13,7 @@ import pytest
 from tables import full_text
 
 from discreet import Domain, Moments
-from discreet.domain.columns import Categorical
+from discreet.domain.kinds.categorical import Categorical
 from discreet.errors import DataError
 
 ROWS, BAD_ROW = 20_011, 13_717

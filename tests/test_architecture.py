@@ -29,28 +29,34 @@ LEVELS = {
     "ledger": (*COMMON, *PUBLIC),
     "data": COMMON,
     "gate": (*COMMON, *PUBLIC, *PRIVATE, "ledger"),
-    "models": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate"),
-    "papers": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models"),
+    "drivers": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate"),
+    "models": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "drivers"),
+    "mechanisms": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "drivers", "models"),
     "per_instance": (*COMMON, *PUBLIC, *PRIVATE),
-    "planning": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers"),
-    "audit": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers", "per_instance"),
+    "planning": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "drivers", "models", "mechanisms"),
+    "audit": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "drivers", "models", "mechanisms", "per_instance"),
     "client": (*COMMON, *PUBLIC),
-    "service": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "models", "papers", "planning"),
+    "service": (*COMMON, *PUBLIC, *PRIVATE, "ledger", "gate", "drivers", "models", "mechanisms", "planning"),
     "cli": (
         *COMMON,
         *PUBLIC,
         *PRIVATE,
         "ledger",
         "gate",
+        "drivers",
         "models",
-        "papers",
+        "mechanisms",
         "per_instance",
         "planning",
         "audit",
         "service",
     ),
 }
-DRAWING = {"gate.entropy", "gate.noise", "gate.ball"}
+REPLAY = "drivers.replay"
+"""The driver that answers from a file: public, on the level of recipes."""
+IN_MECHANISMS = {"event": "privacy", "release": "gate", "loss": "per_instance", "density": "audit"}
+"""Inside `mechanisms` the last word of a file's name tells its level; other files are on that of the folder."""
+DRAWING = {"gate.entropy", "gate.noise", "mechanisms.posterior_sampling.ball_release"}
 """Where random words come from, and what is made of them."""
 LINES, FUNCTION_LINES = 500, 60
 
@@ -67,6 +73,14 @@ INSIDE = [name for name in FILES if name not in ("", "__main__")]
 
 def folder(name):
     return name.partition(".")[0]
+
+
+def level(name):
+    """The folder that a module counts as: its own, or in `mechanisms` the one that its file is named for."""
+    if name == REPLAY:
+        return "recipes"
+    last = name.rpartition(".")[2].rpartition("_")[2]
+    return IN_MECHANISMS.get(last, "mechanisms") if folder(name) == "mechanisms" else folder(name)
 
 
 @cache
@@ -139,9 +153,9 @@ def test_the_page_on_architecture_lists_the_folders_in_this_order():
 
 @pytest.mark.parametrize("name", INSIDE)
 def test_a_module_imports_only_from_its_folder_and_those_above(name):
-    allowed = {folder(name), *LEVELS[folder(name)]}
+    allowed = {level(name), *LEVELS[level(name)]}
     for other in imports(name)[0]:
-        assert folder(other) in allowed, f"discreet.{name} must not import discreet.{other}"
+        assert level(other) in allowed, f"discreet.{name} must not import discreet.{other}"
 
 
 def test_no_module_reaches_itself():
@@ -153,21 +167,21 @@ def test_no_module_reaches_itself():
     assert not left, f"cycles among {sorted(left)}"
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if folder(name) in PUBLIC])
+@pytest.mark.parametrize("name", [name for name in FILES if level(name) in PUBLIC])
 def test_the_public_side_never_reaches_the_private_side(name):
-    assert {folder(other) for other in closure(name)} <= {*COMMON, *PUBLIC}
+    assert {level(other) for other in closure(name)} <= {*COMMON, *PUBLIC}
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if folder(name) in PRIVATE])
+@pytest.mark.parametrize("name", [name for name in FILES if level(name) in PRIVATE])
 def test_the_private_side_reaches_neither_noise_nor_releases(name):
-    assert {folder(other) for other in closure(name)} <= {*COMMON, *PRIVATE}
+    assert {level(other) for other in closure(name)} <= {*COMMON, *PRIVATE}
 
 
 def test_the_closure_sees_what_it_must():
     """The tests above would be empty if imports inside functions, or second steps, went unseen."""
     assert "domain.schema" in imports("domain.domain")[0]
     assert {"released.moments", "core.files", "domain.columns"} <= closure("results.results")
-    assert {"data.moments", "data.sources.parquet", "gate.entropy", "released.moments"} <= closure("gate.moments")
+    assert {"data.moments", "data.sources.parquet", "gate.entropy", "released.moments"} <= closure("drivers.run")
 
 
 # -------------------------------------------------------------------- noise only from a charged session
@@ -200,7 +214,11 @@ def drawers(name):
     return plain, methods
 
 
-GATE = [name for name in FILES if folder(name) == "gate" and name not in ("gate", "gate.entropy", "gate.session")]
+GATE = [
+    name
+    for name in FILES
+    if level(name) in ("gate", "drivers") and name not in ("gate", "gate.entropy", "gate.session")
+]
 METHODS = set().union(*(drawers(name)[1] for name in GATE)) | {"words"}
 
 
@@ -234,12 +252,12 @@ def unpaid(node, plain, paid=frozenset(), held=False):
 def test_nothing_outside_the_gate_draws():
     """Others may name `NO_NOISE`, no source of random words and nothing that draws from one."""
     for name in INSIDE:
-        if folder(name) == "gate":
+        if level(name) in ("gate", "drivers"):
             continue
         assert not DRAWING & {module for module, what in imported_names(name) if what != "NO_NOISE"}, name
         for module, what in imported_names(name):
-            assert folder(module) != "gate" or what not in drawers(module)[0] | DRAWING, f"{name} imports {what}"
-            assert (module, what) not in {("gate", module.rpartition(".")[2]) for module in DRAWING}, name
+            assert level(module) != "gate" or what not in drawers(module)[0] | DRAWING, f"{name} imports {what}"
+            assert (module, what) not in {tuple(module.rsplit(".", 1)) for module in DRAWING}, name
 
 
 def test_only_a_session_makes_random_words():
@@ -248,7 +266,7 @@ def test_only_a_session_makes_random_words():
         assert makers <= {"Entropy", "NO_NOISE", "GUARD", "Uniform", "Words", "precise"}, name
         assert not {"os", "random", "secrets", "uuid"} & imports(name)[1], name
         seen = {ast.unparse(node) for node in ast.walk(tree(name)) if isinstance(node, ast.Attribute)}
-        assert name == "gate.napp" or not any(text.startswith("np.random") for text in seen), name
+        assert name == "mechanisms.napp.release" or not any(text.startswith("np.random") for text in seen), name
         states = [node for node in ast.walk(tree(name)) if isinstance(node, ast.Name) and node.id == "random_state"]
         calls = [node for node in ast.walk(tree(name)) if isinstance(node, ast.Call)]
         begun = [node for call in calls if ast.unparse(call.func) == "Session" for node in call.args]
@@ -260,7 +278,11 @@ def test_every_draw_is_from_a_parameter_or_from_a_charge(name):
     for node in ast.walk(tree(name)):
         if isinstance(node, ast.FunctionDef) and entropies(node):
             assert node.args.args[-1].arg == entropies(node)[-1], f"{node.name}: the Entropy is the last argument"
-    given = {what for module, what in imported_names(name) if folder(module) == "gate" and what in drawers(module)[0]}
+    given = {
+        what
+        for module, what in imported_names(name)
+        if level(module) in ("gate", "drivers") and what in drawers(module)[0]
+    }
     assert list(unpaid(tree(name), given | drawers(name)[0])) == []
 
 
@@ -278,6 +300,36 @@ def test_whoever_charges_commits(name):
             assert calls(node, "commit"), f"{name}.{node.name} never commits what it charged"
             returned = [ast.unparse(inner) for inner in ast.walk(node) if isinstance(inner, ast.Return)]
             assert not any(text.startswith("return certificate") for text in returned), node.name
+
+
+@pytest.mark.parametrize("name", [name for name in GATE if folder(name) == "mechanisms"])
+def test_mechanisms_are_released_by_the_one_driver(name):
+    for method in ("charge", "certify", "commit"):
+        assert not calls(tree(name), method), f"{name} leaves this to gate.once"
+
+
+WITHOUT = {
+    "napp": {"loss": "nothing is accounted, so everybody has the certificate's own curve"},
+    "reuse_covariance": {"release": "statistics, by gate.outcomes", "loss": "Gaussian sums, by per_instance"},
+}
+"""Files that a mechanism with an event of its own does without, with the reason."""
+
+
+def test_a_mechanism_has_all_of_its_files_in_one_folder():
+    found = {}
+    for name in FILES:
+        if name.count(".") == 2 and folder(name) == "mechanisms":
+            _, mechanism, file = name.split(".")
+            found.setdefault(mechanism, set()).add(file)
+    for mechanism, files in found.items():
+        if "event" in files:
+            missing = {"release", "loss", "density", "estimator"} - files
+            assert missing == set(WITHOUT.get(mechanism, ())), mechanism
+
+
+def test_events_are_asked_and_hardly_ever_told_apart():
+    told = [ast.unparse(node) for name in FILES for node in ast.walk(tree(name)) if isinstance(node, ast.Call)]
+    assert len([text for text in told if re.match(r"isinstance\(.*Event\b", text)]) < 10
 
 
 def test_draws_that_are_not_paid_are_seen():
@@ -308,7 +360,7 @@ DOMAINS = {
     },
     "Domain.from_bounds(...)": {
         "models.base": "arrays, beside which `fit` is told whose rows are and what they count",
-        "papers.trivial": "nothing is read, and nothing released",
+        "mechanisms.sufficient_statistics.trivial": "nothing is read, and nothing released",
     },
     "Domain.from_dict(...)": {
         "client.client": _SCHEMA,
@@ -380,7 +432,7 @@ OPTIONAL = {
     "opendp": [],
     "polars": ["audit.paths", "data.sources.polars"],
     "duckdb": ["audit.paths", "data.sources.duckdb"],
-    "dp_accounting": ["privacy.events.iterates"],
+    "dp_accounting": ["mechanisms.gradient_descent.event"],
     "openpyxl": ["data.sources.excel", "results.export"],  # reads private rows, writes public results
     "psycopg": ["ledger.storage.postgres"],
     "pyspark": ["data.engines.spark"],
@@ -433,13 +485,14 @@ def test_exports_are_sorted_and_complete():
 
 
 def test_old_names_of_public_modules_lead_to_their_new_homes():
-    names = ["plots.coefficient_plot", "theory.regime", "multi.regime", "registry.METHODS"]
+    names = ["plots.coefficient_plot", "theory.regime", "multi.regime", "registry.METHODS", "papers.registry.METHODS"]
+    names += ["privacy.events.iterates.unpack", "privacy.events.napp.least_scale"]
     code = "import warnings; warnings.simplefilter('always'); import discreet\n"
-    code += "".join(f"from discreet.{old} import {what}\n" for old, what in (name.split(".") for name in names))
+    code += "".join(f"from discreet.{old} import {what}\n" for old, what in (name.rsplit(".", 1) for name in names))
     code += "".join(f"discreet.{name}\n" for name in names)
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stderr
     for name in names:
-        assert f"discreet.{name.partition('.')[0]} is now discreet." in told
+        assert f"discreet.{name.rpartition('.')[0]} is now discreet." in told
 
 
 def test_help_and_import_load_no_package_of_numbers():

@@ -9,9 +9,9 @@ from listed_words import Listed
 from scipy import stats
 
 from discreet.errors import DataError
-from discreet.gate import ball as ball_module
-from discreet.gate.ball import Ball, Proposal
 from discreet.gate.entropy import NO_NOISE, SeededEntropy
+from discreet.mechanisms.posterior_sampling import ball_release as ball_module
+from discreet.mechanisms.posterior_sampling.ball_release import Ball, Proposal
 
 
 def make(S, b, gamma=0.5, radius=1.0, penalty=None):

@@ -80,7 +80,7 @@ def test_a_table_without_rows_is_refused_before_anything_is_spent(cls):
 
 def test_a_failed_fit_keeps_what_it_registered(monkeypatch):
     with Budget(1, 1e-6) as budget:
-        monkeypatch.setattr("discreet.papers.ada_ssp.ridge", lambda *a: 1 / 0)
+        monkeypatch.setattr("discreet.mechanisms.sufficient_statistics.ada_ssp.ridge", lambda *a: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             model(0.5).fit(X, Y)
         assert budget.epsilon_spent > 0.49

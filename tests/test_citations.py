@@ -9,9 +9,9 @@ import pytest
 
 from discreet import DiscreetWarning
 from discreet.core.citations import PAPERS, mark_of
-from discreet.papers.ada_ops import AdaOPS
-from discreet.papers.napp import NAPP
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.napp.estimator import NAPP
+from discreet.mechanisms.posterior_sampling.adaptive_estimator import AdaOPS
+from discreet.mechanisms.registry import METHODS
 
 ROOT = Path(__file__).parents[1]
 X = np.random.default_rng(0).uniform(-0.5, 0.5, (300, 2))

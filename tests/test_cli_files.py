@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import ManyResults, PrivateMoments, Results
+from discreet import PrivateMoments, Results
 
 PROMISE = ["--epsilon", 1, "--delta", 1e-6]
 NAMES = ["a/b", "c.d", "x=y", "e,f"]
@@ -121,7 +121,7 @@ def test_models_of_a_release_can_be_saved(run, folder):
     assert Results.load(folder / "one.json").target == "c.d"
     assert run("compare", "one.json", "one.json").code == 0
     assert json.loads(run("model", "r.json", "--out", "all.json", "--json").out)["out"] == "all.json"
-    assert ManyResults.load(folder / "all.json").targets == ("a/b", "c.d")
+    assert Results.load(folder / "all.json").targets == ("a/b", "c.d")
     for given in (["--report", "r.html"], ["--penalty", 0.1], ["--l1-ratio", 0.5]):
         ran = run("model", "r.json", *given)
         assert (ran.code, given[0] in ran.said) == (2, True)

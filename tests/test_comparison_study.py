@@ -17,7 +17,7 @@ from experiments.comparison.tallies import CAP, by_set, summary
 
 import discreet
 from discreet.core.citations import mark_of
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 
 FOLDER = uci.data_folder()
 needs_data = pytest.mark.skipif(FOLDER is None, reason="DISCREET_DATA does not name the folder with the UCI sets")

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from tables import unit_rows
 
 from discreet import Domain, DPLinearRegression, Moments, PrivateMoments, formula, release
-from discreet.domain.columns import Categorical, Factor, Numeric
 from discreet.domain.derived import product
 from discreet.domain.encoding import ONE
+from discreet.domain.kinds.base import Factor
+from discreet.domain.kinds.categorical import Categorical
+from discreet.domain.kinds.numeric import Numeric
 from discreet.errors import DataError, DomainError
 
 BASE = Domain(

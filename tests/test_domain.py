@@ -12,7 +12,9 @@ import pytest
 
 from discreet import Domain
 from discreet.domain import CONSTANT
-from discreet.domain.columns import Categorical, Numeric, from_days, parse_column, to_days
+from discreet.domain.columns import parse_column
+from discreet.domain.kinds.categorical import Categorical
+from discreet.domain.kinds.numeric import Numeric, from_days, to_days
 from discreet.errors import DomainError, NotReleasedError, ParameterError
 
 INF, NAN = math.inf, math.nan

@@ -15,8 +15,8 @@ from discreet import AdaSSP, Domain, DPLinearRegression, Moments, PrivateMoments
 from discreet.domain.cells import BINS
 from discreet.errors import DataError, DiscreetWarning, FileFormatError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.models.linear import SHARES
 from discreet.privacy import gdp
+from discreet.recipes.budget import ONE_STAGE as SHARES
 from discreet.released.certificate import Certificate
 from discreet.solve.noise_aware import noise_aware
 

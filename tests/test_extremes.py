@@ -7,7 +7,7 @@ from small_table import people
 from discreet import Domain, DPLinearRegression, DPLogisticRegression, Moments, release
 from discreet.core import checks
 from discreet.core.files import read_json
-from discreet.domain.columns import Numeric
+from discreet.domain.kinds.numeric import Numeric
 from discreet.errors import DomainError, FileFormatError, ParameterError
 
 HUGE = [10**400, 10**5000, -(10**400)]

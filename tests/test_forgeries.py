@@ -17,11 +17,12 @@ from discreet import (
     DPPoissonRegression,
     NoisySGD,
     OutputPerturbation,
+    ReleasedModel,
     ReuseCov,
     formula,
 )
 from discreet.core.files import digest
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 from discreet.privacy.events.kinds import event_from_dict
 from discreet.recipes.methods import METHODS as KNOWN
 from discreet.recipes.methods import readers
@@ -94,7 +95,7 @@ def test_every_honest_file_passes(estimator, options, tmp_path):
     model = array_model(estimator, **options)
     model.release_.save(tmp_path / "release.json")
     files = ["release.json"]
-    if hasattr(model.results_, "save") and model.results_ is not model.release_:
+    if not isinstance(model.release_, ReleasedModel):
         model.results_.save(tmp_path / "results.json")
         files.append("results.json")
     for name in files:
@@ -119,7 +120,7 @@ def test_honest_files_with_categories_and_products_pass(method, intercept, tmp_p
     model = method.estimator(**given, domain=domain).fit_source(frame, target, asked.features)
     model.release_.save(tmp_path / "release.json")
     assert all(finding.ok for finding in check_saved(load_saved(tmp_path / "release.json")))
-    if model.results_ is not model.release_:
+    if not isinstance(model.release_, ReleasedModel):
         model.results_.save(tmp_path / "results.json")
         assert all(finding.ok for finding in check_saved(load_saved(tmp_path / "results.json")))
 
@@ -384,7 +385,7 @@ def honest(tmp_path_factory):
         if name not in made:
             model = made[name] = MAKERS[name]()
             model.release_.save(folder / f"{name}.release.json")
-            if model.results_ is not model.release_:
+            if not isinstance(model.release_, ReleasedModel):
                 model.results_.save(folder / f"{name}.results.json")
         return json.loads((folder / f"{name}.{what}.json").read_text())
 

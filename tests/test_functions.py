@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from discreet import SSP, Domain, DPLinearRegression, Moments, PrivateMoments, formula, plan, release
 from discreet.cli import app
 from discreet.domain import elementary
-from discreet.domain.columns import Numeric
 from discreet.domain.encoding import Encoder
 from discreet.domain.grammar import expression
+from discreet.domain.kinds.numeric import Numeric
 from discreet.errors import DataError, DiscreetWarning, DomainError, NotReleasedError, ParameterError
 from discreet.gate.entropy import NO_NOISE
 

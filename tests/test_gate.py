@@ -14,7 +14,7 @@ from discreet.errors import DataError, DiscreetWarning, GuaranteeError, Paramete
 from discreet.gate import session as gate_session
 from discreet.gate.entropy import NO_NOISE, Entropy, OSEntropy, SeededEntropy
 from discreet.gate.session import Session, promised
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 
 ROWS = 600
 DOMAIN = Domain(

@@ -36,10 +36,10 @@ from discreet.errors import (
     GuaranteeError,
     ParameterError,
 )
-from discreet.gate import objective
 from discreet.gate.entropy import NO_NOISE
+from discreet.mechanisms.objective_perturbation import release as objective
+from discreet.mechanisms.objective_perturbation.event import gradient_error
 from discreet.models.perturbed import TwoStages
-from discreet.privacy.events.objective import gradient_error
 from discreet.privacy.laws import Point
 from discreet.privacy.losses import Logistic
 from discreet.released.certificate import Certificate
@@ -322,8 +322,8 @@ def test_two_stages_are_held_to_what_was_declared(cls):
 def test_the_budget_that_the_pilot_frees_is_recycled():
     """Where the pilot finds only small coefficients, all weights exceed the least, and less noise is needed."""
 
+    from discreet.mechanisms.objective_perturbation.event import Calibration
     from discreet.models.perturbed import Wish
-    from discreet.privacy.events.objective import Calibration
 
     plain = Calibration(Logistic(), ("x0", "x1"), 2.0**0.5, 1.0, 1e-6)
     plan = TwoStages.plan(plain, Wish("l2", None, 0.5), [lambda y: y])
@@ -576,7 +576,7 @@ BAD = [
 
 @pytest.mark.parametrize(("cls", "wrong", "advice"), BAD)
 def test_bad_parameters_are_refused_before_noise(cls, wrong, advice, monkeypatch):
-    monkeypatch.setattr("discreet.gate.objective._noise", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(objective, "_noise", lambda *_: pytest.fail("noise was drawn"))
     with pytest.raises(DiscreetError, match=advice):
         fitted(cls, **wrong)
 

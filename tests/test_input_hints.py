@@ -20,7 +20,7 @@ from discreet.errors import (
     NotReleasedError,
     ParameterError,
 )
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 from discreet.per_instance import compose
 
 RNG = np.random.default_rng(0)

@@ -53,10 +53,10 @@ from discreet.data.rows import Rows
 from discreet.data.tables import as_outcomes
 from discreet.errors import DataError, DiscreetError, DiscreetWarning
 from discreet.gate.entropy import SeededEntropy
-from discreet.gate.posterior import Ridge
+from discreet.mechanisms import registry
+from discreet.mechanisms.coefficients import CoefficientsRegressor
+from discreet.mechanisms.posterior_sampling.release import Ridge
 from discreet.models.outcome import declared_classes
-from discreet.papers import registry
-from discreet.papers.coefficients import CoefficientsRegressor
 from discreet.results import results
 from discreet.results.report import report
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Domain, ManyResults, Moments, ReuseCov, release
+import discreet
+from discreet import Domain, Moments, Results, ReuseCov, release
 from discreet.core.placeholders import Unavailable
-from discreet.errors import FileFormatError, NotReleasedError, ParameterError
+from discreet.errors import DiscreetWarning, FileFormatError, NotReleasedError, ParameterError
 from discreet.released.equations import normal_equations
-from discreet.results.many_inference import infer_many
-from discreet.results.many_results import adjust
+from discreet.results.marginal_inference import infer_many
+from discreet.results.multiplicity import adjust
 
 mpl.use("Agg")
 
@@ -128,7 +129,7 @@ def test_matplotlib_is_imported_when_used():
     import subprocess
     import sys
 
-    code = "import sys, discreet, discreet.results.many_results; sys.exit('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, discreet, discreet.results.outcomes; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -142,7 +143,7 @@ def test_predictions(fitted):
 
 def test_saved_and_loaded(fitted, tmp_path):
     fitted.save(tmp_path / "m.json")
-    loaded = ManyResults.load(tmp_path / "m.json")
+    loaded = Results.load(tmp_path / "m.json")
     for part in ("coef", "intercept", "debiased", "std_err", "privacy_noise"):
         assert np.array_equal(getattr(loaded, part), getattr(fitted, part))
     assert (loaded.targets, loaded.names, loaded.certificate) == (fitted.targets, fitted.names, fitted.certificate)
@@ -162,7 +163,7 @@ def test_damaged_files(fitted, change, tmp_path):
     body.pop("sha256")
     write_document(path, body | change)
     with pytest.raises(FileFormatError, match="do not fit"):
-        ManyResults.load(path)
+        Results.load(path)
 
 
 def test_what_is_not_available_says_why():
@@ -189,10 +190,45 @@ def test_outcomes_are_never_features(public):
 
 def test_standard_errors_are_found_when_they_are_asked_for(public, monkeypatch):
     found = []
-    monkeypatch.setattr("discreet.results.models.infer_many", lambda *given: found.append(1) or infer_many(*given))
+    monkeypatch.setattr("discreet.results.results.infer_many", lambda *given: found.append(1) or infer_many(*given))
     fitted = public.fit_many()
     assert not found
     again = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(again.std_err, fitted.std_err)
     assert again.release == public.digest
     assert found == [1]
+
+
+def test_one_class_holds_one_outcome_or_several(public, fitted):
+    one, listed = public.fit("t3"), public.fit_many(["t3"])
+    assert type(one) is type(fitted) is type(listed) is Results
+    assert (one.several, listed.several, fitted.several) == (False, True, True)
+    assert (one.coef.shape, listed.coef.shape, fitted.coef.shape) == ((4,), (1, 4), (L, 4))
+    assert one.targets == listed.targets == ("t3",)
+    assert set(dir(one)) == set(dir(fitted))
+    assert fitted.coefficients["t3: age"] == fitted.params[3, 1]
+    assert fitted.known("std_err")["t3: age"] == fitted.std_err[3, 1]
+    assert one.adjusted().index.tolist() == list(one.coefficients)
+    np.testing.assert_allclose(fitted.residual_sd, [public.fit(name).residual_sd for name in NAMES], rtol=1e-9)
+    assert one.heatmap().get_images()[0].get_array().shape == (1, 4)
+    mpl.pyplot.close()
+    assert fitted.unit("t3", "age") == fitted.unit("t3: age") == one.unit("age")
+
+
+def test_numbers_for_one_outcome_say_so_of_several(fitted, tmp_path):
+    for number in (fitted.cov_params(), fitted.t_test("t3: age = 0"), fitted.rsquared, fitted.effects()):
+        assert isinstance(number, Unavailable)
+        assert "by itself" in number.reason
+    for asked in (fitted.plot, fitted.plot_curves, lambda: fitted.save_report(tmp_path / "r.html")):
+        with pytest.raises(ParameterError, match="by itself"):
+            asked()
+    with pytest.raises(ParameterError, match="by itself"):
+        fitted.about("declared")
+    assert fitted.about("bounded") is fitted
+    with pytest.raises(ParameterError, match="two fitted models"):
+        discreet.compare(fitted, fitted)
+
+
+def test_the_old_name_leads_to_the_new_one():
+    with pytest.warns(DiscreetWarning, match="now discreet.Results"):
+        assert discreet.ManyResults is Results

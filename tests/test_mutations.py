@@ -25,7 +25,6 @@ from discreet import (
     Domain,
     DPLogisticRegression,
     DPPoissonRegression,
-    ManyResults,
     Moments,
     NoisyGradientDescent,
     NoisySGD,
@@ -198,7 +197,7 @@ def read(saved, tmp_path):
         tries += [lambda: saved.fit("income", ["age"]).summary()]
     else:
         tries += [saved.summary, saved.to_dict, lambda: saved._repr_html_()]
-    if isinstance(saved, Results | ManyResults):
+    if isinstance(saved, Results):
         tries += [
             lambda: saved.predict(np.zeros((2, len(names)))),
             lambda: saved.conf_int(0.9),

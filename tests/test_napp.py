@@ -23,9 +23,9 @@ from discreet import (
 )
 from discreet.errors import DiscreetError, GuaranteeError, ParameterError
 from discreet.gate.entropy import NO_NOISE, SeededEntropy
-from discreet.gate.napp import draw
-from discreet.papers.napp.algorithm import Losses, Plan, Squares, iterate
-from discreet.papers.napp.augmented import KNEE, PLACES, DrawnRows, Limit, Regularizer, SquaredRows
+from discreet.mechanisms.napp.algorithm import Losses, Plan, Squares, iterate
+from discreet.mechanisms.napp.augmented import KNEE, PLACES, DrawnRows, Limit, Regularizer, SquaredRows
+from discreet.mechanisms.napp.release import draw
 from discreet.privacy.losses import Logistic, Poisson, QuadraticHinge
 from discreet.results.report import report
 from discreet.results.saved import load_certificate
@@ -380,7 +380,7 @@ def test_the_intercept_does_not_keep_budget_from_being_recycled():
 
 
 def test_nothing_is_returned_where_the_intercept_keeps_its_weight(monkeypatch):
-    monkeypatch.setattr("discreet.gate.napp.draw", None)
+    monkeypatch.setattr("discreet.mechanisms.napp.release.draw", None)
     with pytest.raises(ParameterError, match="fit_intercept=False"):
         fitted(retrieval="return", alpha=1e6, fit_intercept=True)
 
@@ -488,7 +488,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("options", "word"), WRONG)
 def test_what_cannot_be_meant_is_refused_before_anything_is_read(options, word, monkeypatch):
-    monkeypatch.setattr("discreet.gate.napp.draw", None)
+    monkeypatch.setattr("discreet.mechanisms.napp.release.draw", None)
     given = {"epsilon": 1, "delta": 1e-4, "bounds_X": (-1, 1), "bounds_y": (-1, 1), "alpha": 1.0, "published": "li2021"}
     with pytest.raises(DiscreetError, match=word):
         NAPP(**given | options).fit(X, NUMBERS)

@@ -12,8 +12,8 @@ from experiments.li2021 import simulation as simulation_002
 from experiments.li2021.panels import area
 from experiments.li2021.together import Pairs, Table, curvatures, means, solve, together
 
-from discreet.papers.napp.algorithm import iterate
-from discreet.papers.napp.augmented import PLACES, DrawnRows
+from discreet.mechanisms.napp.algorithm import iterate
+from discreet.mechanisms.napp.augmented import PLACES, DrawnRows
 from discreet.privacy.losses import Logistic, Poisson
 
 NAMES = [1, 3, 4, 5, 6, 7, 8]

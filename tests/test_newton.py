@@ -6,7 +6,7 @@ from scipy.optimize import brentq
 
 from discreet import Budget, DPLogisticRegression
 from discreet.errors import DiscreetError
-from discreet.gate import objective
+from discreet.mechanisms.objective_perturbation import release as objective
 from discreet.solve import newton
 from discreet.solve.newton import Penalty, minimise, subgradient
 

@@ -22,6 +22,8 @@ from discreet import (
     NoisySGD,
     ObjectivePerturbation,
     OutputPerturbation,
+    PrivateMoments,
+    ReleasedModel,
     Results,
     compare,
 )
@@ -103,6 +105,25 @@ def test_every_model_has_the_same_attributes(name, fits, people):
     assert r.kind in report(r)
     assert set(r.to_dict()) >= set(fits["linear"].results_.to_dict())
     assert [r.unit(one) for one in r.coefficients] == list(r.to_frame()["unit"])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_release_and_the_results_are_two_things(name, fits, tmp_path):
+    model = fits[name]
+    assert isinstance(model.release_, PrivateMoments | ReleasedModel)
+    assert isinstance(model.results_, Results)
+    assert model.release_.certificate is model.certificate_ is model.results_.certificate
+    model.release_.save(tmp_path / "release.json", simulation=True)
+    again = type(model.release_).load(tmp_path / "release.json")
+    assert again.digest == model.release_.digest == model.results_.release
+    if isinstance(again, ReleasedModel):
+        model.results_.save(tmp_path / "results.json", simulation=True)
+        assert (tmp_path / "results.json").read_bytes() == (tmp_path / "release.json").read_bytes()
+        assert str(again.results()) == str(model.results_)
+        assert all(finding.ok for finding in check_saved(again)) == all(
+            finding.ok for finding in check_saved(model.results_)
+        )
+        assert "epsilon=3" in repr(again)
 
 
 def test_what_only_some_models_have_says_why(fits, people):

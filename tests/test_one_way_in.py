@@ -15,7 +15,7 @@ from discreet.data.moments import counted, summed
 from discreet.data.reading import Unread
 from discreet.data.sources.base import Source
 from discreet.errors import DataError, ParameterError
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(RNG.uniform(0, 1, (500, 2)), columns=["a", "b"])

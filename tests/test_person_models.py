@@ -34,7 +34,7 @@ from discreet.cli import app
 from discreet.core.placeholders import Unavailable
 from discreet.errors import DataError, DiscreetWarning, DomainError, FileFormatError, ParameterError
 from discreet.gate.entropy import NO_NOISE
-from discreet.papers import registry
+from discreet.mechanisms import registry
 from discreet.privacy import gdp
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}

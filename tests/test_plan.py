@@ -18,7 +18,7 @@ from discreet.data.stages import Readings
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.unit import ROWS
 from discreet.errors import DiscreetError, ParameterError
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 from discreet.planning.facts import facts
 from discreet.planning.population import Table, population, spectrum
 from discreet.planning.result import best_of

@@ -9,9 +9,9 @@ import pytest
 from experiments.defaults import poisson_penalty
 
 from discreet import DPPoissonRegression
+from discreet.mechanisms.objective_perturbation.event import Calibration
 from discreet.models.perturbed import public_modulus
 from discreet.privacy import accounting
-from discreet.privacy.events.objective import Calibration
 from discreet.privacy.losses import Logistic, Poisson, Squared
 
 RESULTS = Path(__file__).parents[1] / "experiments" / "results"

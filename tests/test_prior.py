@@ -7,8 +7,8 @@ from experiments.populations import COUNTS_BOUNDS, choices, counts
 
 from discreet import Domain, DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.domain.coordinates import Coordinates
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.released.working import prior_of
 
 SLOPES = np.array([1.2, -0.6, 0.0])

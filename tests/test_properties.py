@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tables import full_text
 
 from discreet import DiscreetWarning, Domain, Moments, PrivateMoments, formula, release
-from discreet.domain.columns import Numeric
+from discreet.domain.kinds.numeric import Numeric
 from discreet.errors import DataError, DiscreetError, ParameterError
+from discreet.mechanisms.registry import METHODS
 from discreet.models.linear import MomentsRegressor
-from discreet.papers.registry import METHODS
 from discreet.released.certificate import Certificate
 
 SHARE = 0.5772156649015329  # where in its bounds each number of the planted row lies

@@ -29,11 +29,11 @@ def table(rows=3000):
 def places(domain, names, rows=200):
     """Random places of all variables, a row each."""
     rng, found = np.random.default_rng(1), Variables(domain, tuple(names))
-    numbers = {k: rng.uniform(s.low, s.high, rows) for k, s in found.specs.items() if not hasattr(s, "levels")}
-    codes = {k: s.levels for k, s in found.specs.items() if hasattr(s, "levels")}
+    numbers = {k: rng.uniform(s.low, s.high, rows) for k, s in found.specs.items() if s.bounds}
+    codes = {k: s.levels for k, s in found.specs.items() if s.levels}
     drawn = {k: rng.choice([str(level) for level in sorted(levels, key=str)], rows) for k, levels in codes.items()}
     shares = {k: np.array([[x == str(level) for level in codes[k]] for x in drawn[k]], dtype=float) for k in codes}
-    return found.regressors(Setting(numbers, shares))
+    return found.regressors(Setting(numbers | shares))
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from discreet.core.placeholders import Unavailable
 from discreet.errors import ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.guarantee import Guarantee
+from discreet.results.export import latex
 from discreet.results.report import report
-from discreet.results.report.facts import latex
 from discreet.results.report.promise import BEFORE, at_most, exception, odds
 
 VOID = {"meta", "br", "path", "use", "rect", "image", "line", "circle"}

@@ -16,7 +16,6 @@ from discreet import (
     Domain,
     DPLinearRegression,
     DPRidge,
-    ManyResults,
     Moments,
     PrivateMoments,
     ReuseCov,
@@ -29,10 +28,10 @@ from discreet.drivers.sources import SampledSource
 from discreet.errors import BudgetError, DataError, DomainError, GuaranteeError, ParameterError
 from discreet.gate.entropy import NO_NOISE, entropy
 from discreet.gate.session import Session, promised
-from discreet.papers.reuse_cov import independent_runs, projected, with_squares
+from discreet.mechanisms.reuse_covariance.estimator import independent_runs, projected, with_squares
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.released.equations import normal_equations
 from discreet.results.results import Results
 
@@ -233,7 +232,7 @@ def test_two_dimensional_y_in_the_default_estimator():
     assert many.certificate_.method == "DPLinearRegression"
     assert many.release_.stages
     for fitted in (one, many):
-        assert isinstance(fitted.results_, ManyResults)
+        assert fitted.results_.several
         assert fitted.coef_.shape == (L, 3)
         assert fitted.predict(X).shape == (N, L)
     again = many.release_.fit_many()

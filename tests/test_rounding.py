@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.rounding import CURVE, FEW, MANY, ROOM, down, up
+from discreet.mechanisms.output_perturbation.event import root
+from discreet.mechanisms.posterior_sampling.adaptive_event import AdaptiveEvent, eigenvalue_change, quantile
 from discreet.privacy import ops
-from discreet.privacy.events.output import root
-from discreet.privacy.events.staged import AdaptiveEvent, eigenvalue_change, quantile
 
 U = Fraction(1, 2**53)
 SLACKS = [FEW / 4, FEW, MANY, 8 * MANY, ROOM, CURVE]

@@ -15,8 +15,8 @@ from discreet.core.placeholders import Unavailable
 from discreet.domain.linked import Linked
 from discreet.errors import DomainError, ParameterError
 from discreet.gate.entropy import NO_NOISE
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.recipes.glm_geometry import Scale, number_of_stages, residual_widths
 from discreet.released.certificate import Certificate
 from discreet.results.results import Results

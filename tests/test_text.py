@@ -36,7 +36,7 @@ from discreet import (
 )
 from discreet.core.files import digest
 from discreet.core.placeholders import Unavailable
-from discreet.domain.columns import Numeric
+from discreet.domain.kinds.numeric import Numeric
 from discreet.domain.schema import blank_schema
 from discreet.errors import DiscreetError, DiscreetWarning, NotReleasedError, ParameterError, printable
 from discreet.results import plots

@@ -20,14 +20,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import discreet
-from discreet import Budget, Domain, DPLinearRegression, Ledger, ManyResults, Moments, PrivateMoments, plan, release
+from discreet import Budget, Domain, DPLinearRegression, Ledger, Moments, PrivateMoments, plan, release
 from discreet.cli.commands import COMMANDS
 from discreet.data.counts import Histogram, light
 from discreet.data.reading import Unread
 from discreet.errors import DiscreetError, DomainError, ParameterError
 from discreet.gate.entropy import NO_NOISE
+from discreet.mechanisms.registry import METHODS
 from discreet.models.base import Classifier, PrivateEstimator
-from discreet.papers.registry import METHODS
 from discreet.per_instance import losses
 from discreet.planning.synthetic import synthetic
 from discreet.results.report import report
@@ -83,8 +83,7 @@ def test_a_method_counts_weighted_persons(estimator, way):
     check_told(model.certificate_)
     if way == "fit_formula":
         assert SHORT in html.unescape(report(model.results_, None))
-        fitted = model.results_["y"] if isinstance(model.results_, ManyResults) else model.results_
-        assert ("Protected", SHORT) in fitted.summary().facts
+        assert ("Protected", SHORT) in model.results_.summary().facts
 
 
 @pytest.mark.parametrize("way", FITS)
@@ -440,7 +439,7 @@ def test_the_commands_are_all_that_there_are():
 TRIED = {"Budget", "Ledger", "Moments", "PrivateMoments", "compare", "formula", "plan", "release", "per_instance"}
 NOTHING_READ = {
     "BudgetError", "DiscreetError", "DiscreetWarning", "LedgerError",  # errors
-    "Comparison", "ManyResults", "Plan", "Results", "Selection",  # results, whose certificates are looked at above
+    "Comparison", "Plan", "ReleasedModel", "Results", "Selection",  # results, whose certificates are looked at above
     "Domain", "FileFormat",  # public facts
     "Postgres",  # a source; see tests/engines/test_units_of_engines.py
     "TrivialRegressor",  # releases nothing

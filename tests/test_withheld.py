@@ -10,7 +10,7 @@ from scipy import stats
 from discreet import Domain, DPLinearRegression, Results, compare
 from discreet.core.placeholders import Unavailable
 from discreet.errors import FileFormatError
-from discreet.results.inference import LARGEST_NOISE, Inference
+from discreet.results.inference import LARGEST_NOISE, JointInference
 from discreet.results.pile_up import is_piled
 from discreet.results.spread import Spread
 
@@ -86,7 +86,7 @@ def test_a_withheld_model_is_shown_saved_and_compared(spoiled, tmp_path):
     assert "nan" not in str(spoiled)
     assert "nan" not in spoiled.summary().html()
     spoiled.save_report(tmp_path / "page.html")
-    again = Inference.from_dict(spoiled.inference.to_dict(), 6)
+    again = JointInference.from_dict(spoiled.inference.to_dict(), 6)
     assert again.withheld == spoiled.inference.withheld
     assert np.array_equal(again.interval(0.9), spoiled.inference.interval(0.9), equal_nan=True)
 

@@ -26,7 +26,7 @@ from discreet import DiscreetWarning, Domain, DPLinearRegression, Moments
 from discreet.data.tables import design_matrix
 from discreet.released.equations import coordinates
 from discreet.released.units import user_units
-from discreet.results.inference import Inference
+from discreet.results.inference import JointInference
 from discreet.solve.equations import fitted
 from discreet.solve.noise_aware import noise_aware
 from experiments import study
@@ -109,7 +109,7 @@ def simulated(cell: study.Cell) -> study.Rows:
             gap = np.concatenate([[found.intercept], found.coef]) - truth()
             off.append(gap @ A @ gap)
             gaps.append(gap)
-            if isinstance(found.inference, Inference):
+            if isinstance(found.inference, JointInference):
                 given += 1
                 low, high = found.inference.interval(0.95).T
                 covered += (low <= truth()) & (truth() <= high)
@@ -143,7 +143,7 @@ def on_adult(cell: study.Cell) -> study.Rows:
             found = fit(moments, how, cell["epsilon"], HOURS, OTHERS, [i])
             predicted = found.intercept + test[:, 1:] @ found.coef
             errors.append(float(np.mean((hours - predicted) ** 2)) / least - 1)
-            given += isinstance(found.inference, Inference)
+            given += isinstance(found.inference, JointInference)
         rows.append({"levels": how, "excess error": float(np.mean(errors)), "given": given})
     return rows
 

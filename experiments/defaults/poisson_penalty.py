@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import ParameterError
-from discreet.privacy.events.objective import Calibration
+from discreet.mechanisms.objective_perturbation.event import Calibration
 from discreet.privacy.losses import Poisson
 from discreet.solve.newton import Penalty, minimise
 from experiments import study

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.papers.napp.augmented import PLACES, DrawnRows, Regularizer
+from discreet.mechanisms.napp.augmented import PLACES, DrawnRows, Regularizer
 from discreet.privacy.losses import Logistic
 from discreet.results.plots.style import BLUE, INK, ORANGE, WIDTH, style
 from experiments.reproduction import Finding, Reproduction, Size

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.papers.napp.algorithm import Plan, iterate
-from discreet.papers.napp.augmented import Regularizer
+from discreet.mechanisms.napp.algorithm import Plan, iterate
+from discreet.mechanisms.napp.augmented import Regularizer
 from discreet.results.plots.style import BLUE, ORANGE
 from experiments.li2021.panels import means, panels
 from experiments.li2021.simulation import SETTINGS, D, lasso

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from discreet import NAPP, DiscreetWarning
 from discreet.data.tables import design_matrix
 from discreet.gate.entropy import SeededEntropy
-from discreet.gate.napp import draw as draw_noise
-from discreet.papers.napp.algorithm import WINDOW, Losses, Plan, iterate
-from discreet.papers.napp.augmented import Regularizer
+from discreet.mechanisms.napp.algorithm import WINDOW, Losses, Plan, iterate
+from discreet.mechanisms.napp.augmented import Regularizer
+from discreet.mechanisms.napp.event import noise_scale
+from discreet.mechanisms.napp.release import draw as draw_noise
 from discreet.privacy import sensitivity
-from discreet.privacy.events.napp import noise_scale
 from discreet.privacy.losses import Logistic
 from discreet.released.units import in_user_units
 from experiments.defaults import adult

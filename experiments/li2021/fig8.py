@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from discreet.privacy.events.napp import printed_retrievable, retrievable
+from discreet.mechanisms.napp.event import printed_retrievable, retrievable
 from discreet.results.plots.style import logarithmic
 from experiments.li2021 import simulation
 from experiments.li2021.panels import areas, by_n_and_epsilon, look, means

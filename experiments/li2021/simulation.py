@@ -31,10 +31,10 @@ from scipy.special import expit
 from scipy.stats import truncnorm
 
 from discreet.gate.entropy import SeededEntropy
-from discreet.gate.napp import Draws, draw
-from discreet.papers.napp.algorithm import Losses, Plan, Rule, Run, Squares, recycle
-from discreet.papers.napp.augmented import Part, Regularizer
-from discreet.privacy.events.napp import noise_scale, printed_retrievable, retrievable
+from discreet.mechanisms.napp.algorithm import Losses, Plan, Rule, Run, Squares, recycle
+from discreet.mechanisms.napp.augmented import Part, Regularizer
+from discreet.mechanisms.napp.event import noise_scale, printed_retrievable, retrievable
+from discreet.mechanisms.napp.release import Draws, draw
 from discreet.privacy.losses import Logistic, Loss, Poisson
 from discreet.solve.newton import Penalty, minimise
 from experiments.li2021.together import together

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
-from discreet.papers.napp.algorithm import Losses, Plan, Run, Squares
-from discreet.papers.napp.augmented import PLACES, Place, bartlett
+from discreet.mechanisms.napp.algorithm import Losses, Plan, Run, Squares
+from discreet.mechanisms.napp.augmented import PLACES, Place, bartlett
 from discreet.privacy.losses import Logistic, Loss, Poisson
 from experiments.uci import Floats
 

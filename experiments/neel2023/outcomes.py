@@ -24,12 +24,13 @@ from discreet.data.public_outcomes import PublicOutcomes
 from discreet.drivers.run import release_moments
 from discreet.drivers.sources import MomentsSource
 from discreet.gate.session import Session, promised
-from discreet.papers.reuse_cov import independent_runs, projected, split_budget, with_squares
+from discreet.mechanisms.reuse_covariance.estimator import independent_runs, projected, split_budget, with_squares
 from discreet.privacy.sensitivity import norm as norm_of
 from discreet.recipes.outcomes import ManyOutcomes
 from discreet.released.equations import normal_equations
-from discreet.results.models import Solve, many_results, solve_many
+from discreet.results.models import Solve, solve_many
 from discreet.results.plots.style import BLUE, GREY, ORANGE, WIDTH, logarithmic
+from discreet.results.results import results
 from experiments import uci
 from experiments.neel2023.tables import KINDS, UCI_SETS, Problem, genotype_chunks, problem, uci_chunks
 from experiments.reproduction import Finding, Reproduction, Size
@@ -114,7 +115,7 @@ def shared(p: Problem, start: int, count: int, draw: int, products: int) -> Rows
         e = raw if facts is None else projected(with_squares(raw, facts), facts, norm_of(design, domain))
         methods: dict[str, Solve] = {mechanism: "noise-aware", f"{mechanism}, ridge": "ridge"}
         for name, solve in methods.items():
-            fitted = many_results(released, e, solve_many(released, e, solve), solve, raw)
+            fitted = results(released, e, solve_many(released, e, solve), solve, raw)
             off = fitted.params - p.best[start : start + count]
             excess = np.einsum("ji,ik,jk->j", off, p.A, off)
             ratio = float(excess.sum() / p.explained(len(p.best))[start : start + count].sum())

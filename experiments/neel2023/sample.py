@@ -12,8 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import DiscreetWarning, ReuseCov
+from discreet.mechanisms.reuse_covariance.event import sampled
 from discreet.planning.theory import sampled_bound, sampled_rate
-from discreet.privacy.events.sampled import sampled
 from discreet.privacy.laws import Profile, gaussian_curve, together
 from discreet.results.plots.style import BLUE, GREY, INK, ORANGE, WIDTH, logarithmic
 from experiments.reproduction import Finding, Reproduction, Size

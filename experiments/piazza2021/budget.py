@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from discreet import SSP, AdaSSP, ConstSSP, DiscreetWarning, Domain, Moments
-from discreet.papers.ssp import sd_piazza2021
+from discreet.mechanisms.sufficient_statistics.ssp import sd_piazza2021
 from discreet.results.plots.style import BLUE, GREY, ORANGE, WIDTH, logarithmic, note
 from discreet.solve.ridge import noise_norm
 from experiments.methods import PROTOCOL

@@ -22,10 +22,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.optimize import minimize, minimize_scalar
 
+from discreet.mechanisms.output_perturbation.event import shift_bound
 from discreet.per_instance import curves
 from discreet.per_instance.leverage import Ridge
 from discreet.privacy import ops
-from discreet.privacy.events.output import shift_bound
 from discreet.privacy.ops import coefficient_bound
 from discreet.results.plots.style import BLUE, GREY, ORANGE, WIDTH, canvas, logarithmic
 from experiments.reproduction import Finding, Reproduction, Size

@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from discreet.errors import BudgetError, DiscreetError, DiscreetWarning, LedgerError
     from discreet.ledger import Ledger
     from discreet.ledger.budget import Budget
+    from discreet.mechanisms.gradient_descent.batches_estimator import NoisySGD
+    from discreet.mechanisms.gradient_descent.estimator import NoisyGradientDescent
+    from discreet.mechanisms.napp.estimator import NAPP
+    from discreet.mechanisms.objective_perturbation.estimator import ObjectivePerturbation
+    from discreet.mechanisms.output_perturbation.estimator import OutputPerturbation
+    from discreet.mechanisms.posterior_sampling.adaptive_estimator import AdaOPS
+    from discreet.mechanisms.posterior_sampling.estimator import OPS
+    from discreet.mechanisms.reuse_covariance.estimator import ReuseCov
+    from discreet.mechanisms.subsample_aggregate.estimator import SubsampleAggregate
+    from discreet.mechanisms.sufficient_statistics.ada_ssp import AdaSSP
+    from discreet.mechanisms.sufficient_statistics.const_ssp import ConstSSP
+    from discreet.mechanisms.sufficient_statistics.ssp import SSP
+    from discreet.mechanisms.sufficient_statistics.trivial import TrivialRegressor
     from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
     from discreet.models.linear import DPLinearRegression
     from discreet.models.penalised import DPElasticNet, DPLasso, DPRidge
-    from discreet.papers.ada_ops import AdaOPS
-    from discreet.papers.ada_ssp import AdaSSP
-    from discreet.papers.const_ssp import ConstSSP
-    from discreet.papers.napp import NAPP
-    from discreet.papers.noisy_gradient_descent import NoisyGradientDescent
-    from discreet.papers.noisy_sgd import NoisySGD
-    from discreet.papers.objective_perturbation import ObjectivePerturbation
-    from discreet.papers.ops import OPS
-    from discreet.papers.output_perturbation import OutputPerturbation
-    from discreet.papers.reuse_cov import ReuseCov
-    from discreet.papers.ssp import SSP
-    from discreet.papers.subsample_aggregate import SubsampleAggregate
-    from discreet.papers.trivial import TrivialRegressor
     from discreet.planning import Plan, plan
     from discreet.results.comparison import Comparison, compare
-    from discreet.results.many_results import ManyResults
     from discreet.results.models import Selection
     from discreet.results.private_moments import PrivateMoments
+    from discreet.results.released_model import ReleasedModel
     from discreet.results.results import Results
 
 __version__ = "0.3.0.dev0"
@@ -65,7 +65,6 @@ __all__ = [
     "FileFormat",
     "Ledger",
     "LedgerError",
-    "ManyResults",
     "Moments",
     "NoisyGradientDescent",
     "NoisySGD",
@@ -74,6 +73,7 @@ __all__ = [
     "Plan",
     "Postgres",
     "PrivateMoments",
+    "ReleasedModel",
     "Results",
     "ReuseCov",
     "Selection",
@@ -103,19 +103,19 @@ _HOMES = {
     "discreet.models.glm": ("DPLinearSVC", "DPLogisticRegression", "DPPoissonRegression"),
     "discreet.models.linear": ("DPLinearRegression",),
     "discreet.models.penalised": ("DPElasticNet", "DPLasso", "DPRidge"),
-    "discreet.papers.ada_ops": ("AdaOPS",),
-    "discreet.papers.ada_ssp": ("AdaSSP",),
-    "discreet.papers.const_ssp": ("ConstSSP",),
-    "discreet.papers.napp": ("NAPP",),
-    "discreet.papers.noisy_gradient_descent": ("NoisyGradientDescent",),
-    "discreet.papers.noisy_sgd": ("NoisySGD",),
-    "discreet.papers.objective_perturbation": ("ObjectivePerturbation",),
-    "discreet.papers.ops": ("OPS",),
-    "discreet.papers.output_perturbation": ("OutputPerturbation",),
-    "discreet.papers.reuse_cov": ("ReuseCov",),
-    "discreet.papers.ssp": ("SSP",),
-    "discreet.papers.subsample_aggregate": ("SubsampleAggregate",),
-    "discreet.papers.trivial": ("TrivialRegressor",),
+    "discreet.mechanisms.posterior_sampling.adaptive_estimator": ("AdaOPS",),
+    "discreet.mechanisms.sufficient_statistics.ada_ssp": ("AdaSSP",),
+    "discreet.mechanisms.sufficient_statistics.const_ssp": ("ConstSSP",),
+    "discreet.mechanisms.napp.estimator": ("NAPP",),
+    "discreet.mechanisms.gradient_descent.estimator": ("NoisyGradientDescent",),
+    "discreet.mechanisms.gradient_descent.batches_estimator": ("NoisySGD",),
+    "discreet.mechanisms.objective_perturbation.estimator": ("ObjectivePerturbation",),
+    "discreet.mechanisms.posterior_sampling.estimator": ("OPS",),
+    "discreet.mechanisms.output_perturbation.estimator": ("OutputPerturbation",),
+    "discreet.mechanisms.reuse_covariance.estimator": ("ReuseCov",),
+    "discreet.mechanisms.sufficient_statistics.ssp": ("SSP",),
+    "discreet.mechanisms.subsample_aggregate.estimator": ("SubsampleAggregate",),
+    "discreet.mechanisms.sufficient_statistics.trivial": ("TrivialRegressor",),
     "discreet.planning": (
         "Plan",
         "plan",
@@ -124,8 +124,8 @@ _HOMES = {
         "Comparison",
         "compare",
     ),
-    "discreet.results.many_results": ("ManyResults",),
     "discreet.results.private_moments": ("PrivateMoments",),
+    "discreet.results.released_model": ("ReleasedModel",),
     "discreet.results.results": ("Results",),
     "discreet.results.models": ("Selection",),
 }
@@ -142,8 +142,8 @@ _FOLDERS = (
     "errors",
     "gate",
     "ledger",
+    "mechanisms",
     "models",
-    "papers",
     "per_instance",
     "planning",
     "privacy",
@@ -157,6 +157,8 @@ moved.lead()
 
 def __getattr__(name: str) -> Any:
     """An exported name, from its home."""
+    if name in moved.RENAMED:
+        return getattr(importlib.import_module(__name__), moved.renamed(name))
     if name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)
     elif name in (*_FOLDERS, *moved.MOVED):

@@ -18,7 +18,7 @@ from discreet.audit.search import Candidate, _climbed, _costs, moved, pairs
 from discreet.audit.tables import corners, crowds, middle
 from discreet.cli import app
 from discreet.errors import ParameterError
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 
 ZERO, ONE = {"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}
 SSP = subject_of("SSP", 8.0, 1e-6)
@@ -226,7 +226,7 @@ def test_one_run_proves_something_of_little_noise_and_nothing_of_much():
 
 
 def test_one_run_catches_noise_that_is_far_too_small(monkeypatch):
-    from discreet.gate import moments
+    from discreet.recipes.methods import moments
 
     drawn = moments.add_normal_on_grid
     monkeypatch.setattr(moments, "add_normal_on_grid", lambda x, sd, m, s: drawn(x, sd / 50, m, s))

@@ -10,20 +10,29 @@ import pytest
 
 from discreet import Domain
 from discreet.audit import Neighbours, Subject, audit, subject_of
-from discreet.gate import batches, descent, moments, napp, objective, output, posterior, steps
-from discreet.gate.ball import Ball
+from discreet.drivers import run
 from discreet.gate.noise import add_normal, add_normal_on_grid, add_rounded_normal, normals, spherical_laplace
+from discreet.mechanisms.gradient_descent import batches_release as batches
+from discreet.mechanisms.gradient_descent import release as descent
+from discreet.mechanisms.gradient_descent.event import BatchesEvent, GradientEvent
+from discreet.mechanisms.napp import release as napp
+from discreet.mechanisms.napp.event import NappEvent
+from discreet.mechanisms.objective_perturbation import release as objective
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
+from discreet.mechanisms.output_perturbation import release as output
+from discreet.mechanisms.output_perturbation.event import OutputEvent
+from discreet.mechanisms.posterior_sampling import release as posterior
+from discreet.mechanisms.posterior_sampling.adaptive_event import AdaptiveEvent
+from discreet.mechanisms.posterior_sampling.ball_release import Ball
+from discreet.mechanisms.posterior_sampling.event import BallEvent, PosteriorEvent, PrintedEvent
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent
+from discreet.mechanisms.subsample_aggregate import release as aggregate
+from discreet.mechanisms.subsample_aggregate.event import AggregateEvent
 from discreet.privacy.events import kinds
-from discreet.privacy.events.coefficients import PrintedEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, GradientEvent
-from discreet.privacy.events.napp import NappEvent
-from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.privacy.events.output import OutputEvent
-from discreet.privacy.events.posterior import BallEvent, PosteriorEvent
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
-from discreet.privacy.events.staged import AdaptiveEvent
+from discreet.recipes.base import Spending
+from discreet.recipes.methods import moments
 
 EPSILON, DELTA = 8.0, 1e-6
 LESS = 0.8
@@ -157,7 +166,7 @@ SMALLER = {
     "batches": Smaller(
         BatchesEvent, batches, "add_rounded_normal", rounded, "NoisySGD", 120, {"steps": 16, "rate": 0.5}
     ),
-    "blocks": Smaller(AggregateEvent, batches, "add_rounded_normal", rounded, "SubsampleAggregate", 900, slow=True),
+    "blocks": Smaller(AggregateEvent, aggregate, "add_rounded_normal", rounded, "SubsampleAggregate", 900, slow=True),
 }
 
 
@@ -182,7 +191,7 @@ def test_noise_that_is_a_fifth_too_small_is_caught(name, monkeypatch):
 MUCH_SMALLER = {
     # where a variant with almost no noise is told by what it does, too
     "batches": (batches, "add_rounded_normal", rounded, "NoisySGD", {"steps": 4, "rate": 1.0}),
-    "blocks": (batches, "add_rounded_normal", rounded, "SubsampleAggregate", {}),
+    "blocks": (aggregate, "add_rounded_normal", rounded, "SubsampleAggregate", {}),
 }
 
 
@@ -211,13 +220,13 @@ def test_a_statistic_without_noise_is_caught(monkeypatch):
         found = zip(noisy(exact, noise, entropy), exact, noise, strict=True)
         return tuple(without(parts, sds) if len(parts[0]) == 16 else own for own, parts, sds in found)
 
-    monkeypatch.setattr(steps, "noisy_blocks", forgetful)
+    monkeypatch.setattr(run, "noisy_blocks", forgetful)
     assert attacked(method("DPLinearRegression"), 60).broken
 
 
 def test_steps_that_are_not_accounted_for_are_caught(monkeypatch):
     """Each stage takes all of mu, as if the others cost nothing."""
-    monkeypatch.setattr(steps.Steps, "left", lambda self, share=1.0: 0.999 * self.mu)
+    monkeypatch.setattr(Spending, "left", lambda self, share=1.0: 0.999 * self.mu)
     found = attacked(method("DPLinearRegression"), 60)
     assert any("own check: epsilon of all events" in problem for problem in found.problems)
 

@@ -36,9 +36,9 @@ from discreet import (
 )
 from discreet.errors import DataError, DataTypeError, ParameterError
 from discreet.gate.entropy import NO_NOISE
+from discreet.mechanisms import registry
+from discreet.mechanisms.coefficients import CoefficientsRegressor
 from discreet.models.linear import MomentsRegressor
-from discreet.papers import registry
-from discreet.papers.coefficients import CoefficientsRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 

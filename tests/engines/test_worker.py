@@ -21,7 +21,7 @@ from discreet.data.passes.moments import MomentsPass
 from discreet.data.reading import Unread
 from discreet.data.sums import PartialSums
 from discreet.errors import DataError, FileFormatError, ParameterError
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 
 TASK = worker.task(MomentsPass(PEOPLE, (), "income"))
 SMALL = people(2_000)

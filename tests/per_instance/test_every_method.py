@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from discreet import Domain
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 from discreet.per_instance import losses
 
 OPTIONS = {

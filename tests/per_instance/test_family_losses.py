@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from discreet import OPS, AdaOPS, NoisyGradientDescent, NoisySGD, OutputPerturbation
+from discreet.mechanisms.gradient_descent.event import BatchesEvent
+from discreet.mechanisms.posterior_sampling import loss as coefficients
 from discreet.per_instance import losses
-from discreet.per_instance.mechanisms import coefficients
 from discreet.privacy import ops
-from discreet.privacy.events.iterates import BatchesEvent
 from discreet.privacy.laws import Point
 
 DRAWS = 200_000

@@ -8,10 +8,11 @@ from privacy_integrals import planned_delta
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from discreet.papers import ada_ops
+from discreet.mechanisms.objective_perturbation import loss as objectives
+from discreet.mechanisms.posterior_sampling import adaptive_estimator as ada_ops
+from discreet.mechanisms.posterior_sampling import adaptive_loss
 from discreet.per_instance import search
 from discreet.per_instance.leverage import Ridge
-from discreet.per_instance.mechanisms import coefficients, objectives
 from discreet.per_instance.smooth import output_epsilon
 from discreet.privacy import gdp, ops
 
@@ -184,8 +185,8 @@ def test_ada_ops_against_draws_of_the_whole_algorithm(kappa, quick):
     S, v = X.T @ X, X.T @ y
     S1, v1 = S + np.outer(x, x), v + x * t
     least, least1 = (float(np.linalg.eigvalsh(A)[0]) for A in (S, S1))
-    pair = coefficients.Neighbour(least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([t])))
-    curve, rng = coefficients.AdaOpsCurve(plan, pair), np.random.default_rng(0)
+    pair = adaptive_loss.Neighbour(least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([t])))
+    curve, rng = adaptive_loss.AdaOpsCurve(plan, pair), np.random.default_rng(0)
     tables = [(S, v, least), (S1, v1, least1)]
     for way, (here, there) in enumerate((tables, tables[::-1])):
         drawn = [draw(plan, *here[:2], rng) for _ in range(4000)]
@@ -201,8 +202,10 @@ def test_ada_ops_keeps_its_plan():
     plan = ada_ops.plan(1.0, 1e-4, B=1, Y=1, d=2, n_max=100, kappa=3.0)
     x, S, v = np.array([1.0, 0.0]), X.T @ X, X.T @ y
     least, least1 = (float(np.linalg.eigvalsh(A)[0]) for A in (S, S + np.outer(x, x)))
-    pair = coefficients.Neighbour(least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([-1.0])))
-    curve = coefficients.AdaOpsCurve(plan, pair, panels=2)
+    pair = adaptive_loss.Neighbour(
+        least, least1, lambda penalty: Ridge(S, v, penalty).adding(x[None], np.array([-1.0]))
+    )
+    curve = adaptive_loss.AdaOpsCurve(plan, pair, panels=2)
     for epsilon in (0.0, 0.3, 1.0):
         assert 0 <= max(curve.delta(epsilon)) <= planned_delta(plan, epsilon) * (1 + 1e-6)
     assert max(curve.delta(0.0)) > 0.01

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from discreet import Domain
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.per_instance import losses
 from discreet.per_instance.mechanisms import parts
 from discreet.per_instance.mechanisms.parts import Part, parts_of
 from discreet.privacy import accounting
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.laws import Point
 from discreet.privacy.losses import Logistic, Squared

@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import norm
 
 from discreet import Domain, ObjectivePerturbation, ReuseCov
+from discreet.mechanisms.objective_perturbation.loss import SquaredCurve, _beyond, _statistics
+from discreet.mechanisms.reuse_covariance.event import SampledEvent
 from discreet.per_instance import losses
 from discreet.per_instance.leverage import Ridge
-from discreet.per_instance.mechanisms.objectives import SquaredCurve, _beyond, _statistics
 from discreet.per_instance.mechanisms.parts import Facts
 from discreet.privacy import accounting
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.sampled import SampledEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.released.certificate import Certificate
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from discreet import ReuseCov
+from discreet.mechanisms.objective_perturbation import loss as objectives
+from discreet.mechanisms.posterior_sampling import loss as coefficients
+from discreet.mechanisms.reuse_covariance.event import sampled
 from discreet.per_instance import compose, losses, quadratic, search
-from discreet.per_instance.mechanisms import coefficients, objectives
 from discreet.per_instance.mechanisms.gaussian import SampledCurve
 from discreet.per_instance.quadratic import Quadratic, _bend, _stick, line, plane
-from discreet.privacy.events.sampled import sampled
 from discreet.privacy.laws import together
 
 Z = np.linspace(-10.5, 10.5, 8001)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from discreet.mechanisms.output_perturbation.event import SHAPES
 from discreet.per_instance.leverage import Ridge
 from discreet.per_instance.smooth import (
     PROBLEMS,
@@ -18,7 +19,6 @@ from discreet.per_instance.smooth import (
     shape_matrix,
 )
 from discreet.privacy import gdp
-from discreet.privacy.events.output import SHAPES
 
 
 def table(name, n=40, d=3, seed=0):

@@ -10,7 +10,7 @@ from privacy_integrals import adapted, planned_delta, signed_delta
 from scipy.special import ndtr, ndtri
 
 from discreet.errors import ParameterError
-from discreet.papers import ada_ops
+from discreet.mechanisms.posterior_sampling import adaptive_estimator as ada_ops
 from discreet.privacy import ops
 
 FOLDER = uci.data_folder()

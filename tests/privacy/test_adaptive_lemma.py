@@ -12,8 +12,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from discreet.mechanisms.objective_perturbation.event import Calibration, ObjectiveEvent
 from discreet.privacy import gdp
-from discreet.privacy.events.objective import Calibration, ObjectiveEvent
 from discreet.privacy.laws import together
 from discreet.privacy.losses import Logistic, Poisson
 

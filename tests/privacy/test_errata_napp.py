@@ -7,11 +7,11 @@ import pytest
 from scipy.special import ndtr
 
 from discreet import NAPP
-from discreet.gate.napp import Draws
-from discreet.papers.napp.algorithm import Plan, Squares, iterate, recycle
-from discreet.papers.napp.augmented import PLACES, DrawnRows, Regularizer
+from discreet.mechanisms.napp.algorithm import Plan, Squares, iterate, recycle
+from discreet.mechanisms.napp.augmented import PLACES, DrawnRows, Regularizer
+from discreet.mechanisms.napp.event import least_modulus, least_scale, noise_scale, printed_retrievable, retrievable
+from discreet.mechanisms.napp.release import Draws
 from discreet.privacy import gdp
-from discreet.privacy.events.napp import least_modulus, least_scale, noise_scale, printed_retrievable, retrievable
 from discreet.privacy.losses import Logistic
 
 EPSILON, DELTA, L = 1.0, 1e-4, 2.0

@@ -9,7 +9,7 @@ from scipy.stats import kstest
 
 from discreet.gate.entropy import SeededEntropy
 from discreet.gate.noise import spherical_laplace
-from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.losses import Logistic
 
 # -------------------------------------------------------------------- E9: spherical Laplace noise

@@ -10,8 +10,8 @@ from scipy.stats import norm
 
 from discreet import AdaOPS
 from discreet.errors import ParameterError
-from discreet.papers import ada_ops
-from discreet.papers.ops import PublicFacts, calibrate, coded, printed, remark_11, spread
+from discreet.mechanisms.posterior_sampling import adaptive_estimator as ada_ops
+from discreet.mechanisms.posterior_sampling.estimator import PublicFacts, calibrate, coded, printed, remark_11, spread
 from discreet.planning.theory import conditioned_loss, worst_loss
 from discreet.privacy import gdp, ops
 from discreet.privacy.ops import coefficient_bound, residual_at

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from discreet import PrivateMoments, ReuseCov
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, largest_mu, sampled
 from discreet.privacy import gdp, sensitivity
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.events.sampled import PublicOutcomesEvent, largest_mu, sampled
 
 DELTA = 1e-6
 L = sqrt(2 * log(2.5 / DELTA))

@@ -26,15 +26,16 @@ from discreet.data.blocks import block_sums
 from discreet.data.reading import Unread
 from discreet.domain.encoding import ONE
 from discreet.errors import DataError, ParameterError
-from discreet.gate import descent
-from discreet.gate.batches import _chooser, _coins, block_coefficients, clipped_gradients
 from discreet.gate.entropy import SeededEntropy
-from discreet.gate.posterior import Ridge
+from discreet.mechanisms.gradient_descent import release as descent
+from discreet.mechanisms.gradient_descent.batches_release import _coins, clipped_gradients
+from discreet.mechanisms.gradient_descent.event import gradient_change, sampled_curve
+from discreet.mechanisms.output_perturbation.event import output_change, root
+from discreet.mechanisms.posterior_sampling.event import relative, tolerance, trace_bound
+from discreet.mechanisms.posterior_sampling.release import Ridge
+from discreet.mechanisms.subsample_aggregate.release import _chooser, block_coefficients
 from discreet.models.base import Asked
 from discreet.privacy import gdp, ops
-from discreet.privacy.events.iterates import gradient_change, sampled_curve
-from discreet.privacy.events.output import output_change, root
-from discreet.privacy.events.posterior import relative, tolerance, trace_bound
 
 ROWS = 400
 
@@ -185,7 +186,7 @@ def test_given_what_was_released_before_the_coefficients_keep_their_share(name, 
         used.append(root(*args))
         return used[-1]
 
-    monkeypatch.setattr("discreet.gate.output.root", record)
+    monkeypatch.setattr("discreet.mechanisms.output_perturbation.release.root", record)
     X1, y1 = np.vstack([X, x]), np.append(y, target)
     for seed, (A, b) in enumerate([(X, y), (X1, y1)] * 4):
         (event,) = fitted(OutputPerturbation, A, b, shape=shape, random_state=seed).certificate_.events
@@ -397,8 +398,8 @@ def test_a_draw_has_the_covariance_it_should():
 
 
 def test_a_table_without_declared_rows_is_refused_by_its_rows_and_not_by_what_they_hold(monkeypatch):
-    monkeypatch.setattr("discreet.gate.posterior.ROWS", 40)
-    monkeypatch.setattr("discreet.privacy.events.posterior.ROWS", 40)
+    monkeypatch.setattr("discreet.mechanisms.posterior_sampling.release.ROWS", 40)
+    monkeypatch.setattr("discreet.mechanisms.posterior_sampling.event.ROWS", 40)
     for value in (2.0**-10, 1.0):
         fitted(AdaOPS, np.full((40, 1), value), np.ones(40), rows=None)
         with pytest.raises(DataError, match="rows="):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from discreet import OPS, AdaOPS, Domain, Moments, NoisyGradientDescent, NoisySGD, OutputPerturbation
-from discreet.gate.batches import release_batches
-from discreet.gate.descent import release_descent
 from discreet.gate.entropy import entropy
-from discreet.gate.posterior import Ridge
+from discreet.mechanisms.gradient_descent.batches_release import release_batches
+from discreet.mechanisms.gradient_descent.release import release_descent
+from discreet.mechanisms.posterior_sampling.release import Ridge
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (800, 2))

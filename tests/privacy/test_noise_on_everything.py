@@ -14,7 +14,7 @@ import pytest
 
 from discreet import Domain
 from discreet.errors import DomainError
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 
 OPTIONS = {
     "OPS": [{}, {"calibration": "pure", "delta": None}],

@@ -11,9 +11,9 @@ import math
 import numpy as np
 import pytest
 
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent, _least_scale
 from discreet.privacy import accounting, gdp
 from discreet.privacy.events.kinds import event_from_dict
-from discreet.privacy.events.objective import ObjectiveEvent, _least_scale
 from discreet.privacy.laws import Point, Tail, together
 from discreet.privacy.losses import Logistic, Poisson, QuadraticHinge, SmoothHinge, Squared
 

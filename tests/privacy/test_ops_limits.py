@@ -7,8 +7,8 @@ import pytest
 from scipy.special import ndtr
 
 from discreet.errors import ParameterError
-from discreet.papers import ops as papers_ops
-from discreet.papers.ops import CALIBRATIONS, PublicFacts
+from discreet.mechanisms.posterior_sampling import estimator as papers_ops
+from discreet.mechanisms.posterior_sampling.estimator import CALIBRATIONS, PublicFacts
 from discreet.privacy import gdp, ops
 from discreet.privacy.guarantee import add_remove
 from discreet.privacy.laws import Point, together

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.privacy.events import output as op
+from discreet.mechanisms.output_perturbation import event as op
 
 
 def random_pair(rng):

@@ -10,8 +10,8 @@ import pytest
 
 from discreet import NoisyGradientDescent, NoisySGD, Results
 from discreet.errors import FileFormatError
+from discreet.mechanisms.gradient_descent.event import MAX_POINTS, kept, pack, unpack
 from discreet.per_instance import losses
-from discreet.privacy.events.iterates import MAX_POINTS, kept, pack, unpack
 from discreet.released.certificate import Certificate
 from discreet.results.saved import load_certificate
 

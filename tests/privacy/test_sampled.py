@@ -10,10 +10,10 @@ from discreet import Domain
 from discreet.errors import DataError, FileFormatError, ParameterError
 from discreet.gate.entropy import OSEntropy, SeededEntropy
 from discreet.gate.sampling import FixedSampler, IndependentSampler, sampler
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent, largest_mu, sampled
 from discreet.privacy import accounting, gdp
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.events.kinds import event_from_dict
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent, largest_mu, sampled
 from discreet.privacy.laws import Point, Profile, Tail, gaussian_curve, together
 from discreet.privacy.sensitivity import mu as cost
 from discreet.privacy.sensitivity import public_mu
@@ -242,8 +242,8 @@ def rows_of(domain, features):
     places = domain.design(features)
     pieces = [[[1.0]]] if domain.intercept else []
     for name in features:
-        levels = getattr(domain.columns[name], "levels", None)
-        pieces.append([[-1.0], [0.0], [1.0]] if levels is None else np.eye(len(levels))[:, 1:].tolist())
+        levels = domain.columns[name].levels
+        pieces.append([[-1.0], [0.0], [1.0]] if not levels else np.eye(len(levels))[:, 1:].tolist())
     rows = np.array([np.concatenate(row) for row in itertools.product(*pieces)])
     assert rows.shape[1] == len(places)
     return rows

@@ -139,7 +139,7 @@ def drawn(seed: int, summary: Summary) -> None:
 def attacked(seed: int) -> str | None:
     """What an audit of some method finds wrong with it, if anything."""
     from discreet.audit import audit, subject_of
-    from discreet.papers.registry import METHODS
+    from discreet.mechanisms.registry import METHODS
 
     rng = random.Random(f"audits {seed}")
     name, epsilon = rng.choice(METHODS).name, rng.choice([0.5, 2.0, 8.0])

@@ -25,7 +25,7 @@ from discreet import Domain, Moments, plan, release
 from discreet.data import worker
 from discreet.data.engines.base import Engine
 from discreet.errors import DiscreetError
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 from tools.soak import tables
 from tools.soak.watch import Watch
 

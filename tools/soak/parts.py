@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 import discreet
 from discreet import Domain, Moments, PrivateMoments, release
 from discreet.core.files import digest
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 from discreet.results.saved import check_saved, load_saved
 from tools.soak import tables
 from tools.soak.expressions import expressions

@@ -19,7 +19,7 @@ import pandas as pd
 from discreet import Budget, Domain, Moments, plan, release
 from discreet.domain.schema import filled_schema
 from discreet.domain.unit import MOST_ROWS
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 from discreet.planning.synthetic import synthetic
 from discreet.results.saved import load_saved
 from tools.soak import tables

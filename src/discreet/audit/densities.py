@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammainc, gammaincinv, ndtri
 from scipy.stats import laplace, norm, truncnorm
 
 from discreet.core.arrays import Floats
-from discreet.privacy.events.objective import Noise
+from discreet.domain import Domain
+from discreet.mechanisms.objective_perturbation.event import Noise
+from discreet.privacy.values import GridValues
+from discreet.released.moments import ReleasedMoments
 
 _LEAST = 1e-300
 
@@ -29,6 +33,64 @@ class Density:
         parts = [own.noise for own in (self, other) if own.noise is not None]
         noise = np.concatenate(parts) if parts else None
         return Density(self.logarithm + other.logarithm, noise, self.known and other.known)
+
+
+class Model(NamedTuple):
+    """Coefficients that were released, of classes the one that they are for, and how a pilot weighs their penalties."""
+
+    theta: Floats
+    place: int = 1
+    weights: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Unlisted:
+    """What a certificate does not list, as no promise depends on it, and a fit without noise tells.
+
+    Parameters
+    ----------
+    step : float, optional
+        How far gradient descent goes for a gradient of 1.
+    lasso : float, optional
+        The weight of an l1 norm in an objective.
+    """
+
+    step: float | None = None
+    lasso: float | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one event of a release shows.
+
+    Parameters
+    ----------
+    released : ReleasedMoments
+        The certificate, and all released statistics.
+    values : sequence of sequences of GridValues
+        Those of the event.
+    model : Model, optional
+        The coefficients that it released, in units of the mapped columns.
+    unlisted : Unlisted
+        What is known besides.
+    """
+
+    released: ReleasedMoments
+    values: Sequence[Sequence[GridValues]] = ()
+    model: Model | None = None
+    unlisted: Unlisted = Unlisted()
+
+    @property
+    def theta(self) -> Floats:
+        """The coefficients."""
+        if self.model is None:
+            raise ValueError("no coefficients were released")
+        return self.model.theta
+
+    @property
+    def domain(self) -> Domain:
+        """The bounds that rows were clipped to."""
+        return self.released.domain
 
 
 def normal(noise: Any, logarithm: float = 0.0) -> Density:

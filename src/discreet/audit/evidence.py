@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from discreet.audit.densities import Density
-from discreet.audit.laws import Law, Unlisted
-from discreet.audit.minimisers import Model
+from discreet.audit.densities import Density, Model, Shown, Unlisted
+from discreet.audit.laws import Law
 from discreet.audit.subjects import Quiet, Seen
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.privacy.events.coefficients import CoefficientEvent
-from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.losses import Squared
 from discreet.privacy.values import GridValues
 from discreet.released.certificate import Certificate
@@ -84,16 +79,10 @@ class Evidence:
         released = ReleasedMoments(one.certificate, tuple(map(tuple, one.values)))
         found, place, whole = {SUMS: Density(), COEFFICIENTS: Density()}, 0, _fits(one)
         for event, model in zip(one.certificate.events, models, strict=True):
-            blocks = getattr(event, "blocks", ())
-            size = len(blocks) if isinstance(blocks, tuple) else 0
+            size = len(event.statistics)
             own, place = one.values[place : place + size], place + size
-            part, name = None, SUMS
-            if isinstance(event, GaussianEvent | PublicOutcomesEvent | StageEvent) and _fits(one):
-                part = law.sums(event, own, one.certificate)
-            elif isinstance(event, SampledEvent) and _fits(one):
-                part = law.sampled(event, own, one.certificate)
-            elif model is not None:
-                part, name = law.coefficients(event, model, released, self._unlisted), COEFFICIENTS
+            name, seen = (COEFFICIENTS, model is not None) if event.coefficients else (SUMS, _fits(one))
+            part = law.density(event, Shown(released, own, model, self._unlisted)) if seen else None
             whole = whole and part is not None and part.known
             found[name] = found[name] if part is None else found[name] + part
         return found, whole
@@ -102,8 +91,7 @@ class Evidence:
 def _fits(one: Seen) -> bool:
     """Whether there are as many released values as the certificate lists."""
     events = () if one.certificate is None else one.certificate.events
-    kinds = GaussianEvent | PublicOutcomesEvent | StageEvent | SampledEvent
-    return sum(len(event.blocks) for event in events if isinstance(event, kinds)) == len(one.values)
+    return sum(len(event.statistics) for event in events) == len(one.values)
 
 
 def _unlisted(quiet: Quiet) -> Unlisted:
@@ -122,7 +110,7 @@ def _models(one: Seen) -> list[Model | None]:
     """
     assert one.certificate is not None
     events, thetas = one.certificate.events, _mapped(one)
-    own = [k for k, event in enumerate(events) if isinstance(event, CoefficientEvent | ObjectiveEvent)]
+    own = [k for k, event in enumerate(events) if event.coefficients]
     found: list[Model | None] = [None] * len(events)
     if len(own) != len(thetas) * (1 if one.weights is None else 2):
         return found
@@ -142,7 +130,7 @@ def _mapped(one: Seen) -> list[Floats]:
     assert one.certificate is not None
     assert one.coefficients is not None
     domain: Domain = one.certificate.domain
-    objectives = (event for event in one.certificate.events if isinstance(event, ObjectiveEvent))
+    objectives = one.certificate.of(ObjectiveEvent)
     own = [event.design for event in objectives if not isinstance(event.loss, Squared)]
     places = domain.indices(own[0]) if own else list(range(len(domain.entries)))
     count = len(one.intercepts)
@@ -155,12 +143,6 @@ def _mapped(one: Seen) -> list[Floats]:
 def _numbers(certificate: Certificate, values: Values, coefficients: Floats) -> Floats:
     """As many numbers for each release of a kind: coefficients, values of samples, and what events list."""
     found = [coefficients]
-    if any(isinstance(event, SampledEvent) for event in certificate.events):
+    if any(event.sampled_share < 1 for event in certificate.events):
         found += [part.floats() for parts in values for part in parts]
-    for event in certificate.events:
-        if isinstance(event, CoefficientEvent):
-            own = (getattr(event, field.name) for field in fields(event))
-            found.append(np.array([value for value in own if isinstance(value, float)]))
-            iterates = getattr(event, "iterates", ())
-            found.append(np.array(iterates[-8:], dtype=float))
-    return np.concatenate(found)
+    return np.concatenate([*found, *(np.array(event.listed_numbers) for event in certificate.events)])

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 from discreet.audit.statistics import Counts, Kind
 from discreet.core.arrays import Floats
 from discreet.privacy import accounting
-from discreet.privacy.events.kinds import Event
+from discreet.privacy.events.base import Event
 from discreet.privacy.laws import Failure, together
 from discreet.released.certificate import Certificate
 

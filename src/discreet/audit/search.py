@@ -21,7 +21,6 @@ import numpy as np
 from discreet.audit.subjects import Subject
 from discreet.audit.tables import Neighbours, Row, corners, crowds
 from discreet.data.reading import Progress
-from discreet.domain import Numeric
 from discreet.errors import DiscreetError
 from discreet.per_instance import losses
 from discreet.privacy.events.coordinates import StageEvent
@@ -123,10 +122,11 @@ def moved(pair: Neighbours, public: Sequence[str] = ()) -> list[Neighbours]:
     """The pairs whose person has another value of one number: at the ends of its range, and between."""
     found = []
     for name, column in pair.domain.inputs.items():
-        if name in public or not isinstance(column, Numeric) or not math.isfinite(column.high - column.low):
+        if name in public or column.bounds is None or not math.isfinite(column.bounds[1] - column.bounds[0]):
             continue
+        low, high = column.bounds
         for part in _PARTS:
-            value = column.low + part * (column.high - column.low)
+            value = low + part * (high - low)
             if any(row.get(name) not in (None, value) for row in pair.second):
                 found.append(replace(pair, second=tuple({**row, name: value} for row in pair.second)))
     return found
@@ -144,7 +144,7 @@ def _costs(subject: Subject, own: list[Neighbours], rng: np.random.Generator) ->
                 return None
             apart = cost.delta(0.0)  # the total variation distance: what can be seen in a few fits, far tails cannot
             total[k] += apart[-1] if pair.domain.unit.plain else apart.max()
-        if not any(isinstance(event, StageEvent) for event in model.certificate_.events):
+        if not model.certificate_.of(StageEvent):
             break
     return [Candidate(pair, float(loss)) for pair, loss in zip(own, total / done, strict=True)]
 

@@ -15,8 +15,8 @@ from discreet.audit.tables import ROWS, Neighbours, corners
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
+from discreet.mechanisms.registry import find
 from discreet.models.base import PrivateEstimator
-from discreet.papers.registry import find
 from discreet.privacy.values import GridValues
 from discreet.released.certificate import Certificate
 

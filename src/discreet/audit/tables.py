@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.domain import Domain
-from discreet.domain.columns import Categorical, Column, from_days
+from discreet.domain.kinds.base import Column
 
 Row = Mapping[str, Any]
 
@@ -89,22 +87,12 @@ def ends(column: Column) -> tuple[Any, ...]:
     >>> ends(Domain({"x": (0, 4)}).columns["x"]), ends(Domain({"c": ["a", "b", "d"]}).columns["c"])
     ((0.0, 4.0), ('a', 'd'))
     """
-    if isinstance(column, Categorical):
-        return column.levels[0], column.levels[-1]
-    low, high = max(column.low, -_FAR), min(column.high, _FAR)
-    return (low, high) if not column.date else (_date(low), _date(high))
+    return column.narrowed(-_FAR, _FAR).extremes
 
 
 def middle(column: Column) -> Any:
     """The value that moves sums least: the middle of the bounds, or the first level."""
-    if isinstance(column, Categorical):
-        return column.levels[0]
-    low, high = max(column.low, -_FAR), min(column.high, _FAR)
-    return _date((low + high) / 2) if column.date else (low + high) / 2
-
-
-def _date(days: float) -> dt.date:
-    return dt.date.fromisoformat(from_days(math.floor(days))[:10])
+    return column.narrowed(-_FAR, _FAR).typical
 
 
 def corners(domain: Domain, names: Sequence[str]) -> list[Row]:

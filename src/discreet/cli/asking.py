@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -10,18 +9,19 @@ import typer
 
 from discreet.cli import console
 from discreet.core import checks
-from discreet.domain import Domain, FileFormat, Numeric
-from discreet.domain.columns import Categorical, Column, from_days, parse_column, to_days
+from discreet.domain import Domain, FileFormat
+from discreet.domain.columns import FORMS
+from discreet.domain.kinds.base import Column
+from discreet.domain.kinds.forms import Question
 from discreet.errors import DiscreetError, ParameterError, printable
-from discreet.papers.registry import DEFAULT
+from discreet.mechanisms.registry import DEFAULT
 from discreet.planning import plan
 from discreet.privacy import gdp
 from discreet.results.summary import number
 
 T = TypeVar("T")
 
-CHOICES = ("number", "date", "category", "yes/no", "skip")
-_HELD = {"number": ("number", "category", "yes/no"), "date": ("date",), "category": ("category",), "bool": ("yes/no",)}
+CHOICES = (*FORMS, "skip")
 _DIGITS = 3
 """A bound of more digits than this looks as if it had been read off the data."""
 
@@ -67,7 +67,7 @@ class Interview:
 
     def tell(self, domain: Domain) -> None:
         """What the bounds cost a model of one of the columns, if one is named."""
-        numbers = [name for name, column in domain.columns.items() if isinstance(column, Numeric)]
+        numbers = [name for name, column in domain.columns.items() if column.bounds]
         if not numbers or len(domain.columns) < 2:
             return
 
@@ -86,7 +86,7 @@ class Interview:
     # ---------------------------------------------------------------- one column
 
     def _column(self, name: str, kind: str) -> Column | None:
-        held = _HELD.get(kind, CHOICES)
+        held = [word for word, form in FORMS.items() if kind in form.holds] or CHOICES
 
         def chosen(text: str) -> str:
             found = [choice for choice in CHOICES if choice.startswith(text.strip().lower()) and text.strip()]
@@ -96,60 +96,37 @@ class Interview:
                 raise ParameterError(f"The file holds a {kind} there: answer {', '.join([*held, 'skip'])}.")
             return found[0]
 
-        default = {"bool": "yes/no", "any": None}.get(kind, kind)
-        answer = _ask("  Is it a number, a date, a category, yes/no, or to be skipped", chosen, default)
-        if answer == "skip":
-            return None
-        if answer in ("number", "date"):
-            return self._number(name, date=answer == "date")
-        return self._category(name, kind, yes_no=answer == "yes/no")
+        default = next((word for word, form in FORMS.items() if form.kind == kind), None)
+        words = ", ".join(f"{form.article}{form.word}" for form in FORMS.values())
+        answer = _ask(f"  Is it {words}, or to be skipped", chosen, default)
+        return None if answer == "skip" else self._asked(name, kind, answer)
 
-    def _number(self, name: str, *, date: bool) -> Column:
-        example = ", as 1920-01-31" if date else ""
+    def _asked(self, name: str, kind: str, word: str) -> Column:
+        form = FORMS[word]
         while True:
-            low = _ask(f"  The lowest value that anybody could have{example}", _bound(date))
-            high = _ask(f"  The highest{example}", _bound(date))
-            unit = "" if date else _ask("  Its unit (Enter for none)", str.strip, "")
+            answers = {question.key: _answer(question) for question in form.questions}
             try:
-                column = parse_column(name, {"low": low, "high": high} | ({"unit": unit} if unit else {}))
-                column.check(name)
+                column = form.make(name, answers, kind)
             except DiscreetError as error:
                 console.say(*(f"  {line}" for line in error.args))
                 continue
-            assert isinstance(column, Numeric)
-            console.say(f"  {self._cost(column)}")
+            if column.bounds:
+                console.say(f"  {self._cost(column)}")
             return column
 
-    def _cost(self, column: Numeric) -> str:
+    def _cost(self, column: Column) -> str:
         """What noise does to the mean of a column by itself, were all of the budget spent on it: h/(mu n)."""
-        half = (column.high - column.low) / 2
+        low, high = column.range
+        half = (high - low) / 2
         mu = gdp.mu(self._epsilon, self._delta)
-        unit = "days" if column.date else column.unit or ""
+        unit = "days" if column.date else column.coordinate_unit or ""
         return (
             f"Noise would move its mean by about {number(half / (mu * self._rows))} {unit}".rstrip()
             + ", were that all you release; bounds twice as wide, twice as much."
         )
 
-    def _category(self, name: str, kind: str, *, yes_no: bool) -> Column:
-        question = "  All levels that there could be, the first to compare with, as north, south"
-        if yes_no:
-            question = "  How are no and yes written"
-
-        def levels(text: str) -> Column:
-            words = [word.strip() for word in text.split(",")]
-            if yes_no and [word.lower() for word in words] in (["false", "true"], ["0", "1"]):
-                return Categorical((False, True))
-            whole = kind != "category" and all(word == str(_whole(word)) for word in words)
-            column = Categorical(tuple(int(word) if whole else word for word in words))
-            column.check(name)
-            if yes_no and len(words) != 2:
-                raise ParameterError("Give two words, that for no first, as no, yes.")
-            return column
-
-        return _ask(question, levels, "false, true" if yes_no else None)
-
     def _file(self, specs: dict[str, Column]) -> FileFormat:
-        dates = any(isinstance(column, Numeric) and column.date for column in specs.values())
+        dates = any(column.date for column in specs.values())
         if self._written.date_format or not dates or all(kind != "any" for _, kind in self._columns):
             return self._written
 
@@ -184,33 +161,26 @@ def _epsilon(text: str) -> float:
         raise ParameterError("Give a number above 0, such as 1.") from None
 
 
-def _bound(date: bool) -> Callable[[str], Any]:
+def _answer(question: Question) -> Any:
+    """The answer to a question about a column; a number must be round, or known without looking at the data."""
+
     def read(text: str) -> Any:
-        if date:
-            try:
-                return from_days(to_days(text))
-            except (TypeError, ValueError):
-                raise ParameterError("Give a date such as 1990-12-31.") from None
-        try:
-            value = float(text.replace(",", "").replace("_", ""))
-        except ValueError:
-            raise ParameterError("Give a number, such as 18 or 0.5.") from None
-        if not math.isfinite(value):
-            raise ParameterError("Give a finite number: without bounds no noise could hide one person.")
-        if len(f"{abs(value):.15g}".replace(".", "").strip("0")) > _DIGITS and not typer.confirm(
-            f"  {value:.15g} is not round: do you know it without looking at the data", default=False
+        value = question.read(text)
+        if (
+            isinstance(value, float)
+            and not _is_round(value)
+            and not typer.confirm(
+                f"  {value:.15g} is not round: do you know it without looking at the data", default=False
+            )
         ):
             raise ParameterError("Then choose a round number that is surely beyond.")
         return value
 
-    return read
+    return _ask(f"  {question.text}", read, question.default)
 
 
-def _whole(word: str) -> int | None:
-    try:
-        return int(word)
-    except ValueError:
-        return None
+def _is_round(value: float) -> bool:
+    return len(f"{abs(value):.15g}".replace(".", "").strip("0")) <= _DIGITS
 
 
 def _words(found: Any) -> list[str]:

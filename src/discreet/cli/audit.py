@@ -16,7 +16,7 @@ from discreet.cli.arguments import Force, Json, Relation, Settings, free, method
 from discreet.core import checks
 from discreet.core.files import atomic_write
 from discreet.errors import ParameterError
-from discreet.papers.registry import find
+from discreet.mechanisms.registry import find
 from discreet.results.plots.style import style
 
 EPILOG = "Example: discreet audit DPLinearRegression --epsilon 1 --fits 2000 --report audit.html"

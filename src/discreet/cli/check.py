@@ -12,7 +12,7 @@ from discreet.cli import console
 from discreet.cli.arguments import Json, ReleaseFile
 from discreet.core import signing
 from discreet.core.files import Document
-from discreet.released.certificate import Finding
+from discreet.privacy.events.base import Finding
 from discreet.results.glossary import meanings
 from discreet.results.saved import check_file
 

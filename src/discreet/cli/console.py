@@ -23,7 +23,8 @@ from discreet.errors import DiscreetError, printable
 
 if TYPE_CHECKING:
     from discreet.ledger.accounts import Account
-    from discreet.released.certificate import Certificate, Finding
+    from discreet.privacy.events.base import Finding
+    from discreet.released.certificate import Certificate
     from discreet.results.summary import Summary
 
 

@@ -15,7 +15,7 @@ from discreet.cli import console
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
 from discreet.ledger.charging import LEDGER
-from discreet.papers.registry import DEFAULT, find
+from discreet.mechanisms.registry import DEFAULT, find
 from discreet.results.summary import number
 
 EPILOG = "Example: discreet demo"

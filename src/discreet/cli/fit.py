@@ -42,7 +42,8 @@ from discreet.core.checks import neighbors as relation
 from discreet.core.citations import PAPERS
 from discreet.domain import Domain
 from discreet.errors import ParameterError
-from discreet.papers.registry import DEFAULT, find
+from discreet.mechanisms.registry import DEFAULT, find
+from discreet.results.private_moments import PrivateMoments
 
 _KEYS = ", ".join(paper.key for paper in PAPERS)
 EPILOG = "Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6"
@@ -97,7 +98,7 @@ def fit(
     with counted(ledger, account, purpose, request, formula) as charged:
         model.fit_source(given.source, one or outcomes, asked.features or None, progress=console.progress(quiet=json))
     model.release_.save(path, overwrite=force)
-    moments = None if model.release_ is model.results_ else model.release_
+    moments = model.release_ if isinstance(model.release_, PrivateMoments) else None
     if page is not None:
         with console.saved_before(path):
             model.results_.save_report(page, moments)

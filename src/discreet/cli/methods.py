@@ -5,7 +5,7 @@ from __future__ import annotations
 from discreet.cli import console
 from discreet.cli.arguments import Json
 from discreet.core.citations import PAPERS
-from discreet.papers.registry import METHODS
+from discreet.mechanisms.registry import METHODS
 
 EPILOG = "Example: discreet methods --json"
 

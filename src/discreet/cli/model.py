@@ -27,7 +27,6 @@ from discreet.cli.arguments import (
     split,
 )
 from discreet.domain import Domain
-from discreet.results.many_results import ManyResults
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.saved import load_saved
 
@@ -59,7 +58,7 @@ def model(
     given = {"--penalty": penalty, "--l1-ratio": l1_ratio, "--estimand": estimand}
     saved: Any = load_saved(release)
     moments = saved if isinstance(saved, PrivateMoments) else None
-    if isinstance(saved, ManyResults) or (moments and all_outcomes(moments, target, formula, model)):
+    if (moments is None and saved.several) or (moments and all_outcomes(moments, target, formula, model)):
         refuse_for_many(given | {"--report": report})
     if moments is None:
         refuse_fitting(target, features, formula, model, **given | {"--estimand": None})

@@ -111,7 +111,7 @@ def plan(
             console.say(f"Written: {path}.")
 
 
-def _write(found: Plan | ModelPlan, saved: Path | None, drawn: Path | None) -> None:
+def _write(found: Plan, saved: Path | None, drawn: Path | None) -> None:
     if saved is not None:
         write_document(saved, found.to_dict() | {"format_version": 1})
     if drawn is not None:

@@ -28,8 +28,9 @@ from discreet.core import checks
 from discreet.core.files import atomic_write
 from discreet.data.tables import written
 from discreet.errors import ParameterError
-from discreet.models.predictions import Model, predictions, why_no_interval
+from discreet.models.predictions import predictions, why_no_interval
 from discreet.results.private_moments import PrivateMoments
+from discreet.results.results import Results
 from discreet.results.saved import load_saved
 
 EPILOG = "Example: discreet predict people.income.release.json new.csv --out predicted.csv"
@@ -76,7 +77,7 @@ def predict(
     console.say("The predictions are as confidential as the rows that they are for.")
 
 
-def _model(path: Path, target: str | None, features: str | None, formula: str | None, kind: str) -> Model:
+def _model(path: Path, target: str | None, features: str | None, formula: str | None, kind: str) -> Results:
     """A saved model as it is; to a release the model that options describe is fitted."""
     saved = load_saved(path)
     if isinstance(saved, PrivateMoments):

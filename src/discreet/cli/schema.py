@@ -15,7 +15,6 @@ from discreet.core.files import atomic_write
 from discreet.data.sources.paths import column_kinds
 from discreet.data.tables import open_source
 from discreet.domain import Domain, FileFormat
-from discreet.domain.columns import column_words
 from discreet.domain.schema import KINDS, blank_schema, filled_schema
 
 app = typer.Typer(
@@ -67,7 +66,7 @@ def schema_show(
     if json:
         console.print_json({"schema": domain.to_dict(), "unit": domain.unit.short})
         return
-    rows = [[name, *column_words(column)] for name, column in domain.columns.items()]
+    rows = [[name, *column.words] for name, column in domain.columns.items()]
     console.table(schema.name, ["column", "kind", "may hold"], rows)
     console.say(f"Unit of privacy: {domain.unit.short}.")
     console.say("Rows that lack a value are left out." if domain.missing == "drop" else "Missing values are refused.")

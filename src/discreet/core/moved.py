@@ -14,13 +14,27 @@ from typing import Any
 from discreet.errors import DiscreetWarning
 
 MOVED = {
-    "multi": ("discreet.papers.reuse_cov", "discreet.planning.theory"),
+    "multi": ("discreet.mechanisms.reuse_covariance.estimator", "discreet.planning.theory"),
+    "papers": ("discreet.mechanisms",),
+    "papers.registry": ("discreet.mechanisms.registry",),
+    "papers.reuse_cov": ("discreet.mechanisms.reuse_covariance.estimator",),
     "plots": ("discreet.results.plots", "discreet.planning.theory"),
-    "registry": ("discreet.papers.registry",),
+    "privacy.events.iterates": ("discreet.mechanisms.gradient_descent.event",),
+    "privacy.events.napp": ("discreet.mechanisms.napp.event",),
+    "registry": ("discreet.mechanisms.registry",),
     "report": ("discreet.results.report",),
     "theory": ("discreet.planning.theory",),
 }
 """Old names below ``discreet``, and where what they held is now."""
+
+RENAMED = {"ManyResults": "Results"}
+"""Old names in ``discreet``, and what they are called now."""
+
+
+def renamed(name: str) -> str:
+    """The new name of an exported one; warn of the old."""
+    warnings.warn(f"discreet.{name} is now discreet.{RENAMED[name]}.", DiscreetWarning, stacklevel=3)
+    return RENAMED[name]
 
 
 class Moved(ModuleType):
@@ -40,8 +54,9 @@ class _Finder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        package, _, name = fullname.rpartition(".")
-        return ModuleSpec(fullname, self) if package == "discreet" and name in MOVED else None
+        package, _, name = fullname.partition(".")
+        known = package == "discreet" and name in MOVED
+        return ModuleSpec(fullname, self, is_package=name == "papers") if known else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return Moved(spec.name)

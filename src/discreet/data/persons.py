@@ -23,7 +23,7 @@ from discreet.core.scratch import Scratch
 from discreet.data.sources.base import Source, spans
 from discreet.data.sources.duckdb import sort_to_file
 from discreet.data.sources.weights import ALL, on_grid
-from discreet.domain import Categorical, Domain
+from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
 from discreet.domain.keys import keys
 from discreet.domain.values import plain, read_column
@@ -139,7 +139,7 @@ def _plain(batch: pa.RecordBatch | None, domain: Domain) -> pa.RecordBatch:
         if batch is not None and unit.weights is not None:
             weights = on_grid(batch.column(unit.weights), domain)
     for i, (name, column) in enumerate(domain.inputs.items()):
-        empty = np.full(rows, -1, dtype=np.int32) if isinstance(column, Categorical) else np.full(rows, np.nan)
+        empty = column.missing(rows)
         with problems.met():
             values[f"c{i}"] = empty if batch is None else _read(batch.column(name), name, domain, empty)
     problems.tell()

@@ -19,7 +19,6 @@ from discreet.core.arrays import SILENT, Floats
 from discreet.core.threads import one_thread
 from discreet.data.digests import Digest
 from discreet.data.reading import Done, Progress, Shared, Unread, in_threads, threads
-from discreet.domain import Numeric
 from discreet.domain.encoding import ONE, Encoder
 from discreet.errors import DataError
 from discreet.privacy.losses import Loss
@@ -67,7 +66,7 @@ class Rows:
         self.domain, self.design = domain, tuple(design)
         self._jobs = threads(table.n_jobs)
         self._places, self._outcome = domain.indices(design), domain.positions[target]
-        self._number = isinstance(domain.columns[target], Numeric)
+        self._number = domain.columns[target].bounds is not None
         self._source, self._encoder = table.reader, Encoder(domain)
         width, total = len(self.design) + 1, self._source.total
         self._first: Done | None = Done(total, progress) if progress else None

@@ -1,4 +1,4 @@
-"""The functions that formulas know: each a curve over the range of its argument, with the exact range of its values.
+"""Functions in formulas: each is a curve over the range of its argument, with the exact range of its values.
 
 A curve depends on public facts alone, the bounds of its argument and the options that stand in the formula, never on
 data: ``center`` takes the middle of the bounds, ``poly`` is orthogonal over them, splines have declared knots. It is
@@ -29,7 +29,7 @@ Bounds = tuple[float, float]
 Options = tuple[tuple[str, Any], ...]
 
 MOST_PARTS = 30
-"""Columns that one function makes, at most."""
+"""Maximum number of columns that one function makes."""
 
 _STEP = 2.0**-40  # the ranges of polynomials are rounded to it, outwards but for a hundredth
 
@@ -39,26 +39,26 @@ class Curve(Protocol):
 
     @property
     def values(self) -> Callable[[Floats], Floats]:
-        """The function, element by element."""
+        """Evaluate the function, element by element."""
 
     @property
     def polynomials(self) -> int:
-        """How many polynomials it is made of that are not constant; 1 if of none."""
+        """The number of polynomials that are not constant; 1 if there is none."""
 
     def over(self, low: float, high: float) -> Bounds:
-        """The range of the function between two values of its argument."""
+        """Return the range of the function between two values of its argument."""
 
 
 @dataclass(frozen=True)
 class Monotone:
-    """An increasing curve; `slack` covers what its computed values may lack of that."""
+    """An increasing curve; `slack` bounds how far its computed values may fall below that."""
 
     values: Callable[[Floats], Floats]
     slack: float = 0.0
     polynomials: ClassVar[int] = 1
 
     def over(self, low: float, high: float) -> Bounds:
-        """The values at the ends."""
+        """Return the values at both ends."""
         with np.errstate(**SILENT):
             ends = self.values(np.array([low, high])).tolist()
         return down(ends[0], self.slack), up(ends[1], self.slack)
@@ -89,7 +89,7 @@ class Pieces:
         self.coefficients = np.asarray(coefficients, dtype=float)
 
     def values(self, x: Floats) -> Floats:
-        """By Horner's rule, in the polynomial that each value lies in."""
+        """Evaluate the polynomial of each value's piece by Horner's rule."""
         piece = np.searchsorted(self.breaks, x, side="right")
         t = (x - self.origins[piece]) / self.widths[piece]
         result = self.coefficients[piece, 0]
@@ -98,7 +98,7 @@ class Pieces:
         return np.asarray(result, dtype=float)
 
     def over(self, low: float, high: float) -> Bounds:
-        """The least and the largest value at the ends, at breaks, and where a slope is 0; infinite if they are not."""
+        """Return the least and the largest value at ends, breaks and turning points; infinite if one is not finite."""
         turns = self._turns
         with np.errstate(**SILENT):
             found = self.values(np.array([low, high, *turns[(low <= turns) & (turns <= high)]])) / _STEP
@@ -108,12 +108,12 @@ class Pieces:
 
     @property
     def polynomials(self) -> int:
-        """How many polynomials are not constant."""
+        """The number of polynomials that are not constant."""
         return int(np.count_nonzero(self.coefficients[:, :-1].any(axis=1)))
 
     @cached_property
     def _turns(self) -> Floats:
-        """The breaks, and where a slope is 0; one that is no number makes `over` infinite."""
+        """Return the breaks and the points of slope 0; a NaN among them makes `over` infinite."""
         points = [*self.breaks]
         try:
             with np.errstate(**SILENT):
@@ -164,13 +164,13 @@ def _exp(bounds: Bounds) -> list[Curve]:
 
 
 def _center(bounds: Bounds, at: float | None = None) -> list[Curve]:
-    """The number less the middle of its bounds, or less a constant."""
+    """Subtract the middle of the bounds, or a constant."""
     c = _number("at", bounds[0] / 2 + bounds[1] / 2 if at is None else at)
     return [Monotone(lambda x: x - c)]
 
 
 def _scale(bounds: Bounds, at: float | None = None, by: float | None = None) -> list[Curve]:
-    """(x - c)/h with the middle c and the half-width h of the bounds, or with constants."""
+    """Return (x - c)/h with the middle c and the half-width h of the bounds, or with constants."""
     c = _number("at", bounds[0] / 2 + bounds[1] / 2 if at is None else at)
     h = _number("by", bounds[1] / 2 - bounds[0] / 2 if by is None else by)
     if not h > 0:
@@ -179,7 +179,7 @@ def _scale(bounds: Bounds, at: float | None = None, by: float | None = None) -> 
 
 
 def _poly(bounds: Bounds, degree: float) -> list[Curve]:
-    """Legendre's polynomials over the bounds: orthogonal there, 1 at the upper bound."""
+    """Return Legendre polynomials over the bounds: orthogonal there, 1 at the upper bound."""
     k = _whole("degree", degree, 9)
     _check_width(bounds)
     middle, half = bounds[0] / 2 + bounds[1] / 2, bounds[1] / 2 - bounds[0] / 2
@@ -188,7 +188,7 @@ def _poly(bounds: Bounds, degree: float) -> list[Curve]:
 
 
 def _bs(bounds: Bounds, knots: Any = None, degree: float = 3, df: float | None = None) -> list[Curve]:
-    """B-splines with inner knots, all but the first, for they add up to 1 as the constant does."""
+    """Return the B-splines of inner knots without the first one: all of them add up to 1, as the constant does."""
     from scipy.interpolate import PPoly
 
     k = _whole("degree", degree, 5)
@@ -203,7 +203,7 @@ def _bs(bounds: Bounds, knots: Any = None, degree: float = 3, df: float | None =
 
 
 def _cr(bounds: Bounds, knots: Any = None, df: float | None = None) -> list[Curve]:
-    """Natural cubic splines: the curve that is 1 at one knot and 0 at the others, for all knots but the lower bound."""
+    """Return natural cubic splines: each is 1 at one knot and 0 at the others; the lower bound has none."""
     from scipy.interpolate import CubicSpline
 
     breaks = np.array([bounds[0], *_inner(bounds, knots, df, 1), bounds[1]])
@@ -247,7 +247,7 @@ _BY_PLACE = ("center", "scale", "poly")
 
 @lru_cache(maxsize=1024)
 def curves(name: str, bounds: Bounds, options: Options) -> list[Curve]:
-    """The curves of a function over the bounds of its argument."""
+    """Return the curves of a function over the bounds of its argument."""
     try:
         with np.errstate(**SILENT):
             return FUNCTIONS[name](bounds, **dict(options))
@@ -258,7 +258,7 @@ def curves(name: str, bounds: Bounds, options: Options) -> list[Curve]:
 
 
 def options(name: str, places: Sequence[Any], named: Mapping[str, Any]) -> Options:
-    """The options of a call, without those that are the default."""
+    """Return the options of a call, without defaults."""
     signature = inspect.signature(FUNCTIONS[name])
     try:
         bound = signature.bind((0.0, 1.0), *places, **named)
@@ -272,7 +272,7 @@ def options(name: str, places: Sequence[Any], named: Mapping[str, Any]) -> Optio
 
 
 def written(name: str, options: Options) -> str:
-    """The options as a formula has them, after the argument.
+    """Return the options as a formula writes them, after the argument.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def _shown(value: Any) -> str:
 
 
 def constant(value: float) -> str:
-    """A number as short as can be.
+    """Write a number with as few characters as possible.
 
     Examples
     --------
@@ -324,7 +324,7 @@ def _whole(name: str, value: Any, most: int) -> int:
 
 
 def _inner(bounds: Bounds, knots: Any, df: Any, least: int) -> list[float]:
-    """The inner knots: those that are named, or as many as df asks for, evenly spaced over the bounds."""
+    """Return the inner knots: the given ones, or as many as df asks for, evenly spaced over the bounds."""
     _check_width(bounds)
     if (knots is None) == (df is None):
         raise DomainError(

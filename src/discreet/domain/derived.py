@@ -1,4 +1,4 @@
-"""Columns that are derived from declared ones: their ranges, their units, their values.
+"""Derived columns (interactions, powers, functions): their ranges, units and values.
 
 A derived column is a product of factors, each a number or an expression of numbers (`discreet.domain.expressions`) to a
 whole power, or a category. What it may hold follows from its factors' own public facts, so it needs no bounds:
@@ -22,7 +22,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,21 +29,24 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import SILENT, Floats
 from discreet.core.problems import Problems
-from discreet.domain.columns import Categorical, Column, Factor, Numeric, parse_column
+from discreet.domain.columns import parse_column
 from discreet.domain.expressions import Call, Expression, Operation, Power, Variable, held
 from discreet.domain.expressions import power as to_power
 from discreet.domain.grammar import expression
+from discreet.domain.kinds.base import Column, Factor, categories_of, numbers_of, product_unit
+from discreet.domain.kinds.categorical import Categorical
+from discreet.domain.kinds.numeric import Numeric
 from discreet.domain.limits import MAX_POWER, MOST_COORDINATES, MOST_TOGETHER, Effort
 from discreet.errors import DataError, DomainError, ParameterError
 
 
 def shown(made: Expression) -> str:
-    """An expression as a term of a formula."""
+    """Write an expression as a term of a formula."""
     return made.text if isinstance(made, Call) else f"I({made.text})"
 
 
 def computed(made: Expression, power: int = 1) -> Factor:
-    """The factor of an expression, whose range follows from its columns.
+    """Make the factor of an expression; its range follows from its columns.
 
     Examples
     --------
@@ -55,7 +57,7 @@ def computed(made: Expression, power: int = 1) -> Factor:
 
 
 def factors_of(made: Expression) -> dict[Expression, int] | None:
-    """The factors of an expression that is a product of columns and functions; None if it is another."""
+    """Return the factors of an expression that is a product of columns and functions; None for others."""
     found: dict[Expression, int] | None = None
     if isinstance(made, (Variable, Call)):
         found = {made: 1}
@@ -69,7 +71,7 @@ def factors_of(made: Expression) -> dict[Expression, int] | None:
 
 
 def product(name: str, factors: Sequence[Factor]) -> Column:
-    """The derived column of some factors.
+    """Make the derived column of some factors.
 
     Examples
     --------
@@ -79,12 +81,10 @@ def product(name: str, factors: Sequence[Factor]) -> Column:
     3.0
     """
     _check(name, factors)
-    numbers = [factor for factor in factors if isinstance(factor.spec, Numeric)]
-    categories = [factor.spec for factor in factors if isinstance(factor.spec, Categorical)]
+    numbers, categories = numbers_of(factors), [factor.spec for factor in categories_of(factors)]
     low, high = _range(numbers)
-    unit = "*".join(filter(None, map(_unit, numbers))) or None
     if not categories:
-        return Numeric(low, high, unit, factors=tuple(factors))
+        return Numeric(low, high, product_unit(numbers), factors=tuple(factors))
     if numbers:
         Numeric(low, high).check(name)
     if math.prod(len(spec.levels) for spec in categories) > MOST_COORDINATES:
@@ -97,18 +97,6 @@ def product(name: str, factors: Sequence[Factor]) -> Column:
     return Categorical(tuple(cells), tuple(factors), scale)
 
 
-def unit_of(column: Column) -> str | None:
-    """The unit of a coordinate: that of a number, or of the number that a derived category multiplies."""
-    if isinstance(column, Numeric):
-        return column.unit or ("day" if column.date else None)
-    return "*".join(filter(None, (_unit(f) for f in column.factors if isinstance(f.spec, Numeric)))) or None
-
-
-def _unit(factor: Factor) -> str | None:
-    unit = unit_of(factor.spec)
-    return f"{unit}^{factor.power}" if unit and factor.power > 1 else unit
-
-
 def _check(name: str, factors: Sequence[Factor]) -> None:
     columns = [factor.column for factor in factors]
     for factor in factors:
@@ -118,7 +106,7 @@ def _check(name: str, factors: Sequence[Factor]) -> None:
             raise DomainError(f"Column {name!r}: the factor {factor.column!r} stands twice. Give a power instead.")
         if type(factor.power) is not int or not 1 <= factor.power <= MAX_POWER:
             raise DomainError(f"Column {name!r}: powers are whole numbers from 1 to {MAX_POWER}.")
-        if factor.power > 1 and isinstance(factor.spec, Categorical):
+        if factor.power > 1 and factor.spec.bounds is None:
             raise DomainError(f"Column {name!r}: {factor.column!r} is a category, which has no powers.")
         for column, spec in factor.inputs.items():
             spec.check(column)
@@ -130,10 +118,10 @@ def _check(name: str, factors: Sequence[Factor]) -> None:
 
 
 def _range(numbers: Sequence[Factor]) -> tuple[float, float]:
-    """The range of a product of powers of different numbers, each anywhere in its own bounds."""
+    """Return the range of a product of powers of numbers that vary independently within their bounds."""
     low, high = 1.0, 1.0
     for factor in numbers:
-        a, b = factor.spec.low, factor.spec.high  # type: ignore[union-attr]
+        a, b = factor.spec.range
         with np.errstate(**SILENT):
             ends = [float(to_power(np.array(x), factor.power)) for x in (a, b)]
         if factor.power % 2 == 0 and a < 0 < b:
@@ -144,7 +132,7 @@ def _range(numbers: Sequence[Factor]) -> tuple[float, float]:
 
 
 def parse_derived(name: str, spec: Any, effort: Effort) -> Any:
-    """A derived column from ``{"product": [...]}``; anything else as it is."""
+    """Parse a derived column ``{"product": [...]}``; return anything else as it is."""
     if not isinstance(spec, Mapping) or "product" not in spec:
         return spec
     parts = spec["product"]
@@ -167,7 +155,7 @@ def _parse_expression(name: str, part: Mapping[str, Any], effort: Effort) -> Fac
     if not isinstance(text, str) or not isinstance(columns, Mapping) or set(part) - {"expression", "columns", "power"}:
         raise DomainError(f"Column {name!r}: an expression is text, with the bounds of its columns.")
     specs = {str(key): parse_column(str(key), spec) for key, spec in columns.items()}
-    numbers = {key: spec for key, spec in specs.items() if isinstance(spec, Numeric)}
+    numbers = {key: spec for key, spec in specs.items() if spec.bounds}
     for key, spec in numbers.items():
         spec.check(key)
     try:
@@ -180,27 +168,21 @@ def _parse_expression(name: str, part: Mapping[str, Any], effort: Effort) -> Fac
 
 
 def bounded(spec: Column, radius: float | None) -> Column:
-    """A factor's facts; inside a ball a number is also within the ball's radius."""
-    if radius is None or not isinstance(spec, Numeric):
-        return spec
-    return replace(spec, low=max(spec.low, -radius), high=min(spec.high, radius))
+    """Narrow a factor's bounds to the radius of the ball that it lies in."""
+    return spec if radius is None else spec.narrowed(-radius, radius)
 
 
 def inputs_of(columns: Mapping[str, Column]) -> dict[str, Column]:
-    """The columns that must be read: those that are not derived, then the factors that are not among them."""
+    """Return the columns to read from data: the declared ones, then factors that are not among them."""
     needed = {name: column for name, column in columns.items() if not column.factors}
     for name, column in columns.items():
         for own, spec in itertools.chain.from_iterable(factor.inputs.items() for factor in column.factors):
             known = needed.setdefault(own, spec)
-            if _kind(known) != _kind(spec):
+            if (known.levels, known.date) != (spec.levels, spec.date):
                 raise DomainError(f"Column {name!r}: its factor {own!r} is declared in two ways.")
             if columns.get(own, spec).factors:
                 raise DomainError(f"Column {name!r}: its factor {own!r} has the name of a derived column.")
     return needed
-
-
-def _kind(column: Column) -> Any:
-    return (Numeric, column.date) if isinstance(column, Numeric) else column.levels
 
 
 # ---------------------------------------------------------------- values of derived columns
@@ -209,11 +191,11 @@ def _kind(column: Column) -> Any:
 def number(
     column: Column, values: Mapping[str, NDArray[Any]], finite: Callable[[str, NDArray[Any]], None], *, clip: bool
 ) -> Floats:
-    """The product of a column's numbers, in its range; the declared columns that it is made of are checked by `finite`.
+    """Compute the product of a column's numbers, clipped to its range; `finite` checks the declared inputs.
 
     Without `clip`, which is for rows that are predicted, nothing is moved, and a product that is not finite is refused.
     """
-    factors = [factor for factor in column.factors if isinstance(factor.spec, Numeric)]
+    factors = numbers_of(column.factors)
     own = {name: np.asarray(values[name], dtype=float) for factor in factors for name in factor.inputs}
     for name, x in own.items():
         finite(name, x)
@@ -222,7 +204,7 @@ def number(
         for factor in factors:
             result = result * to_power(_made(factor, own, clip=clip), factor.power)
         if clip:
-            return held(np.asarray(result), *_ends(column))
+            return held(np.asarray(result), *column.range)
     if not np.isfinite(result).all():
         raise DataError(
             f"{':'.join(factor.column for factor in factors)!r} has no finite value for some rows: "
@@ -232,33 +214,26 @@ def number(
 
 
 def _made(factor: Factor, values: Mapping[str, Floats], *, clip: bool) -> Floats:
-    """The values of one factor, before its power."""
-    assert isinstance(factor.spec, Numeric)
+    """Compute the values of one factor, before its power."""
     own = {name: values[name] for name in factor.inputs}
     if clip:
-        own = {name: np.clip(x, factor.inputs[name].low, factor.inputs[name].high) for name, x in own.items()}  # type: ignore[union-attr]
+        own = {name: np.clip(x, *factor.inputs[name].range) for name, x in own.items()}
     if factor.expression is None:
         return own[factor.column]
     x = factor.expression.values(own, clip=clip)
-    return held(x, factor.spec.low, factor.spec.high) if clip else x
-
-
-def _ends(column: Column) -> tuple[float, float]:
-    """The range of the product of a column's numbers; a category knows how large it is."""
-    return (column.low, column.high) if isinstance(column, Numeric) else (-column.scale, column.scale)
+    return held(x, *factor.spec.range) if clip else x
 
 
 def cell(column: Column, values: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
-    """Which cell each row is in, from the codes of the categories."""
+    """Return the cell of each row, from the codes of its categories."""
     place: Any = 0
-    for factor in column.factors:
-        if isinstance(factor.spec, Categorical):
-            place = place * len(factor.spec.levels) + values[factor.column]
+    for factor in categories_of(column.factors):
+        place = place * len(factor.spec.levels) + values[factor.column]
     return np.asarray(place, dtype=np.intp)
 
 
 def parse_all(facts: Any) -> dict[str, Any]:
-    """The facts of all columns, derived ones parsed; all that is wrong with any of them is told."""
+    """Parse the derived columns among the facts; errors of all columns are reported together."""
     problems, effort, found = Problems(), Effort(MOST_TOGETHER), {}
     for name, spec in dict(facts).items():
         with problems.met(DomainError):
@@ -271,20 +246,20 @@ def parse_all(facts: Any) -> dict[str, Any]:
 
 
 class Parts(NamedTuple):
-    """What a column is made of: names of numbers with their powers, of categories with how many levels each has."""
+    """The factors of a column: numbers by name with their powers, categories by name with their number of levels."""
 
     numbers: tuple[tuple[str, int], ...]
     categories: dict[str, int]
 
 
 def parts_of(name: str, column: Column) -> Parts:
-    """What a column is made of, itself where it is not derived."""
-    factors = column.factors or (Factor(name, column),)
-    numbers = tuple(sorted((f.column, f.power) for f in factors if isinstance(f.spec, Numeric)))
-    return Parts(numbers, {f.column: len(f.spec.levels) for f in factors if isinstance(f.spec, Categorical)})
+    """Return the factors of a column; a declared column is its own factor."""
+    factors = column.parts(name)
+    numbers = tuple(sorted((f.column, f.power) for f in numbers_of(factors)))
+    return Parts(numbers, {f.column: len(f.spec.levels) for f in categories_of(factors)})
 
 
 def cells(categories: Mapping[str, int]) -> Iterator[frozenset[str]]:
-    """Which of the categories are not at their first level, cell by cell."""
+    """Yield, for each cell, the categories that are not at their first level."""
     for levels in itertools.product(*map(range, categories.values())):
         yield frozenset(name for name, level in zip(categories, levels, strict=True) if level)

@@ -1,4 +1,4 @@
-"""The public facts about a table: what each column may hold, and how rows become bounded vectors."""
+"""Public facts about a table: bounds and levels of its columns, and the encoding of rows as bounded vectors."""
 
 from __future__ import annotations
 
@@ -15,18 +15,12 @@ from discreet.core import checks
 from discreet.core.arrays import Bools, Floats
 from discreet.core.problems import Problems
 from discreet.core.remembered import Remembered
-from discreet.domain.columns import (
-    Categorical,
-    Column,
-    Numeric,
-    Read,
-    array_columns,
-    norm_columns_of,
-    parse_column,
-    unbounded,
-)
+from discreet.domain.columns import array_columns, norm_columns_of, parse_column, unbounded
 from discreet.domain.derived import Parts, cells, inputs_of, parse_all, parts_of
 from discreet.domain.file_format import FileFormat
+from discreet.domain.kinds.base import Column, Readable
+from discreet.domain.kinds.categorical import Categorical
+from discreet.domain.kinds.numeric import Numeric
 from discreet.domain.unit import FACTS, ROWS, Unit
 from discreet.errors import DiscreetError, DomainError, NotReleasedError, ParameterError
 
@@ -207,7 +201,7 @@ class Domain:
         return facts | self.unit.to_dict() | ({"file": written} if (written := self.file.to_dict()) else {})
 
     def select(self, names: Iterable[str]) -> Domain:
-        """The domain of some of the columns, in the given order."""
+        """Return the domain of some of the columns, in the given order."""
         names = list(names)
         kept = self.require(names)
         if not names:
@@ -217,14 +211,14 @@ class Domain:
         return self._with(columns=columns, data_norm=self.data_norm if ball else None, norm_columns=ball)
 
     def with_column(self, name: str, column: Column) -> Domain:
-        """The domain with other facts of one column, such as narrower bounds; they are checked."""
+        """Return the domain with other facts of one column, such as narrower bounds; they are checked."""
         column.check(name, in_ball=name in self._ball)
         return self._with(columns={**self.columns, name: column})
 
     def with_columns(self, columns: Mapping[str, Any], intercept: bool | None = None) -> Domain:
-        """The domain of other columns of the same rows, such as derived ones; they are checked, and all else stays.
+        """Return the domain of other columns of the same rows, such as derived ones; they are checked.
 
-        So does the unit: no column may have the name of the one that tells whose a row is, or what it counts.
+        All else stays, the unit too: no column may have the name of the one of persons or of weights.
         """
         ball = [name for name in self.norm_columns if name in columns]
         facts: dict[str, Any] = {"data_norm": self.data_norm, "norm_columns": ball} if ball else {}
@@ -232,33 +226,33 @@ class Domain:
         return Domain(columns, file=self.file, **facts, **self.unit.to_dict())
 
     def with_missing(self, missing: Literal["error", "drop"]) -> Domain:
-        """The domain that refuses missing values, or leaves out their rows."""
+        """Return the domain that refuses missing values, or leaves out their rows."""
         return self._with(missing=checks.choice("missing", missing, ("error", "drop")))
 
     def with_intercept(self, intercept: bool) -> Domain:
-        """The domain for models with or without an intercept."""
+        """Return the domain for models with or without an intercept."""
         return self if self.intercept == intercept else self._with(intercept=bool(intercept))
 
     def with_file(self, **changes: Any) -> Domain:
-        """The domain for files that are written in another way; see `FileFormat`."""
+        """Return the domain for files that are written in another way; see `FileFormat`."""
         return self._with(file=FileFormat.of(self.file.to_dict() | changes, self.columns)) if changes else self
 
     def with_unit(self, **facts: Any) -> Domain:
-        """The domain with other facts of its `Unit`, which are checked."""
+        """Return the domain with other facts of its `Unit`, which are checked."""
         return self._with(unit=Unit.of(dict.fromkeys(FACTS) | self.unit.to_dict() | facts, self.columns | self.inputs))
 
     def of_rows(self) -> Domain:
-        """The domain of rows that count alike, one a person: for rows of which nothing is released, as predictions."""
+        """Return the domain of unweighted rows, one a person: for rows of which nothing is released, as predictions."""
         return self._with(unit=ROWS)
 
     def _with(self, **facts: Any) -> Domain:
-        """The domain with other facts, which must be as good as checked."""
+        """Return the domain with other facts, which must have been checked."""
         changed = object.__new__(Domain)
         changed._hold(*({**self.__getstate__(), **facts}.values()))
         return changed
 
     def require(self, names: Iterable[str]) -> set[str]:
-        """Refuse names that are repeated or unknown; all of them are told."""
+        """Refuse names that are repeated or unknown; the error lists all of them."""
         seen, problems = set[str](), Problems()
         for name in names:
             if name not in self.columns or name in seen:
@@ -278,13 +272,13 @@ class Domain:
         return inputs_of(self.columns)
 
     @cached_property
-    def reads(self) -> dict[str, Read]:
+    def reads(self) -> dict[str, Readable]:
         """The columns to read from the data, with those that tell whose a row is and what it counts."""
         return {**self.inputs, **self.unit.columns}
 
     @property
     def most(self) -> int:
-        """How many rows one person counts for at most."""
+        """The largest number of rows that one person counts for."""
         return self.unit.most
 
     @property
@@ -297,16 +291,16 @@ class Domain:
     # ---------------------------------------------------------------- features and outcomes
 
     def made_of(self, name: str) -> set[str]:
-        """A column, and those that it is derived from."""
+        """Return a column and the columns that it is derived from."""
         column = self.columns.get(name)
         return {name}.union(*(factor.inputs for factor in (column.factors if column else ())))
 
     def features_for(self, outcomes: Set[str]) -> list[str]:
-        """The columns that can explain outcomes: all others that are not derived from them."""
+        """Return the possible features of outcomes: all other columns that are not derived from them."""
         return [name for name in self.columns if not self.made_of(name) & outcomes]
 
     def features_from(self, names: Sequence[str], outcomes: Set[str]) -> list[str]:
-        """The features that a table with these columns gives: its own, and those derived from them alone."""
+        """Return the features that a table with these columns has: its own, and those derived from them alone."""
         own, held = [name for name in names if name in self.columns or name not in self.reads], set(names)
         made = [name for name in self.features_for(outcomes) if self.columns[name].factors]
         return own + [name for name in made if self.made_of(name) - {name} <= held]
@@ -327,22 +321,20 @@ class Domain:
         """The coordinates of an encoded row z: the constant, then each column in order."""
         entries = [Entry(CONSTANT, CONSTANT, None)]
         for name, column in self.columns.items():
-            if isinstance(column, Numeric):
-                entries.append(Entry(name, name, None))
-            else:
-                entries += [Entry(f"{name}[{level}]", name, i) for i, level in enumerate(column.levels)]
+            own = enumerate(column.coordinates(name))
+            entries += [Entry(label, name, i if column.levels else None) for i, label in own]
         return tuple(entries)
 
     @cached_property
     def positions(self) -> dict[str, list[int]]:
-        """Where each column stands in an encoded row."""
+        """The places of each column in an encoded row."""
         places: dict[str, list[int]] = {}
         for i, entry in enumerate(self.entries):
             places.setdefault(entry.column, []).append(i)
         return places
 
     def design(self, features: Sequence[str]) -> list[int]:
-        """Coordinates of the regressors: the constant, numbers, and every level of a category but the first.
+        """Return the coordinates of the regressors: the constant, numbers, and each level of a category but the first.
 
         None is a combination of the others. A cell of a category is known by the set T of its categories that are not
         at their first level. Columns with the same numbers in them are looked at together, those of fewer categories
@@ -363,7 +355,7 @@ class Domain:
         return ([0] if self.intercept else []) + [place for name in features for place in kept[name]]
 
     def design_names(self, features: Sequence[str]) -> tuple[str, ...]:
-        """Names of the regressors' coordinates; at least one."""
+        """Return the names of the regressors' coordinates; at least one."""
         if not (places := self.design(features)):
             raise ParameterError("A model needs at least one feature, or an intercept.")
         return tuple(self.entries[i].name for i in places)
@@ -373,7 +365,7 @@ class Domain:
         return {name: parts_of(name, column) for name, column in self.columns.items()}
 
     def target(self, name: str) -> int:
-        """Coordinate of an outcome: a number, one named level, or the second level of a two-level category."""
+        """Return the coordinate of an outcome: a number, one named level, or the second of two levels."""
         if self._index.get(name, 0) > 0:
             return self._index[name]
         places = self.positions.get(name, [])
@@ -387,7 +379,7 @@ class Domain:
         return places[1]
 
     def exclusive(self, indices: Sequence[int]) -> Bools:
-        """Which pairs of coordinates are at different levels of one category, so that their product is always 0."""
+        """Mark pairs of coordinates at different levels of one category, whose product is always 0."""
         levels: dict[str, Any] = {}
         for i, place in enumerate(indices):
             entry = self.entries[place]
@@ -411,19 +403,15 @@ class Domain:
         return {entry.name: i for i, entry in enumerate(self.entries)}
 
     def indices(self, names: Iterable[str]) -> list[int]:
-        """Coordinates of encoded entries by name."""
+        """Return the coordinates of encoded entries by name."""
         return [self._index[name] for name in names]
 
     def map(self, column: str) -> tuple[float, float]:
-        """Centre c and half-width h with z = (x - c)/h; (0, 1) for the constant and for plain levels."""
+        """Return centre c and half-width h with z = (x - c)/h; (0, 1) for the constant and for plain levels."""
         spec = self.columns.get(column)
-        if not isinstance(spec, Numeric):
-            return 0.0, 1.0 if spec is None else spec.scale
-        if column in self._ball:
-            return 0.0, self.data_norm or 1.0
-        if not self.intercept:
-            return 0.0, max(abs(spec.low), abs(spec.high))
-        return spec.low / 2 + spec.high / 2, spec.high / 2 - spec.low / 2
+        if spec is None:
+            return 0.0, 1.0
+        return (0.0, self.data_norm or 1.0) if column in self._ball else spec.map(centred=self.intercept)
 
     @cached_property
     def _ball(self) -> frozenset[str]:
@@ -449,7 +437,7 @@ class Domain:
         return numbers
 
     def norm_squared_lattice(self, indices: Iterable[int]) -> int:
-        """Largest squared norm of the given coordinates of a rounded row, in lattice units, exactly.
+        """Return the largest squared norm of the given coordinates of a rounded row, in lattice units, exactly.
 
         The constant, each category and each number outside the ball add at most 1; rounding to the nearest
         lattice point cannot take a number past 1, which is itself on the lattice. The ball adds its squared
@@ -466,7 +454,7 @@ class Domain:
         return ((1 << LATTICE_BITS) + math.isqrt(len(self.norm_columns)) // 2 + 2) ** 2
 
     def norm_squared(self, indices: Iterable[int]) -> float:
-        """`norm_squared_lattice` in units of the mapped columns."""
+        """Return `norm_squared_lattice` in units of the mapped columns."""
         return math.ldexp(float(self.norm_squared_lattice(indices)), -2 * LATTICE_BITS)
 
     @cached_property
@@ -489,11 +477,11 @@ class Domain:
 
     @property
     def _facts(self) -> tuple[Any, ...]:
-        """What makes two domains the same; the order of the columns does, for it is that of encoded rows."""
+        """The facts that two equal domains share; the order of columns is one, for it is that of encoded rows."""
         return tuple(self.columns.items()), self.data_norm, self.norm_columns, self.intercept, self.missing, self.unit
 
     def __getstate__(self) -> dict[str, Any]:
-        """The facts alone: what follows from them is found again."""
+        """Return the facts alone; cached properties are computed again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 

@@ -1,4 +1,4 @@
-"""Logarithms and exponentials that are the same bits wherever a value stands.
+"""Logarithms and exponentials with the same bits wherever a value stands in an array.
 
 numpy may compute ``log`` and ``exp`` by vector instructions for some stretches of an array and by the C library for
 others, and nothing promises that these agree to the last bit, on every machine and in every version. Where they do not,
@@ -28,7 +28,7 @@ _TAYLOR = tuple(1 / math.factorial(j) for j in range(14, 1, -1))
 
 
 def log(x: Floats) -> Floats:
-    """The natural logarithm; NaN where there is none, at 0 too.
+    """Compute the natural logarithm; NaN where there is none, at 0 too.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def log(x: Floats) -> Floats:
 
 
 def log1p(x: Floats) -> Floats:
-    """log(1 + x), good to the last bits for small x too.
+    """Compute log(1 + x), accurate for small x too.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def log1p(x: Floats) -> Floats:
 
 
 def exp(x: Floats) -> Floats:
-    """The exponential; infinite where no float can hold it.
+    """Compute the exponential; infinite where no float can hold it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From raw columns to lattice integers: centre, scale, clip to the box, shorten to the ball, round."""
+"""Encoding of raw columns as lattice integers: centre, scale, clip to the box, scale into the ball, round."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import SILENT, Floats
 from discreet.core.rounding import ROOM, down
-from discreet.domain.columns import Column, Numeric
 from discreet.domain.derived import cell, number
-from discreet.domain.domain import LATTICE_BITS, Domain
+from discreet.domain.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.errors import MISSING, DataError
 
 ONE = float(1 << LATTICE_BITS)
@@ -49,8 +48,7 @@ class Encoder:
         self.domain = domain
         self._clip = clip
         self.centre, self.half = domain.centre, domain.half
-        columns = {name for name in domain.positions if self._is_counted(name)}
-        counted = [entry.column in columns for entry in domain.entries]
+        counted = [entry.column == CONSTANT or domain.columns[entry.column].is_indicator for entry in domain.entries]
         self.unit: Floats = np.where(counted, ONE, 1.0)
         self._scale = np.where(counted, 1.0, ONE / self.half)
         self._low, self._high = self._box()
@@ -64,8 +62,8 @@ class Encoder:
     def _box(self) -> tuple[Floats, Floats]:
         low, high = np.full(len(self.centre), -ONE), np.full(len(self.centre), ONE)
         columns = [self.domain.columns.get(entry.column) for entry in self.domain.entries]
-        numbers = [i for i, column in enumerate(columns) if isinstance(column, Numeric)]
-        bounds = np.array([(column.low, column.high) for column in columns if isinstance(column, Numeric)])
+        numbers = [i for i, column in enumerate(columns) if column is not None and column.bounds]
+        bounds = np.array([column.bounds for column in columns if column is not None and column.bounds])
         if numbers:
             with np.errstate(**SILENT):
                 ends = (bounds - self.centre[numbers, None]) * self._scale[numbers, None]
@@ -73,35 +71,25 @@ class Encoder:
         return np.rint(low), np.rint(high)
 
     def affine(self, place: int) -> tuple[float, float, float, float]:
-        """How one number is mapped: (x - c) s, clipped to low and high; c, s, low and high."""
+        """Return c, s, low and high of one number, which is mapped to (x - c) s and clipped to [low, high]."""
         return tuple(float(own[place]) for own in (self.centre, self._scale, self._low, self._high))  # type: ignore[return-value]
 
     def empty(self, rows: int, *, columnar: bool = False) -> Floats:
-        """A batch with the constant in place and zeros elsewhere."""
+        """Return a batch with the constant in place and zeros elsewhere."""
         A = np.zeros((rows, len(self.centre)), order="F" if columnar else "C")
         A[:, 0] = ONE
         return A
 
-    def _is_counted(self, name: str) -> bool:
-        """Whether a coordinate is 0 or 1: the constant, or a level that multiplies no number."""
-        column = self.domain.columns.get(name)
-        numbers = () if column is None else (column, *(factor.spec for factor in column.factors))
-        return not any(isinstance(spec, Numeric) for spec in numbers)
-
     def write(self, name: str, values: Mapping[str, NDArray[Any]], A: Floats) -> None:
         """Write one column into A: x - c, or the one-hot levels; `values` are numbers, or codes of levels."""
         column, places = self.domain.columns[name], self.domain.positions[name]
-        if isinstance(column, Numeric):
-            x = self._product(column, values) if column.factors else values[name]
-            np.subtract(x, self.centre[places[0]], out=A[:, places[0]])
-            return
         cells = cell(column, values) if column.factors else values[name]
-        levels = A[:, places[0] : places[-1] + 1]
-        levels[:] = 0.0
-        levels[np.arange(len(A)), cells] = ONE if self._is_counted(name) else self._product(column, values)
+        numbers = ONE if column.is_indicator else self._numbers(name, values)
+        column.fill(A[:, places[0] : places[-1] + 1], numbers, cells, self.centre[places[0]])
 
-    def _product(self, column: Column, values: Mapping[str, NDArray[Any]]) -> Floats:
-        return number(column, values, refuse_non_finite, clip=self._clip)
+    def _numbers(self, name: str, values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        column = self.domain.columns[name]
+        return number(column, values, refuse_non_finite, clip=self._clip) if column.factors else values[name]
 
     def centred(self, A: Floats) -> None:
         """Turn a batch of numbers x into x - c."""
@@ -164,13 +152,13 @@ def refuse_non_finite(name: str, values: NDArray[Any]) -> None:
 
 
 def _row_squares(Z: Floats) -> Floats:
-    """Squared norms, exact for integers; for others the last bits depend on the memory order."""
+    """Compute squared norms: exact for integers; for others the last bits depend on the memory order."""
     squares: Floats = np.einsum("ij,ij->i", Z, Z)
     return squares
 
 
 def _onto_ball(Z: Floats) -> Floats:
-    """Rows shortened to the ball, each by a sum in the order of its columns, so that only its own values matter."""
+    """Scale rows into the ball; norms are summed in the order of columns, so that a row's own values alone matter."""
     with np.errstate(**SILENT):
         squares = _in_order(Z)
         huge = squares > _HUGE**2

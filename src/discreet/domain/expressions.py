@@ -1,4 +1,4 @@
-"""Numbers that are made of declared numbers, one row at a time: ``log(age)``, ``(age - 41)**2``, ``weight/height**2``.
+"""Expressions of declared numbers, evaluated row by row: ``log(age)``, ``(age - 41)**2``, ``weight/height**2``.
 
 An expression knows its text, its unit, the columns it is made of, and the range of its values over their bounds. The
 range is found by interval arithmetic with fractions, so without rounding, and rounded outwards once, at the end. It is
@@ -44,16 +44,12 @@ class Bounded(Protocol):
     """A declared number."""
 
     @property
-    def low(self) -> float:
-        """The least value."""
+    def range(self) -> tuple[float, float]:
+        """The least and the largest value."""
 
     @property
-    def high(self) -> float:
-        """The largest value."""
-
-    @property
-    def unit(self) -> str | None:
-        """Its unit."""
+    def coordinate_unit(self) -> str | None:
+        """The unit; days for dates."""
 
 
 class Expression(ABC):
@@ -88,17 +84,17 @@ class Expression(ABC):
     @property
     @abstractmethod
     def work(self) -> int:
-        """What one evaluation of `range` takes: 1 for a sum."""
+        """The cost of one evaluation of `range`: 1 for a sum."""
 
     @cached_property
     def effort(self) -> int:
-        """What `bounds` takes."""
+        """The cost of `bounds`."""
         several = self._several
         return self.work * int(_cuts(len(several)) ** len(several))
 
     @cached_property
     def _several(self) -> list[str]:
-        """The columns that stand there more than once."""
+        """The columns that occur more than once."""
         counts = Counter(variable.name for variable in self.variables)
         return [name for name, count in counts.items() if count > 1]
 
@@ -110,7 +106,8 @@ class Expression(ABC):
     @cached_property
     def bounds(self) -> Bounds:
         """The range of the values over the columns' bounds, rounded outwards."""
-        whole = {name: (Fraction(spec.low), Fraction(spec.high)) for name, spec in self.columns.items()}
+        ends = {name: spec.range for name, spec in self.columns.items()}
+        whole = {name: (Fraction(low), Fraction(high)) for name, (low, high) in ends.items()}
         several = self._several
         pieces = itertools.product(*(_pieces(whole[name], _cuts(len(several))) for name in several))
         ranges = [self.range(whole | dict(zip(several, piece, strict=True))) for piece in pieces]
@@ -144,7 +141,7 @@ class Variable(Expression):
     @property
     def unit(self) -> str | None:
         """The declared unit; days for dates."""
-        return self.spec.unit or ("day" if getattr(self.spec, "date", False) else None)
+        return self.spec.coordinate_unit
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -373,7 +370,7 @@ class Call(Expression):
 
 
 def held(x: Floats, low: float, high: float) -> Floats:
-    """Values moved into a public range: to the nearest end, or to the middle where there is no number to be near to.
+    """Clip values to a public range; NaN becomes the middle.
 
     Examples
     --------
@@ -385,7 +382,7 @@ def held(x: Floats, low: float, high: float) -> Floats:
 
 
 def power(x: Floats, power: int) -> Floats:
-    """Powers by repeated multiplication, the same for every memory layout."""
+    """Compute powers by repeated multiplication: the same bits for every memory layout."""
     result = x
     for _ in range(power - 1):
         result = result * x
@@ -393,12 +390,12 @@ def power(x: Floats, power: int) -> Floats:
 
 
 def _cuts(several: int) -> int:
-    """Into how many pieces the bounds of each column are cut, where so many stand there more than once."""
+    """Return the number of pieces that bounds are cut into, if so many columns occur more than once."""
     return _CUTS.get(several, 4 if several < 6 else 1)
 
 
 def _rounded_up(x: Fraction) -> Fraction:
-    """A number that is hardly larger, and has few digits."""
+    """Round up to a number with few digits."""
     over, under = x.numerator.bit_length(), x.denominator.bit_length()
     if over + under <= _BITS:
         return x
@@ -413,7 +410,7 @@ def _pieces(whole: Range, cuts: int) -> list[Range]:
 
 
 def _outward(low: Fraction, high: Fraction) -> Bounds:
-    """The nearest floats that hold a range between them; infinite beyond the largest float."""
+    """Return the nearest floats that enclose a range; infinite beyond the largest float."""
     return 0.0 - _above(-low), _above(high)
 
 

@@ -1,15 +1,19 @@
-"""How a file writes numbers, dates and missing values: told by people, never guessed from values."""
+"""Formats of text files: how numbers, dates and missing values are written, as people say and never as values look."""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from discreet.core import checks
 from discreet.core.problems import Problems
-from discreet.domain.columns import Categorical, Column
+from discreet.domain.kinds.base import Column
 from discreet.errors import DomainError
 
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
@@ -19,7 +23,7 @@ _EXAMPLE = dt.datetime(1990, 12, 31, 13, 45)
 
 @dataclass(frozen=True)
 class FileFormat:
-    """How a CSV or Excel file is written, where it is not the usual way.
+    """The format of a CSV or Excel file, where it differs from the usual one.
 
     Parameters
     ----------
@@ -82,11 +86,10 @@ class FileFormat:
 
     @classmethod
     def of(cls, given: Any, columns: Mapping[str, Column]) -> FileFormat:
-        """A format from what people write, a mapping, a format, or None, for declared columns."""
+        """Return the format of a mapping, a format or None, checked against the declared columns."""
         found = given if isinstance(given, cls) else cls._read({} if given is None else given)
         for name, column in columns.items():
-            levels = column.levels if isinstance(column, Categorical) else ()
-            for level in (own if isinstance(own, str) else checks.shown(own) for own in levels):
+            for level in (own if isinstance(own, str) else checks.shown(own) for own in column.levels):
                 if level in found.na:
                     raise DomainError(f"Column {name!r}: {level!r} is a level, and na says that it is a missing value.")
         return found
@@ -103,7 +106,7 @@ class FileFormat:
         return cls(**given)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description of what is not as usual."""
+        """Return a JSON-ready description of what differs from the usual format."""
         facts = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
         return facts | ({"na": list(self.na)} if self.na else {})
 
@@ -116,6 +119,33 @@ class FileFormat:
     def date(self) -> str:
         """A date as the file writes it."""
         return _EXAMPLE.strftime(self.date_format or "%Y-%m-%d")
+
+    def read_numbers(self, array: pa.Array) -> pa.Array:
+        """Read float64 numbers of text; raises `pa.ArrowInvalid` for other text.
+
+        Groups have three digits each, so that a decimal mark is not taken for one of thousands.
+        """
+        mark, point = re.escape(self.thousands or ""), re.escape(self.decimal)
+        whole = rf"(\d{{1,3}}({mark}\d{{3}})+|\d+)" if mark else r"\d+"
+        pattern = rf"^[+-]?({whole}({point}\d*)?|{point}\d+)([eE][+-]?\d+)?$"
+        matches = pc.match_substring_regex(array, pattern)
+        if not pc.all(matches, skip_nulls=True).as_py() and array.null_count < len(array):
+            raise pa.ArrowInvalid("not a number")
+        plain = pc.replace_substring(array, self.thousands, "") if self.thousands else array
+        plain = pc.replace_substring(pc.utf8_ltrim(plain, "+"), self.decimal, ".")
+        return plain.cast(pa.float64())
+
+    def read_dates(self, array: pa.Array) -> pa.Array:
+        """Read timestamps of text in `date_format`; raises `pa.ArrowInvalid` for other text.
+
+        Each different text is read once; Arrow's own reader takes the 31st of February for a day in March.
+        """
+        coded = array.dictionary_encode()
+        try:
+            days = [dt.datetime.strptime(text, str(self.date_format)) for text in coded.dictionary.to_pylist()]
+        except ValueError:
+            raise pa.ArrowInvalid("not a date") from None
+        return pa.array(days, pa.timestamp("us")).take(coded.indices)
 
 
 def _is_mark(value: Any, more: str) -> bool:

@@ -33,12 +33,14 @@ from functools import cached_property
 from typing import NamedTuple, NoReturn
 
 from discreet.core.checks import meant
-from discreet.domain.columns import Categorical, Column, Factor, Level, Numeric
 from discreet.domain.curves import FUNCTIONS
 from discreet.domain.derived import bounded, computed, factors_of, product, shown
 from discreet.domain.domain import Domain
 from discreet.domain.expressions import Expression, Variable
 from discreet.domain.grammar import Reader, Token
+from discreet.domain.kinds.base import Column, Factor, Level
+from discreet.domain.kinds.categorical import Categorical
+from discreet.domain.kinds.numeric import Numeric
 from discreet.domain.limits import MAX_POWER, MOST_COORDINATES, MOST_PRODUCTS, MOST_TERMS, TOO_WIDE, Effort
 from discreet.domain.redundancy import redundant
 from discreet.errors import DiscreetError, DiscreetWarning, DomainError, NotReleasedError, ParameterError
@@ -48,7 +50,7 @@ _Term = dict[str, int]
 
 
 class Model(NamedTuple):
-    """What a formula stands for.
+    """A formula over a domain: its columns, features and outcome.
 
     Attributes
     ----------
@@ -114,7 +116,7 @@ def formula(text: str, domain: Domain, effort: Effort | None = None) -> Model:
 
 
 def released(text: str, domain: Domain) -> Model:
-    """What a formula over a release stands for, which must hold all of it; categories may begin with another level."""
+    """Read a formula over a release, which must hold all of its terms; reference levels may differ."""
     model = formula(text, domain)
     if model.target is None:
         raise ParameterError(f"{text}: name the outcome left of '~'.")
@@ -135,11 +137,11 @@ def is_formula(text: object, domain: Domain) -> bool:
     return isinstance(text, str) and "~" in text and text not in domain.columns
 
 
-def _numbers(domain: Domain) -> dict[str, Numeric]:
-    """The numbers that expressions may be made of; inside a ball each is within the ball's radius."""
+def _numbers(domain: Domain) -> dict[str, Column]:
+    """Return the numbers that expressions may use; inside a ball each is within its radius."""
     radius = dict.fromkeys(domain.norm_columns, domain.data_norm)
     specs = {name: bounded(spec, radius.get(name)) for name, spec in domain.inputs.items()}
-    return {name: spec for name, spec in specs.items() if isinstance(spec, Numeric)}
+    return {name: spec for name, spec in specs.items() if spec.bounds}
 
 
 # -------------------------------------------------------------------- from the text to its terms
@@ -181,13 +183,13 @@ class _Parser(Reader):
 
     def refuse_wide(self) -> None:
         """Refuse terms that stand for too many coordinates, before any of them is made."""
-        sizes = {name: len(spec.levels) for name, spec in self.domain.inputs.items() if isinstance(spec, Categorical)}
+        sizes = {name: len(spec.levels) or 1 for name, spec in self.domain.inputs.items()}
         wide = sum(math.prod(sizes.get(name, 1) for name in term) for term in self.terms)
         if len(self.terms) > MOST_TERMS or wide > MOST_COORDINATES:
             self.fail(len(self.text), TOO_WIDE)
 
     def column(self, term: _Term) -> tuple[str, Column]:
-        """The column that a term stands for, with its name."""
+        """Return the column that a term stands for, with its name."""
         name = ":".join(name if power == 1 else f"{name}^{power}" for name, power in term.items())
         for known in self._known.get(frozenset(term.items()), []):
             if not self.compared.keys() & term.keys():
@@ -236,7 +238,7 @@ class _Parser(Reader):
     # ------------------------------------------------------------ the outcome
 
     def _tilde(self) -> int | None:
-        """Where the first ~ outside of backticks stands."""
+        """Return the place of the first ~ outside of backticks."""
         inside = False
         for place, letter in enumerate(self.text):
             inside ^= letter == "`"
@@ -269,7 +271,7 @@ class _Parser(Reader):
         if len(terms) != 1:
             self.fail(place, "The outcome is one number")
         name, column = self.column(terms[0])
-        if not isinstance(column, Numeric):
+        if column.bounds is None:
             self.fail(place, "The outcome is one number, or one level of a category")
         self.target, self.outcome = name, (name, column)
 
@@ -315,7 +317,7 @@ class _Parser(Reader):
 
     @property
     def _outcomes(self) -> set[str]:
-        """The outcome, and the columns that it is made of."""
+        """Return the outcome and the columns that it is made of."""
         if self.outcome is None:
             return set()
         name, column = self.outcome
@@ -339,7 +341,7 @@ class _Parser(Reader):
         return self._merged(itertools.product(*parts), token)
 
     def _merged(self, products: Iterable[tuple[_Term, ...]], token: Token, *, once: bool = False) -> list[_Term]:
-        """Products of terms, each once; where `once` is asked for, a factor of several of them stands once."""
+        """Multiply terms, each product once; with `once`, a factor that several of them share is taken once."""
         found: dict[frozenset[tuple[str, int]], _Term] = {}
         for terms in products:
             self.products += 1
@@ -366,7 +368,7 @@ class _Parser(Reader):
 
     def _power(self, term: _Term, power: int, token: Token) -> _Term:
         for name, own in term.items():
-            if isinstance(self.domain.inputs.get(name), Categorical):
+            if name in self.domain.inputs and self.domain.inputs[name].bounds is None:
                 self.fail(token.place, f"{name!r} is a category, which has no powers")
             if own * power > MAX_POWER:
                 self.fail(token.place, f"A power is a whole number from 1 to {MAX_POWER}")
@@ -418,7 +420,7 @@ class _Parser(Reader):
         return [self._term(made, token)]
 
     def _term(self, made: Expression, token: Token) -> _Term:
-        """The product that an expression is, or the expression as a factor of its own."""
+        """Return the product that an expression is, or the expression as a factor of its own."""
         factors = factors_of(made) or {made: 1}
         term: _Term = {}
         for own, power in factors.items():
@@ -444,7 +446,7 @@ class _Parser(Reader):
         token = self.now
         name = self._column()
         spec = self.domain.inputs[name]
-        if not isinstance(spec, Categorical):
+        if spec.bounds is not None:
             self.fail(token.place, f"{name!r} is declared as a number; declare its levels to use it as this")
         if self.take(","):
             place = self.now.place
@@ -454,8 +456,8 @@ class _Parser(Reader):
                 self.fail(place, f"{name!r} is compared with two different levels")
         return [{name: 1}]
 
-    def _reference(self, spec: Categorical) -> Level:
-        """The level that others are compared with, in ``Treatment("b")``."""
+    def _reference(self, spec: Column) -> Level:
+        """Read the reference level in ``Treatment("b")``."""
         token = self.now
         if token.text != "Treatment":
             self.fail(token.place, 'A category is compared with one of its levels, as C(a, Treatment("b"))')

@@ -1,4 +1,4 @@
-"""From text to tokens, and from tokens to expressions; errors show the text with a mark under the place.
+"""Parser of expressions: text to tokens to expressions; errors show the text with a mark under the place.
 
 Grammar of expressions::
 
@@ -94,7 +94,7 @@ class Reader:
         return self.tokens[0]
 
     def take(self, *signs: str) -> str | None:
-        """The next token, if it is one of these signs; it is then read."""
+        """Read the next token if it is one of these signs."""
         return self.tokens.popleft().text if self.sees(*signs) else None
 
     def skip(self, count: int = 1) -> None:
@@ -276,7 +276,7 @@ class Reader:
 
 
 def expression(text: str, numbers: Mapping[str, Bounded], effort: Effort | None = None) -> Expression:
-    """The expression of a text, all of it."""
+    """Read the whole text as one expression."""
     reader = Reader(text, numbers, effort=effort or Effort())
     reader.read_tokens(0, len(text))
     first = reader.now

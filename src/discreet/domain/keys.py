@@ -1,4 +1,4 @@
-"""Whose a row is: one text for every entry of a column of persons, before anything is compared, hashed or sorted.
+"""Keys of persons: the one text of an entry that tells whose a row is, before it is compared, hashed or sorted.
 
 A whole number is its decimal digits, text is itself, letter by letter, and a UUID is its 36 lower-case letters. So 7
 and "7" are the same person in every container and engine. All else is refused by its type, everywhere alike: floats and
@@ -22,7 +22,7 @@ _UUID = "arrow.uuid"
 
 
 def key_of(value: Any) -> str:
-    """The key of one Python object; raises TypeError for objects that are none.
+    """Return the key of one Python object; raises TypeError for objects that are none.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def is_key_type(type_: pa.DataType) -> bool:
 
 
 def keys(array: pa.Array, name: str) -> pa.Array:
-    """The keys of a column, as text; null where one is missing.
+    """Return the keys of a column, as text; null where one is missing.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How large a formula may be. All of it is checked before anything is multiplied out or computed.
+"""Limits on the size of formulas, checked before anything is multiplied out or computed.
 
 A text of 2,000 characters is read or refused within about a second and 100 MB, whatever stands in it: formulas come
 from people who are not trusted with the computer that reads them.
@@ -12,13 +12,13 @@ MAX_POWER = 9
 """The largest power of a column or an expression."""
 
 LONGEST = 100_000
-"""Characters of a formula, at most."""
+"""Maximum number of characters of a formula."""
 
 DEEPEST = 40
-"""Levels of parentheses, at most."""
+"""Maximum depth of parentheses."""
 
 MOST_OPERATIONS = 100
-"""Signs of arithmetic in one expression, at most."""
+"""Maximum number of operators in one expression."""
 
 MOST_WORK = 100_000
 """Steps of interval arithmetic that the ranges of all expressions of a formula take together, at most: a sum is one, a
@@ -28,10 +28,10 @@ MOST_TOGETHER = 300_000
 """The same for all formulas of one release, and for all columns of a schema or of a file."""
 
 MOST_TERMS = 10_000
-"""Terms of a formula, at most."""
+"""Maximum number of terms of a formula."""
 
 MOST_PRODUCTS = 50_000
-"""Products that are looked at while terms are multiplied out, at most; some of them are the same term."""
+"""Maximum number of products that are looked at while terms are multiplied out; some are the same term."""
 
 MOST_COORDINATES = 20_000
 """Coordinates that a formula, or one derived column, stands for, at most: a number is one, a category one a level, a
@@ -58,13 +58,13 @@ class Effort:
     spent: int = 0
 
     def holds(self, steps: int) -> bool:
-        """Take some more steps, and say whether that is not too much."""
+        """Take some more steps, and return whether the total is within the limit."""
         self.spent += steps
         return self.spent <= self.most
 
     @property
     def refusal(self) -> str:
-        """Why more is refused."""
+        """The reason why more is refused."""
         return (
             f"The ranges of all expressions up to this one would take more than {self.most:,} steps of arithmetic: one "
             "in which a column stands twice takes some thousands. Make such columns in the data, and declare their "

@@ -25,7 +25,6 @@ from numpy.typing import ArrayLike
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.files import number
-from discreet.domain.columns import Numeric
 from discreet.domain.coordinates import Chart, Coordinates, Turned
 from discreet.domain.domain import Domain
 from discreet.domain.elementary import exp, log
@@ -138,7 +137,8 @@ def check_exposure(name: str | None, domain: Domain) -> None:
     if name is None:
         return
     column = domain.columns.get(name)
-    if not isinstance(column, Numeric) or column.factors or not 1e-6 <= column.low < column.high <= 1e6:
+    bounds = None if column is None or column.factors else column.bounds
+    if bounds is None or not 1e-6 <= bounds[0] < bounds[1] <= 1e6:
         raise DomainError(f"The exposure {name!r} must be a number with declared bounds between 1e-6 and 1e6.")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from discreet.domain.columns import Column
 from discreet.domain.domain import Domain
 from discreet.domain.formula import Model, formula
+from discreet.domain.kinds.base import Column
 from discreet.domain.limits import MOST_TOGETHER, Effort
 from discreet.errors import ParameterError
 
@@ -21,7 +21,7 @@ def read_models(domain: Domain, models: str | Sequence[str]) -> Iterator[Model]:
 
 
 def of_models(domain: Domain, models: str | Sequence[str]) -> tuple[Domain, list[str] | None]:
-    """The domain of the columns that formulas use, and their outcomes.
+    """Return the domain of the columns that formulas use, and their outcomes.
 
     Outcomes are None, which stands for any column, where a formula names none or one is a feature of another model.
 
@@ -38,7 +38,7 @@ def of_models(domain: Domain, models: str | Sequence[str]) -> tuple[Domain, list
 
 
 def joined(domain: Domain, found: Sequence[Model]) -> tuple[Domain, list[str] | None]:
-    """The domain of the columns that models use together, and their outcomes, as `of_models` has them."""
+    """Return the domain of the columns that models use together, and their outcomes, as `of_models` has them."""
     if len({model.domain.intercept for model in found}) > 1:
         raise ParameterError("All models of a release have an intercept, or none has: write - 1 in all, or in none.")
     explaining = _together(found, lambda model: model.features)
@@ -50,7 +50,7 @@ def joined(domain: Domain, found: Sequence[Model]) -> tuple[Domain, list[str] | 
 
 
 def _together(models: Sequence[Model], names: Callable[[Model], Sequence[str]]) -> dict[str, Column]:
-    """Columns of several models, which must mean the same by a name."""
+    """Merge the columns of several models; a name must mean the same in all of them."""
     columns: dict[str, Column] = {}
     for model in models:
         for name in names(model):

@@ -1,4 +1,4 @@
-"""Terms that say what other terms of the same model say: ``age + center(age)``, ``poly(x, 1) + bs(x, df=3)``.
+"""Collinear terms of a model: ``age + center(age)``, ``poly(x, 1) + bs(x, df=3)``.
 
 They are found without data: over points that fill the declared bounds evenly, a term is told from the others or not.
 """
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.arrays import SILENT, Floats
-from discreet.domain.columns import Numeric
 from discreet.domain.domain import Domain
 from discreet.domain.encoding import Encoder
 
@@ -22,7 +21,7 @@ _SMALL = 1e-9
 
 
 def redundant(domain: Domain, features: Sequence[str]) -> list[str]:
-    """Coordinates of a model that are combinations of those before them.
+    """Return the coordinates of a model that are linear combinations of those before them.
 
     Examples
     --------
@@ -47,15 +46,10 @@ def redundant(domain: Domain, features: Sequence[str]) -> list[str]:
 
 
 def _points(domain: Domain, rows: int) -> dict[str, NDArray[Any]]:
-    """Points that fill the bounds evenly: multiples of roots of primes, without their whole parts."""
+    """Return points that fill the bounds evenly: fractional parts of multiples of roots of primes."""
     found: dict[str, NDArray[Any]] = {}
     for (name, spec), step in zip(domain.inputs.items(), _steps(len(domain.inputs)), strict=True):
-        share = np.arange(1, rows + 1) * step % 1.0
-        if isinstance(spec, Numeric):
-            low, high = max(spec.low, -1e9), min(spec.high, 1e9)
-            found[name] = low * (1 - share) + high * share
-        else:
-            found[name] = (share * len(spec.levels)).astype(np.intp)
+        found[name] = spec.at_shares(np.arange(1, rows + 1) * step % 1.0)
     return found
 
 

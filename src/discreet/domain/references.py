@@ -1,4 +1,4 @@
-"""The same regressors against other levels: a category that was released against its first level, against another.
+"""Change of reference levels: regressors against one level of a category as a linear map of those against another.
 
 Both designs leave out cells that follow from the others (`Domain.design`), so regressors x of one are a linear map of
 those of the other, x = R x', and a line theta'x is the line (R'theta)'x'. Where a cell of a column with categories C is
@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.domain.columns import Categorical, Factor, Numeric
 from discreet.domain.domain import CONSTANT, Domain
+from discreet.domain.kinds.base import Factor, categories_of, numbers_of
 
 _Cell = dict[str, Any]
 """The level of each category."""
 
 
 def recoding(old: Domain, new: Domain, features: Sequence[str]) -> Floats:
-    """R with x = R x', for the regressors of some features; both designs have the constant.
+    """Return R with x = R x', for the regressors of some features; both designs have the constant.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class _Design:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Where each regressor stands."""
+        """The place of each regressor."""
         return {name: i for i, name in enumerate(self.domain.design_names(self.features))}
 
     def add(self, row: Floats, weight: float, column: str, cell: _Cell) -> None:
@@ -94,7 +94,7 @@ class _Design:
         return self.domain.entries[self.domain.positions[column][place]].name
 
     def _spanning(self, column: str, moved: set[str]) -> str:
-        """The column, of those that come first, whose cells make those of another that has these categories moved."""
+        """Return the earlier column whose cells span a cell in which these categories are not at their first level."""
         ordered = sorted(self.features, key=lambda name: len(_categories(self.domain, name)))
         earlier = [CONSTANT, *ordered[: ordered.index(column)]]
         alike = (name for name in earlier if _numbers(self.domain, name) == _numbers(self.domain, column))
@@ -103,15 +103,15 @@ class _Design:
 
 def _factors(domain: Domain, column: str) -> tuple[Factor, ...]:
     spec = domain.columns.get(column)
-    return () if spec is None else spec.factors or (Factor(column, spec),)
+    return () if spec is None else spec.parts(column)
 
 
 def _numbers(domain: Domain, column: str) -> list[tuple[str, int]]:
-    return sorted((f.column, f.power) for f in _factors(domain, column) if isinstance(f.spec, Numeric))
+    return sorted((f.column, f.power) for f in numbers_of(_factors(domain, column)))
 
 
 def _categories(domain: Domain, column: str) -> dict[str, tuple[Any, ...]]:
-    return {f.column: f.spec.levels for f in _factors(domain, column) if isinstance(f.spec, Categorical)}
+    return {f.column: f.spec.levels for f in categories_of(_factors(domain, column))}
 
 
 def _cells(levels: dict[str, tuple[Any, ...]]) -> Iterator[_Cell]:

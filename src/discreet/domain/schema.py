@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from discreet.core.checks import meant
 from discreet.core.files import read_json, reading, refuse_special
 from discreet.core.problems import Problems
+from discreet.domain.columns import FORMS
 from discreet.domain.file_format import FileFormat
 from discreet.domain.unit import FACTS
 from discreet.errors import DomainError, FileFormatError, ParameterError
@@ -46,20 +47,16 @@ _HEAD = """\
 """
 
 KNOWN = {"columns", "data_norm", "norm_columns", "intercept", "missing", "file", *FACTS}
-"""What a schema may hold."""
+"""The keys of a schema."""
 
-KINDS = {
-    "number": '{ low = "FILL IN", high = "FILL IN" }',
-    "date": '{ low = "FILL IN", high = "FILL IN" }  # dates, e.g. 1990-12-31',
-    "category": '{ levels = ["FILL IN", "FILL IN"] }',
-    "bool": '{ type = "bool" }',
-    "any": '"FILL IN"  # { low = , high = } or { levels = ["", ""] } or { type = "bool" }',
+KINDS = {form.kind: form.blank for form in FORMS.values()} | {
+    "any": '"FILL IN"  # { low = , high = } or { levels = ["", ""] } or { type = "bool" }'
 }
-"""What the form says for each kind of column; ``"any"`` where the file does not tell."""
+"""The line to fill in for each kind of column; ``"any"`` where the file does not tell."""
 
 
 def blank_schema(columns: Iterable[tuple[str, str]], written: FileFormat | None = None) -> str:
-    """TOML text with a line to fill in for each (name, kind), kind one of number, date, category, bool, any.
+    """Write TOML with a line to fill in for each (name, kind), kind one of number, date, category, bool, any.
 
     How files are `written` is filled in already.
 
@@ -76,7 +73,7 @@ def blank_schema(columns: Iterable[tuple[str, str]], written: FileFormat | None 
 
 
 def filled_schema(facts: Mapping[str, Any]) -> str:
-    """TOML text of what `Domain.to_dict` says, which `Domain.from_file` reads back.
+    """Write the TOML of `Domain.to_dict`, which `Domain.from_file` reads back.
 
     Examples
     --------
@@ -98,7 +95,7 @@ def filled_schema(facts: Mapping[str, Any]) -> str:
 
 
 def _inline(facts: Mapping[str, Any]) -> str:
-    """An inline table of TOML."""
+    """Write an inline table of TOML."""
     return "{ " + ", ".join(f"{_key(name)} = {_text(value)}" for name, value in facts.items()) + " }"
 
 
@@ -108,7 +105,7 @@ def _key(name: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Text, or a list of it, as TOML and JSON both write it."""
+    """Write text, or a list of it, as TOML and JSON both do."""
     quoted = json.dumps(value, ensure_ascii=False)
     return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in quoted)
 
@@ -124,7 +121,7 @@ def read_schema(path: str | Path) -> dict[str, Any]:
 
 
 def load_schema(path: str | Path, build: Callable[[dict[str, Any]], T]) -> T:
-    """What is built from a schema file; errors that people can act on stay, all others name the file."""
+    """Build an object from a schema file; errors that people can act on stay, all others name the file."""
     facts = read_schema(path)
     with reading(path, kept=(DomainError, ParameterError)):
         return build(facts)

@@ -1,4 +1,4 @@
-"""Whom a promise protects, and how much a row counts: public facts about a table.
+"""The unit of privacy, a row or a person, and the weights of rows: public facts about a table.
 
 A person may have many rows. With `rows_per_person` = m, those of somebody who has n > m of them count m/n each, so that
 nobody counts for more than m rows. Weights lie in [0, `largest_weight`]. Proofs: ``docs/mathematics``, 2.10.
@@ -14,7 +14,9 @@ from typing import Any
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.domain.columns import LARGEST, Identifier, Numeric
+from discreet.domain.columns import LARGEST
+from discreet.domain.kinds.base import Identifier
+from discreet.domain.kinds.numeric import Numeric
 from discreet.errors import DomainError
 
 WEIGHT_BITS = 20
@@ -33,7 +35,7 @@ _IDENTIFIER = re.compile(
 
 @dataclass(frozen=True)
 class Unit:
-    """Who is protected: a row, or a person with all rows; and what a row counts.
+    """The unit of privacy: a row, or a person with all rows; and the weight of a row.
 
     Parameters
     ----------
@@ -100,12 +102,12 @@ class Unit:
 
     @cached_property
     def columns(self) -> Mapping[str, Identifier | Numeric]:
-        """What is read beside the columns of the domain."""
+        """The columns that are read beside those of the domain."""
         person = {} if self.person is None else {self.person: Identifier()}
         return person | ({} if self.weights is None else {self.weights: Numeric(0.0, self.largest_weight)})
 
     def why_not(self, name: object) -> str | None:
-        """Why a column cannot be one of a model, where it tells whose a row is, or what it counts.
+        """Return the reason why a column of identifiers or weights cannot be part of a model; None for others.
 
         Examples
         --------
@@ -118,14 +120,14 @@ class Unit:
         return None
 
     def words(self, neighbors: Neighbors) -> str:
-        """What is compared, as a sentence."""
+        """Return the definition of neighbouring tables, as a sentence."""
         if self.person is None:
             return _ROWS[neighbors]
         return _PERSONS[neighbors].format(person=self.person)
 
     @property
     def short(self) -> str:
-        """Who is protected, in a few words."""
+        """The unit of privacy in a few words."""
         if self.person is None:
             return "one row is one person" + self._weighted
         m = self.rows_per_person
@@ -137,7 +139,7 @@ class Unit:
         return "" if self.weights is None else f"; rows weighted by {self.weights!r}, at most {self.largest_weight:g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description of what differs from one row a person without weights."""
+        """Return a JSON-ready description of what differs from unweighted rows of one person each."""
         person = {} if self.person is None else {"person": self.person, "rows_per_person": self.rows_per_person}
         weights = {"weights": self.weights, "largest_weight": self.largest_weight}
         return person | ({} if self.weights is None else weights)
@@ -147,7 +149,7 @@ ROWS = Unit()
 """One row is one person, and all rows count alike."""
 
 FACTS = tuple(field.name for field in fields(Unit))
-"""What people declare."""
+"""The names of the facts that people declare."""
 
 _ROWS: dict[Neighbors, str] = {
     "add-remove": "Two tables are compared that differ in the presence of one row; one row is one person.",
@@ -163,7 +165,7 @@ _PERSONS: dict[Neighbors, str] = {
 
 
 def identifiers(names: Collection[str]) -> list[str]:
-    """Names of columns that look as if they told whose a row is.
+    """Return the names of columns that look like identifiers of persons.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from discreet.core.checks import Neighbors
 from discreet.data.moments import Moments, outcome_names
 from discreet.data.reading import Progress, Unread
 from discreet.data.stages import Readings
-from discreet.domain import CONSTANT, Domain, Numeric
+from discreet.domain import CONSTANT, Domain
 from discreet.domain.levels import every_level
 from discreet.domain.models import of_models
 from discreet.drivers.run import release_moments
@@ -196,7 +196,7 @@ def refuse_robust(covariance: str) -> None:
 def has_own_bounds(domain: Domain, target: str) -> bool:
     """Whether an outcome is a number as it stands in the table, with bounds that it shares with no other column."""
     column = domain.columns.get(target)
-    return isinstance(column, Numeric) and not column.factors and target not in domain.norm_columns
+    return column is not None and bool(column.bounds) and not column.factors and target not in domain.norm_columns
 
 
 # ---------------------------------------------------------------- shares of moments

@@ -13,10 +13,10 @@ from discreet.domain import Domain
 from discreet.domain.cells import BINS
 from discreet.domain.linked import Linked
 from discreet.errors import NotReleasedError
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
+from discreet.privacy.events.base import BlockEvent, Event
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.kinds import BlockEvent, Event
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
 from discreet.recipes.base import Ask, AskEvent, AskMinimisers, AskStage, Noisy, Question, Recipe, Steps
 from discreet.recipes.geometry import is_close
@@ -264,12 +264,11 @@ def _suits(question: Question, event: Event) -> bool:
     if isinstance(question, AskMinimisers):
         return isinstance(event, ObjectiveEvent) and event.coordinates is not None and event.declared is None
     if isinstance(question, AskStage):
-        same = isinstance(event, StageEvent) and isinstance(event.coordinates, Linked) == isinstance(
-            question.coordinates, Linked
-        )
-        return same and _kinds(event.blocks) == _kinds(question.blocks)  # type: ignore[union-attr]
+        linked = isinstance(question.coordinates, Linked)
+        same = isinstance(event, StageEvent) and isinstance(event.coordinates, Linked) == linked
+        return same and _kinds(event.statistics) == _kinds(question.blocks)
     kind = GaussianEvent if question.event is None else type(question.event)
-    return isinstance(event, kind) and _kinds(event.blocks) == _kinds(question.blocks)
+    return isinstance(event, kind) and _kinds(event.statistics) == _kinds(question.blocks)
 
 
 def _mechanism(event: Event) -> str:

@@ -17,13 +17,13 @@ from discreet.domain.derived import inputs_of
 from discreet.drivers.sources import Source
 from discreet.gate.coordinates import release_stage
 from discreet.gate.entropy import Entropy
-from discreet.gate.objective import Task, check_moduli, minimiser
 from discreet.gate.session import Session
 from discreet.gate.statistics import block_noise, noisy_blocks
+from discreet.mechanisms.objective_perturbation.release import Task, check_moduli, minimiser
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent
 from discreet.privacy import gdp, sensitivity
+from discreet.privacy.events.base import Event
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.events.kinds import Event
-from discreet.privacy.events.sampled import PublicOutcomesEvent
 from discreet.privacy.values import GridValues, ReleasedStage, statistic
 from discreet.recipes.base import Ask, AskMinimisers, AskStage, Noisy, Question, Recipe
 from discreet.recipes.glm import Minimised

@@ -20,12 +20,12 @@ from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import DataError
 from discreet.gate.entropy import Entropy
-from discreet.gate.objective import TOO_MANY
 from discreet.gate.sampling import FixedSampler, fixed_size, sampler
 from discreet.gate.session import Session, check_rows
 from discreet.gate.statistics import Integers, exact_blocks, exact_counts
+from discreet.mechanisms.objective_perturbation.event import most_rows
+from discreet.mechanisms.objective_perturbation.release import TOO_MANY
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.objective import most_rows
 from discreet.recipes.base import Recipe
 from discreet.recipes.glm import Predictors
 from discreet.recipes.moments import Fixed

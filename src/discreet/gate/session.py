@@ -21,7 +21,7 @@ from discreet.gate import entropy
 from discreet.gate.entropy import NO_NOISE, Entropy
 from discreet.ledger.charging import Charge, charge
 from discreet.privacy import gdp
-from discreet.privacy.events.kinds import Event
+from discreet.privacy.events.base import Event
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.pots import Cost
 from discreet.recipes.base import Facts, Recipe

@@ -41,6 +41,10 @@ from discreet.models.counting import counted, refuse_unit
 from discreet.models.pipelines import warn_of_learning_steps
 from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.methods import method_of
+from discreet.released.certificate import Certificate
+from discreet.results.private_moments import PrivateMoments
+from discreet.results.released_model import ReleasedModel
+from discreet.results.results import Results
 
 _GOOD_SCORE = 100.0
 """The epsilon from which every method has R^2 > 0.5 on scikit-learn's 200 rows of 10 features, in tight bounds."""
@@ -48,6 +52,24 @@ _GOOD_SCORE = 100.0
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """Tags, names of coefficients, the paper that is followed, and the check of what is to be predicted."""
+
+    release_: PrivateMoments | ReleasedModel
+    """The release: noisy moments, or coefficients that were released themselves."""
+
+    results_: Results
+    """The fitted model: coefficients with their standard errors, tables, predictions."""
+
+    certificate_: Certificate
+    """The guarantee, and all that was released."""
+
+    coef_: Floats
+    """Coefficients in the user's units; of several outcomes or classes a row for each linear predictor."""
+
+    intercept_: Any
+    """The intercept, a number; of several outcomes or classes an array."""
+
+    n_features_in_: int
+    """The number of columns of X."""
 
     papers: ClassVar[tuple[str, ...]] = ()
     """The papers whose printed constants `published` can name."""
@@ -129,6 +151,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             design = design_matrix(features, columns.with_missing("error"))
         predicted: Floats = design @ coef.T + intercept
         return predicted
+
+
+class ReleasesMoments(Estimator):
+    """For type checkers: an estimator that releases noisy moments."""
+
+    release_: PrivateMoments
+
+
+class ReleasesModel(Estimator):
+    """For type checkers: an estimator whose coefficients are released themselves."""
+
+    release_: ReleasedModel
 
 
 class Regressor(RegressorMixin, Estimator):  # type: ignore[misc]
@@ -433,7 +467,7 @@ class PrivateEstimator(Estimator, ABC):
         names, targets = described(self.domain, X, y.names)
         return self.domain.select([*names, *targets]).with_intercept(self.fit_intercept), names, targets
 
-    def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
+    def _set(self, release: PrivateMoments | ReleasedModel, fitted: Results, asked: Asked) -> None:
         """Keep what was fitted."""
         columns = {name: fitted.certificate.domain.columns[name] for name in asked.features}
         self._set_columns(list(inputs_of(columns)), named=asked.named)
@@ -442,8 +476,7 @@ class PrivateEstimator(Estimator, ABC):
         self.coef_, self.intercept_ = fitted.coef, fitted.intercept
 
     def _coefficient_names(self) -> Sequence[str]:
-        names: Sequence[str] = self.results_.names
-        return names
+        return self.results_.names
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.data.reading import Unread
 from discreet.data.tables import Outcomes, Table
-from discreet.domain import Domain, Numeric
+from discreet.domain import Domain
 from discreet.domain.linked import Mean, check_exposure
 from discreet.errors import ParameterError
 from discreet.models.base import Asked
@@ -110,9 +110,7 @@ class _Count(Outcome):
 
     def labels(self, domain: Domain) -> list[Label]:
         """The counts, clipped to their bounds."""
-        (c, h), column = domain.map(self.column), domain.columns[self.column]
-        assert isinstance(column, Numeric)
-        low, high = column.low, column.high
+        (c, h), (low, high) = domain.map(self.column), domain.columns[self.column].range
         return [lambda y: np.clip(c + h * y, low, high)]
 
 
@@ -176,15 +174,11 @@ class DPPoissonRegression(ScoutedModel, PerturbedRegressor):
 
     def _outcome(self, domain: Domain, target: str) -> Outcome:
         plain = super()._outcome(domain, target)
-        column = domain.columns[plain.column]
-        if not isinstance(column, Numeric) or column.low < 0:
-            raise ParameterError(f"Counts are at least 0: declare bounds from 0 on for {plain.column!r}.")
+        domain.columns[plain.column].as_count(plain.column)
         return _Count(plain.name, plain.column)
 
     def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
-        column = domain.columns[outcome.column]
-        assert isinstance(column, Numeric)
-        return Poisson(column.high)
+        return Poisson(domain.columns[outcome.column].range[1])
 
     def _mean(self, domain: Domain, outcome: Outcome) -> tuple[Mean, str] | None:
         return "log", outcome.column

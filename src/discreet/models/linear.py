@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
@@ -21,7 +21,7 @@ from discreet.drivers.run import Run, release_moments, run
 from discreet.drivers.sources import MomentsSource, StagedSource
 from discreet.errors import DiscreetWarning, ParameterError
 from discreet.gate.session import Session
-from discreet.models.base import Asked, PrivateRegressor
+from discreet.models.base import Asked, PrivateRegressor, ReleasesMoments
 from discreet.models.size import check_size
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
@@ -36,7 +36,7 @@ from discreet.recipes.outcomes import ManyOutcomes
 from discreet.released.equations import normal_equations
 from discreet.released.solution import noise_aware_solution
 from discreet.results.inference import ESTIMANDS, Estimand
-from discreet.results.models import Solve, many_results, solve_many
+from discreet.results.models import Solve, solve_many
 from discreet.results.private_moments import PrivateMoments
 from discreet.results.results import Results, results
 from discreet.solve.equations import NormalEquations
@@ -82,7 +82,7 @@ class MomentsEstimator(PrivateRegressor):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MomentsRegressor(MomentsEstimator):
+class MomentsRegressor(ReleasesMoments, MomentsEstimator):
     """A linear model fitted to one release of noisy moments.
 
     Parameters
@@ -174,8 +174,8 @@ class MomentsRegressor(MomentsEstimator):
     ) -> Self:
         """Solve equations for one outcome or several; `raw` are those of the release, before anything was mended."""
         theta, method = solve_many(released, e, solve, penalty), released.certificate.method
-        fitted: Any = (
-            many_results(released, e, theta, method, raw)
+        fitted = (
+            results(released, e, theta, method, raw)
             if asked.several
             else results(released, raw.one(0), theta[:, 0], method)
         )

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from discreet.core.arrays import Floats
-from discreet.domain import Categorical, Domain, Numeric
-from discreet.domain.values import entries, is_missing
+from discreet.domain import Domain
+from discreet.domain.value_types import is_missing
+from discreet.domain.values import entries
 from discreet.errors import DataError, ParameterError
 
 Label = Callable[[Floats], Floats]
@@ -45,7 +46,7 @@ class Outcome:
     def labels(self, domain: Domain) -> list[Label]:
         """For each linear predictor, which rows are 1 and which are 0."""
         c, h = domain.map(self.column)
-        number = isinstance(domain.columns[self.column], Numeric)
+        number = domain.columns[self.column].bounds is not None
 
         def is_class(k: int) -> Label:
             return lambda y: ((np.rint(c + h * y) if number else y) == k).astype(float)
@@ -59,13 +60,7 @@ class Outcome:
 def category(domain: Domain, target: str) -> Outcome:
     """The outcome of a classifier: a category, or one level of one."""
     if target in domain.columns:
-        column = domain.columns[target]
-        if not isinstance(column, Categorical):
-            raise ParameterError(
-                f"Column {target!r} is declared as a number, and a classifier needs classes: declare its levels, "
-                "for example [0, 1], or bool."
-            )
-        return Outcome(target, target, tuple(column.levels))
+        return Outcome(target, target, domain.columns[target].as_classes(target))
     entry = domain.entries[domain.target(target)]
     return Outcome(target, entry.column, (False, True), entry.level)
 

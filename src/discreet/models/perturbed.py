@@ -21,22 +21,22 @@ from discreet.data.reading import Unread, as_progress
 from discreet.data.rows import Rows
 from discreet.data.sources.base import check_lengths
 from discreet.data.tables import Outcomes, Table, as_outcomes, as_weights, check_pair
-from discreet.domain import CONSTANT, Categorical, Domain, Numeric
+from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.domain.levels import every_level, lift
 from discreet.errors import ParameterError
-from discreet.gate.objective import Stages, Task, release_minimisers
 from discreet.gate.session import promised
-from discreet.models.base import Asked, Classifier, PrivateEstimator, PrivateRegressor
+from discreet.mechanisms.objective_perturbation.event import Calibration, Noise, ObjectiveEvent
+from discreet.mechanisms.objective_perturbation.release import Stages, Task, release_minimisers
+from discreet.models.base import Asked, Classifier, PrivateEstimator, PrivateRegressor, ReleasesModel
 from discreet.models.outcome import Label, Outcome, category, codes, declared_classes
 from discreet.privacy import sensitivity
-from discreet.privacy.events.objective import Calibration, Noise, ObjectiveEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss
 from discreet.released.certificate import Certificate
 from discreet.released.links import places
 from discreet.released.units import in_user_units
 from discreet.results.links import Link
-from discreet.results.results import Results, released_model
+from discreet.results.released_model import ReleasedModel
 from discreet.solve.newton import Penalty
 
 SECOND = (0.7, 0.5)
@@ -206,7 +206,7 @@ class TwoStages:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PerturbedModel(PrivateEstimator):
+class PerturbedModel(ReleasesModel, PrivateEstimator):
     """A generalised linear model fitted by objective perturbation."""
 
     words: ClassVar[dict[str, str]] = {"common": _COMMON, "penalties": _PENALTY}
@@ -273,8 +273,8 @@ class PerturbedModel(PrivateEstimator):
 
             certificate, thetas = self._minimisers(read, domain, design, outcome, asked.promise)
             report(1.0)
-        fitted = self._fitted(certificate, thetas, design, shown, outcome)
-        self._set(fitted, fitted, asked)
+        released = self._fitted(certificate, thetas, design, shown, outcome)
+        self._set(released, released.results(), asked)
         return self
 
     def _minimisers(
@@ -297,7 +297,7 @@ class PerturbedModel(PrivateEstimator):
         design: tuple[str, ...],
         outcome: Outcome,
         **told: Any,
-    ) -> Results:
+    ) -> ReleasedModel:
         """The model in the user's units, without the first levels of categories."""
         domain = certificate.domain
         count, L = len(outcome.labels(domain)), lift(domain, full, design)
@@ -312,7 +312,7 @@ class PerturbedModel(PrivateEstimator):
         told |= {"link": self.link, "classes": outcome.classes, "weights": weights}
         if outcome.classes is None:
             coef, intercept = coef[0], float(intercept[0])
-        return released_model(outcome.name, names, coef, intercept, certificate, **told)
+        return ReleasedModel(certificate, outcome.name, names, coef, intercept, **told)
 
     def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
         super()._set(release, fitted, asked)
@@ -325,10 +325,7 @@ class PerturbedRegressor(PrivateRegressor, PerturbedModel):
 
     def _outcome(self, domain: Domain, target: str) -> Outcome:
         column = domain.entries[domain.target(target)].column
-        if not isinstance(domain.columns[column], Numeric):
-            raise ParameterError(
-                f"Column {column!r} is a category; {type(self).__name__} needs a number as the outcome."
-            )
+        domain.columns[column].as_number(column, type(self).__name__)
         return Outcome(target, column)
 
     def _ask(self, X: Table, y: Outcomes, promise: Guarantee) -> tuple[Table, Domain, Asked]:
@@ -361,8 +358,7 @@ class PerturbedClassifier(Classifier, PerturbedModel):
             classes = category(domain, targets[0]).classes or ()
             if X.named:
                 return X.beside(y, targets), domain, Asked(tuple(targets), features, promise)
-        column = domain.columns[targets[0]]
-        if isinstance(column, Categorical):
+        if domain.columns[targets[0]].levels:
             domain = domain.with_column(targets[0], Numeric(0.0, len(classes) - 1.0))
         check_pair(X, Outcomes([np.zeros(len(labels))], y.names))
         y = replace(y, values=[codes(labels, classes)])

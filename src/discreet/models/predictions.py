@@ -13,20 +13,17 @@ import pyarrow as pa
 from discreet.core.placeholders import Unavailable
 from discreet.data.tables import as_table
 from discreet.domain import Domain
-from discreet.results.many_results import ManyResults
 from discreet.results.results import Results
 
 _ROWS = 1 << 13
 
-Model = Results | ManyResults
 
-
-def predictions(model: Model, source: Any, level: float = 0.95) -> Iterator[pa.Table]:
+def predictions(model: Results, source: Any, level: float = 0.95) -> Iterator[pa.Table]:
     """What a model predicts for each row of a source, in the order of the rows; nothing for a row that lacks a value.
 
     Parameters
     ----------
-    model : Results or ManyResults
+    model : Results
         The model.
     source : path, frame, Arrow table
         Rows with the columns that the model uses.
@@ -51,13 +48,13 @@ def predictions(model: Model, source: Any, level: float = 0.95) -> Iterator[pa.T
             yield found.take(pa.array(np.cumsum(kept) - 1, mask=~kept))
 
 
-def why_no_interval(model: Model) -> str | None:
+def why_no_interval(model: Results) -> str | None:
     """Why predictions of a model have no intervals, if they have none."""
     found = model.predict_interval(np.zeros((1, len(model.names))))
     return found.reason if isinstance(found, Unavailable) else None
 
 
-def _read(model: Model) -> Domain:
+def _read(model: Results) -> Domain:
     """The columns that a model uses."""
     domain = model.certificate.domain.of_rows()
     used = dict.fromkeys(domain.entries[i].column for i in domain.indices(model.names))

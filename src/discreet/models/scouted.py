@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 
 from discreet.core import checks
 from discreet.data.reading import Unread, as_progress
-from discreet.domain import CONSTANT, Categorical, Domain
+from discreet.domain import CONSTANT, Domain
 from discreet.domain.levels import every_level
 from discreet.domain.linked import Mean
 from discreet.drivers.release import has_own_bounds, refuse_robust
@@ -23,8 +23,7 @@ from discreet.recipes.glm import MOST_STAGES, Glm, Predictors, turned_norm
 from discreet.recipes.linear import COVARIANCES, Covariance, in_ball
 from discreet.released.moments import ReleasedMoments
 from discreet.released.working import stepped
-from discreet.results.glm_inference import infer_model
-from discreet.results.results import Results
+from discreet.results.released_model import ReleasedModel
 
 _STAGES = """stages : int or "auto"
         1 fits the model to the columns as declared. 2 releases first where the columns lie, for 5 to 20 % of mu^2, and
@@ -98,8 +97,8 @@ class ScoutedModel(PerturbedModel):
             recipe = Glm(session.facts(domain), own, stages, self.covariance)
             found = run(recipe, ModelSource(told, own, outcome.labels(domain)), session)
             report(1.0)
-        fitted = self._staged(found, design, shown, outcome)
-        self._set(fitted, fitted, asked)
+        released = self._staged(found, design, shown, outcome)
+        self._set(released, released.results(), asked)
         return self
 
     def _linear_predictors(self, domain: Domain, design: tuple[str, ...], outcome: Outcome) -> Predictors:
@@ -109,11 +108,10 @@ class ScoutedModel(PerturbedModel):
         outcomes, exposure = () if name is None else (name,), getattr(self, "exposure", None)
         return Predictors(loss, design, outcome.column, count, link, outcomes, exposure)
 
-    def _staged(self, found: Run, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome) -> Results:
+    def _staged(self, found: Run, design: tuple[str, ...], shown: tuple[str, ...], outcome: Outcome) -> ReleasedModel:
         released = ReleasedMoments(found.certificate, found.values)
         thetas = [stepped(released)] if self.link == "log" else found.result.thetas
-        told = {"inference": infer_model(released), "values": found.values}
-        return self._fitted(found.certificate, thetas, design, shown, outcome, **told)
+        return self._fitted(found.certificate, thetas, design, shown, outcome, values=found.values)
 
 
 class _Readings:
@@ -134,7 +132,7 @@ class _Readings:
 def level_of(domain: Domain, outcome: Outcome) -> str | None:
     """The coordinate that is 1 for the second of two classes, or for the level that is asked for; None of several."""
     column = domain.columns[outcome.column]
-    if not isinstance(column, Categorical):
+    if column.bounds:
         return outcome.column if outcome.classes is not None and len(outcome.classes) == 2 else None
     places = domain.positions[outcome.column]
     level = outcome.level if outcome.level is not None else 1 if len(places) == 2 else None

@@ -29,7 +29,6 @@ from discreet.per_instance.mechanisms.stages import StageRows
 from discreet.per_instance.result import Losses
 from discreet.per_instance.stream import Rows, each_row
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import GaussianEvent
 
 
 def compose(*losses: Losses) -> Losses:
@@ -79,21 +78,19 @@ def household(members: Any, release: Any, delta: float | None = None) -> float:
         The certificate's by default.
     """
     certificate = certificate_of(release)
-    gaussian = [event for event in certificate.events if isinstance(event, GaussianEvent | StageEvent)]
-    if certificate.guarantee.neighbors != "add-remove" or len(gaussian) < len(certificate.events):
+    known = all(event.gaussian_sums for event in certificate.events)
+    if certificate.guarantee.neighbors != "add-remove" or not known:
         raise ParameterError("The exact loss of a group is known for add-remove releases of Gaussian sums only.")
     declared = certificate.domain if certificate.declared is None else certificate.declared
     Z = _rows(members, certificate.domain)
     squares = []
-    for event in gaussian:
-        if isinstance(event, StageEvent):
-            squares += _stage_costs(event, certificate.domain, Z)
-            continue
-        for block in event.blocks:
-            column = block.kind.column(block)
-            own = Z if column is None else _rows(members, declared, column)
-            places = certificate.domain if column is None else declared.select([column])
-            squares.append(block.kind.group_change(block, places, own) / block.sd**2)
+    for block in certificate.blocks:
+        column = block.kind.column(block)
+        own = Z if column is None else _rows(members, declared, column)
+        places = certificate.domain if column is None else declared.select([column])
+        squares.append(block.kind.group_change(block, places, own) / block.sd**2)
+    for stage in certificate.of(StageEvent):
+        squares += _stage_costs(stage, certificate.domain, Z)
     delta = checks.fraction("delta", certificate.guarantee.delta if delta is None else delta)
     return float(curves.epsilon(np.sqrt(sum(squares)), delta))
 

@@ -15,7 +15,6 @@ from discreet.per_instance.mechanisms.parts import Facts, Pair, needs_moments, p
 from discreet.per_instance.persons import person_losses
 from discreet.per_instance.result import Losses, Measured
 from discreet.per_instance.stream import Rows, each_row, one_row, open_ordered
-from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.released.certificate import Certificate
 from discreet.results.saved import load_certificate
 
@@ -163,8 +162,7 @@ def _refuse_stream(source: Any, certificate: Certificate) -> None:
 
 def _pair(replacement: Any, certificate: Certificate) -> Pair:
     declared = _declared(certificate)
-    gaussian = [event for event in certificate.events if isinstance(event, GaussianEvent)]
-    columns = {block.kind.column(block) for event in gaussian for block in event.blocks} - {None}
+    columns = {block.kind.column(block) for block in certificate.blocks}
     used = one_row(replacement, certificate.domain, "replacement")
     return Pair(used, {c: one_row(replacement, declared, "replacement", only=c) for c in columns if c is not None})
 

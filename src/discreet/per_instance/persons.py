@@ -6,7 +6,7 @@ that of a row is, exactly; what a weighted row costs is that of a person who has
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,9 @@ from discreet.per_instance.mechanisms.stages import StageRows
 from discreet.per_instance.result import Losses, Measured
 from discreet.per_instance.stream import Rows
 from discreet.privacy import sensitivity
-from discreet.privacy.events.coordinates import StageEvent, stage_name
-from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.base import StatisticsEvent
+from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import bins
 from discreet.released.certificate import Certificate
 from discreet.statistics.base import Places
@@ -57,26 +58,25 @@ def person_losses(source: Any, certificate: Certificate, progress: Progress) -> 
     return Losses(certificate, measured, _ABOUT[certificate.guarantee.neighbors], names)
 
 
-def _blocks(certificate: Certificate) -> Iterator[tuple[GaussianEvent | StageEvent, Block]]:
-    for event in certificate.events:
-        if not isinstance(event, GaussianEvent | StageEvent):
-            raise ParameterError("The losses of persons are known for releases of Gaussian sums only.")
-        yield from ((event, block) for block in event.blocks)
+def _blocks(certificate: Certificate) -> list[tuple[StatisticsEvent, Block]]:
+    if not all(event.gaussian_sums for event in certificate.events):
+        raise ParameterError("The losses of persons are known for releases of Gaussian sums only.")
+    return [(event, block) for event in certificate.of(StatisticsEvent) for block in event.blocks]
 
 
 class _Statistic:
     """What one statistic costs persons."""
 
-    def __init__(self, event: GaussianEvent | StageEvent, block: Block, certificate: Certificate) -> None:
-        self._event, self._block, domain = event, block, certificate.domain
-        self._stage = StageRows(event, domain) if isinstance(event, StageEvent) else None
-        space = event.coordinates if isinstance(event, StageEvent) else domain
+    def __init__(self, event: StatisticsEvent, block: Block, certificate: Certificate) -> None:
+        self._block, domain = block, certificate.domain
+        self._event = event if isinstance(event, StageEvent) else None
+        self._stage = None if self._event is None else StageRows(self._event, domain)
+        space = domain if event.rotated is None else event.rotated
         self._bound = certificate.guarantee.neighbors == "replace-one" or not block.exact
-        name = f"{stage_name(block)} of a stage" if isinstance(event, StageEvent) else block.name
         self._most = (sensitivity.sensitivity(block, space) / block.sd) ** 2
         if certificate.guarantee.neighbors == "replace-one":
             self._most = event.mu**2 / len(event.blocks)
-        self.part = Part(name, _never, self._most, _EVERYBODY if self._bound else "")
+        self.part = Part(event.title(block), _never, self._most, _EVERYBODY if self._bound else "")
         self.column = block.kind.column(block) if self._stage is None else None
         alone = domain if self.column is None else domain.select([self.column])
         self._places: Places = alone if self._stage is None else self._stage
@@ -99,10 +99,9 @@ class _Statistic:
         """mu^2 of persons, from the sums of what their rows add."""
         if self._bound:
             return np.full(len(sums), self._most)
-        if not self._block.kind.per_person:
-            return np.asarray(np.einsum("ij,ij->i", sums, sums) / self._block.sd**2)
         event = self._event
-        assert isinstance(event, StageEvent)
+        if event is None or not self._block.kind.per_person:
+            return np.asarray(np.einsum("ij,ij->i", sums, sums) / self._block.sd**2)
         radius = event.radii[event.coordinates.outcomes.index(self._block.columns[0])]
         S = shortened(sums.T, radius, event.coordinates.norm_squared_lattice) / ONE
         return np.asarray(np.einsum("ij,ij->j", S, S) ** 2 / self._block.sd**2)

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
+from discreet.mechanisms.output_perturbation.event import SHAPES, Shape
 from discreet.per_instance import curves
-from discreet.privacy.events.output import SHAPES, Shape
 from discreet.privacy.losses import loss_from_dict
 
 _T, _W = np.polynomial.legendre.leggauss(32)

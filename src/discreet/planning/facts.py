@@ -12,8 +12,9 @@ import numpy as np
 from discreet.core import checks
 from discreet.data.tables import described_by, feature_names
 from discreet.domain import Domain
-from discreet.domain.columns import Categorical, Numeric, to_days
 from discreet.domain.formula import is_formula
+from discreet.domain.kinds.base import Column
+from discreet.domain.kinds.numeric import to_days
 from discreet.errors import ParameterError
 
 SPREAD = 1 / 10
@@ -136,7 +137,7 @@ def facts(
     numbers: dict[str, Number | None] = {}
     shares: dict[str, tuple[float, ...]] = {}
     for name, column in domain.inputs.items():
-        if isinstance(column, Categorical):
+        if column.levels:
             shares[name] = _shares(name, column, guessed.get(name, {}))
         elif name == target:
             numbers[name] = _outcome(name, column, guessed.get(name, {}), mean_square)
@@ -178,7 +179,7 @@ def _correlation(given: Any, inputs: list[str]) -> tuple[float, tuple[tuple[floa
 
 def _check_outcome(domain: Domain, target: str) -> None:
     column = domain.columns.get(target)
-    if not isinstance(column, Numeric) or column.factors or target in domain.norm_columns:
+    if column is None or not column.bounds or column.factors or target in domain.norm_columns:
         raise ParameterError(
             f"A plan needs a number with bounds of its own as the outcome, and {target!r} is not. For yes or no, "
             "see docs/howto/glm.md."
@@ -199,7 +200,7 @@ def _guesses(domain: Domain, about: Any) -> dict[str, Mapping[str, Any]]:
     for name, guess in about.items():
         if name not in domain.inputs:
             raise ParameterError(f"about names {name!r}, which this model does not use: {', '.join(domain.inputs)}.")
-        known = {"shares"} if isinstance(domain.inputs[name], Categorical) else {"mean", "sd"}
+        known = {"shares"} if domain.inputs[name].levels else {"mean", "sd"}
         unknown = sorted(set(guess) - known, key=str)
         if unknown:
             raise ParameterError(f"about has {unknown[0]!r} for column {name!r}; known are {', '.join(sorted(known))}.")
@@ -212,10 +213,11 @@ def _real(name: str, what: str, value: Any) -> float:
     return float(value)
 
 
-def _mean(name: str, column: Numeric, guess: Mapping[str, Any]) -> float:
-    given = guess.get("mean", column.low / 2 + column.high / 2)
+def _mean(name: str, column: Column, guess: Mapping[str, Any]) -> float:
+    low, high = column.range
+    given = guess.get("mean", low / 2 + high / 2)
     mean = _date(name, given) if column.date and not checks.is_real(given) else _real(name, "mean", given)
-    if not column.low < mean < column.high:
+    if not low < mean < high:
         raise ParameterError(f"The mean of column {name!r} must lie within its bounds, got {given!r}.")
     return mean
 
@@ -227,9 +229,10 @@ def _date(name: str, given: Any) -> float:
         raise ParameterError(f"The mean of column {name!r} must be a date such as 2020-12-31, got {given!r}.") from None
 
 
-def _within(name: str, column: Numeric, mean: float, sd: float) -> Number:
+def _within(name: str, column: Column, mean: float, sd: float) -> Number:
     """Refuse an sd that no numbers within the bounds have: the variance is at most (mean - low)(high - mean)."""
-    most = math.sqrt((mean - column.low) * (column.high - mean))
+    low, high = column.range
+    most = math.sqrt((mean - low) * (high - mean))
     if not 0 < sd < most:
         raise ParameterError(
             f"No column {name!r} within its bounds {column.short()} has the mean {mean:g} and the sd {sd:g}: the sd "
@@ -238,25 +241,28 @@ def _within(name: str, column: Numeric, mean: float, sd: float) -> Number:
     return Number(mean, sd)
 
 
-def _number(name: str, column: Numeric, guess: Mapping[str, Any], domain: Domain) -> Number | None:
+def _number(name: str, column: Column, guess: Mapping[str, Any], domain: Domain) -> Number | None:
     if name in domain.norm_columns:
         if not guess:
             return None
         return Number(_real(name, "mean", guess.get("mean", 0.0)), checks.positive("sd", guess.get("sd")))
-    mean = _mean(name, column, guess)
-    default = SPREAD * min(column.high - mean, mean - column.low)
+    return _spread(name, column, guess)
+
+
+def _spread(name: str, column: Column, guess: Mapping[str, Any]) -> Number:
+    mean, (low, high) = _mean(name, column, guess), column.range
+    default = SPREAD * min(high - mean, mean - low)
     return _within(name, column, mean, _real(name, "sd", guess.get("sd", default)))
 
 
-def _outcome(name: str, column: Numeric, guess: Mapping[str, Any], mean_square: Any) -> Number:
-    mean = _mean(name, column, guess)
+def _outcome(name: str, column: Column, guess: Mapping[str, Any], mean_square: Any) -> Number:
     if mean_square is None:
-        default = SPREAD * min(column.high - mean, mean - column.low)
-        return _within(name, column, mean, _real(name, "sd", guess.get("sd", default)))
+        return _spread(name, column, guess)
+    mean, (low, high) = _mean(name, column, guess), column.range
     if "sd" in guess:
         raise ParameterError(f"Give either mean_square= or the sd of {name!r}, not both.")
     variance = checks.positive("mean_square", mean_square) - mean**2
-    most = (mean - column.low) * (column.high - mean)
+    most = (mean - low) * (high - mean)
     if not 0 < variance < most:
         raise ParameterError(
             f"No outcome {name!r} within its bounds {column.short()} has the mean {mean:g} and the mean square "
@@ -266,7 +272,7 @@ def _outcome(name: str, column: Numeric, guess: Mapping[str, Any], mean_square: 
     return Number(mean, math.sqrt(variance))
 
 
-def _shares(name: str, column: Categorical, guess: Mapping[str, Any]) -> tuple[float, ...]:
+def _shares(name: str, column: Column, guess: Mapping[str, Any]) -> tuple[float, ...]:
     given = guess.get("shares", [1.0] * len(column.levels))
     if (
         isinstance(given, str)

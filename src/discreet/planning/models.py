@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -18,12 +17,13 @@ from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.data.reading import Progress, as_progress
 from discreet.data.tables import design_matrix
-from discreet.domain import Categorical, Domain, Numeric
+from discreet.domain import Domain, Numeric
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
+from discreet.mechanisms.registry import find
 from discreet.models.counting import refuse_unit
 from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
 from discreet.models.perturbed import PerturbedModel
-from discreet.papers.registry import find
+from discreet.planning.base import Plan
 from discreet.planning.facts import Facts, facts
 from discreet.planning.population import population
 from discreet.planning.simulation import Promise
@@ -61,7 +61,7 @@ class Sureness:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelPlan:
+class ModelPlan(Plan):
     """What to expect of a model of classes or counts, before any budget is spent; no data were touched.
 
     Parameters
@@ -88,10 +88,15 @@ class ModelPlan:
     expected: tuple[Sureness, ...]
     draws: int
 
-    def at(self, epsilon: float) -> Sureness:
+    @property
+    def best(self) -> str:
+        """The method to use: the one that was simulated."""
+        return self.method
+
+    def at(self, epsilon: float, method: str | None = None) -> Sureness:
         """What to expect at one of the epsilons."""
         for found in self.expected:
-            if found.epsilon == epsilon:
+            if found.epsilon == epsilon and method in (None, self.method):
                 return found
         raise ParameterError(f"This plan has no epsilon {epsilon:g}.")
 
@@ -110,7 +115,7 @@ class ModelPlan:
             notes=("Made from public facts and guesses; no data were touched. Medians over made-up tables.",),
         )
 
-    def coefficients(self) -> Summary:
+    def coefficients(self, method: str | None = None) -> Summary:
         """The standard errors that fits report."""
         cells = [[number(v) if math.isfinite(v) else "withheld" for v in found.std_err] for found in self.expected]
         return Summary(
@@ -121,7 +126,7 @@ class ModelPlan:
             notes=("Sampling error and privacy noise together, in the unit of each coefficient.",),
         )
 
-    def to_frame(self) -> Any:
+    def to_frame(self, method: str | None = None) -> Any:
         """A pandas frame: one row for each epsilon and coefficient."""
         lines = [(name, found, i) for found in self.expected for i, name in enumerate(self.names)]
         table: dict[str, list[Any]] = {"name": [name for name, _, _ in lines]}
@@ -142,15 +147,6 @@ class ModelPlan:
         facts = {"kind": "plan", "method": self.method, "target": self.target, "names": list(self.names)}
         return facts | {"rows": self.rows, "delta": self.promise.delta, "draws": self.draws, "expected": found}
 
-    def to_json(self) -> str:
-        """`to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
-
-    def __str__(self) -> str:
-        return f"{self.summary()}\n\n{self.coefficients()}"
-
-    __repr__ = __str__
-
 
 def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type[PerturbedModel] | None:
     """The model of classes or counts that a plan is asked for: the one that is named, or that of a category."""
@@ -159,7 +155,7 @@ def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type
         return next((model for model in _MODELS if issubclass(estimator, model)), None)
     plain = isinstance(domain, Domain) and methods is None and isinstance(target, str)
     column = domain.columns.get(target) if plain else None
-    return DPLogisticRegression if isinstance(column, Categorical) and len(column.levels) == 2 else None
+    return DPLogisticRegression if column is not None and len(column.levels) == 2 else None
 
 
 def refuse_wishes(*given: Any) -> None:
@@ -193,11 +189,11 @@ def plan_model(
     column, guesses = domain.columns.get(target), dict(about or {})
     own = guesses.pop(target, {})
     if model is DPPoissonRegression:
-        if not isinstance(column, Numeric) or column.low < 0:
+        if column is None or not column.bounds or column.bounds[0] < 0:
             raise ParameterError(f"Counts are at least 0: declare bounds from 0 on for {target!r}.")
-        stand, mean = domain, float(own.get("mean", (column.low + column.high) / 10))
+        stand, mean = domain, float(own.get("mean", sum(column.bounds) / 10))
     else:
-        if not isinstance(column, Categorical) or len(column.levels) != 2:
+        if column is None or len(column.levels) != 2:
             raise ParameterError(f"A plan for classes needs a yes or no, or two levels, and {target!r} is not.")
         stand, mean = domain.with_column(target, Numeric(0.0, 1.0)), float(own.get("shares", (0.5, 0.5))[1])
     known = facts(
@@ -249,7 +245,7 @@ class _Classes:
 
     def _written(self, name: str, values: Any) -> Any:
         spec = self._facts.domain.inputs[name]
-        return pa.array([spec.levels[i] for i in values]) if isinstance(spec, Categorical) else pa.array(values)
+        return pa.array([spec.levels[i] for i in values]) if spec.levels else pa.array(values)
 
     @property
     def _counts(self) -> bool:
@@ -269,8 +265,8 @@ class _Classes:
 
     def _outcomes(self, means: Floats, rng: np.random.Generator) -> Any:
         column = self._domain.columns[self._facts.target]
-        if isinstance(column, Numeric):
-            return np.clip(rng.poisson(means), column.low, column.high).astype(float)
+        if column.bounds:
+            return np.clip(rng.poisson(means), *column.bounds).astype(float)
         return pa.array([column.levels[int(yes)] for yes in rng.random(len(means)) < means])
 
     def _loss(self, means: Floats, truth: Floats) -> float:

@@ -25,8 +25,8 @@ from scipy.stats import random_correlation
 from discreet.core.arrays import Floats
 from discreet.data.moments import Moments
 from discreet.domain import Domain
-from discreet.domain.columns import Numeric
 from discreet.domain.encoding import ONE, Encoder
+from discreet.domain.kinds.base import Column
 from discreet.drivers.run import Run
 from discreet.drivers.simulate import MadeUpSource, limbs
 from discreet.planning.facts import Facts, Number
@@ -150,17 +150,19 @@ def _features(facts: Facts, rng: np.random.Generator) -> dict[str, NDArray[Any]]
 
 def _bent(facts: Facts, name: str, g: Floats) -> Floats:
     number, column = facts.numbers[name], facts.domain.inputs[name]
-    if number is None or name in facts.domain.norm_columns or not isinstance(column, Numeric):
+    if number is None or name in facts.domain.norm_columns or column.bounds is None:
         return g if number is None else number.mean + number.sd * g
-    table = column.low + (column.high - column.low) * _beta_of_normal(*_beta(number, column))
+    low, high = column.bounds
+    table = low + (high - low) * _beta_of_normal(*_beta(number, column))
     bent: Floats = np.interp(g, _GRID, table)
     return bent
 
 
-def _beta(number: Number, column: Numeric) -> tuple[float, float]:
+def _beta(number: Number, column: Column) -> tuple[float, float]:
     """The parameters of the Beta law on a column's bounds with this mean and sd."""
-    width = column.high - column.low
-    t = (number.mean - column.low) / width
+    low, high = column.range
+    width = high - low
+    t = (number.mean - low) / width
     nu = t * (1 - t) * (width / number.sd) ** 2 - 1
     return t * nu, (1 - t) * nu
 
@@ -217,14 +219,13 @@ def _standard(facts: Facts, D: Floats) -> Floats:
 
 
 def _outcome(facts: Facts, X: Floats, rng: np.random.Generator) -> Floats:
-    column = facts.domain.columns[facts.target]
-    assert isinstance(column, Numeric)
-    low, width = column.low, column.high - column.low
+    low, high = facts.domain.columns[facts.target].range
+    width = high - low
     values, U = np.linalg.eigh(X.T @ X / len(X)) if X.shape[1] else (np.ones(0), np.ones((0, 0)))
     whole = values > LEAST_DIRECTION
     Q = X @ U[:, whole] / np.sqrt(values[whole])  # columns of mean square 1 that span the regressors
     explained = signal(X, rng)
-    M, variance = _fitted(facts, Q, explained / (np.sqrt(np.mean(explained**2)) or 1.0), (low, column.high))
+    M, variance = _fitted(facts, Q, explained / (np.sqrt(np.mean(explained**2)) or 1.0), (low, high))
     t = (M - low) / width
     nu = np.maximum(t * (1 - t) * width**2 / variance - 1, _LEAST)
     return np.asarray(low + width * rng.beta(t * nu, (1 - t) * nu))

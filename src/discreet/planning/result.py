@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,11 +18,12 @@ from discreet.core.threads import one_thread
 from discreet.data.reading import Progress, as_progress
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import ParameterError
-from discreet.papers.registry import DEFAULT
+from discreet.mechanisms.registry import DEFAULT
 from discreet.planning import wishes, words
+from discreet.planning.base import Plan
 from discreet.planning.facts import Facts
 from discreet.planning.facts import facts as public_facts
-from discreet.planning.models import ModelPlan, model_asked, plan_model, refuse_wishes
+from discreet.planning.models import model_asked, plan_model, refuse_wishes
 from discreet.planning.simulation import Expected, Promise, Simulation, chosen
 from discreet.planning.spreads import Spread, spreads
 from discreet.planning.wishes import Answer, Tighter
@@ -38,8 +38,8 @@ _CLOSE = 1.05  # the default is recommended unless another method's errors are s
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan:
-    """What to expect before any budget is spent: made from public facts, no data were touched.
+class NumberPlan(Plan):
+    """What to expect of models of a number, by several methods, before any budget is spent.
 
     Parameters
     ----------
@@ -190,21 +190,9 @@ class Plan:
             "advice": self.advice(),
         }
 
-    def to_json(self) -> str:
-        """`to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
-
     def plot(self) -> Figure:
         """The error of prediction against epsilon, a curve for each method."""
         return words.plan_plot(self)
-
-    def __str__(self) -> str:
-        return f"{self.summary()}\n\n{self.coefficients()}"
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_() + self.coefficients()._repr_html_()
 
 
 def _reference(epsilons: Sequence[float]) -> float:
@@ -304,7 +292,7 @@ def plan(
     draws: int = 12,
     random_state: int = 0,
     progress: bool | Progress = False,
-) -> Plan | ModelPlan:
+) -> Plan:
     """Tell how good private models of an outcome will be, from public facts and guesses; no data are touched.
 
     Tables that fit the facts are made up, and the methods' own code is run on them with seeded noise.
@@ -350,7 +338,7 @@ def _simulated(
     *,
     tighter: bool,
     progress: bool | Progress,
-) -> Plan:
+) -> NumberPlan:
     """Run the simulation: what to expect, what wishes take, and what tighter bounds would bring."""
     names, left_out = methods
     answers = list[Answer]()
@@ -366,7 +354,7 @@ def _simulated(
         steps.done()
     parts = tuple(expected), left_out | failed, tuple(answers), tuple(bounds)
     made = simulation.draws, simulation.r_squared, simulation.stages
-    return Plan(simulation.facts, simulation.promise, epsilons, *parts, *made, tuple(others), people)
+    return NumberPlan(simulation.facts, simulation.promise, epsilons, *parts, *made, tuple(others), people)
 
 
 plan.__doc__ = (plan.__doc__ or "").replace("{parameters}", _PARAMETERS)

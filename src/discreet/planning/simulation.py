@@ -17,15 +17,15 @@ from discreet.domain import Domain
 from discreet.domain.unit import Unit
 from discreet.drivers.simulate import simulate
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
+from discreet.mechanisms.gradient_descent.estimator import NoisyGradientDescent
+from discreet.mechanisms.objective_perturbation.estimator import ObjectivePerturbation
+from discreet.mechanisms.posterior_sampling.adaptive_estimator import AdaOPS
+from discreet.mechanisms.posterior_sampling.estimator import OPS
+from discreet.mechanisms.registry import METHODS, find
+from discreet.mechanisms.reuse_covariance.estimator import ReuseCov
 from discreet.models.linear import DPLinearRegression, MomentsEstimator
 from discreet.models.penalised import DPElasticNet, DPLasso
 from discreet.models.perturbed import PerturbedModel
-from discreet.papers.ada_ops import AdaOPS
-from discreet.papers.noisy_gradient_descent import NoisyGradientDescent
-from discreet.papers.objective_perturbation import ObjectivePerturbation
-from discreet.papers.ops import OPS
-from discreet.papers.registry import METHODS, find
-from discreet.papers.reuse_cov import ReuseCov
 from discreet.planning.facts import Facts
 from discreet.planning.population import Population, Table, population
 from discreet.privacy import gdp

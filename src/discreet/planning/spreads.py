@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from discreet.core.placeholders import Unavailable
-from discreet.domain.columns import Numeric
 from discreet.planning.facts import Facts, Number
 from discreet.planning.simulation import Simulation
 
@@ -74,8 +73,7 @@ def _with(simulation: Simulation, columns: Sequence[str], factor: float) -> Simu
 
 
 def _scaled(facts: Facts, name: str, factor: float) -> Number:
-    number, column = facts.numbers[name], facts.domain.inputs[name]
+    number, (low, high) = facts.numbers[name], facts.domain.inputs[name].range
     assert number is not None
-    assert isinstance(column, Numeric)
-    most = _MOST * math.sqrt((number.mean - column.low) * (column.high - number.mean))
+    most = _MOST * math.sqrt((number.mean - low) * (high - number.mean))
     return Number(number.mean, min(factor * number.sd, most))

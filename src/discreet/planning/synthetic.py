@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from discreet.core import checks
 from discreet.domain import Domain
-from discreet.domain.columns import Categorical, Column, Numeric, from_days
 from discreet.domain.unit import Unit
 from discreet.errors import ParameterError
 from discreet.planning.facts import facts
@@ -54,8 +51,8 @@ def synthetic(domain: Domain, rows: int, seed: int = 0) -> pa.Table:
     rng = np.random.default_rng(seed)
     people = population(known, rng)
     chosen = rng.integers(len(people.y), size=count)
-    values = {name: _values(column, people.values[name][chosen]) for name, column in domain.inputs.items()}
-    return pa.table(values | _counting(domain.unit, count, rng))
+    drawn = {name: column.rounded(people.values[name][chosen], DIGITS) for name, column in domain.inputs.items()}
+    return pa.table({name: pa.array(entries) for name, entries in drawn.items()} | _counting(domain.unit, count, rng))
 
 
 def _counting(unit: Unit, count: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -66,16 +63,3 @@ def _counting(unit: Unit, count: int, rng: np.random.Generator) -> dict[str, Any
     if unit.weights is not None:
         found[unit.weights] = pa.array(unit.largest_weight * (1 - rng.random(count)))
     return found
-
-
-def _values(column: Column, drawn: NDArray[Any]) -> Any:
-    """Levels, dates or numbers with few digits."""
-    if isinstance(column, Categorical):
-        return pa.array([column.levels[code] for code in drawn.tolist()])
-    assert isinstance(column, Numeric)
-    if column.date:
-        days = np.clip(np.rint(drawn), np.ceil(column.low), np.floor(column.high))
-        return pa.array([dt.date.fromisoformat(str(from_days(day))) for day in days.tolist()])
-    width = column.high - column.low
-    places = DIGITS - int(np.ceil(np.log10(width))) if np.isfinite(width) else DIGITS
-    return pa.array(np.clip(np.round(drawn, places), column.low, column.high))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from discreet.core import checks
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
-from discreet.domain.columns import Numeric
+from discreet.domain.kinds.base import Column
 from discreet.errors import ParameterError
 from discreet.planning.facts import Facts
 from discreet.planning.simulation import Expected, Simulation
@@ -197,7 +197,7 @@ def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter
     for columns in alike:
         bounds = {name: _half(facts, name, column) for name, column in columns.items()}
         name = next(iter(columns))
-        tight = facts.domain.with_column(name, replace(columns[name], low=bounds[name][0], high=bounds[name][1]))
+        tight = facts.domain.with_column(name, columns[name].narrowed(*bounds[name]))
         after = simulation.expected(method, epsilon, domain=tight, draws=draws, widths=False)
         if isinstance(after, Unavailable):
             continue
@@ -207,17 +207,17 @@ def tighter(simulation: Simulation, method: str, epsilon: float) -> list[Tighter
     return [found[name] for name in facts.domain.columns if name in found]
 
 
-def _alike(facts: Facts) -> list[dict[str, Numeric]]:
+def _alike(facts: Facts) -> list[dict[str, Column]]:
     """Numbers with bounds of their own, those together of which the same is known but for their unit."""
     factors = {own for name in facts.domain.columns for own in facts.domain.made_of(name) - {name}}
-    found: dict[Any, dict[str, Numeric]] = {}
+    found: dict[Any, dict[str, Column]] = {}
     for name, column in facts.domain.columns.items():
-        if name in factors or name in facts.domain.norm_columns or column.factors or not isinstance(column, Numeric):
+        if name in factors or name in facts.domain.norm_columns or column.factors or column.bounds is None:
             continue
-        number, width = facts.numbers[name], column.high - column.low
+        number, (low, high) = facts.numbers[name], column.bounds
         key: Any = name
         if number is not None and name != facts.target and facts.correlations is None:
-            key = round((number.mean - column.low) / width, 9), round(number.sd / width, 9)
+            key = round((number.mean - low) / (high - low), 9), round(number.sd / (high - low), 9)
         found.setdefault(key, {})[name] = column
     return list(found.values())
 
@@ -234,10 +234,10 @@ def _gain(before: Expected, after: Expected, places: Sequence[int]) -> float:
     return max(gains, default=1.0)
 
 
-def _half(facts: Facts, name: str, column: Numeric) -> tuple[float, float]:
+def _half(facts: Facts, name: str, column: Column) -> tuple[float, float]:
     """Half the width, around the mean as far as the bounds allow."""
-    number = facts.numbers[name]
-    quarter = (column.high - column.low) / 4
-    mean = column.low / 2 + column.high / 2 if number is None else number.mean
-    centre = min(max(mean, column.low + quarter), column.high - quarter)
+    number, (low, high) = facts.numbers[name], column.range
+    quarter = (high - low) / 4
+    mean = low / 2 + high / 2 if number is None else number.mean
+    centre = min(max(mean, low + quarter), high - quarter)
     return centre - quarter, centre + quarter

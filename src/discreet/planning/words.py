@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from discreet.core.placeholders import Unavailable
-from discreet.domain import CONSTANT, Numeric
-from discreet.domain.columns import from_days
+from discreet.domain import CONSTANT
+from discreet.domain.kinds.numeric import from_days
 from discreet.errors import printable
-from discreet.papers.registry import DEFAULT
+from discreet.mechanisms.registry import DEFAULT
 from discreet.planning.simulation import Expected, row_epsilon
 from discreet.planning.spreads import FACTOR, Spread
 from discreet.planning.wishes import Answer, Tighter
@@ -20,7 +20,7 @@ from discreet.results.summary import Summary, number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from discreet.planning.result import Plan
+    from discreet.planning.result import NumberPlan
 
 _USELESS = 0.95  # errors above this share of the trivial one are as good as none
 _FREE = 1.1  # errors up to this factor above those without privacy cost next to nothing
@@ -35,7 +35,7 @@ _LOOKS = (
 _LARGEST = 1.6  # errors above this share of the trivial one are drawn at the edge
 
 
-def methods_summary(plan: Plan) -> Summary:
+def methods_summary(plan: NumberPlan) -> Summary:
     """One line a method, one column an epsilon."""
     lines = [(name, *(_share(plan, epsilon, name) for epsilon in plan.epsilons)) for name in plan.methods]
     reference = plan.at(plan.reference)
@@ -47,7 +47,7 @@ def methods_summary(plan: Plan) -> Summary:
     return Summary(_title(plan), tuple(_facts(plan)), columns, tuple(lines), (*notes, *plan.advice()))
 
 
-def _share(plan: Plan, epsilon: float, method: str) -> str:
+def _share(plan: NumberPlan, epsilon: float, method: str) -> str:
     found = [e for e in plan.expected if (e.epsilon, e.method) == (epsilon, method)]
     if not found:
         return "-"
@@ -55,7 +55,7 @@ def _share(plan: Plan, epsilon: float, method: str) -> str:
     return f"{share:.3f}" if share < 100 else f"{share:.1e}"
 
 
-def coefficients_summary(plan: Plan, method: str) -> Summary:
+def coefficients_summary(plan: NumberPlan, method: str) -> Summary:
     """One line a coefficient, one column an epsilon: standard errors, or else root mean squared errors."""
     found = [plan.at(epsilon, method) for epsilon in plan.epsilons]
     names = plan.names if plan.facts.domain.intercept else plan.names[1:]
@@ -84,16 +84,16 @@ def _error(found: Expected, place: int) -> str:
     return number(float(found.std_err[place]))
 
 
-def _title(plan: Plan) -> str:
+def _title(plan: NumberPlan) -> str:
     return f"Plan: {plan.facts.target} ~ {' + '.join(plan.names[1:]) or '1'}"
 
 
-def _square(plan: Plan) -> str:
+def _square(plan: NumberPlan) -> str:
     unit = coefficient_unit(plan.facts.domain, plan.facts.target, CONSTANT)
     return f"{unit}^2" if unit else ""
 
 
-def _facts(plan: Plan) -> list[tuple[str, str]]:
+def _facts(plan: NumberPlan) -> list[tuple[str, str]]:
     facts, promise = plan.facts, plan.promise
     mean = from_days(round(facts.outcome.mean)) if _is_date(plan, facts.target) else number(facts.outcome.mean)
     outcome = f"mean {mean}, sd {number(facts.outcome.sd)}"
@@ -112,7 +112,7 @@ def _facts(plan: Plan) -> list[tuple[str, str]]:
     return found
 
 
-def _stages(plan: Plan) -> str:
+def _stages(plan: NumberPlan) -> str:
     """In how many stages the methods that know stages release, by epsilon."""
     staged = [one for one in plan.expected if one.stages is not None]
     places: dict[int, list[str]] = {}
@@ -140,7 +140,7 @@ def _in_stages(count: int) -> str:
 # ---------------------------------------------------------------- advice
 
 
-def advice(plan: Plan) -> list[str]:
+def advice(plan: NumberPlan) -> list[str]:
     """What to do, and why."""
     lines = [_which(plan), *_how_good(plan), *(_answer(plan, found) for found in plan.answers)]
     lines += [_spread(plan, found) for found in plan.spreads] + _tighter(plan) + _people(plan)
@@ -153,7 +153,7 @@ def advice(plan: Plan) -> list[str]:
     return [printable(line) for line in lines]
 
 
-def _people(plan: Plan) -> list[str]:
+def _people(plan: NumberPlan) -> list[str]:
     """The price of rows_per_person, and of weights."""
     unit, epsilon, lines = plan.facts.domain.unit, plan.reference, list[str]()
     if unit.person is not None:
@@ -172,7 +172,7 @@ def _people(plan: Plan) -> list[str]:
     return lines
 
 
-def _which(plan: Plan) -> str:
+def _which(plan: NumberPlan) -> str:
     best, reference = plan.best, plan.reference
     error = plan.at(reference).mse
     others = {e.method: e.mse / error for e in plan.expected if e.epsilon == reference and e.method != best}
@@ -185,7 +185,7 @@ def _which(plan: Plan) -> str:
     return f"Use {best}: it has clearly the smallest errors ({beside})."
 
 
-def _how_good(plan: Plan) -> list[str]:
+def _how_good(plan: NumberPlan) -> list[str]:
     found = [plan.at(epsilon) for epsilon in sorted(plan.epsilons)]
     useless = [e.epsilon for e in found if e.vs_trivial > _USELESS]
     free = [e.epsilon for e in found if e.vs_non_private <= _FREE]
@@ -206,7 +206,7 @@ def _how_good(plan: Plan) -> list[str]:
     return lines
 
 
-def _answer(plan: Plan, found: Answer) -> str:
+def _answer(plan: NumberPlan, found: Answer) -> str:
     text = f"For {found.want.words}: "
     if isinstance(found.epsilon, Unavailable):
         text += f"no epsilon up to 10 with about {plan.facts.rows:,} rows"
@@ -220,7 +220,7 @@ def _answer(plan: Plan, found: Answer) -> str:
     return f"{text}; or about {', '.join(rows)}." if rows else f"{text}."
 
 
-def _spread(plan: Plan, found: Spread) -> str:
+def _spread(plan: NumberPlan, found: Spread) -> str:
     """How much the plan depends on sds that nobody guessed."""
     name, many = found.columns[0], len(found.columns) > 1
     which = f"the sds of {len(found.columns)} features" if many else f"the sd of {name}"
@@ -239,12 +239,12 @@ def _spread(plan: Plan, found: Spread) -> str:
     )
 
 
-def _sd(plan: Plan, name: str) -> float:
+def _sd(plan: NumberPlan, name: str) -> float:
     known = plan.facts.numbers[name]
     return math.nan if known is None else known.sd
 
 
-def _tighter(plan: Plan) -> list[str]:
+def _tighter(plan: NumberPlan) -> list[str]:
     """The bounds that are worth tightening, and whether any are."""
     if not plan.tighter:
         return []
@@ -260,15 +260,15 @@ def _tighter(plan: Plan) -> list[str]:
     return [head + "; ".join(parts) + ". Only from public knowledge, and only if few values lie beyond them."]
 
 
-def _bounds(plan: Plan, t: Tighter) -> str:
-    if _is_date(plan, t.column):
-        return f"({from_days(round(t.low))}, {from_days(round(t.high))})"
-    return f"({number(t.low)}, {number(t.high)})"
+def _bounds(plan: NumberPlan, t: Tighter) -> str:
+    column = plan.facts.domain.inputs[t.column]
+    low, high = (round(t.low), round(t.high)) if column.date else (t.low, t.high)
+    return f"({column.shown(low, number)}, {column.shown(high, number)})"
 
 
-def _is_date(plan: Plan, name: str) -> bool:
+def _is_date(plan: NumberPlan, name: str) -> bool:
     column = plan.facts.domain.inputs[name]
-    return isinstance(column, Numeric) and column.date
+    return column.date
 
 
 def _as_before(ratio: float) -> str:
@@ -298,7 +298,7 @@ def _times(ratio: float) -> str:
 # ---------------------------------------------------------------- picture
 
 
-def plan_plot(plan: Plan) -> Figure:
+def plan_plot(plan: NumberPlan) -> Figure:
     """MSE over that of predicting nothing against epsilon, a curve a method, between useless and without privacy."""
     methods = [plan.best, *(name for name in plan.methods if name != plan.best)]
     with style():
@@ -317,7 +317,7 @@ def plan_plot(plan: Plan) -> Figure:
     return figure  # type: ignore[no-any-return]
 
 
-def _curve(axes: Any, plan: Plan, name: str, look: tuple[str, str, str], *, best: bool) -> None:
+def _curve(axes: Any, plan: NumberPlan, name: str, look: tuple[str, str, str], *, best: bool) -> None:
     found = sorted((e for e in plan.expected if e.method == name), key=lambda e: e.epsilon)
     colour, line, mark = look
     x = [e.epsilon for e in found]
@@ -330,7 +330,7 @@ def _curve(axes: Any, plan: Plan, name: str, look: tuple[str, str, str], *, best
     )  # fmt: skip
 
 
-def _axes(figure: Any, axes: Any, plan: Plan) -> None:
+def _axes(figure: Any, axes: Any, plan: NumberPlan) -> None:
     axes.set_xscale("log")
     axes.set_xticks(sorted(plan.epsilons), [f"{epsilon:g}" for epsilon in sorted(plan.epsilons)])
     axes.xaxis.set_minor_formatter("")

@@ -15,7 +15,7 @@ from discreet.privacy import gdp
 from discreet.privacy.laws import Failure, Law, Point, together
 
 if TYPE_CHECKING:
-    from discreet.privacy.events.kinds import Event
+    from discreet.privacy.events.base import Event
 
 
 def mu(events: Iterable[Event]) -> float:

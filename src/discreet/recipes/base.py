@@ -21,10 +21,10 @@ from discreet.core.rounding import down
 from discreet.domain import Domain
 from discreet.domain.cells import Span
 from discreet.domain.coordinates import Coordinates
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy import gdp
+from discreet.privacy.events.base import BlockEvent, Event
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.kinds import BlockEvent, Event
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes.noise import StatisticRequest, calibrate, stage_blocks

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from discreet.privacy.events.kinds import Event
-from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
+from discreet.privacy.events.base import Event
 from discreet.recipes.base import AskEvent, Facts, Recipe, Steps
 
 

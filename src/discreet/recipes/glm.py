@@ -20,11 +20,11 @@ from discreet.core.rounding import down, up
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.linked import Linked, Mean
+from discreet.mechanisms.objective_perturbation.event import TURNED_SIZE, Calibration, ObjectiveEvent
 from discreet.privacy import sensitivity
+from discreet.privacy.events.base import Event
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.events.kinds import Event
-from discreet.privacy.events.objective import TURNED_SIZE, Calibration, ObjectiveEvent
 from discreet.privacy.losses import Loss, Poisson
 from discreet.recipes import budget
 from discreet.recipes.base import AskMinimisers, Facts, Recipe, Spending, Steps

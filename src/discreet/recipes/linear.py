@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.levels import model_design
+from discreet.privacy.events.base import Event
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.kinds import Event
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes import budget
 from discreet.recipes.base import Facts, Recipe, Spending, Steps

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from discreet.core import citations
+from discreet.privacy.events.base import BlockEvent, Event
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.recipes.base import AskEvent, Facts, Recipe
 from discreet.recipes.events import Draws, Objectives
 from discreet.recipes.glm import Glm

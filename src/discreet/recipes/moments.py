@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.rounding import down
-from discreet.domain import Domain, Numeric
+from discreet.domain import Domain
 from discreet.domain.levels import model_design
 from discreet.errors import DomainError
 from discreet.privacy import sensitivity
+from discreet.privacy.events.base import BlockEvent, Event
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.recipes import budget
 from discreet.recipes.base import Ask, Facts, Noisy, Recipe, Steps
 from discreet.recipes.noise import StatisticRequest, calibrate
@@ -182,8 +182,7 @@ class Counted(Recipe):
         statistics = [[b.statistic for b in e.blocks] if isinstance(e, GaussianEvent) else [] for e in events]
         if statistics != [["counts"], ["gram", "cross", "squares"]]:
             return None
-        _, moments = events
-        gram, cross, _ = moments.blocks  # type: ignore[union-attr]
+        gram, cross, _ = events[1].statistics
         return cls(facts, gram.rows, cross.columns[0]) if len(cross.columns) == 1 else None
 
 
@@ -203,12 +202,12 @@ def with_bounds(domain: Domain, column: str, low: float, high: float) -> Domain:
     It stays as it is where noise put (low, high) outside the bounds, or where they are too close for floating point.
     """
     spec = domain.columns[column]
-    if not isinstance(spec, Numeric):
+    if spec.bounds is None:
         raise TypeError("only numbers have bounds")
     c, h = domain.map(column)
-    least = spec.low if low == -1 else max(spec.low, c + h * low)
-    most = spec.high if high == 1 else min(spec.high, c + h * high)
+    least = spec.bounds[0] if low == -1 else c + h * low
+    most = spec.bounds[1] if high == 1 else c + h * high
     try:
-        return domain.with_column(column, replace(spec, low=least, high=most))
+        return domain.with_column(column, spec.narrowed(least, most))
     except DomainError:
         return domain

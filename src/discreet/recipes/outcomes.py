@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent, largest_mu
 from discreet.privacy import sensitivity
+from discreet.privacy.events.base import BlockEvent, Event
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.events.kinds import BlockEvent, Event
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent, largest_mu
 from discreet.recipes.base import Facts
 from discreet.recipes.moments import Fixed, are_shares
 from discreet.recipes.noise import StatisticRequest, calibrate, calibrate_public

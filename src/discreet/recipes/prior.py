@@ -18,9 +18,13 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT
 from discreet.domain.coordinates import Coordinates
-from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.values import ReleasedStage
-from discreet.recipes.glm_geometry import Lead, ModelGeometry, Scale
+from discreet.recipes.glm_geometry import (
+    Lead,
+    ModelGeometry,
+    Scale,
+)
 from discreet.solve.joint import Normal, joint
 from discreet.solve.location import Hypothesis, Location
 

@@ -6,39 +6,30 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from discreet.core import checks
 from discreet.core.files import differences, digest, text
-from discreet.core.rounding import ROOM, up
 from discreet.domain import Domain
 from discreet.drivers.replay import Mismatch, Values, event_words, outline, replay
 from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, printable
-from discreet.privacy import accounting, gdp, sensitivity
-from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent
+from discreet.privacy import accounting, gdp
+from discreet.privacy.bounds import Bounds
+from discreet.privacy.events.base import BlockEvent, Event, Finding
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.kinds import BlockEvent, Event, event_from_dict
-from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
+from discreet.privacy.events.gaussian import Block
+from discreet.privacy.events.kinds import event_from_dict
 from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.base import Facts
 from discreet.recipes.methods import readers, recipe_of
 from discreet.released.contradictions import contradictions
 from discreet.released.narrowed import unpaid
 
+Kind = TypeVar("Kind", bound=Event)
+
 VERSIONS = (1, 2, 3, 4, 5)
 """Versions of files that hold a certificate: 2 has derived columns, 3 stages, spans of counts, and sums of columns, 4
 functions of columns, 5 persons and weights."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was checked."""
-
-    what: str
-    ok: bool
-    detail: str
 
 
 @dataclass(frozen=True)
@@ -144,7 +135,8 @@ class Certificate:
 
         Also whether listed noise accounts for bounds that were narrowed, and which entries contradict each other.
         """
-        findings = [self._examine(event) for event in self.events]
+        bounds = Bounds(self.domain, self.guarantee.neighbors)
+        findings = [event.examine(bounds) for event in self.events]
         promised = self.guarantee.epsilon
         ok = self.epsilon <= promised
         findings.append(Finding("epsilon of all events", ok, f"recomputed {self.epsilon:.6g}, promised {promised:g}"))
@@ -178,84 +170,19 @@ class Certificate:
         except (DiscreetError, ArithmeticError, ValueError, KeyError, IndexError, TypeError):
             return Mismatch("stages", "the recipe cannot be replayed: no release has what is listed")
 
-    def _examine(self, event: Event) -> Finding:
-        """Whether the noise of one event fits the bounds and the relation."""
-        if isinstance(event, BlockEvent | StageEvent) and not event.blocks:
-            return Finding("noise on nothing", False, "an event lists no statistic, so its noise hides nothing")
-        try:
-            return self._compare(event)
-        except (ArithmeticError, ValueError):
-            return Finding("noise of an event", False, "it lists what no release has, so its cost cannot be recomputed")
-
-    def _compare(self, event: Event) -> Finding:
-        neighbors = self.guarantee.neighbors
-        if not self.domain.unit.plain and not isinstance(event, GaussianEvent | StageEvent):
-            return Finding("noise of an event", False, "it is proven for rows that count alike, one a person")
-        if isinstance(event, GaussianEvent):
-            mu = sensitivity.mu(event.blocks, self.domain, neighbors)
-            names = ", ".join(block.name for block in event.blocks)
-            listed = _is_bound(event.mu, mu, sensitivity.mu_of_before(event.blocks, self.domain, neighbors))
-            return Finding(f"noise on {names}", listed, f"mu {mu:.6g}, listed {event.mu:.6g}")
-        if isinstance(event, StageEvent):
-            event.coordinates.check(self.domain)
-            if _has_meat(event) and bool(event.radii) == self.domain.unit.plain:
-                return Finding(f"noise on {event.name}", False, "scores of persons have a radius, and others have none")
-            mu = sensitivity.mu(event.blocks, event.coordinates, neighbors)
-            same = _is_bound(event.mu, mu)  # a stage that lists more than its noise costs leaves something out
-            return Finding(f"noise on {event.name}", same, f"mu {mu:.6g}, listed {event.mu:.6g}")
-        if isinstance(event, SampledEvent | PublicOutcomesEvent):
-            return self._examine_outcomes(event)
-        norm = self._norm(event)
-        supported = _is_bound(event.norm, norm)
-        if isinstance(event, CoefficientEvent):
-            outcome = sensitivity.norm((event.target,), self.domain)
-            fits = supported and _is_bound(event.outcome, outcome) and event.neighbors == neighbors
-            detail = f"norm of a row {norm:.6g}, listed {event.norm:.6g}"
-            return Finding(f"noise on {event.name}", fits and event.keeps(), detail)
-        ok = supported and event.neighbors == neighbors and event.keeps_declared()
-        stage = "" if event.declared is None else f", held to epsilon {event.declared[0]:.6g} declared beforehand"
-        detail = f"norm of a row {norm:.6g}, listed {event.norm:.6g}{stage}"
-        return Finding(f"noise in the {event.loss.name} objective", ok, detail)
-
-    def _norm(self, event: ObjectiveEvent | CoefficientEvent) -> float:
-        """The norm of a row of an event: of its columns, or of their coordinates in a stage."""
-        turned = event.coordinates if isinstance(event, ObjectiveEvent) else None
-        if turned is None:
-            return sensitivity.norm(event.design, self.domain)
-        turned.check(self.domain)
-        if turned.design != event.design or len(turned.axes) != len(event.design):
-            raise ValueError("the coordinates of an objective are of other columns than its own")
-        return sensitivity.norm(turned.axes, turned)
-
-    def _examine_outcomes(self, event: SampledEvent | PublicOutcomesEvent) -> Finding:
-        """The same for a sample of the rows, and for public outcomes, whose norms whoever has them can recompute."""
-        names = ", ".join(block.name for block in event.blocks)
-        if isinstance(event, SampledEvent):
-            mu, stated = sensitivity.mu(event.blocks, self.domain, self.guarantee.neighbors), event.full_mu
-            most: float | None = sensitivity.mu_of_before(event.blocks, self.domain, self.guarantee.neighbors)
-            what, more = f"noise on {names} of a sample", f", of a share {event.rate:g} of the rows"
-        else:
-            mu, stated, most = sensitivity.public_mu(event.blocks, self.domain, event.norm), event.mu, None
-            what, more = f"noise on {names}, outcomes public", f", norm of the public outcomes {event.norm:.6g}"
-            outcomes = [name for block in event.blocks for name in block.columns]
-            sensitivity.refuse_mixed(self.domain, outcomes)
-            if event.norm > up(sensitivity.norm(outcomes, self.domain), ROOM):
-                return Finding(what, False, f"no outcomes within the bounds have a norm of {event.norm:.6g}")
-        ok = _is_bound(stated, mu, most) and event.neighbors == self.guarantee.neighbors
-        return Finding(what, ok, f"mu {mu:.6g}, listed {stated:.6g}{more}")
+    def of(self, kind: type[Kind]) -> tuple[Kind, ...]:
+        """Its events of one kind."""
+        return tuple(event for event in self.events if isinstance(event, kind))
 
     @property
     def blocks(self) -> list[Block]:
         """The statistics of mapped columns that were released with Gaussian noise."""
-        return [block for event in self.events if isinstance(event, BlockEvent) for block in event.blocks]
+        return [block for event in self.of(BlockEvent) for block in event.blocks]
 
     @property
     def format_version(self) -> int:
         """The oldest version of files that can hold the certificate, so that older programs read what they can."""
-        new = any(block.span is not None for block in self.blocks)
-        new = new or any(isinstance(event, StageEvent) for event in self.events)
-        kinds = (block.kind.format_version for block in self.blocks)
-        return max(3 if new else 1, self.domain.format_version, *kinds)
+        return max([self.domain.format_version, *(event.format_version for event in self.events)])
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -302,7 +229,7 @@ class Certificate:
             raise
         except Exception:  # whatever is not a certificate may fail in any way
             raise FileFormatError("The certificate is incomplete or of another kind.") from None
-        gaussian = any(event.mu > 0 or isinstance(event, SampledEvent) for event in certificate.events)
+        gaussian = any(event.needs_delta for event in certificate.events)
         if not consistent:
             raise FileFormatError(
                 "The certificate contradicts itself: its declared columns are not those of its domain."
@@ -316,14 +243,7 @@ class Certificate:
     def _names_columns(self) -> bool:
         """Whether events and declared bounds are about the columns of the domain; unknown ones raise a KeyError."""
         for event in self.events:
-            if isinstance(event, BlockEvent):
-                self.domain.indices([name for block in event.blocks for name in (*block.rows, *block.columns)])
-            elif isinstance(event, StageEvent):
-                event.coordinates.check(self.domain)
-            else:
-                self.domain.indices([*event.design, *([] if event.target is None else [event.target])])
-                if isinstance(event, ObjectiveEvent) and event.coordinates is not None:
-                    event.coordinates.check(self.domain)
+            event.check_columns(self.domain)
         return self.declared is None or list(self.declared.columns) == list(self.domain.columns)
 
     def words(self) -> str:
@@ -337,23 +257,20 @@ class Certificate:
         facts = [unit.words(self.guarantee.neighbors)]
         facts += [] if unit.person is None else [_COUNTING.format(m=unit.rows_per_person)]
         facts += [] if unit.weights is None else [_WEIGHTS.format(unit=unit)]
-        others = [event for event in self.events if not isinstance(event, BlockEvent | StageEvent)]
         if self.events:
-            own = [event.name for event in self.events if not isinstance(event, BlockEvent)]
-            names = ", ".join([*(block.name for block in self.blocks), *dict.fromkeys(own)])
+            own = dict.fromkeys(event.name for event in self.events if event.name)
+            names = ", ".join([*(block.name for block in self.blocks), *own])
             known = f"Recomputed from that noise, epsilon is at most {self.epsilon:.4g}."
             known = known if math.isfinite(self.epsilon) else "That noise does not bound epsilon."
             facts.append(f"Released with noise: {names}. {known}")
         else:
             facts.append("Nothing was computed from the data.")
         inexact = [block.name for block in self.blocks if not block.exact]
-        bounded = (event for event in others if not event.exact and not isinstance(event, UnaccountedEvent))
-        inexact += list(dict.fromkeys(event.name for event in bounded))
+        inexact += dict.fromkeys(event.name for event in self.events if not event.exact and event.accounted)
         if inexact:
             facts.append(f"In floating point, with a bound on its error in the noise: {', '.join(inexact)}.")
         facts += self._narrowed()
-        facts += [_SAMPLE.format(share=event.rate) for event in self.events if isinstance(event, SampledEvent)]
-        facts += [_PUBLIC for event in self.events if isinstance(event, PublicOutcomesEvent)]
+        facts += [remark for event in self.events for remark in event.remarks]
         if self.rows is not None:
             facts.append(f"The number of rows was declared as {self.rows}; it was not read from the data.")
         return facts + [_COUNTED.format(r=receipt) for receipt in self.receipts]
@@ -379,15 +296,7 @@ _PROMISE = {
 }
 _COUNTING = "A person counts for at most {m} rows: where somebody has n of them and n is more, each counts {m}/n."
 _WEIGHTS = "Rows are weighted by {unit.weights!r}; weights above {unit.largest_weight:g} were moved to it."
-_SAMPLE = (
-    "X'X was computed from a secret random sample of about {share:g} of the rows, which is counted: whoever "
-    "learns which rows are in it is promised less."
-)
 _COUNTED = "Counted as entry {r.entry} of ledger {r.ledger:.8}, account {r.account!r}."
-_PUBLIC = (
-    "The outcomes were declared PUBLIC, and with them the number of rows and which row has which outcomes: nothing "
-    "about them is protected. The promise covers the features only."
-)
 _LIMITS = "The promise is about what the release adds; it does not hide what is true of people in general."
 
 
@@ -415,15 +324,6 @@ def unspent(events: Sequence[Event], promise: Guarantee) -> str | None:
     if spent >= (1 - _UNSPENT) * gdp.mu(epsilon=promise.epsilon, delta=promise.delta):
         return None
     return "stages use all that is promised, and those that are listed do not"
-
-
-def _has_meat(event: StageEvent) -> bool:
-    return any(block.kind.per_person for block in event.blocks)
-
-
-def _is_bound(listed: float, found: float, most: float | None = None) -> bool:
-    """Whether a listed norm or mu is the one found again, or lies up to `most`, but for rounding errors."""
-    return found <= listed <= up(found if most is None else most, ROOM)
 
 
 def _factor(epsilon: float) -> str:

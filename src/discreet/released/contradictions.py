@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from discreet.core.checks import shown
 from discreet.domain import CONSTANT
-from discreet.privacy.events.coefficients import CoefficientEvent
-from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.kinds import BlockEvent, Event
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.recipes.methods import PUBLISHED
 
 if TYPE_CHECKING:
@@ -45,57 +41,16 @@ def _of_intercept(certificate: Certificate) -> Iterator[tuple[str, str]]:
     """Models of a domain have an intercept, or none: so has everything that was released for them."""
     intercept = certificate.domain.intercept
     for event in certificate.events:
-        if (names := _design(event)) and (CONSTANT in names) != intercept:
+        if (names := event.regressors) and (CONSTANT in names) != intercept:
             said, held = ("an", "lacks it") if intercept else ("no", f"is about {CONSTANT!r}")
             yield "intercept", f"the domain is for models with {said} intercept, and what was released {held}"
             return
 
 
-def _design(event: Event) -> set[str]:
-    """The coordinates of the regressors that an event is about, if it is about all of them."""
-    if not isinstance(event, BlockEvent):
-        return set(event.design)
-    return {name for block in event.blocks if block.kind.of_design for name in block.rows}
-
-
 def _of_events(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Released values of an event that no table and no noise would give; statistics of one event are of one design."""
+    """Listed values of an event that no table and no noise would give, and lists that no release has."""
     for event in certificate.events:
-        if isinstance(event, CoefficientEvent) and (why := event.impossible()) is not None:
-            yield f"values of {event.name}", why
-        if isinstance(event, BlockEvent) and (why := _mixed(event.blocks)) is not None:
-            yield "list of statistics", why
-        if isinstance(event, ObjectiveEvent):
-            yield from _of_objective(event, certificate)
-        elif not isinstance(event, BlockEvent) and (why := _misplaced(event.design)) is not None:
-            yield f"regressors of {event.name}", why
-
-
-def _of_objective(event: ObjectiveEvent, certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """What else a perturbed objective must be."""
-    if (why := _misplaced(event.design)) is not None:
-        yield f"regressors of {event.name}", why
-    if not event.is_calibrated(certificate.rows):
-        yield f"noise of {event.name}", "its scale, the tolerance of the solver and the noise on the result do not fit"
-
-
-def _misplaced(names: Sequence[str]) -> str | None:
-    """Why names cannot be those of regressors, in their order."""
-    if len(set(names)) < len(names):
-        return "a regressor is named twice"
-    return "the constant is not the first one" if CONSTANT in names[1:] else None
-
-
-def _mixed(blocks: tuple[Block, ...]) -> str | None:
-    designs = {block.rows for block in blocks if block.kind.of_design}
-    if (why := next(filter(None, map(_misplaced, designs)), None)) is not None:
-        return why
-    if len(designs) > 1:
-        return "X'X and X'y that were released together are of different regressors"
-    if any(block.layout == "uniform" and not block.kind.symmetric for block in blocks):
-        return "only X'X has noise that is laid out in one of two ways"
-    listed = [(block.statistic, block.rows, block.columns) for block in blocks]
-    return "a statistic was released twice in one event" if len(set(listed)) < len(listed) else None
+        yield from event.contradictions(certificate.rows)
 
 
 def _of_rows(certificate: Certificate) -> Iterator[tuple[str, str]]:

@@ -13,12 +13,12 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.files import Source, digest, load_document, write_document
-from discreet.domain import Domain, Numeric
+from discreet.domain import Domain
 from discreet.drivers.replay import begun
 from discreet.errors import NotReleasedError
+from discreet.privacy.events.base import StatisticsEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.kinds import BlockEvent
 from discreet.privacy.values import GridValues, ReleasedStage, statistic
 from discreet.recipes.base import Spending
 from discreet.recipes.geometry import StageGeometry
@@ -103,18 +103,18 @@ class ReleasedMoments:
         return tuple(ReleasedStage(event, values) for event, values in self.parts if isinstance(event, StageEvent))
 
     @cached_property
-    def parts(self) -> list[tuple[BlockEvent | StageEvent, tuple[tuple[GridValues, ...], ...]]]:
+    def parts(self) -> list[tuple[StatisticsEvent, tuple[tuple[GridValues, ...], ...]]]:
         """The values of each event that has any."""
-        events = [event for event in self.certificate.events if isinstance(event, BlockEvent | StageEvent)]
+        events = self.certificate.of(StatisticsEvent)
         ends = np.cumsum([0, *(len(event.blocks) for event in events)]).tolist()
         if ends[-1] != len(self.values):
             raise ValueError("another number of values than the certificate lists")
         return [(event, self.values[i:j]) for event, i, j in zip(events, ends, ends[1:], strict=False)]
 
     @cached_property
-    def _held(self) -> list[tuple[BlockEvent, tuple[tuple[GridValues, ...], ...]]]:
+    def _held(self) -> list[tuple[StatisticsEvent, tuple[tuple[GridValues, ...], ...]]]:
         """The events on mapped columns with their values."""
-        return [(event, values) for event, values in self.parts if isinstance(event, BlockEvent)]
+        return [(event, values) for event, values in self.parts if event.rotated is None]
 
     @cached_property
     def arrays(self) -> dict[Block, Floats]:
@@ -167,11 +167,11 @@ class ReleasedMoments:
         counted = [b for b in self.blocks if (b.statistic, *b.columns, b.span) == ("counts", target, None)]
         if declared is None or not counted:
             return None
-        used = self.domain.columns[target]
-        if not isinstance(used, Numeric):
+        bounds = self.domain.columns[target].bounds
+        if bounds is None:
             return None
         c, h = declared.map(target)
-        low, high = (used.low - c) / h, (used.high - c) / h
+        low, high = (bounds[0] - c) / h, (bounds[1] - c) / h
         return unclip(self.arrays[counted[0]], counted[0].sd, self.rows(), low, high, centred=self.domain.intercept)
 
     def save(self, path: str | Path, *, simulation: bool = False, overwrite: bool = False) -> None:

@@ -23,10 +23,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from discreet.core.chance import SURE_BITS
-from discreet.domain import CONSTANT, LATTICE_BITS, Categorical, Domain
-from discreet.privacy.events.coordinates import StageEvent
+from discreet.domain import CONSTANT, LATTICE_BITS, Domain
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.sampled import SampledEvent
 from discreet.privacy.values import GridValues
 
 if TYPE_CHECKING:
@@ -58,7 +56,7 @@ def _facts(released: ReleasedMoments) -> Iterator[Fact]:
         for block, parts in zip(event.blocks, values, strict=True):
             if block.kind.counted:
                 yield from _multiples(parts[0], [2 * LATTICE_BITS] * len(parts[0].integers), domain)
-            elif isinstance(event, StageEvent | SampledEvent):
+            elif event.rotated is not None or event.sampled_share < 1:
                 continue
             elif block.kind.symmetric:
                 yield from _Products(block, parts, domain).facts()
@@ -69,7 +67,7 @@ def _facts(released: ReleasedMoments) -> Iterator[Fact]:
 def _is_whole(name: str, domain: Domain) -> bool:
     """Whether a coordinate is 0 or 1."""
     column = domain.columns.get(domain.column_of[name])
-    return name == CONSTANT or (isinstance(column, Categorical) and column.scale == 1 and not column.factors)
+    return name == CONSTANT or (column is not None and bool(column.levels) and not column.factors)
 
 
 def _multiples(values: GridValues, steps: list[int], domain: Domain) -> Iterator[Fact]:
@@ -111,7 +109,7 @@ class _Products:
             return
         for name, column in self._domain.columns.items():
             places = [k for k, own in enumerate(self._names) if self._domain.column_of[own] == name]
-            if isinstance(column, Categorical) and len(places) == len(column.levels) and self._whole[places[0]]:
+            if column.levels and len(places) == len(column.levels) and self._whole[places[0]]:
                 yield places
 
     def _adds_up(self, j: int, places: list[int]) -> Fact:

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from discreet.core.arrays import Floats
 from discreet.core.chance import FAR, most_sampled
 from discreet.core.checks import LARGEST_ROWS
-from discreet.privacy.events.coordinates import StageEvent, stage_name
+from discreet.privacy.events.base import StatisticsEvent
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.kinds import BlockEvent
-from discreet.privacy.events.sampled import SampledEvent
 from discreet.privacy.values import bins, statistic
 from discreet.statistics.base import Statistic
 
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 class Value(NamedTuple):
     """The values of a block, unscaled, and the event that they belong to."""
 
-    event: BlockEvent | StageEvent
+    event: StatisticsEvent
     block: Block
     array: Floats
 
@@ -39,7 +37,7 @@ class Value(NamedTuple):
     @property
     def name(self) -> str:
         """How people call it."""
-        return stage_name(self.block) if isinstance(self.event, StageEvent) else self.block.name
+        return self.event.symbol(self.block)
 
     @property
     def far(self) -> float:
@@ -49,7 +47,7 @@ class Value(NamedTuple):
     @property
     def sampled(self) -> bool:
         """Whether it is a sum over a sample of the rows."""
-        return isinstance(self.event, SampledEvent)
+        return self.event.sampled_share < 1
 
 
 def values_of(released: ReleasedMoments) -> list[Value]:
@@ -57,7 +55,7 @@ def values_of(released: ReleasedMoments) -> list[Value]:
     found = []
     for event, values in released.parts:
         for block, parts in zip(event.blocks, values, strict=True):
-            own = event.coordinates if isinstance(event, StageEvent) else None
+            own = event.rotated
             array = statistic(block, parts) if own is None else statistic(block, parts, bins(block, own))
             found.append(Value(event, block, array))
     return found
@@ -87,14 +85,13 @@ def _totals(values: list[Value]) -> Iterator[tuple[float, float]]:
         if told is None:
             continue
         total, far = told[0], FAR * told[1]
-        if isinstance(event, SampledEvent):
-            yield 0.0, most_sampled(total + far, event.rate)
+        if event.sampled_share < 1:
+            yield 0.0, most_sampled(total + far, event.sampled_share)
         else:
             yield total - far, total + far
 
 
 def _is_comparable(value: Value, other: Value) -> bool:
     """Whether two values are sums over the same rows in the same coordinates."""
-    if isinstance(value.event, StageEvent):
-        return other.event is value.event
-    return not other.sampled and not isinstance(other.event, StageEvent)
+    same = other.event is value.event or (value.event.rotated is None and other.event.rotated is None)
+    return same and not other.sampled

@@ -9,7 +9,6 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.domain import CONSTANT, Domain
-from discreet.domain.derived import unit_of
 from discreet.errors import FileFormatError
 from discreet.released.moments import ReleasedMoments
 from discreet.solve.equations import NormalEquations
@@ -138,4 +137,4 @@ def unit_over(outcome: str, below: str | None) -> str:
 
 
 def _unit(domain: Domain, name: str) -> str | None:
-    return None if name == CONSTANT else unit_of(domain.columns[column_of(domain, name)])
+    return None if name == CONSTANT else domain.columns[column_of(domain, name)].coordinate_unit

@@ -18,7 +18,7 @@ from discreet.domain import CONSTANT
 from discreet.domain.levels import model_design
 from discreet.domain.linked import Linked
 from discreet.errors import NotReleasedError
-from discreet.privacy.events.objective import ObjectiveEvent
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes.prior import CURVATURE, Prior
 from discreet.released.moments import ReleasedMoments
@@ -74,7 +74,7 @@ def working_equations(released: ReleasedMoments) -> NormalEquations:
 
 def _score(released: ReleasedMoments, prior: Prior, stage: ReleasedStage, own: Linked) -> tuple[Floats, float]:
     """The score at the model in units of gamma, and the sd of its noise: as the objective tells it, and a release."""
-    event = next(event for event in released.certificate.events if isinstance(event, ObjectiveEvent))
+    event = next(iter(released.certificate.of(ObjectiveEvent)))
     told: Floats = prior.penalties(event, released.rows()) * (_gamma(own) - prior.centre)
     if not stage.holds("cross"):
         return told, event.scale

@@ -16,7 +16,7 @@ from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
 from discreet.privacy import accounting
 from discreet.released.units import column_of
-from discreet.results.inference import Inference
+from discreet.results.inference import JointInference
 from discreet.results.numbers import json_ready
 from discreet.results.results import Results
 from discreet.results.series import ends, series
@@ -162,7 +162,7 @@ class Comparison:
         return found if math.isfinite(found) else None  # deltas of promises that are not of Gaussian noise add up
 
     def differs(self) -> list[str]:
-        """What differs between the models but for their numbers, in words."""
+        """Say in words how the models differ, apart from their numbers."""
         return _differences(self)
 
     # ---------------------------------------------------------------- tables
@@ -222,7 +222,7 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
     (('(intercept)', 'x0'), 1.45)
     """
     pair = [getattr(model, "results_", model) for model in (a, b)]
-    if not all(isinstance(fitted, Results) for fitted in pair):
+    if not all(isinstance(fitted, Results) and not fitted.several for fitted in pair):
         raise ParameterError("compare needs two fitted models: Results, or estimators with results_.")
     if (
         isinstance(names, str)
@@ -235,9 +235,9 @@ def compare(a: Any, b: Any, names: Sequence[str] = ("A", "B")) -> Comparison:
 
 
 def _estimands(pair: Comparison) -> set[str]:
-    """Which fits the intervals are about."""
-    found = [fitted.inference for _, fitted in pair.models]
-    return {own.estimand for own in found if isinstance(own, Inference)}
+    """Return the estimands that the intervals are about."""
+    found = [fitted.joint for _, fitted in pair.models]
+    return {own.estimand for own in found if isinstance(own, JointInference)}
 
 
 def _as_series(name: str, found: dict[str, float] | Unavailable) -> Series | Unavailable:
@@ -252,7 +252,7 @@ def _estimates(fitted: Results) -> dict[str, float]:
 
 def _degrees(fitted: Results, name: str) -> float:
     """The degrees of freedom of a coefficient."""
-    found, known = fitted.inference, list(fitted.coefficients)
+    found, known = fitted.joint, list(fitted.coefficients)
     place = known.index(name) + (0 if CONSTANT in known else 1)
     if isinstance(found, Unavailable):
         return float(found)
@@ -300,7 +300,7 @@ def _frame(pair: Comparison, level: float) -> Any:
 
 
 def _differences(pair: Comparison) -> list[str]:
-    """What differs between two models but for their numbers, in words."""
+    """Say in words how two models differ, apart from their numbers."""
     (A, a), (B, b) = pair.models
     found = []
     if a.target != b.target:
@@ -395,7 +395,7 @@ def _get(values: Any, name: str) -> Any:
 
 
 def _cell(values: Any, absent: str) -> Callable[[str], str]:
-    """How a column of the table shows a coefficient."""
+    """Return the function that formats a coefficient in a column of the table."""
 
     def show(name: str) -> str:
         if isinstance(values, Unavailable):

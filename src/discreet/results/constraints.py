@@ -1,4 +1,4 @@
-"""What people say of coefficients, as weights: ``age - hours = 0``, ``(region[south] + region[west])/2 = 1``.
+"""Linear hypotheses about coefficients, as weights: ``age - hours = 0``, ``(region[south] + region[west])/2 = 1``.
 
 Grammar::
 
@@ -30,7 +30,7 @@ from discreet.errors import ParameterError, printable
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|\.[0-9]+")
 _DEEPEST = 50
 _INTERCEPTS = ("Intercept", "const")
-"""What others call the intercept."""
+"""Names that other programs give the intercept."""
 
 
 class Constraints(NamedTuple):

@@ -57,7 +57,7 @@ class Contrasts:
 
     @property
     def privacy_noise(self) -> Series:
-        """What the standard errors would be if privacy noise were all there is."""
+        """Standard errors from privacy noise alone."""
         return self._series("privacy_noise", lambda found, _: found.privacy_noise)
 
     @property
@@ -78,7 +78,7 @@ class Contrasts:
 
     @property
     def reason(self) -> Unavailable | None:
-        """Why a number is missing, where one is."""
+        """Notes on why numbers are missing."""
         parts = [part for found in self.estimates for part in (found.std_err, found.p_value)]
         return next((part for part in parts if isinstance(part, Unavailable)), None)
 

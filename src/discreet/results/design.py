@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.domain.columns import Column
 from discreet.domain.encoding import Encoder
-from discreet.domain.values import check_type, predicting, read_column
+from discreet.domain.kinds.base import Column
+from discreet.domain.value_types import NUMBERS
+from discreet.domain.values import predicting, read_column
 from discreet.errors import DataError
 
 
@@ -36,7 +37,8 @@ def design_matrix(X: Any, domain: Domain, names: Sequence[str]) -> Floats:
            [0.]])
     """
     table = as_table(X)
-    if table is not None and names and list(names) == table.column_names:
+    ready = all(name not in domain.columns or domain.columns[name].entries is NUMBERS for name in names)
+    if table is not None and names and ready and list(names) == table.column_names:
         X, table = np.column_stack([table.column(name).to_numpy() for name in names]), None
     with predicting():
         matrix = _matrix(X, names) if table is None else _encoded(table, domain, names)
@@ -76,7 +78,7 @@ def read_columns(table: pa.Table, columns: Mapping[str, Column]) -> dict[str, ND
     """Numbers, and codes of levels, of some columns of a table."""
     values = {}
     for name, column in columns.items():
-        check_type(name, column, table.schema.field(name).type)
+        column.entries.check(name, table.schema.field(name).type)
         values[name] = read_column(table.column(name).combine_chunks(), name, column)
     return values
 

@@ -1,4 +1,4 @@
-"""Models as documents: one whose coefficients were released themselves is a "model", one of a release "results"."""
+"""Models as documents: "model" where coefficients were released themselves, else "results" or "many results"."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from discreet.core.files import number, numbers, text, texts
-from discreet.core.placeholders import Later
+from discreet.core.placeholders import Later, Unavailable
 from discreet.domain.linked import Linked
 from discreet.errors import FileFormatError, NotReleasedError
 from discreet.privacy.values import GridValues
@@ -18,18 +18,21 @@ from discreet.released.units import regressors
 from discreet.results.glm_inference import WITHOUT_ERRORS
 from discreet.results.inference import loaded_inference
 from discreet.results.links import Link
+from discreet.results.marginal_inference import MarginalInference
 
 if TYPE_CHECKING:
     from discreet.results.results import Results
 
-FORMAT_VERSIONS = {"results": VERSIONS, "model": (3, 4, 5)}
-"""Of the two kinds. Certificates of models hold events that versions 1 and 2 do not know; 4 has functions of columns, 5
+FORMAT_VERSIONS = {"results": VERSIONS, "many results": VERSIONS, "model": (3, 4, 5)}
+"""Of the kinds. Certificates of models hold events that versions 1 and 2 do not know; 4 has functions of columns, 5
 models in private coordinates, with what was released besides."""
 
 
 def document(fitted: Results) -> dict[str, Any]:
     """The body of a model's file."""
     certificate = fitted.certificate
+    if fitted.several:
+        return _several_document(fitted)
     facts = {"target": fitted.target, "model": fitted.model, "names": list(fitted.names)}
     if fitted.release_later is not None:
         body = {"kind": "results", "format_version": certificate.format_version, "certificate": certificate.to_dict()}
@@ -50,12 +53,39 @@ def document(fitted: Results) -> dict[str, Any]:
     return body
 
 
+def _several_document(fitted: Results) -> dict[str, Any]:
+    """The body of a file of several outcomes."""
+    certificate = fitted.certificate
+    body = {"kind": "many results", "format_version": certificate.format_version, "certificate": certificate.to_dict()}
+    facts = {"targets": list(fitted.targets), "names": list(fitted.names), "model": fitted.model, "rows": fitted.rows}
+    numbers = {"coef": fitted.coef.tolist(), "intercept": fitted.intercept.tolist(), "release": fitted.release}
+    return body | facts | numbers | {"inference": fitted.inference.to_dict()}
+
+
 def facts_of(body: dict[str, Any]) -> dict[str, Any]:
-    """What a document of either kind holds, by the names that `Results` has for it."""
-    certificate, target = Certificate.from_dict(body["certificate"]), text(body["target"])
-    names = regressors(certificate.domain, texts(body["names"]), [target])
-    facts = {"target": target, "names": names, "model": text(body["model"]), "certificate": certificate}
+    """What a document of any kind holds, by the names that `Results` has for it."""
+    certificate, several = Certificate.from_dict(body["certificate"]), body["kind"] == "many results"
+    targets = texts(body["targets"]) if several else (text(body["target"]),)
+    names = regressors(certificate.domain, texts(body["names"]), targets)
+    facts = {"targets": targets, "names": names, "model": text(body["model"]), "certificate": certificate}
+    if several:
+        return facts | _several(body, len(targets), len(names))
     return facts | (_released if body["kind"] == "model" else _solved)(body, certificate, len(names))
+
+
+def _several(body: dict[str, Any], m: int, d: int) -> dict[str, Any]:
+    """The rest of a model of several outcomes."""
+    found = body["inference"]
+    known = "estimate" in found
+    return {
+        "coef": numbers(body["coef"], (m, d)),
+        "intercept": numbers(body["intercept"], (m,)),
+        "inference_later": Later.of(
+            MarginalInference.from_dict(found, m, d + 1) if known else Unavailable.from_dict(found)
+        ),
+        "rows": number(body["rows"]),
+        "release_later": Later.of(text(body["release"])),
+    }
 
 
 def _solved(body: dict[str, Any], certificate: Certificate, d: int) -> dict[str, Any]:
@@ -63,7 +93,7 @@ def _solved(body: dict[str, Any], certificate: Certificate, d: int) -> dict[str,
     return {
         "coef": numbers(body["coef"], (d,)),
         "intercept": number(body["intercept"]),
-        "inference": loaded_inference(body.get("inference"), d + 1),
+        "inference_later": Later.of(loaded_inference(body.get("inference"), d + 1)),
         "rows": None if body.get("rows") is None else number(body["rows"]),
         "release_later": Later.of(text(body.get("release", ""))),
         "remarks": texts(body.get("remarks", [])),
@@ -83,7 +113,7 @@ def _released(body: dict[str, Any], certificate: Certificate, d: int) -> dict[st
         ReleasedMoments(certificate, values).check_values()
     told = loaded_inference(body["inference"], d + 1) if values or "inference" in body else WITHOUT_ERRORS
     one = {"coef": coef, "intercept": intercept} if classes else {"coef": coef[0], "intercept": float(intercept[0])}
-    facts = {"inference": told, "link": link, "classes": classes, "weights": weights}
+    facts = {"inference_later": Later.of(told), "link": link, "classes": classes, "weights": weights}
     return one | facts | released_facts(certificate, values)
 
 

@@ -1,4 +1,4 @@
-"""What an outcome changes by when a variable moves, with everything that moves along: squares, products, curves.
+"""Effects of a variable on the outcome, including its squares, products and curves.
 
 All is a weighted sum of coefficients. Where a variable stands in several regressors, x and x^2 and x:sex, the
 regressors at two places of the variable differ by a vector a, and a'(intercept, coef) is its effect, with the interval
@@ -17,9 +17,9 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
-from discreet.domain import Categorical, Domain, Numeric
-from discreet.domain.columns import Factor, from_days
+from discreet.domain import Domain
 from discreet.domain.derived import bounded, number
+from discreet.domain.kinds.base import Column, categories_of
 from discreet.released.units import column_of
 from discreet.results.summary import number as shown
 
@@ -27,29 +27,37 @@ if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
 
 _POINTS = 33
-"""Of a curve."""
+"""Number of points of a curve."""
 
 _MOST_LINES, _MOST_CURVES = 5, 6
 """Lines of one picture, one for each level of a category; and pictures of one model."""
 
 _STEP = 1e-4
-"""Of a slope, as a share of the declared range."""
+"""Step of a numerical slope, as a share of the declared range."""
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Where variables stand, a row each: numbers, and shares of the levels of categories."""
+    """Values of the variables, a row for each point: numbers, and shares of the levels of categories."""
 
-    numbers: dict[str, Floats]
-    shares: dict[str, Floats]
+    values: dict[str, Floats]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(next(iter(self.values.values()), [0]))
+
+    def repeated(self, rows: int) -> Setting:
+        """The only row, so many times."""
+        return Setting({name: np.broadcast_to(x, (rows, *x.shape[1:])) for name, x in self.values.items()})
+
+    def replaced(self, name: str, to: Floats) -> Setting:
+        """The same rows with other values of one variable."""
+        return Setting({**self.values, name: to})
 
     def moved(self, name: str, to: Floats) -> Setting:
-        """The same with one variable elsewhere: at the rows of `to`, values or shares; the others do not move."""
-        rows = len(to)
-        numbers = {own: np.broadcast_to(x, rows) for own, x in self.numbers.items()}
-        shares = {own: np.broadcast_to(x, (rows, x.shape[1])) for own, x in self.shares.items()}
-        (numbers if name in numbers else shares)[name] = to
-        return Setting(numbers, shares)
+        """Move one variable to the rows of `to`, values or shares, and keep the others."""
+        return self.repeated(len(to)).replaced(name, to)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +87,12 @@ class Variables:
     names: tuple[str, ...]
 
     @cached_property
-    def specs(self) -> dict[str, Any]:
+    def specs(self) -> dict[str, Column]:
         """The variables with their public facts, in the order in which they come up."""
-        found: dict[str, Any] = {}
+        found: dict[str, Column] = {}
         for column in dict.fromkeys(column_of(self.domain, name) for name in self.names):
             spec = self.domain.columns[column]
-            for factor in spec.factors or (Factor(column, spec),):
+            for factor in spec.parts(column):
                 for name, own in factor.inputs.items():
                     found.setdefault(name, own)
         radius = dict.fromkeys(self.domain.norm_columns, self.domain.data_norm)
@@ -102,18 +110,11 @@ class Variables:
     @cached_property
     def middle(self) -> Setting:
         """One row: numbers in the middle of their range, categories at the mean of their levels."""
-        numbers, shares = {}, {}
-        for name, spec in self.specs.items():
-            if isinstance(spec, Numeric):
-                numbers[name] = np.array([spec.low / 2 + spec.high / 2])
-            else:
-                shares[name] = np.full((1, len(spec.levels)), 1 / len(spec.levels))
-        return Setting(numbers, shares)
+        return Setting({name: spec.middle for name, spec in self.specs.items()})
 
     def regressors(self, at: Setting, places: Sequence[int] | None = None) -> Floats:
         """The constant and the regressors, a row each; those that are not asked for are 0."""
-        rows = len(next(iter({**at.numbers, **at.shares}.values()), [0]))
-        A = np.zeros((rows, len(self.names) + 1))
+        A = np.zeros((at.rows, len(self.names) + 1))
         A[:, 0] = places is None
         for i in range(1, len(self.names) + 1) if places is None else places:
             A[:, i] = self._values(self.names[i - 1], at)
@@ -123,17 +124,17 @@ class Variables:
         entry = self.domain.entries[self.domain.indices([name])[0]]
         spec = self.domain.columns[entry.column]
         if not spec.factors:
-            return at.numbers[name] if entry.level is None else at.shares[entry.column][:, entry.level]
-        values: Floats = number(spec, at.numbers, lambda *_: None, clip=False)
+            return at.values[name] if entry.level is None else at.values[entry.column][:, entry.level]
+        values: Floats = number(spec, at.values, lambda *_: None, clip=False)
         if entry.level is not None:
-            categories = [f for f in spec.factors if isinstance(f.spec, Categorical)]
-            levels = np.unravel_index(entry.level, [len(f.spec.levels) for f in categories])  # type: ignore[union-attr]
+            categories = categories_of(spec.factors)
+            levels = np.unravel_index(entry.level, [len(f.spec.levels) for f in categories])
             for factor, level in zip(categories, levels, strict=True):
-                values = values * at.shares[factor.column][:, level]
+                values = values * at.values[factor.column][:, level]
         return values
 
     def difference(self, name: str, at: Setting, to: Floats) -> Floats:
-        """What regressors change by as one variable goes from the first row of `to` to each of the others."""
+        """Change of the regressors as one variable goes from the first row of `to` to each of the others."""
         A = self.regressors(at.moved(name, to), self.places[name])
         change: Floats = A[1:] - A[0]
         return change
@@ -141,14 +142,13 @@ class Variables:
     def across(self, name: str, over: tuple[float, float] | None = None) -> Floats:
         """From the low end of a range to the high one; for a category from its first level to each of the others."""
         spec = self.specs[name]
-        numbers = isinstance(spec, Numeric)
-        ends = np.array(over or (spec.low, spec.high)) if numbers else np.eye(len(spec.levels))[self.order(name)]
+        ends = np.array(over or spec.bounds) if spec.bounds else np.eye(len(spec.levels))[self.order(name)]
         return self.difference(name, self.middle, ends)
 
     def order(self, name: str) -> list[int]:
         """The places of a category's levels, that first which the others are compared with."""
         levels = range(len(self.specs[name].levels))
-        own = [f"{name}[{level}]" for level in self.specs[name].levels]
+        own = self.specs[name].coordinates(name)
         left_out = [i for i in levels if own[i] not in self.names]
         first = left_out[0] if len(left_out) == 1 else 0
         return [first, *(i for i in levels if i != first)]
@@ -160,17 +160,16 @@ class Variables:
     def ends(self, name: str, at: Setting) -> list[tuple[Floats, Floats, Floats]]:
         """Regressors a little below and above a number, and how far apart; or at the first level and at others."""
         spec = self.specs[name]
-        if isinstance(spec, Categorical):
+        x = at.values[name]
+        if spec.bounds is None:
             kinds = np.eye(len(spec.levels))[self.order(name)]
-            first, *others = (self.regressors(self._all(at, name, kind)) for kind in kinds)
+            first, *others = (self.regressors(at.replaced(name, np.broadcast_to(kind, x.shape))) for kind in kinds)
             return [(first, other, np.ones(len(other))) for other in others]
-        x, h = at.numbers[name], _STEP * (spec.high - spec.low)
-        low, high = np.maximum(x - h, np.minimum(x, spec.low)), np.minimum(x + h, np.maximum(x, spec.high))
-        A, B = (self.regressors(Setting({**at.numbers, name: end}, at.shares)) for end in (low, high))
+        least, most = spec.bounds
+        h = _STEP * (most - least)
+        low, high = np.maximum(x - h, np.minimum(x, least)), np.minimum(x + h, np.maximum(x, most))
+        A, B = (self.regressors(at.replaced(name, end)) for end in (low, high))
         return [(A, B, high - low)]
-
-    def _all(self, at: Setting, name: str, kind: Floats) -> Setting:
-        return Setting(at.numbers, {**at.shares, name: np.broadcast_to(kind, at.shares[name].shape)})
 
     def is_straight(self, name: str) -> bool:
         """Whether a variable stands alone, so that one coefficient, or one for each level, says all of it."""
@@ -186,20 +185,14 @@ class Variables:
         return self.domain.made_of(column)
 
     def labels(self, name: str) -> list[str]:
-        """What the effects of a variable are called: its own name, or each level but the first."""
+        """Labels of a variable's effects: its own name, or each level but the first."""
         spec = self.specs[name]
-        if not isinstance(spec, Categorical):
-            return [name]
-        return [f"{name}[{spec.levels[i]}]" for i in self.order(name)[1:]]
+        own = spec.coordinates(name)
+        return own if spec.bounds else [own[i] for i in self.order(name)[1:]]
 
     def words(self, name: str) -> str:
         """The range that a number crosses; "" for a category."""
-        spec = self.specs[name]
-        return "" if isinstance(spec, Categorical) else " to ".join(self.value(name, x) for x in (spec.low, spec.high))
-
-    def value(self, name: str, x: float) -> str:
-        """A value of a number, or the date that it stands for."""
-        return from_days(x) if self.specs[name].date else shown(x)
+        return self.specs[name].span(shown)[1]
 
 
 # ---------------------------------------------------------------- effects over declared ranges
@@ -262,7 +255,7 @@ def effects(fitted: Fitted, level: float, over: Mapping[str, tuple[float, float]
     if not rows:
         rows = [(name, name, "", (name, 1.0), *known.multiple(name, 1.0)) for name in fitted.coefficients]
     names, variables, words, owns, estimate, coef, ends, privacy = zip(*rows, strict=True)
-    why, inference = known.intervals, fitted.inference
+    why, inference = known.intervals, fitted.joint
     return Effects(
         names, variables, words, owns, np.array(estimate), np.array(coef),
         why if isinstance(why, Unavailable) else np.array(ends),
@@ -283,10 +276,10 @@ _Numbers = tuple[float, float, tuple[float, float], float]
 
 
 class _Known:
-    """What a model knows of its coefficients, found once."""
+    """The estimates and intervals of a model, computed once."""
 
     def __init__(self, fitted: Fitted, level: float) -> None:
-        self.inference, self.level = fitted.inference, level
+        self.inference, self.level = fitted.joint, level
         self.intervals, self.coefficients = fitted.intervals(level), fitted.coefficients
         self.estimates, self.noise = fitted.known("estimate"), fitted.known("privacy_noise")
 
@@ -323,7 +316,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """How the predicted outcome goes with a number that does not stand alone; a line for each place of a partner."""
+    """Predicted outcome along a number that is part of several regressors; a line for each value of a partner."""
 
     variable: str
     partner: str | None
@@ -335,15 +328,15 @@ class Curve:
 def curves(fitted: Fitted, level: float) -> list[Curve]:
     """The curves of the numbers of a model whose effect is no single slope; none where there are several lines."""
     found = Variables(fitted.certificate.domain, fitted.names)
-    bent = [name for name, spec in found.specs.items() if isinstance(spec, Numeric) and not found.is_straight(name)]
+    bent = [name for name, spec in found.specs.items() if spec.bounds and not found.is_straight(name)]
     return [curve(fitted, found, name, level) for name in bent[:_MOST_CURVES]] if len(fitted.lines) == 1 else []
 
 
 def curve(fitted: Fitted, found: Variables, name: str, level: float) -> Curve:
     """The curve of one number, with the others in the middle, or at several places of the first that multiplies it."""
     spec = found.specs[name]
-    x = np.linspace(spec.low, spec.high, _POINTS)
-    partners = sorted(found.partners(name), key=lambda other: isinstance(found.specs[other], Numeric))
+    x = np.linspace(*spec.range, _POINTS)
+    partners = sorted(found.partners(name), key=lambda other: found.specs[other].bounds is not None)
     partner = partners[0] if partners else None
     lines = []
     for label, to in _stands(found, partner):
@@ -356,16 +349,11 @@ def _stands(found: Variables, partner: str | None) -> list[tuple[str, Floats]]:
     """Places of a partner, with their names: the levels of a category, or the ends and the middle of a range."""
     if partner is None:
         return [("", np.empty(0))]
-    spec = found.specs[partner]
-    if isinstance(spec, Categorical):
-        rows = np.eye(len(spec.levels))[:_MOST_LINES]
-        return [(f"{partner}[{level}]", row[None]) for level, row in zip(spec.levels, rows, strict=False)]
-    places = (spec.low, spec.low / 2 + spec.high / 2, spec.high)
-    return [(f"{partner} = {found.value(partner, x)}", np.array([x])) for x in places]
+    return list(found.specs[partner].stands(partner, _MOST_LINES, shown))
 
 
 def _line(fitted: Fitted, label: str, rows: Floats, level: float) -> Line:
-    known = fitted.inference
+    known = fitted.joint
     gap = np.full(len(rows), np.nan)
     if isinstance(known, Unavailable):
         return Line(label, rows @ fitted.lines[0][1], gap, gap)

@@ -12,13 +12,13 @@ from discreet.core.placeholders import Unavailable
 
 
 class Law(Protocol):
-    """How estimates spread around what they estimate."""
+    """Sampling distribution of estimates: intervals and tests."""
 
     def interval(self, level: float) -> Floats | Unavailable:
         """A row (low, high) for each of them."""
 
     def p_values_at(self, values: Floats) -> Floats | Unavailable:
-        """Of the tests that they have these values."""
+        """p-values of the tests that they have these values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +57,11 @@ class Estimate:
 
     @property
     def p_value(self) -> float | Unavailable:
-        """Of the test that the number is zero."""
+        """p-value of the test that the number is zero."""
         return self.p_value_at(0.0)
 
     def p_value_at(self, value: float) -> float | Unavailable:
-        """Of the test that the number is `value`."""
+        """p-value of the test that the number is `value`."""
         found = self.law.p_values_at(np.array([float(value)]))
         return found if isinstance(found, Unavailable) else float(found[0])
 

@@ -1,4 +1,4 @@
-"""How every fitted model is shown: as a summary, a frame, a picture, a report."""
+"""Presentation of a fitted model: summary, frame, plots, report."""
 
 from __future__ import annotations
 
@@ -13,50 +13,54 @@ from discreet.core.arrays import Floats
 from discreet.core.files import atomic_write
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
+from discreet.errors import ParameterError
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.napp import NappEvent
-from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import column_of
 from discreet.results.contrasts import Contrasts
 from discreet.results.export import excel_file
-from discreet.results.inference import Inference
+from discreet.results.inference import JointInference
 from discreet.results.links import KINDS, Link
 from discreet.results.margins import declared_effects, marginal_effects
 from discreet.results.numbers import Numbers
+from discreet.results.outcomes import outcomes_frame, outcomes_summary
 from discreet.results.spread import Spread
 from discreet.results.summary import SIMULATION, Summary, number, promise, row_count, standard_errors, to_pandas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_OBJECTIVES = (ObjectiveEvent, NappEvent)
-"""Events of minimisers of penalised objectives."""
-
 
 class Fitted(Numbers):
-    """How a fitted model is shown; `Results` says what its attributes are."""
+    """Presentation of a fitted model; `Results` documents the attributes."""
 
-    target: str
-    names: tuple[str, ...]
+    coef: Floats
     model: str
-    certificate: Certificate
-    inference: Inference | Unavailable
-    rows: float | None
     release: str
     remarks: tuple[str, ...]
     link: Link
 
     @property
+    def target(self) -> str:
+        """The outcome, of a model that has one."""
+        self._refuse_several()
+        return self.targets[0]
+
+    def _refuse_several(self) -> None:
+        if self.several:
+            raise ParameterError(
+                "This model has several outcomes, and this is for one: fit it by itself, fit(outcome)."
+            )
+
+    @property
     def kind(self) -> str:
-        """What kind of model it is, in words."""
+        """The kind of model, in words."""
         return KINDS[self.link].words
 
     @property
     def estimand(self) -> str:
-        """What the coefficients are about."""
-        if self.link != "identity" or any(isinstance(event, _OBJECTIVES) for event in self.certificate.events):
+        """The population quantity that the coefficients estimate."""
+        if self.link != "identity" or any(event.minimises for event in self.certificate.events):
             return self._perturbed_estimand
         domain, declared = self.certificate.domain, self.certificate.declared
         column = column_of(domain, self.target)
@@ -64,9 +68,9 @@ class Fitted(Numbers):
         if declared is not None and declared.columns[column] != domain.columns[column]:
             before, after = declared.columns[column].short(), domain.columns[column].short()
             text += f"; those of {column} were narrowed from {before} to {after}"
-        if any(isinstance(event, StageEvent) for event in self.certificate.events):
-            found = self.inference
-            if isinstance(found, Inference) and found.estimand == "declared":
+        if self.certificate.of(StageEvent):
+            found = self.joint
+            if isinstance(found, JointInference) and found.estimand == "declared":
                 text += "; what far rows and far residuals might add is charged to the intervals"
             else:
                 text += ", where rows far from the others count less and far residuals are cut"
@@ -80,7 +84,7 @@ class Fitted(Numbers):
         return f"the {fit}, where rows far from the others count less"
 
     @abstractmethod
-    def unit(self, name: str) -> str:
+    def unit(self, *name: str) -> str:
         """The unit of a coefficient, as far as the schema gives units."""
 
     @abstractmethod
@@ -89,13 +93,8 @@ class Fitted(Numbers):
 
     @property
     @abstractmethod
-    def lines(self) -> list[tuple[str, Floats]]:
-        """(intercept, coefficients) of each linear predictor, with what stands before its names in `params`."""
-
-    @property
-    @abstractmethod
     def dispersion(self) -> float | Unavailable:
-        """Of counts: how many times as large as their mean their variance is."""
+        """Dispersion of counts: their variance over their mean."""
 
     @abstractmethod
     def expected(self, eta: Floats) -> tuple[Floats, Floats]:
@@ -104,7 +103,7 @@ class Fitted(Numbers):
     # ---------------------------------------------------------------- effects
 
     def effects(self) -> Contrasts | Unavailable:
-        """What the outcome changes by as each variable crosses its declared range, all that moves along included.
+        """Change of the outcome as each variable crosses its declared range, with its squares, products and curves.
 
         The others are in the middle: of their declared ranges, and of the levels of categories. A category has an
         effect for each level but the first, which it is compared with.
@@ -112,7 +111,7 @@ class Fitted(Numbers):
         return declared_effects(self)
 
     def marginal_effects(self, at: Any = None) -> Contrasts | Unavailable:
-        """What the expected outcome changes by for one unit more of each variable, all that moves along included.
+        """Change of the expected outcome for one unit more of each variable, with its squares, products and curves.
 
         Of classes it is the probability of the second one, of counts the count.
 
@@ -127,21 +126,46 @@ class Fitted(Numbers):
 
     # ---------------------------------------------------------------- tables, pictures, pages
 
-    def summary(self, level: float = 0.95) -> Summary:
-        """A table of the coefficients with their standard errors and intervals, the guarantee on top."""
-        return _summary(self, checks.fraction("level", level))
+    def summary(self, level: float = 0.95, most: int = 20) -> Summary:
+        """A table of the coefficients with their standard errors and intervals, the guarantee on top.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals.
+        most : int
+            Of several outcomes: how many coefficients are shown, those that stand out most from their standard errors.
+        """
+        level = checks.fraction("level", level)
+        return outcomes_summary(self, level, most) if self.several else _summary(self, level)
 
     def plot(self, level: float = 0.95) -> Figure:
         """A picture of the coefficients and their intervals; see `discreet.results.plots`."""
         from discreet.results.plots.releases import coefficient_plot
 
+        self._refuse_several()
         return coefficient_plot(self, level)
 
     def plot_curves(self, level: float = 0.95) -> Figure:
         """A picture of the features that stand in squares, products or curves; see `discreet.results.plots`."""
         from discreet.results.plots.responses import response_plot
 
+        self._refuse_several()
         return response_plot(self, level)
+
+    def heatmap(self, values: str = "z", ax: Any = None) -> Any:
+        """Draw outcomes against regressors with matplotlib, and return the axes.
+
+        Parameters
+        ----------
+        values : {"z", "debiased", "coef"}
+            Debiased coefficients over their standard errors, debiased coefficients, or those of the model.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        from discreet.results.plots.releases import heatmap
+
+        return heatmap(self, values, ax)
 
     def save_report(
         self, path: str | Path, released: ReleasedMoments | None = None, *, level: float = 0.95, date: Any = None
@@ -161,13 +185,15 @@ class Fitted(Numbers):
         """
         from discreet.results.report import report
 
+        self._refuse_several()
         text = report(self, released, level=level, date=date)
         with atomic_write(path) as file:
             file.write(text.encode())
 
     def to_frame(self, level: float = 0.95) -> Any:
-        """A pandas frame: one row a coefficient; what is not available is missing."""
-        return _frame(self, checks.fraction("level", level))
+        """A pandas frame: one row for each coefficient, of each outcome; what is not available is missing."""
+        level = checks.fraction("level", level)
+        return outcomes_frame(self, level) if self.several else _frame(self, level)
 
     def to_excel(self, path: str | Path, level: float = 0.95) -> None:
         """Write a workbook: the numbers of `to_frame`, and what the summary says; needs the extra ``excel``."""
@@ -247,27 +273,26 @@ def _cells(heading: str, column: list[float] | Unavailable, rows: int) -> list[s
 
 def _moved(fitted: Fitted) -> bool:
     """Whether the model's coefficients are others than the debiased ones, by what a reader could see."""
-    found = fitted.inference
-    if isinstance(found, Unavailable):
+    if isinstance(fitted.inference, Unavailable):
         return False
     debiased, noise = fitted.known("estimate"), fitted.known("std_err") or fitted.known("privacy_noise")
     return any(abs(coef - debiased[name]) > 0.01 * noise[name] for name, coef in fitted.coefficients.items())
 
 
 def _facts(fitted: Fitted, level: float) -> dict[str, str]:
-    found, certificate = fitted.inference, fitted.certificate
+    found, certificate = fitted.joint, fitted.certificate
     facts, unit = {"Method": fitted.model, "Guarantee": promise(certificate.guarantee)}, certificate.domain.unit
     facts |= {} if unit.plain else {"Protected": unit.short}
     if fitted.rows is not None:
         facts["Rows"] = row_count(certificate, fitted.rows)
-    if isinstance(found, Inference):
+    if isinstance(found, JointInference):
         facts |= _spread_facts(fitted, found, level)
         facts["Standard errors"] = standard_errors(unit, robust=found.robust)
     return facts
 
 
-def _spread_facts(fitted: Fitted, found: Inference, level: float) -> dict[str, str]:
-    """How outcomes vary around the model."""
+def _spread_facts(fitted: Fitted, found: JointInference, level: float) -> dict[str, str]:
+    """Return residual standard deviation and R-squared, or the dispersion of counts."""
     if fitted.link == "identity":
         told = _spread(found.spread, fitted.unit(CONSTANT), level)
         return dict(zip(("Residual sd", "R-squared"), told, strict=True))
@@ -288,7 +313,7 @@ def _spread(spread: Spread | Unavailable, unit: str, level: float) -> tuple[str,
 
 
 def _notes(fitted: Fitted, moved: bool) -> list[str]:
-    found, certificate = fitted.inference, fitted.certificate
+    found, certificate = fitted.joint, fitted.certificate
     notes = [f"Estimand: {fitted.estimand}."]
     if moved:
         notes.append(

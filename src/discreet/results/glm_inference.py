@@ -1,4 +1,4 @@
-"""How sure a generalised linear model is: linear inference on the equations of one step; docs/mathematics, 13.4."""
+"""Standard errors of generalised linear models, from the equations of one Newton step; docs/mathematics, 13.4."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from discreet.core.placeholders import Unavailable
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import design_units
 from discreet.released.working import clipped_push, model_stage, typical_curvature, working_equations
-from discreet.results.inference import Inference, inferred
+from discreet.results.inference import JointInference, inferred
 from discreet.solve.debiased import debiased, positive
 
 WITHOUT_ERRORS = Unavailable(
@@ -17,7 +17,7 @@ WITHOUT_ERRORS = Unavailable(
     "Logistic and Poisson models in stages release one.",
 )
 _BENT = 0.25
-"""What one step misses, for the model is not linear: the third derivatives of the loss, times the square of the step,
+"""Error of a single step, for the model is not linear: the third derivatives of the loss, times the square of the step,
 move a'theta by about sqrt(0.25 (step' H step)^2/(q n k) a'G a), with k the curvature of a typical row."""
 
 NO_SPREAD = Unavailable("not available", "A model of classes or counts has no residual standard deviation.")
@@ -29,8 +29,8 @@ NO_OUTCOMES = Unavailable(
 )
 
 
-def infer_model(released: ReleasedMoments) -> Inference | Unavailable:
-    """What a released model tells of its coefficients, or why too little."""
+def infer_model(released: ReleasedMoments) -> JointInference | Unavailable:
+    """Infer the coefficients of a released model, or say why that is not possible."""
     if model_stage(released) is None:
         return WITHOUT_ERRORS
     e = working_equations(released)
@@ -43,7 +43,7 @@ def infer_model(released: ReleasedMoments) -> Inference | Unavailable:
     return inferred(released, e, fit, units, sampling=sampling, privacy=privacy, tails=0.0, df=df, spread=NO_SPREAD)
 
 
-def dispersion(inference: Inference) -> float | Unavailable:
+def dispersion(inference: JointInference) -> float | Unavailable:
     """The mean of squared Pearson residuals, weighted by leverage, from the released information and meat."""
     if isinstance(inference.sampling, Unavailable) or not inference.robust:
         return Unavailable("not released", "Classical standard errors take counts to vary as a Poisson law does.")

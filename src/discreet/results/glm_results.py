@@ -1,4 +1,4 @@
-"""Where models of classes and counts were once: they are `Results`, as all models are."""
+"""Old name of `Results` for models of classes and counts."""
 
 from discreet.results.results import Results as GLMResults
 

@@ -1,4 +1,4 @@
-"""What the names of statistics and costs mean, for people who answer for the table and did not make the release."""
+"""Glossary of statistics and costs, for people who answer for the table and did not make the release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sure a release is of its coefficients: standard errors, intervals and tests, from released values only.
+"""Standard errors, intervals and tests of the coefficients of one outcome, from released values only.
 
 All numbers here belong to the debiased coefficients (`released.solve.debiased`), whatever model was fitted: a penalty
 or a prior moves a model's coefficients towards zero, which helps it to predict but leaves no honest interval around
@@ -29,6 +29,7 @@ from discreet.released.moments import ReleasedMoments
 from discreet.released.units import UserUnits
 from discreet.results.estimate import Estimate
 from discreet.results.spread import Spread, spread_of
+from discreet.results.uncertainty import Inference
 from discreet.results.withheld import culprits
 from discreet.solve.debiased import Debiased, contrasts, debiased, noise_along, restricted, through_noise
 from discreet.solve.equations import NormalEquations
@@ -84,7 +85,7 @@ class Test(NamedTuple):
 
 
 class _Tests(NamedTuple):
-    """What tests of some combinations need; NaN where they are withheld."""
+    """Quantities for tests of linear combinations; NaN where they are withheld."""
 
     estimate: Floats
     variance: Floats
@@ -96,7 +97,7 @@ class _Tests(NamedTuple):
     df: Floats
 
     def tails(self, delta: Floats) -> tuple[Floats, Floats]:
-        """How probable estimates at least, and at most, as large as these are if estimate + delta are the true values.
+        """Return P(estimate >= observed) and P(estimate <= observed) if the true values are estimate + delta.
 
         z = -delta/se has correlation r with 1/noise, which lies `margin` above the least with which intervals are
         given. What is independent of z held fixed, r z could have been smaller by that margin at most: the t law of z
@@ -128,8 +129,8 @@ class _Tests(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Inference:
-    """Debiased (intercept, coefficients) in the user's units, and how sure they are.
+class JointInference(Inference):
+    """Debiased (intercept, coefficients) of one outcome in the user's units, with their covariance.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ class Inference:
     spread: Spread | Unavailable
 
     @property
-    def sigma(self) -> float | Unavailable:
+    def sigma(self) -> float | Unavailable:  # type: ignore[override]
         """The standard deviation of outcomes around the line."""
         return self.spread if isinstance(self.spread, Unavailable) else self.spread.sigma
 
@@ -183,12 +184,12 @@ class Inference:
 
     @property
     def robust(self) -> bool:
-        """Whether standard errors hold for errors of unequal variance."""
+        """Whether standard errors are robust to heteroskedasticity (sandwich)."""
         return self.meat_noise > 0
 
     @property
     def charge(self) -> float:
-        """What of `tails` the intervals allow for."""
+        """The part of `tails` that the intervals allow for."""
         return self.tails if self.estimand == "declared" else 0.0
 
     @property
@@ -200,7 +201,7 @@ class Inference:
 
     @property
     def covariance(self) -> Floats | Unavailable:
-        """Of the debiased intercept and coefficients."""
+        """Covariance of the debiased intercept and coefficients."""
         C = self._covariance
         return C if isinstance(C, Unavailable) else self.T @ C @ self.T.T
 
@@ -210,18 +211,18 @@ class Inference:
         return self.noise_of(np.eye(len(self.T)))
 
     def noise_of(self, A: Floats) -> Floats:
-        """The same for combinations of them, a row each."""
+        """Noise of X'X behind linear combinations, a row of A each."""
         R = A @ self.T
         return noise_along(R @ self.G_all, R, through_noise(self.W, self.G_all, self.L))
 
     @property
     def given(self) -> Bools:
-        """Which of the intercept and the coefficients have intervals."""
+        """Mask of the intercept and the coefficients that have intervals."""
         return np.asarray(self.noise <= LARGEST_NOISE)
 
     @property
     def withheld(self) -> str:
-        """Why some coefficients have no interval; "" where all have."""
+        """The reason that some coefficients have no interval; "" where all have."""
         return " ".join(dict.fromkeys(text for text in self.culprits if text))
 
     @property
@@ -232,7 +233,7 @@ class Inference:
 
     @property
     def privacy_noise(self) -> Floats:
-        """What the standard errors would be if there were no sampling error; NaN where withheld."""
+        """Standard errors from privacy noise alone; NaN where withheld."""
         return np.where(self.given, np.sqrt(np.diag(self.T @ self.privacy @ self.T.T)), np.nan)
 
     def degrees(self, A: Floats) -> Floats | Unavailable:
@@ -247,12 +248,12 @@ class Inference:
         return df
 
     def quantile(self, level: float, df: Any = None) -> Any:
-        """How many standard errors an interval extends to each side, but for what noise in X'X adds."""
+        """Half-width of an interval in standard errors, without what noise in X'X adds."""
         return stats.t.ppf((1 + level) / 2, self.df if df is None else df)
 
     @cached_property
     def _tests(self) -> _Tests | Unavailable:
-        """Those of the intercept and of each coefficient."""
+        """Tests of the intercept and of each coefficient."""
         C, df, given = self._covariance, self.degrees(np.eye(len(self.T))), self.given
         if isinstance(C, Unavailable) or isinstance(df, Unavailable):
             return C if isinstance(C, Unavailable) else df  # type: ignore[return-value]
@@ -271,11 +272,11 @@ class Inference:
 
     @property
     def p_values(self) -> Floats | Unavailable:
-        """Of the tests that each coefficient is zero."""
+        """p-values of the tests that each coefficient is zero."""
         return self.p_values_at(np.zeros_like(self.estimate))
 
     def p_values_at(self, values: Floats) -> Floats | Unavailable:
-        """Of the tests that the coefficients have these values."""
+        """p-values of the tests that the coefficients have these values."""
         tests = self._tests
         if isinstance(tests, Unavailable):
             return tests
@@ -292,8 +293,8 @@ class Inference:
         degrees = self.df if isinstance(df, Unavailable) else float(df[0])
         return Estimate(float(one.estimate[0]), std_err, float(one.privacy_noise[0]), degrees, one)
 
-    def combined(self, A: Floats) -> Inference:
-        """The same of weighted sums of (intercept, coefficients), a row of A each."""
+    def combined(self, A: Floats) -> JointInference:
+        """Inference on weighted sums of (intercept, coefficients), a row of A each."""
         whole = replace(self, estimate=A @ self.estimate, T=A @ self.T, culprits=("",) * len(A))
         told = tuple("" if given else self.withheld or _NO_TEST for given in whole.given)
         return replace(whole, culprits=told)
@@ -332,7 +333,7 @@ class Inference:
         return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any], size: int) -> Inference:
+    def from_dict(cls, facts: dict[str, Any], size: int) -> JointInference:
         """Rebuild from `to_dict`, for an intercept and size - 1 coefficients."""
         q, z = len(facts["theta"]), len(facts["W"])
         shapes = {"estimate": (size,), "theta": (q,), "T": (size, q), "W": (z, z)}
@@ -363,8 +364,8 @@ _NO_TEST = (
 )
 
 
-def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> Inference | Unavailable:
-    """What released normal equations tell of the coefficients, in units of the clipped outcome, or why too little."""
+def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> JointInference | Unavailable:
+    """Infer coefficients from released normal equations, in units of the clipped outcome, or say why not."""
     if released.sampled:
         return SAMPLED
     if released.mean_alone:
@@ -388,10 +389,10 @@ def infer(released: ReleasedMoments, e: NormalEquations, units: UserUnits) -> In
 
 def inferred(
     released: ReleasedMoments, e: NormalEquations, fit: Debiased, units: UserUnits, **parts: Any
-) -> Inference | Unavailable:
-    """What `fit`, that of the residuals of equations, tells of them, or which columns are to blame if nothing.
+) -> JointInference | Unavailable:
+    """Infer coefficients from `fit`, the fit to the residuals of equations, or name the columns that prevent it.
 
-    `parts` are those of `Inference` that depend on the model: sampling, privacy, tails, df and spread.
+    `parts` are those of `JointInference` that depend on the model: sampling, privacy, tails, df and spread.
     """
     offset = 0.0 if e.offset is None else e.offset[:, 0]
     coef, intercept = units.params(e.turn @ fit.theta + offset)
@@ -400,7 +401,7 @@ def inferred(
     told = culprits(released.domain, e, fit, own.T, withheld)
     if withheld.all():
         return Unavailable("not available", " ".join(dict.fromkeys(told)))
-    return Inference(
+    return JointInference(
         estimate=np.concatenate([[intercept], coef]),
         estimand="bounded",
         theta=fit.theta,
@@ -415,20 +416,20 @@ def inferred(
     )
 
 
-def loaded_inference(facts: dict[str, Any] | None, size: int) -> Inference | Unavailable:
-    """What a file holds of an intercept and size - 1 coefficients, or why it holds nothing."""
+def loaded_inference(facts: dict[str, Any] | None, size: int) -> JointInference | Unavailable:
+    """Read the inference of an intercept and size - 1 coefficients from a file, or say why there is none."""
     if facts is None or "tilt" in facts:
         return OLD_FILE
-    return Inference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
+    return JointInference.from_dict(facts, size) if "estimate" in facts else Unavailable.from_dict(facts)
 
 
 def shown_rows(released: ReleasedMoments, e: NormalEquations) -> float:
-    """How many rows there are, as far as a release tells; of rows that do not count alike, what they count together."""
+    """Return the number of rows as far as a release tells; of weighted rows, their total weight."""
     return e.n if released.domain.unit.plain else released.rows()
 
 
 def _sampling(e: NormalEquations, fit: Debiased, *, plain: bool) -> Floats | Unavailable:
-    """What another sample of people would change; that of rows which do not count alike needs their scores."""
+    """Return the sampling covariance; with weights or repeated persons it needs the scores of persons (clustered)."""
     if not plain and e.meats is None:
         return CLUSTERED
     return NO_SQUARES if fit.sampling is None else fit.sampling

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
-from discreet.domain import CONSTANT, Categorical, Numeric
-from discreet.domain.derived import unit_of
+from discreet.domain import CONSTANT
 from discreet.domain.values import predicting
 from discreet.errors import DataError, ParameterError
 from discreet.released.units import coefficient_unit, unit_over
@@ -20,7 +19,7 @@ from discreet.results.contrasts import Contrasts
 from discreet.results.design import as_table, read_columns
 from discreet.results.effects import Setting, Variables
 from discreet.results.estimate import Estimate, Law
-from discreet.results.inference import Inference
+from discreet.results.inference import JointInference
 
 if TYPE_CHECKING:
     from discreet.results.fitted import Fitted
@@ -32,7 +31,7 @@ _MIDDLE = (
 
 def declared_effects(fitted: Fitted) -> Contrasts | Unavailable:
     """The effect of each variable over its declared range."""
-    known, found = fitted.inference, Variables(fitted.certificate.domain, fitted.names)
+    known, found = fitted.joint, Variables(fitted.certificate.domain, fitted.names)
     if isinstance(known, Unavailable):
         return known
     names, rows = [], []
@@ -49,9 +48,9 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     """The effect of one unit more of each variable, at a place or on average over the rows of a public table.
 
     It is a smooth function of (intercept, coefficients) b; with g its gradient at the estimate, its errors are those of
-    the weighted sum g'b (the delta method), which is what `Inference.contrast` knows all about.
+    the weighted sum g'b (the delta method), which is what `JointInference.contrast` knows all about.
     """
-    known, found = fitted.inference, Variables(fitted.certificate.domain, fitted.names)
+    known, found = fitted.joint, Variables(fitted.certificate.domain, fitted.names)
     setting = found.middle if at is None else setting_of(found, at)
     if isinstance(known, Unavailable):
         return known
@@ -59,14 +58,13 @@ def marginal_effects(fitted: Fitted, at: Any) -> Contrasts | Unavailable:
     names, estimates, units = [], [], []
     for variable, spec in found.specs.items():
         names += found.labels(variable)
-        unit = unit_of(spec) if isinstance(spec, Numeric) else None
         for A, B, width in found.ends(variable, setting):
             (low, slope), (high, steep) = (fitted.expected(Z @ known.estimate) for Z in (A, B))
             gradient = ((steep[:, None] * B - slope[:, None] * A) / width[:, None]).mean(axis=0)
             estimates.append(_smooth(known, float(np.mean((high - low) / width)), gradient))
-            units.append(unit_over(outcome, unit))
+            units.append(unit_over(outcome, spec.coordinate_unit))
     note = "For one unit more of a number; for a level against the first one of its category. "
-    many = at is not None and len(next(iter(setting.numbers.values()), next(iter(setting.shares.values()), [0]))) > 1
+    many = at is not None and setting.rows > 1
     note += "Averages over the rows that are given. " if many else ""
     note += "" if at is not None and _all_named(found, at) else "What is not named is in the middle of its range."
     return _table(f"Marginal effects on {fitted.target}", names, estimates, units, note.strip())
@@ -85,11 +83,11 @@ class _Moved:
         return ends if isinstance(ends, Unavailable) else ends + self.by
 
     def p_values_at(self, values: Floats) -> Floats | Unavailable:
-        """Of the tests that it has these values."""
+        """p-values of the tests that it has these values."""
         return self.law.p_values_at(values - self.by)
 
 
-def _smooth(inference: Inference, value: float, gradient: Floats) -> Estimate:
+def _smooth(inference: JointInference, value: float, gradient: Floats) -> Estimate:
     """A smooth function of (intercept, coefficients), with its value and its gradient at the estimate."""
     linear = inference.contrast(gradient)
     return replace(linear, value=value, law=_Moved(linear.law, value - linear.value))
@@ -114,7 +112,7 @@ def _all_named(found: Variables, at: Any) -> bool:
 
 
 def setting_of(found: Variables, at: Any) -> Setting:
-    """Where a user wants effects."""
+    """Read the values at which effects are asked for."""
     table = _named(at)
     unknown = [name for name in table.column_names if name not in found.specs]
     if isinstance(at, Mapping) and unknown:
@@ -128,12 +126,5 @@ def setting_of(found: Variables, at: Any) -> Setting:
         values = read_columns(table, given)
     if any(not np.isfinite(x).all() for x in values.values()):
         raise DataError("at holds missing (NaN) or infinite values. Fill them, or leave out those rows.")
-    rows, middle = table.num_rows, found.middle
-    numbers = {name: np.broadcast_to(x, rows) for name, x in middle.numbers.items()}
-    shares = {name: np.broadcast_to(x, (rows, x.shape[1])) for name, x in middle.shares.items()}
-    for name, spec in given.items():
-        if isinstance(spec, Categorical):
-            shares[name] = np.eye(len(spec.levels))[values[name]]
-        else:
-            numbers[name] = np.asarray(values[name], dtype=float)
-    return Setting(numbers, shares)
+    own = {name: spec.as_rows(values[name]) for name, spec in given.items()}
+    return Setting(found.middle.repeated(table.num_rows).values | own)

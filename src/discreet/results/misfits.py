@@ -1,4 +1,4 @@
-"""What the numbers of a saved model must be, whatever was released: of its method, its design and its certificate."""
+"""Checks of the numbers of a saved model against its method, its design and its certificate."""
 
 from __future__ import annotations
 
@@ -14,34 +14,27 @@ from discreet.core.checks import LARGEST_ROWS, shown
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
 from discreet.domain.levels import lift
-from discreet.privacy.events.coefficients import CoefficientEvent
-from discreet.privacy.events.napp import NappEvent
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.released.units import column_of, in_user_units
 from discreet.released.working import model_stage, stepped
 from discreet.results.glm_inference import infer_model
-from discreet.results.inference import OLD_FILE, Inference
-from discreet.results.many_inference import ManyInference
-from discreet.results.many_results import ManyResults
+from discreet.results.inference import OLD_FILE, JointInference
 from discreet.results.results import Results
+from discreet.results.uncertainty import Inference
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-"""Of the release behind a model."""
+"""Format of the digest of the release behind a model."""
 
 _SOLVED, _SOLVED_MANY = ("noise-aware", "ridge", "lasso", "elastic-net", "ols"), ("noise-aware", "ridge", "cg")
-"""How a release is solved for a model, where that is not by its own method."""
-
-_NAPP = {"linear": "identity", "poisson": "log", "logistic": "logit", "hinge": "sign"}
-"""The links of the losses that NAPP has."""
+"""Solvers of a release besides its own method's."""
 
 _NEAR = 1e-4
 """Numbers that are computed again may differ by this share of the largest."""
 
 
-def misfits(saved: Results | ManyResults) -> Iterator[str]:
-    """Why a model cannot be what its file says; nothing where it can."""
-    certificate, own = saved.certificate, isinstance(saved, Results) and saved.release_later is None
-    known = () if own else _SOLVED if isinstance(saved, Results) else _SOLVED_MANY
+def misfits(saved: Results) -> Iterator[str]:
+    """Yield reasons why a model cannot be what its file says."""
+    certificate, own = saved.certificate, saved.release_later is None
+    known = () if own else _SOLVED_MANY if saved.several else _SOLVED
     if saved.model not in (certificate.method, *known):
         yield f"{shown(saved.model)} is not how a model is fitted to a release by {certificate.method}"
     if not certificate.domain.intercept and np.any(np.asarray(saved.intercept) != 0):
@@ -51,10 +44,10 @@ def misfits(saved: Results | ManyResults) -> Iterator[str]:
         yield "it names no digest of its release, or no number of rows"
     if saved.rows is not None and not 0 <= saved.rows <= LARGEST_ROWS:
         yield "no table has as many rows as it says"
-    if isinstance(saved, Results) and saved.weights is not None and saved.weights.min(initial=1.0) <= 0:
+    if saved.weights is not None and saved.weights.min(initial=1.0) <= 0:
         yield "the weights of an adaptive penalty are above 0"
     found = [_uncertain(saved.inference)]
-    if isinstance(saved, Results) and own:
+    if own:
         found += [_beyond(saved), _differs(saved)]
     yield from (why for why in found if why is not None)
 
@@ -63,21 +56,20 @@ def misfits(saved: Results | ManyResults) -> Iterator[str]:
 
 
 def _beyond(saved: Results) -> str | None:
-    """Why released coefficients are none that the listed penalty and noise could lead to, if they are not.
+    """Return the reason that the listed penalty and noise cannot lead to the released coefficients, if there is one.
 
     A level may have that of its category's first level taken off, so coefficients are at most twice as large as theta.
     """
     certificate = saved.certificate
     if (why := _other_link(saved)) is not None:
         return why
-    own = [event for event in certificate.events if isinstance(event, ObjectiveEvent | CoefficientEvent)]
-    if own and tuple(name for name in own[-1].design if name in saved.names) != saved.names:
+    own = [event for event in certificate.events if event.coefficients]
+    if own and tuple(name for name in own[-1].regressors if name in saved.names) != saved.names:
         return "the regressors of the model are not in the order of those that were released"
     event = certificate.events[-1]
-    if not isinstance(event, ObjectiveEvent | CoefficientEvent):
+    if not event.coefficients:
         return None
-    plain = isinstance(event, CoefficientEvent) or event.coordinates is None
-    reach = event.reach(certificate.rows) if plain else math.inf
+    reach = event.reach(certificate.rows) if event.rotated is None else math.inf
     domain = certificate.domain
     column = column_of(domain, saved.target)
     c, h = domain.map(column) if saved.link == "identity" else (0.0, 1.0)
@@ -90,27 +82,24 @@ def _beyond(saved: Results) -> str | None:
 
 
 def _other_link(saved: Results) -> str | None:
-    """Why a model has another link than what was released, if it has."""
-    event = saved.certificate.events[-1]
-    if isinstance(event, NappEvent):
-        known: tuple[str, ...] = (_NAPP[event.loss],)
-    else:
-        known = ("identity",) if isinstance(event, CoefficientEvent) else (saved.link,)
-    return None if saved.link in known else f"what was released is no {saved.kind}"
+    """Return the reason that a model has another link than its release, if it has."""
+    link = saved.certificate.events[-1].link
+    return None if link in (None, saved.link) else f"what was released is no {saved.kind}"
 
 
 def _differs(saved: Results) -> str | None:
-    """How a model, or its standard errors, differ from what follows from its released values, if they do.
+    """Say how a model or its standard errors differ from those of its released values, if they do.
 
     They follow by the rules of one version, so files of other versions are not compared.
     """
     if not saved.values or saved.certificate.software != f"discreet {__version__}":
         return None
     released, found = saved.released, infer_model(saved.released)
-    if isinstance(found, Unavailable) or isinstance(saved.inference, Unavailable):
-        same = found == saved.inference
+    own = saved.joint
+    if isinstance(found, Unavailable) or isinstance(own, Unavailable):
+        same = found == own
         return None if same else "there are standard errors, or none, where the released values have it otherwise"
-    own, again = saved.inference, found
+    again = found
     sizes = zip((own.df, own.tails, own.meat_noise), (again.df, again.tails, again.meat_noise), strict=True)
     same = own.estimand == again.estimand and all(math.isclose(*pair, rel_tol=_NEAR) for pair in sizes)
     if not same or not all(map(_is_near, _invariants(own), _invariants(again))):
@@ -130,8 +119,8 @@ def _differs(saved: Results) -> str | None:
     return None
 
 
-def _invariants(found: Inference) -> list[Floats]:
-    """What standard errors are in the user's units, whatever coordinates they were computed in."""
+def _invariants(found: JointInference) -> list[Floats]:
+    """Covariances in the user's units, which do not depend on the coordinates of the computation."""
     T = found.T
     parts = [
         part for part in (found.G, found.G_all, found.sampling, found.privacy) if not isinstance(part, Unavailable)
@@ -147,9 +136,9 @@ def _is_near(one: Floats, other: Floats) -> bool:
 # ---------------------------------------------------------------- standard errors
 
 
-def _uncertain(found: Inference | ManyInference | Unavailable) -> str | None:
-    """Why standard errors cannot be what they say they are."""
-    if not isinstance(found, Inference):
+def _uncertain(found: Inference | Unavailable) -> str | None:
+    """Return the reason that standard errors are impossible, if they are."""
+    if not isinstance(found, JointInference):
         return None
     spread = found.spread
     if not isinstance(spread, Unavailable) and (spread.sigma2 < 0 or spread.df <= 0 or spread.explained_error < 0):

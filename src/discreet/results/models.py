@@ -1,4 +1,4 @@
-"""What can be fitted to a release: models of one outcome, penalised or not, by name; of many; and their variables."""
+"""Models that are fitted to a release: of one outcome, penalised or not, or of several; and variable selection."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.placeholders import Later
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError, printable
 from discreet.released.certificate import Certificate
 from discreet.released.equations import normal_equations
 from discreet.released.moments import ReleasedMoments
 from discreet.released.solution import likelihood_of, noise_aware_solution, posterior_of
-from discreet.released.units import column_of, many_units, user_units
-from discreet.results.inference import shown_rows
-from discreet.results.many_inference import infer_many
-from discreet.results.many_results import ManyResults
+from discreet.released.units import column_of, user_units
 from discreet.results.results import Results, results
 from discreet.results.summary import Summary, number, promise
 from discreet.solve.equations import NormalEquations
@@ -111,7 +107,7 @@ class PenalisedResults(Results):
     _problem: _Problem = field(repr=False)
 
     def path(self) -> RegularisationPath:
-        """The same model for a grid of penalties; free, for it is computed from the release."""
+        """Compute the model for a grid of penalties; it costs no privacy."""
         return self._problem.path(self.names)
 
     def _recoded(self, names: tuple[str, ...], M: Floats) -> Self:
@@ -124,10 +120,11 @@ class PenalisedResults(Results):
         """A JSON-ready description."""
         return super().to_dict() | {"penalty": self.penalty, "l1_ratio": self.l1_ratio, "chosen": self.chosen}
 
-    def summary(self, level: float = 0.95) -> Summary:
+    def summary(self, level: float = 0.95, most: int = 20) -> Summary:
         """A table of the coefficients, with the guarantee and the penalty on top."""
         how = "chosen on the release" if self.chosen else "as given"
-        return super().summary(level).with_fact("Penalty", f"{self.penalty:.4g} ({how}), l1_ratio {self.l1_ratio:g}")
+        words = f"{self.penalty:.4g} ({how}), l1_ratio {self.l1_ratio:g}"
+        return super().summary(level, most).with_fact("Penalty", words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +142,7 @@ class _Problem:
 
     @cached_property
     def posterior(self) -> Posterior | Joint:
-        """What the release says of the coefficients."""
+        """Posterior of the coefficients given the release."""
         return posterior_of(self.released, self.equations)
 
     @cached_property
@@ -238,13 +235,13 @@ def fit_many(
     features: Sequence[str] | None,
     solve: Solve = "noise-aware",
     penalty: float | None = None,
-) -> ManyResults:
+) -> Results:
     """Fit one model to many outcomes of a release."""
     named = released.outcomes
     if targets is None and not named:
         raise ParameterError("This release names no outcomes: give targets, a list of columns.")
     e = normal_equations(released, named if targets is None else targets, features)
-    return many_results(released, e, solve_many(released, e, solve, penalty), solve)
+    return results(released, e, solve_many(released, e, solve, penalty), solve)
 
 
 def solve_many(released: ReleasedMoments, e: NormalEquations, how: Solve, penalty: float | None = None) -> Floats:
@@ -255,18 +252,6 @@ def solve_many(released: ReleasedMoments, e: NormalEquations, how: Solve, penalt
         return noise_aware_solution(released, e)
     strength = paper_penalty(e) if penalty is None else penalty
     return ridge(e.S, e.V, strength) if how == "ridge" else conjugate_gradients(e.S, e.V, strength)
-
-
-def many_results(
-    released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str, raw: NormalEquations | None = None
-) -> ManyResults:
-    """Package solutions in the user's units; standard errors come from `raw` equations where e was changed since."""
-    T, h, t = many_units(released, e)
-    params = (h * (T @ theta)).T + t
-    names = tuple(name for name in e.names if name != CONSTANT)
-    later = Later(lambda: infer_many(released, e if raw is None else raw)), Later(lambda: released.digest)
-    facts = model, released.certificate, shown_rows(released, e)
-    return ManyResults(e.targets, names, params[:, 1:], params[:, 0], *facts, *later)
 
 
 # ---------------------------------------------------------------- which variables belong to a model

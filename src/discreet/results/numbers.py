@@ -21,107 +21,176 @@ from discreet.errors import ParameterError
 from discreet.released.certificate import Certificate
 from discreet.results.constraints import constraints
 from discreet.results.contrasts import Contrasts
-from discreet.results.inference import Inference, Test
+from discreet.results.inference import JointInference, Test
+from discreet.results.multiplicity import adjust
 from discreet.results.series import ends, series, square
+from discreet.results.uncertainty import ONE_OUTCOME, Inference
 
 if TYPE_CHECKING:
     from discreet.results.series import DataFrame, Series
 
 
 class Numbers(ABC):
-    """What a fitted model knows of its coefficients.
+    """The numbers of a fitted model of one outcome or of several.
 
-    Subclasses have `names` (of the regressors), `certificate`, `inference` and `rows`.
+    All of them are arrays with a row for each linear predictor and a column for each of `parameters`. Those of one
+    outcome are shown as pandas by name, those of several as the arrays.
     """
 
+    targets: tuple[str, ...]
     names: tuple[str, ...]
     certificate: Certificate
-    inference: Inference | Unavailable
     rows: float | None
+
+    @property
+    @abstractmethod
+    def inference(self) -> Inference | Unavailable:
+        """Standard errors and tests of the coefficients, or why there are none."""
+
+    @property
+    @abstractmethod
+    def several(self) -> bool:
+        """Whether outcomes were given as several, so that numbers have a row for each."""
+
+    @property
+    @abstractmethod
+    def lines(self) -> list[tuple[str, Floats]]:
+        """(intercept, coefficients) of each linear predictor, with what stands before its names in `coefficients`."""
+
+    @property
+    def joint(self) -> JointInference | Unavailable:
+        """`inference` with the covariance of the coefficients, which one outcome has."""
+        found = self.inference
+        return found if isinstance(found, JointInference | Unavailable) else ONE_OUTCOME
 
     # ---------------------------------------------------------------- plain
 
     @property
-    @abstractmethod
+    def parameters(self) -> tuple[str, ...]:
+        """The intercept, where the model has one, and the regressors."""
+        return (CONSTANT, *self.names) if self.certificate.domain.intercept else self.names
+
+    @property
     def coefficients(self) -> dict[str, float]:
-        """The coefficients that predict, by name, the intercept first."""
+        """The coefficients that predict, by name, the intercept first; behind the class or outcome where several."""
+        names = [head + name for head, _ in self.lines for name in self.parameters]
+        return dict(zip(names, self._params.ravel().tolist(), strict=True))
 
     def known(self, what: str) -> dict[str, float] | Unavailable:
         """A part of `inference` by name: "estimate", "std_err", "privacy_noise" or "p_values"."""
-        if isinstance(self.inference, Unavailable):
-            return self.inference
-        values = getattr(self.inference, what)
-        return values if isinstance(values, Unavailable) else self._named(values)
+        found = self.table(what)
+        if isinstance(found, Unavailable):
+            return found
+        return dict(zip(self.coefficients, found.ravel().tolist(), strict=True))
+
+    def table(self, what: str) -> Floats | Unavailable:
+        """A part of `inference`, or the model's own "params", as an array with a row for each linear predictor."""
+        if what == "params":
+            return self._params
+        found = self.inference
+        values = found if isinstance(found, Unavailable) else getattr(found, what)
+        return values if isinstance(values, Unavailable) else self._own(values)
 
     def intervals(self, level: float) -> dict[str, tuple[float, float]] | Unavailable:
         """Confidence intervals (low, high) by name."""
+        found = self._intervals(level)
+        if isinstance(found, Unavailable):
+            return found
+        pairs = [(low, high) for low, high in found.reshape(-1, 2).tolist()]
+        return dict(zip(self.coefficients, pairs, strict=True))
+
+    def _intervals(self, level: float) -> Floats | Unavailable:
         found = self.inference
         pairs = found if isinstance(found, Unavailable) else found.interval(level)
-        if isinstance(pairs, Unavailable):
-            return pairs
-        return {name: (low, high) for name, (low, high) in self._named(pairs).items()}
-
-    def _named(self, values: Floats) -> dict[str, Any]:
-        """Values of (intercept, coef) by name; without an intercept the first is left out."""
-        names = [CONSTANT, *self.names] if self.certificate.domain.intercept else list(self.names)
-        return dict(zip(names, values[-len(names) :].tolist() if names else [], strict=True))
-
-    # ---------------------------------------------------------------- pandas
+        return pairs if isinstance(pairs, Unavailable) else self._own(pairs)
 
     @property
-    def params(self) -> Series:
+    def _params(self) -> Floats:
+        return np.array([line for _, line in self.lines])[:, 1 + len(self.names) - len(self.parameters) :]
+
+    def _own(self, values: Floats) -> Floats:
+        """Values of (intercept, coefficients), without the intercept where the model has none; a row an outcome."""
+        rows = values if self.several else values[None]
+        return rows[:, 1 + len(self.names) - len(self.parameters) :]
+
+    # ---------------------------------------------------------------- pandas, or arrays of several outcomes
+
+    @property
+    def params(self) -> Series | Floats:
         """The coefficients that predict, by name, the intercept first."""
-        return series("params", self.coefficients, self.coefficients.values())
+        return self._shown("params", self._params)
 
     @property
-    def debiased(self) -> Series | Unavailable:
+    def debiased(self) -> Series | Floats | Unavailable:
         """The coefficients without the shrinkage that helps a model to predict: what the intervals are around."""
         return self._known("debiased", "estimate")
 
     @property
-    def std_err(self) -> Series | Unavailable:
+    def std_err(self) -> Series | Floats | Unavailable:
         """Standard errors of the debiased coefficients: sampling error and privacy noise."""
         return self._known("std_err", "std_err")
 
     @property
-    def bse(self) -> Series | Unavailable:
+    def bse(self) -> Series | Floats | Unavailable:
         """`std_err`, by the name that statsmodels gives it."""
         return self._known("bse", "std_err")
 
     @property
-    def privacy_noise(self) -> Series | Unavailable:
-        """What the standard errors would be if privacy noise were all there is."""
+    def privacy_noise(self) -> Series | Floats | Unavailable:
+        """Standard errors from privacy noise alone."""
         return self._known("privacy_noise", "privacy_noise")
 
     @property
-    def tvalues(self) -> Series | Unavailable:
+    def tvalues(self) -> Series | Floats | Unavailable:
         """The debiased coefficients in standard errors."""
-        debiased, std_err = self.debiased, self.std_err
+        debiased, std_err = self.table("estimate"), self.table("std_err")
         if isinstance(debiased, Unavailable) or isinstance(std_err, Unavailable):
             return std_err if isinstance(std_err, Unavailable) else debiased
-        return (debiased / std_err).rename("tvalues")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._shown("tvalues", debiased / std_err)
 
     @property
-    def pvalues(self) -> Series | Unavailable:
-        """p-values of the tests that each coefficient is zero."""
+    def pvalues(self) -> Series | Floats | Unavailable:
+        """p-values of the tests that each coefficient is zero, each by itself."""
         return self._known("pvalues", "p_values")
 
-    def conf_int(self, level: float = 0.95) -> DataFrame | Unavailable:
+    def adjusted(self, method: str = "holm") -> Series | Floats | Unavailable:
+        """p-values adjusted for testing all coefficients of all outcomes; NaN for intercepts, which are not tested.
+
+        Parameters
+        ----------
+        method : {"holm", "fdr"}
+            Holm: a wrong rejection anywhere has a probability of at most the level. Benjamini-Hochberg ("fdr"): of all
+            rejections, at most that share is wrong on average, if tests are independent or positively dependent.
+        """
+        checks.choice("method", method, ("holm", "fdr"))
+        p = self.table("p_values")
+        if isinstance(p, Unavailable):
+            return p
+        shift = len(self.parameters) - len(self.names)
+        full = np.full(p.shape, np.nan)
+        full[:, shift:] = adjust(p[:, shift:].ravel(), method).reshape(-1, len(self.names))
+        return self._shown("adjusted", full)
+
+    def conf_int(self, level: float = 0.95) -> DataFrame | Floats | Unavailable:
         """Confidence intervals: a row for each coefficient, with columns 0 and 1 for the ends.
+
+        Those of several outcomes are an array of outcomes, `parameters` and ends.
 
         Parameters
         ----------
         level : float
             The share of samples and noises for which the interval holds the true coefficient.
         """
-        found = self.intervals(checks.fraction("level", level))
-        if isinstance(found, Unavailable):
-            return found
-        return ends(found, list(found.values()))
+        level = checks.fraction("level", level)
+        if self.several:
+            return self._intervals(level)
+        found = self.intervals(level)
+        return found if isinstance(found, Unavailable) else ends(found, list(found.values()))
 
     def cov_params(self) -> DataFrame | Unavailable:
         """The covariance of the debiased coefficients: sampling error and privacy noise."""
-        found = self.inference
+        found = self.joint
         C = found if isinstance(found, Unavailable) else found.covariance
         if isinstance(C, Unavailable):
             return C
@@ -129,24 +198,27 @@ class Numbers(ABC):
         shown = np.where(np.outer(given, given), C, np.nan)
         return square(names, shown[-len(names) :, -len(names) :])
 
-    def _known(self, name: str, what: str) -> Series | Unavailable:
-        found = self.known(what)
-        return found if isinstance(found, Unavailable) else series(name, found, found.values())
+    def _known(self, name: str, what: str) -> Series | Floats | Unavailable:
+        found = self.table(what)
+        return found if isinstance(found, Unavailable) else self._shown(name, found)
+
+    def _shown(self, name: str, rows: Floats) -> Series | Floats:
+        return rows if self.several else series(name, self.coefficients, rows.ravel())
 
     # ---------------------------------------------------------------- of the whole
 
     @property
     def rsquared(self) -> float | Unavailable:
         """The share of the outcome's variance that the line explains."""
-        return self.inference if isinstance(self.inference, Unavailable) else self.inference.explained
+        return self.joint if isinstance(self.joint, Unavailable) else self.joint.explained
 
     @property
-    def residual_sd(self) -> float | Unavailable:
+    def residual_sd(self) -> float | Floats | Unavailable:
         """The standard deviation of outcomes around the line."""
         return self.inference if isinstance(self.inference, Unavailable) else self.inference.sigma
 
     @property
-    def df_resid(self) -> float | Unavailable:
+    def df_resid(self) -> float | Floats | Unavailable:
         """Rows less coefficients, as far as the number of rows is known."""
         return self.inference if isinstance(self.inference, Unavailable) else self.inference.df
 
@@ -166,7 +238,7 @@ class Numbers(ABC):
             Statements such as ``"age - hours = 0"``; or weights, one for each of `params`; or a matrix of them.
         """
         found = constraints(said, list(self.coefficients))
-        inference = self.inference
+        inference = self.joint
         if isinstance(inference, Unavailable):
             return inference
         estimates = tuple(inference.contrast(row) for row in self._weights(found.weights))
@@ -193,7 +265,7 @@ class Numbers(ABC):
             weights, values = np.eye(len(known))[places], np.zeros(len(places))
         else:
             _, weights, values = constraints(said, known)
-        found = self.inference
+        found = self.joint
         return found if isinstance(found, Unavailable) else found.joint(self._weights(weights), values)
 
     f_test = wald_test
@@ -214,7 +286,7 @@ class Numbers(ABC):
 
 
 def json_ready(value: Any) -> Any:
-    """What JSON can hold of numbers by name: None for a missing number, the reason for what is not available.
+    """Convert numbers by name for JSON: None for a missing number, the reason for what is not available.
 
     Examples
     --------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from discreet.core.arrays import Floats
-from discreet.domain import Numeric
 from discreet.released.moments import ReleasedMoments
 from discreet.results.summary import number
 
@@ -13,19 +12,19 @@ and has this share of all rows."""
 
 
 def remarks(released: ReleasedMoments, target: str) -> tuple[str, ...]:
-    """What to say of an outcome's bounds; nothing where they seem wide enough, or where no counts were released."""
+    """Return warnings about an outcome's bounds; none where they seem wide enough or no counts were released."""
     column = (released.certificate.declared or released.domain).columns.get(target)
     held = [
         (block, counts)
         for block, counts in released.arrays.items()
         if block.statistic == "counts" and block.columns == (target,) and block.span is None
     ]
-    if not isinstance(column, Numeric) or not held:
+    if column is None or column.bounds is None or not held:
         return ()
-    block, counts = held[0]
-    ends = [("upper", column.high, counts[::-1])]
-    if column.low != 0:  # many outcomes are 0 and cannot be less
-        ends.append(("lower", column.low, counts))
+    (low, high), (block, counts) = column.bounds, held[0]
+    ends = [("upper", high, counts[::-1])]
+    if low != 0:  # many outcomes are 0 and cannot be less
+        ends.append(("lower", low, counts))
     return tuple(_told(target, side, number(end)) for side, end, own in ends if is_piled(own, block.sd))
 
 

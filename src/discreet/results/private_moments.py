@@ -12,7 +12,6 @@ from discreet.domain.formula import released as released_formula
 from discreet.errors import ParameterError
 from discreet.released.moments import ReleasedMoments
 from discreet.results.inference import ESTIMANDS, Estimand
-from discreet.results.many_results import ManyResults
 from discreet.results.models import Selection, fit_equations, fit_many, select_variables
 from discreet.results.results import Results
 
@@ -62,7 +61,7 @@ class PrivateMoments(ReleasedMoments):
 
     def fit_many(
         self, targets: Sequence[str] | None = None, features: Sequence[str] | None = None, **options: Any
-    ) -> ManyResults:
+    ) -> Results:
         """Fit one model to many outcomes at once, by default to all that the release names; costs no privacy.
 
         Parameters
@@ -82,7 +81,7 @@ class PrivateMoments(ReleasedMoments):
         return select_variables(self, self.equations(target, features))
 
     def _asked(self, target: str, features: Sequence[str] | None) -> Model:
-        """What a formula stands for."""
+        """Parse a formula over released columns."""
         if features is not None:
             raise ParameterError("Give either a formula or features, not both.")
         return released_formula(target, self.domain)

@@ -13,7 +13,7 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.files import Document, Source, digest, load_document, write_document
 from discreet.core.placeholders import Later, Unavailable
-from discreet.domain import CONSTANT, Numeric
+from discreet.domain import CONSTANT
 from discreet.domain.formula import Model
 from discreet.domain.references import recoding
 from discreet.errors import ParameterError
@@ -21,51 +21,56 @@ from discreet.privacy.values import GridValues
 from discreet.released.certificate import Certificate
 from discreet.released.links import places, probabilities
 from discreet.released.moments import ReleasedMoments
-from discreet.released.units import coefficient_unit, unclipped, unit_per, user_units
+from discreet.released.units import coefficient_unit, many_units, unclipped, unit_per, user_units
 from discreet.results.design import design_matrix
-from discreet.results.documents import FORMAT_VERSIONS, document, facts_of, released_facts
+from discreet.results.documents import FORMAT_VERSIONS, document, facts_of
 from discreet.results.fitted import Fitted
-from discreet.results.glm_inference import NO_DISPERSION, NO_OUTCOMES, WITHOUT_ERRORS, dispersion
+from discreet.results.glm_inference import NO_DISPERSION, NO_OUTCOMES, dispersion
 from discreet.results.inference import (
     ESTIMANDS,
     LARGEST_NOISE,
     OLD_FILE,
     Estimand,
-    Inference,
     infer,
     shown_rows,
 )
 from discreet.results.links import KINDS, Link, expected
+from discreet.results.marginal_inference import infer_many
 from discreet.results.numbers import json_ready
+from discreet.results.outcomes import outcomes_description
 from discreet.results.pile_up import remarks
 from discreet.results.series import like
 from discreet.results.summary import to_pandas
+from discreet.results.uncertainty import Inference
 from discreet.solve.equations import NormalEquations
 
 _UNKNOWN = Later.of("")
+_OLD: Later[Inference | Unavailable] = Later.of(OLD_FILE)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Results(Fitted):
-    """A fitted model of a number, a class or a count. Holds released values only, so it can be saved and published.
+    """A fitted model of a number, a class or a count, or of several numbers on the same regressors.
+
+    It holds released values only, so it can be saved and published.
 
     Parameters
     ----------
-    target : str
-        The outcome.
+    targets : tuple of str
+        The outcomes: one, or several.
     names : tuple of str
         The regressors, without the intercept.
     coef : array
         Their coefficients, in units of the linear predictor per unit of the regressor (per level against the first). Of
-        classes there is a row for each linear predictor.
+        several outcomes, and of classes, there is a row for each linear predictor.
     intercept : float or array
-        The linear predictor where all regressors are zero and categories at their first level; of classes, of each.
+        The linear predictor where all regressors are zero and categories at their first level; an entry for each row.
     model : str
         The method, or how the equations were solved.
     certificate : Certificate
         The guarantee of the release behind it.
-    inference : Inference or Unavailable
-        How sure the release is of the coefficients, or why that is not known.
+    inference_later : Later
+        `inference`, which takes a while to compute for thousands of outcomes.
     rows : float
         The number of rows: declared, or a released noisy one.
     release_later : Later, optional
@@ -82,13 +87,13 @@ class Results(Fitted):
         The noisy values of the Gaussian events of the certificate, of a model that was released in private coordinates.
     """
 
-    target: str
+    targets: tuple[str, ...]
     names: tuple[str, ...]
     coef: Floats
     intercept: Any
     model: str
     certificate: Certificate
-    inference: Inference | Unavailable = OLD_FILE
+    inference_later: Later[Inference | Unavailable] = _OLD
     rows: float | None = None
     release_later: Later[str] | None = _UNKNOWN
     remarks: tuple[str, ...] = ()
@@ -96,6 +101,16 @@ class Results(Fitted):
     classes: tuple[Any, ...] | None = None
     weights: Floats | None = None
     values: tuple[tuple[GridValues, ...], ...] = ()
+
+    @property
+    def several(self) -> bool:
+        """Whether outcomes were given as several, so that numbers have a row for each."""
+        return self.classes is None and self.coef.ndim == 2
+
+    @property
+    def inference(self) -> Inference | Unavailable:
+        """Standard errors and tests of the coefficients, or why there are none."""
+        return self.inference_later()
 
     @property
     def release(self) -> str:  # type: ignore[override]
@@ -107,41 +122,43 @@ class Results(Fitted):
         """The noisy values of its own, with their certificate."""
         return ReleasedMoments(self.certificate, self.values)
 
-    @property
-    def targets(self) -> tuple[str]:
-        """The one outcome."""
-        return (self.target,)
-
     # ---------------------------------------------------------------- numbers by name
 
     @property
-    def coefficients(self) -> dict[str, float]:
-        """The coefficients that predict, by name, the intercept first; behind the class where there are several."""
-        return {head + name: value for head, line in self.lines for name, value in self._named(line).items()}
-
-    @property
     def lines(self) -> list[tuple[str, Floats]]:
-        """(intercept, coefficients) of each linear predictor, with what stands before its names in `params`."""
+        """(intercept, coefficients) of each linear predictor, with what stands before its names in `coefficients`."""
         rows = np.column_stack([np.atleast_1d(self.intercept), np.atleast_2d(self.coef)])
         return list(zip(self._heads, rows, strict=True))
 
     @property
     def _heads(self) -> list[str]:
-        several = self.classes is not None and len(self.classes) > 2
-        return [f"{label}: " for label in self.classes or ()] if several else [""]
+        labels = self.targets if self.several else self.classes or ()
+        return [f"{label}: " for label in labels] if self.several or len(labels) > 2 else [""]
 
     def coordinate(self, name: str) -> str:
-        """The regressor that a name in `params` stands for."""
+        """The regressor that a name in `coefficients` stands for."""
         known = (CONSTANT, *self.names)
         return next(name.removeprefix(head) for head in ("", *self._heads) if name.removeprefix(head) in known)
 
-    def unit(self, name: str) -> str:
-        """The unit of a coefficient, as far as the schema gives units: that of the outcome, log odds or log rates."""
-        domain, own, head = self.certificate.domain, self.coordinate(name), KINDS[self.link].unit
-        return unit_per(domain, head, own) if head else coefficient_unit(domain, self.target, own)
+    def unit(self, *name: str) -> str:
+        """The unit of a coefficient, as far as the schema gives units: that of the outcome, log odds or log rates.
+
+        Parameters
+        ----------
+        *name : str
+            The coefficient; of several outcomes, the outcome and the coefficient.
+        """
+        domain, own, head = self.certificate.domain, self.coordinate(name[-1]), KINDS[self.link].unit
+        return unit_per(domain, head, own) if head else coefficient_unit(domain, self._outcome_of(name[0]), own)
+
+    def _outcome_of(self, name: str) -> str:
+        """The outcome that a name, or what stands before it, is about."""
+        if not self.several:
+            return self.target
+        return next(own for own in self.targets if name == own or name.startswith(f"{own}: "))
 
     def about(self, estimand: Estimand) -> Self:
-        """The same model with intervals about another fit to the population.
+        """Return the model with intervals about another fit to the population.
 
         Parameters
         ----------
@@ -151,16 +168,21 @@ class Results(Fitted):
             counts tell.
         """
         checks.choice("estimand", estimand, ESTIMANDS)
+        if self.several and estimand == "declared":
+            raise ParameterError("Intervals about the declared bounds are for one outcome: fit it by itself.")
         if self.link != "identity" and estimand == "declared":
             raise ParameterError(
                 f"Intervals of a {self.kind} are about the fit in which rows far from the others count less: what "
                 "those would add was not released. Leave out estimand, or choose 'bounded'."
             )
-        found = self.inference
-        return self if isinstance(found, Unavailable) else replace(self, inference=replace(found, estimand=estimand))
+        found = self.joint
+        return self if isinstance(found, Unavailable) else self._inferred(replace(found, estimand=estimand))
+
+    def _inferred(self, inference: Inference | Unavailable, **changes: Any) -> Self:
+        return replace(self, inference_later=Later.of(inference), **changes)
 
     def against(self, asked: Model) -> Self:
-        """The same line, with coefficients against the levels that a formula compares with."""
+        """Return the model with coefficients against the reference levels of a formula."""
         domain = self.certificate.domain
         names = asked.domain.design_names(asked.features)
         if not domain.intercept or sorted(names) == sorted([CONSTANT, *self.names]):
@@ -168,10 +190,10 @@ class Results(Fitted):
         return self._recoded(names[1:], recoding(domain, asked.domain, asked.features).T)
 
     def _recoded(self, names: tuple[str, ...], M: Floats) -> Self:
-        ((_, line),), found = self.lines, self.inference
+        ((_, line),), found = self.lines, self.joint
         line = M @ line
         told = found if isinstance(found, Unavailable) else found.combined(M)
-        return replace(self, names=names, coef=line[1:], intercept=float(line[0]), inference=told)
+        return self._inferred(told, names=names, coef=line[1:], intercept=float(line[0]))
 
     # ---------------------------------------------------------------- of classes and counts
 
@@ -196,13 +218,13 @@ class Results(Fitted):
 
     @property
     def dispersion(self) -> float | Unavailable:
-        """Of counts: how many times as large as their mean their variance is, on average over the directions."""
+        """Dispersion of counts: their variance over their mean, averaged over the directions."""
         if self.link != "log":
             return NO_DISPERSION
-        return self.inference if isinstance(self.inference, Unavailable) else dispersion(self.inference)
+        return self.joint if isinstance(self.joint, Unavailable) else dispersion(self.joint)
 
     def selection(self) -> list[dict[str, Any]]:
-        """Which regressors have a coefficient other than zero in some predictor, the largest in mapped units first.
+        """List which regressors have a nonzero coefficient in some predictor, the largest in mapped units first.
 
         With an l1 penalty coefficients are exactly zero where noise and penalty outweigh the data. Free, as all that is
         computed from a release.
@@ -235,10 +257,13 @@ class Results(Fitted):
         """Expected outcomes at linear predictors, and their slopes: numbers, counts, or probabilities of a class."""
         domain = self.certificate.domain
         column = domain.columns.get(self.target)
-        return expected(self.link, eta, column.high if isinstance(column, Numeric) else math.inf)
+        most = column.bounds[1] if column is not None and column.bounds else math.inf
+        return expected(self.link, eta, most)
 
     def predict(self, X: Any) -> Any:
-        """The expected number or count, or the class, of each row; X is not clipped to the bounds.
+        """The expected number or count, or the class, of each row; of several outcomes a column for each.
+
+        X is not clipped to the bounds.
 
         Parameters
         ----------
@@ -251,6 +276,8 @@ class Results(Fitted):
             Of a pandas frame a Series with the frame's index.
         """
         eta = self.predictor(X)
+        if self.several:
+            return eta
         found = self.expected(eta[:, 0])[0] if self.classes is None else np.array(self.classes)[places(eta)]
         return like(X, found, self.target)
 
@@ -284,7 +311,9 @@ class Results(Fitted):
         """
         checks.choice("of", of, ("outcome", "mean"))
         level = checks.fraction("level", level)
-        D, found = design_matrix(X, self.certificate.domain, self.names), self.inference
+        if self.several:
+            return Unavailable("not available", "Intervals of predictions are for one outcome: fit it by itself.")
+        D, found = design_matrix(X, self.certificate.domain, self.names), self.joint
         Z = np.column_stack([np.ones(len(D)), D])
         if isinstance(found, Unavailable):
             return found
@@ -307,6 +336,8 @@ class Results(Fitted):
     def predictions(self, X: Any, level: float = 0.95) -> dict[str, Any]:
         """All that is predicted of each row, by column: outcomes, and their probabilities or intervals.
 
+        Several outcomes have a column each, by their names.
+
         Parameters
         ----------
         X : frame, Arrow table, mapping of columns, or matrix
@@ -314,6 +345,8 @@ class Results(Fitted):
         level : float
             Of the intervals of outcomes.
         """
+        if self.several:
+            return dict(zip(self.targets, self.predict(X).T, strict=True))
         found, p, interval = {"prediction": self.predict(X)}, self.predict_proba(X), self.predict_interval(X, level)
         if not isinstance(p, Unavailable):
             found |= {f"p[{label}]": column for label, column in zip(self.classes or (), p.T, strict=True)}
@@ -325,6 +358,8 @@ class Results(Fitted):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description; a number that is missing for one coefficient is None."""
+        if self.several:
+            return outcomes_description(self)
         numbers = {
             "params": self.coefficients,
             "debiased": self.known("estimate"),
@@ -370,9 +405,9 @@ class Results(Fitted):
 
     @staticmethod
     def load(path: Source) -> Results:
-        """Load what `save` wrote, by this version or an older one: a model of any kind."""
+        """Load what `save` wrote, by this version or an older one: a model of any kind, of one outcome or several."""
         document = Document.of(path)
-        kind = "model" if document.kind == "model" else "results"
+        kind = document.kind if document.kind in ("model", "many results") else "results"
         return load_document(document, kind, FORMAT_VERSIONS[kind], Results._from_document)
 
     @staticmethod
@@ -380,27 +415,34 @@ class Results(Fitted):
         return Results(**facts_of(body))
 
 
-def results(released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str) -> Results:
-    """Package a solution in the user's units."""
+def results(
+    released: ReleasedMoments, e: NormalEquations, theta: Floats, model: str, raw: NormalEquations | None = None
+) -> Results:
+    """Package solutions in the user's units.
+
+    Parameters
+    ----------
+    released : ReleasedMoments
+        The release.
+    e : NormalEquations
+        The equations that were solved.
+    theta : array
+        The coefficients of one outcome; or those of several, a column for each.
+    model : str
+        How they were solved.
+    raw : NormalEquations, optional
+        The equations that standard errors of several outcomes come from, where e was changed since.
+    """
+    certificate, rows, cited = released.certificate, shown_rows(released, e), Later(lambda: released.digest)
+    names = tuple(name for name in e.names if name != CONSTANT)
+    inference: Later[Inference | Unavailable]
+    if theta.ndim == 2:
+        T, h, t = many_units(released, e)
+        params = (h * (T @ theta)).T + t
+        inference = Later(lambda: infer_many(released, e if raw is None else raw))
+        return Results(e.targets, names, params[:, 1:], params[:, 0], model, certificate, inference, rows, cited)
     target, units = e.target, user_units(released, e, unclip=False)
     coef, intercept = unclipped(released, target, units).params(theta)
-    names = tuple(name for name in e.names if name != CONSTANT)
-    facts = released.certificate, infer(released, e, units), shown_rows(released, e)
-    told = Later(lambda: released.digest), remarks(released, target)
-    return Results(target, names, coef, intercept, model, *facts, *told)
-
-
-def released_model(
-    target: str,
-    names: tuple[str, ...],
-    coef: Floats,
-    intercept: Any,
-    certificate: Certificate,
-    *,
-    inference: Inference | Unavailable = WITHOUT_ERRORS,
-    values: tuple[tuple[GridValues, ...], ...] = (),
-    **kind: Any,
-) -> Results:
-    """Package coefficients that were released themselves; `kind` has link, classes and weights."""
-    facts = released_facts(certificate, values) | kind
-    return Results(target, names, coef, intercept, certificate.method, certificate, inference, **facts)
+    inference = Later.of(infer(released, e, units))
+    told = remarks(released, target)
+    return Results((target,), names, coef, intercept, model, certificate, inference, rows, cited, told)

@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 
 from discreet.core.files import Document, Source, differences, reading
-from discreet.domain import CONSTANT, Numeric
-from discreet.domain.columns import Column
+from discreet.domain import CONSTANT
+from discreet.domain.kinds.base import Column
 from discreet.errors import DiscreetError
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
+from discreet.privacy.events.base import Event, Finding
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.kinds import BlockEvent, Event
-from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.losses import Poisson
-from discreet.released.certificate import Certificate, Finding
+from discreet.released.certificate import Certificate
 from discreet.released.noiseless import noiseless
 from discreet.released.possible import impossible
 from discreet.released.units import column_of
-from discreet.results.many_results import ManyResults
 from discreet.results.misfits import misfits
 from discreet.results.private_moments import PrivateMoments
+from discreet.results.released_model import ReleasedModel
 from discreet.results.results import Results
 
-Saved = PrivateMoments | Results | ManyResults
+Saved = PrivateMoments | Results
 
 _LINKS = {
     "logit": ("logistic",),
@@ -42,7 +42,7 @@ _WITHOUT_ERRORS = ("inference", "release", "rows")
 
 def load_saved(source: Source) -> Saved:
     """A release of moments or a model, by the kind that the file says it is."""
-    kinds: dict[Any, Any] = {"model": Results, "results": Results, "many results": ManyResults}
+    kinds: dict[Any, Any] = {"model": Results, "results": Results, "many results": Results}
     document = Document.of(source)
     found: Saved = kinds.get(document.kind, PrivateMoments).load(document)
     return found
@@ -71,8 +71,10 @@ def check_file(source: Source) -> tuple[Saved, list[Finding]]:
     return saved, [*found, *(Finding("entries of the file", False, why) for why in differing)]
 
 
-def check_saved(saved: Saved) -> list[Finding]:
+def check_saved(saved: Saved | ReleasedModel) -> list[Finding]:
     """What `Certificate.check` finds, and whether the numbers in the file can come from the events that it lists."""
+    if isinstance(saved, ReleasedModel):
+        saved = saved.results()
     with np.errstate(all="ignore"):
         numbers = [("numbers of the model", why) for why in _misfits(saved)]
         wrong = [*numbers, *_values(saved)]
@@ -104,41 +106,40 @@ def _values(saved: Saved) -> list[tuple[str, str | None]]:
     return [*found, ("noise in released values", noiseless(released))]
 
 
-def _unexplained(saved: Results | ManyResults) -> str | None:
+def _unexplained(saved: Results) -> str | None:
     """Why numbers in a file cannot come from the listed events, if they cannot."""
     events = saved.certificate.events
     if not events:
         return "the file holds coefficients, and its certificate lists nothing that was computed from data"
     for event in events:
-        if not isinstance(event, BlockEvent) and (why := _differs(saved, event)) is not None:
+        if (event.coefficients or event.rotated is not None) and (why := _differs(saved, event)) is not None:
             return why
-    objectives = any(isinstance(event, ObjectiveEvent) for event in events)
-    if isinstance(saved, Results) and objectives:
+    if isinstance(saved, Results) and saved.certificate.of(ObjectiveEvent):
         return _stages(saved)
-    if isinstance(events[0], BlockEvent | StageEvent) and not _are_released(saved):
+    if not events[0].coefficients and not _are_released(saved):
         return "the file holds coefficients of columns whose products are not listed"
     return None
 
 
-def _differs(saved: Results | ManyResults, event: Event) -> str | None:
+def _differs(saved: Results, event: Event) -> str | None:
     """How released coefficients differ from those that an event lists, if they do."""
     domain = saved.certificate.domain
     names = {*saved.names, CONSTANT} if domain.intercept else {*saved.names}
     columns = {domain.entries[i].column for i in domain.indices(names)}  # of categories, a design may hold every level
-    listed = () if isinstance(event, BlockEvent) else event.design
-    if not names <= set(listed) or {domain.entries[i].column for i in domain.indices(listed)} != columns:
+    listed = {domain.entries[i].column for i in domain.indices(event.regressors)}
+    if not names <= set(event.regressors) or listed != columns:
         return "the file holds coefficients of other regressors than the certificate lists"
-    if isinstance(event, BlockEvent) or event.target is None:
+    if event.response is None:
         return None
-    if [column_of(domain, event.target)] != [column_of(domain, t) for t in saved.targets]:
+    if [column_of(domain, event.response)] != [column_of(domain, t) for t in saved.targets]:
         return "the file holds coefficients for another outcome than the certificate lists"
     return None
 
 
-def _are_released(saved: Results | ManyResults) -> bool:
+def _are_released(saved: Results) -> bool:
     """Whether products of the regressors, and of these with each outcome, are listed."""
     domain, blocks = saved.certificate.domain, saved.certificate.blocks
-    stages = [event for event in saved.certificate.events if isinstance(event, StageEvent)]
+    stages = saved.certificate.of(StageEvent)
     turned = {
         name for event in stages for block in event.blocks if block.statistic == "cross" for name in block.columns
     }
@@ -156,7 +157,7 @@ def _are_released(saved: Results | ManyResults) -> bool:
 
 def _stages(saved: Results) -> str | None:
     """Why objectives cannot be those of a model, if they cannot: too few, or of another loss."""
-    events = [event for event in saved.certificate.events if isinstance(event, ObjectiveEvent)]
+    events = saved.certificate.of(ObjectiveEvent)
     pilots = [event for event in events if event.declared is None]
     if len(pilots) != len(saved.lines) or (len(events) > len(pilots)) != (saved.weights is not None):
         return "the model has other linear predictors, or stages, than the certificate lists objectives"
@@ -167,13 +168,13 @@ def _stages(saved: Results) -> str | None:
     if saved.classes is not None and not _are_of(saved.classes, column, level=saved.target not in domain.columns):
         return "the file names other classes than the outcome has in the certificate's domain"
     limits = [event.loss.limit for event in events if isinstance(event.loss, Poisson)]
-    if not saved.values and isinstance(column, Numeric) and any(limit < column.high for limit in limits):
+    if not saved.values and column.bounds and any(limit < column.bounds[1] for limit in limits):
         return "the certificate lists a loss for smaller counts than the outcome's bounds allow"
     return None
 
 
 def _are_of(classes: tuple[Any, ...], column: Column, *, level: bool) -> bool:
     """Whether classes are those of an outcome: a category, one level of it, or a number that stands for places."""
-    if isinstance(column, Numeric):
-        return (column.low, column.high) == (0, len(classes) - 1)
+    if column.bounds:
+        return column.bounds == (0, len(classes) - 1)
     return classes == ((False, True) if level else column.levels)

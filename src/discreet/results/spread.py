@@ -1,4 +1,4 @@
-"""How outcomes vary around the line: the residual sd, R^2, and how the spread changes with the prediction."""
+"""Residual standard deviation, R^2, and how the variance changes with the prediction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy import stats
 
 from discreet.core.arrays import Floats
 from discreet.core.files import number
-from discreet.domain import CONSTANT, Categorical, Domain
+from discreet.domain import CONSTANT, Domain
 from discreet.errors import FileFormatError
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import UserUnits
@@ -72,7 +72,7 @@ class Spread:
         return max(0.0, self.explained - half), min(1.0, self.explained + half)
 
     def reach(self, level: float) -> float:
-        """How many sds to each side hold a share of the outcomes: as the t law has it, or released counts if more.
+        """Half-width, in sds, that holds a share of the outcomes: by the t law, or by released counts if larger.
 
         Examples
         --------
@@ -144,14 +144,14 @@ def constant_sum(domain: Domain, names: Sequence[str]) -> Floats:
         return ones
     for column, spec in domain.columns.items():
         levels = [domain.entries[i].name for i in domain.positions[column]]
-        if isinstance(spec, Categorical) and not spec.factors and place.keys() >= set(levels):
+        if spec.levels and not spec.factors and place.keys() >= set(levels):
             ones[[place[level] for level in levels]] = 1.0
             return ones
     return ones
 
 
 def kurtosis(released: ReleasedMoments, target: str) -> float:
-    """That of the residuals, from the counts of the last stage; of normal errors where there are none."""
+    """Kurtosis of the residuals from the counts of the last stage; that of the normal law where there are none."""
     if not released.stages or released.mean_alone:
         return _NORMAL
     stage = released.stages[-1]

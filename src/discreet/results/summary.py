@@ -65,17 +65,17 @@ class Summary:
             object.__setattr__(self, name, _printable(getattr(self, name)))
 
     def with_fact(self, name: str, text: str) -> Summary:
-        """The same with one more fact."""
+        """Add a fact."""
         return replace(self, facts=(*self.facts, (name, text)))
 
     def with_column(self, heading: str, cells: Sequence[str], at: int) -> Summary:
-        """The same with one more column."""
+        """Add a column."""
         rows = [(*row[:at], cell, *row[at:]) for row, cell in zip(self.rows, cells, strict=True)]
         columns = (*self.columns[:at], heading, *self.columns[at:])
         return replace(self, columns=columns, rows=tuple(rows))
 
     def without(self, *left_out: int) -> Summary:
-        """The same without some columns."""
+        """Leave out some columns."""
         places = [i for i in range(len(self.columns)) if i not in left_out]
         rows = tuple(tuple(row[i] for i in places) for row in self.rows)
         return replace(self, columns=tuple(self.columns[i] for i in places), rows=rows)
@@ -194,12 +194,12 @@ def to_pandas(table: dict[str, list[Any]]) -> Any:
 
 
 def promise(g: Guarantee) -> str:
-    """What is promised, in a line."""
+    """Describe the guarantee in a line."""
     return f"epsilon = {g.epsilon:g}, delta = {g.delta:g}, {g.neighbors} neighbours, {g.status}"
 
 
 def standard_errors(unit: Unit, *, robust: bool) -> str:
-    """What standard errors allow for."""
+    """Describe the kind of standard errors."""
     if unit.person is not None:
         return f"clustered by {unit.person!r}: errors of a person may go together"
     return "robust: variances may be unequal" if robust else "for errors of equal variance"

@@ -1,4 +1,4 @@
-"""Why a coefficient has no interval: which columns are to blame, and what would help."""
+"""Reasons for withheld intervals: which columns cause them, and what would help."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def culprits(domain: Domain, e: NormalEquations, fit: Debiased, T: Floats, withh
 
 
 def _told(columns: Sequence[str], still: Bools, at: Sequence[int]) -> str:
-    """What is the matter with regressors whose coefficients go up and down together.
+    """Describe the problem of collinear regressors.
 
     `columns` are those of all regressors, and `still` tells which of them hardly vary.
     """

@@ -14,7 +14,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import ValidationError
 
-from discreet.domain.columns import column_words
 from discreet.domain.schema import filled_schema
 from discreet.errors import DiscreetError, printable
 from discreet.service import views
@@ -131,7 +130,7 @@ def home(person: Reader, service: Open) -> Response:
 def table(table: str, person: Reader, service: Open) -> Response:
     """A table: its columns, its budget, and what was released of it."""
     found, domain = views.table(service, table), service.catalogue.domain(table)
-    columns = [(name, *column_words(column)) for name, column in domain.inputs.items()]
+    columns = [(name, *column.words) for name, column in domain.inputs.items()]
     return render(
         "table.html", person, table=found, columns=columns, missing=domain.missing,
         steps=service.balances.steps(service.catalogue[table].account),

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from discreet.papers.registry import DEFAULT, METHODS, find
+from discreet.mechanisms.registry import DEFAULT, METHODS, find
 from discreet.service.settings import Name
 
 Formula = Annotated[str, Field(min_length=1, max_length=2000)]

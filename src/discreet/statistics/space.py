@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.domain import Categorical, Domain, Numeric
+from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
 
 Space = Domain | Coordinates
@@ -23,7 +23,7 @@ def norm_squared(names: Sequence[str], space: Space) -> float:
 def least_product(names: Sequence[str], domain: Domain) -> float:
     """A lower bound on z . z': each number and each ball adds -1 at least, a category 0, the constant 1."""
     columns = {domain.column_of[name] for name in names}
-    numbers = {name for name in columns if isinstance(domain.columns.get(name), Numeric)}
+    numbers = {name for name in columns if name in domain.columns and domain.columns[name].bounds}
     signed = {name for name in columns - numbers if _has_signed_levels({name}, domain)}
     moving = [n for n in names if domain.column_of[n] in numbers | signed]
     return (1.0 if names[0] == domain.entries[0].name else 0.0) - norm_squared(moving, domain)
@@ -36,7 +36,7 @@ def least_overlap(names: Sequence[str], space: Space) -> int:
     columns = {space.column_of[name] for name in names}
     if names[0] != space.entries[0].name or columns & set(space.norm_columns) or _has_signed_levels(columns, space):
         return 0
-    numbers = sum(isinstance(space.columns.get(name), Numeric) for name in columns)
+    numbers = sum(name in space.columns and space.columns[name].bounds is not None for name in columns)
     categories = len(columns) - 1 - numbers
     if len(columns) == 1:
         return 0
@@ -45,5 +45,5 @@ def least_overlap(names: Sequence[str], space: Space) -> int:
 
 def _has_signed_levels(columns: set[str], domain: Domain) -> bool:
     """Whether some category multiplies a number, so that equal levels may have a product below 0."""
-    categories = [spec for spec in map(domain.columns.get, columns) if isinstance(spec, Categorical)]
-    return any(isinstance(factor.spec, Numeric) for spec in categories for factor in spec.factors)
+    categories = [spec for spec in map(domain.columns.get, columns) if spec is not None and spec.levels]
+    return not all(spec.is_indicator for spec in categories)

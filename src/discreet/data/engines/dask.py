@@ -16,9 +16,10 @@ from discreet.data.engines.base import Engine, unquoted
 from discreet.data.sources.base import comes_from, missing_package, spans
 from discreet.data.sources.frames import FrameSource, named_columns
 from discreet.domain import Domain
-from discreet.domain.columns import Identifier
 from discreet.domain.keys import keys
-from discreet.domain.values import as_arrow, check_type
+from discreet.domain.kinds.base import Identifier
+from discreet.domain.value_types import KEYS
+from discreet.domain.values import as_arrow
 
 _GROUP = 32
 """Answers that are added up by one worker, where there are more than so many."""
@@ -96,7 +97,7 @@ def with_dask(path: str | Path) -> Any:
 def with_keys(frame: Any, column: str, part: str) -> Any:
     """A pandas frame with the key of each person in place of the raw entry, and a number that follows from the key."""
     values = as_arrow(frame[column], column, Identifier())
-    check_type(column, Identifier(), values.type)
+    KEYS.check(column, values.type)
     coded = keys(pa.chunked_array([values]).combine_chunks(), column).dictionary_encode()
     numbers = [_number(key) for key in coded.dictionary.to_pylist()]
     places = coded.indices.fill_null(len(numbers)).to_numpy()

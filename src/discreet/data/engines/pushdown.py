@@ -35,10 +35,13 @@ from discreet.data.sources.postgres import Transaction, quoted
 from discreet.data.sums import LIMB, PartialSums
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.cells import CELLS
-from discreet.domain.columns import Categorical, Column, Numeric
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.encoding import ONE, Encoder, refuse_non_finite
+from discreet.domain.kinds.base import Column
+from discreet.domain.kinds.categorical import Categorical
+from discreet.domain.kinds.numeric import Numeric
 from discreet.domain.linked import Linked
+from discreet.domain.value_types import TEXT
 from discreet.domain.values import read_column
 from discreet.errors import DataError, ParameterError
 
@@ -66,6 +69,12 @@ class PushdownSource(Remote):
             raise ParameterError(
                 f"With pushdown the database sums up, and it does not make derived columns such as {derived[0]!r}. "
                 "Remedy: make them columns of the query and declare their bounds, or leave out pushdown."
+            )
+        unknown = [name for name, column in domain.columns.items() if type(column) not in (Numeric, Categorical)]
+        if unknown:
+            raise ParameterError(
+                f"With pushdown the database sums up numbers, dates and categories, and {unknown[0]!r} is another kind "
+                "of column. Remedy: leave out pushdown."
             )
         if not domain.unit.plain:
             raise ParameterError(
@@ -225,8 +234,8 @@ def _lines(residuals: int, axes: int) -> list[str]:
 def _encoded(transaction: Transaction, domain: Domain) -> str:
     """Rows as lattice integers z0, z1, ..., an SQL expression for each coordinate of the domain."""
     encoder = Encoder(domain)
-    numbers = {name: column for name, column in domain.columns.items() if isinstance(column, Numeric)}
-    categories = {name: column for name, column in domain.columns.items() if isinstance(column, Categorical)}
+    numbers = {name: column for name, column in domain.columns.items() if column.bounds}
+    categories = {name: column for name, column in domain.columns.items() if column.levels}
     raw = [f"{_number(transaction, name, column)} AS x{_place(domain, name)}" for name, column in numbers.items()]
     raw += [f"{_level(transaction, name, column)} AS k{_place(domain, name)}" for name, column in categories.items()]
     rows = f"{transaction.rows()}{_where(transaction, domain)}"
@@ -277,7 +286,7 @@ def _near(c: float, s: float, low: float, high: float) -> tuple[float, float] | 
     return least, most
 
 
-def _number(transaction: Transaction, name: str, column: Numeric) -> str:
+def _number(transaction: Transaction, name: str, column: Column) -> str:
     """A number in float8; of dates, days since 1970."""
     kind, value = transaction.kind(name), quoted(name)
     if not column.date:
@@ -287,10 +296,10 @@ def _number(transaction: Transaction, name: str, column: Numeric) -> str:
     return f"(extract(epoch FROM {value}) * 1000000)::bigint::float8 / {_float(86_400_000_000.0)}"
 
 
-def _level(transaction: Transaction, name: str, column: Categorical) -> str:
+def _level(transaction: Transaction, name: str, column: Column) -> str:
     """The place of a row's level among those declared, -1 where it is none of them: one place, however they compare."""
     kind, value, levels = transaction.kind(name), quoted(name), enumerate(column.levels)
-    if isinstance(column.levels[0], str):
+    if column.entries is TEXT:
         value = f'{value}::text COLLATE pg_catalog."C"'  # byte by byte, whatever the collation of the column
         known = [(k, _text(str(level))) for k, level in levels if "\0" not in str(level)]  # which no text there holds
     elif kind in ("float4", "float8", "numeric"):
@@ -399,8 +408,8 @@ def _flaws(
         return tell
 
     value = quoted(name)
-    if isinstance(column, Categorical):
-        lacks, other = pa.string() if isinstance(column.levels[0], str) else pa.float64(), _undeclared(column)
+    if column.levels:
+        lacks, other = pa.string() if column.entries is TEXT else pa.float64(), _undeclared(column)
         yield _lacks(transaction, name), reading(None, lacks)
         yield f"NOT {_lacks(transaction, name)} AND {_level(transaction, name, column)} < 0", reading(other, lacks)
         return
@@ -419,9 +428,9 @@ def _refuse_far(name: str, what: str) -> None:
     raise DataError(f"Column {name!r} holds {what}. Remedy: mend them before the release, or leave out pushdown.")
 
 
-def _undeclared(column: Categorical) -> str | float:
+def _undeclared(column: Column) -> str | float:
     """An entry that is no level."""
-    return "".join(map(str, column.levels)) + "?" if isinstance(column.levels[0], str) else 0.5
+    return "".join(map(str, column.levels)) + "?" if column.entries is TEXT else 0.5
 
 
 # ---------------------------------------------------------------- SQL

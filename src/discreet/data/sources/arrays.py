@@ -12,9 +12,10 @@ from scipy.sparse import issparse
 
 from discreet.core.arrays import Bools, Floats
 from discreet.data.sources.base import Source, check_lengths, spans
-from discreet.domain import Domain, Numeric
+from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
-from discreet.domain.values import FAILURES, floats
+from discreet.domain.value_types import floats
+from discreet.domain.values import FAILURES
 from discreet.errors import DataError, DataTypeError
 
 
@@ -43,7 +44,7 @@ class ArraySource(Source):
                 f"X and y must have as many columns together as the domain declares, and the domain declares "
                 f"{len(domain.columns)}: give one pair of bounds a column, and one row a person."
             )
-        if not all(isinstance(column, Numeric) for column in domain.columns.values()):
+        if not all(column.bounds for column in domain.columns.values()):
             raise DataError("Categories need named columns: give a frame, an Arrow table or a file.")
 
     def parts(self, rows: int) -> Iterator[list[tuple[int, int]]]:

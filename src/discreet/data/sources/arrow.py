@@ -16,7 +16,7 @@ from discreet.data.sources.base import Source, broken, check_lengths, check_name
 from discreet.data.sources.weights import on_grid
 from discreet.domain import Domain
 from discreet.domain.encoding import Encoder
-from discreet.domain.values import as_arrow, check_type, plain, read_column
+from discreet.domain.values import as_arrow, plain, read_column
 from discreet.errors import DataError
 
 
@@ -28,7 +28,7 @@ def check_schema(schema: pa.Schema, domain: Domain) -> None:
     for name, column in domain.reads.items():
         if schema.names.count(name) == 1:
             with problems.met():
-                check_type(name, column, schema.field(name).type)
+                column.entries.check(name, schema.field(name).type)
     problems.tell()
 
 

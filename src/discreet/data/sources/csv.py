@@ -22,10 +22,8 @@ import pyarrow.csv
 from discreet.data.sources.arrow import ArrowSource
 from discreet.data.sources.base import check_names, spans
 from discreet.data.sources.stored import Stamps
-from discreet.data.sources.text import from_text, is_own, known_names, null_values, wanted
+from discreet.data.sources.text import known_names, null_values
 from discreet.domain import Domain, FileFormat
-from discreet.domain.columns import Identifier, Numeric, Read
-from discreet.domain.values import level_type
 from discreet.errors import DataError, FileFormatError
 
 _READ = 1 << 22
@@ -80,23 +78,25 @@ class CsvSource(ArrowSource):
         except pa.ArrowException as error:  # whose words quote values
             if str(error).startswith("CSV parse error"):
                 raise _damaged(file) from None
-            raise DataError(f"Column {name!r} must hold {wanted(self.domain.reads[name], self.domain.file)}.") from None
+            wanted = self.domain.reads[name].entries.wanted(self.domain.file)
+            raise DataError(f"Column {name!r} must hold {wanted}.") from None
 
     def _columns(self, text: bytes, file: Path, found: Header, names: Sequence[str]) -> pa.Table:
-        columns = {name: self.domain.reads[name] for name in names}
+        types, written = {name: self.domain.reads[name].entries for name in names}, self.domain.file
+        parsed = {name for name, own in types.items() if own.is_parsed(written)}
         convert = pa.csv.ConvertOptions(
-            column_types={name: _type(column, self.domain.file) for name, column in columns.items()},
-            include_columns=list(columns),
+            column_types={name: pa.string() if name in parsed else own.arrow for name, own in types.items()},
+            include_columns=list(types),
             null_values=null_values(self.domain),
             strings_can_be_null=True,
-            decimal_point=self.domain.file.decimal,
+            decimal_point=written.decimal,
         )
         read = pa.csv.ReadOptions(column_names=self._names[file], block_size=len(text) + 1)
         parse = pa.csv.ParseOptions(delimiter=found.delimiter)
         table = pa.csv.read_csv(pa.BufferReader(text), read, parse, convert)
-        for i, (name, column) in enumerate(columns.items()):
-            if is_own(column, self.domain.file):
-                table = table.set_column(i, name, from_text(table[name].combine_chunks(), column, self.domain.file))
+        for i, (name, own) in enumerate(types.items()):
+            if name in parsed:
+                table = table.set_column(i, name, own.from_text(table[name].combine_chunks(), written))
         return table
 
 
@@ -207,11 +207,3 @@ def _too_long(file: Path) -> FileFormatError:
 
 def _damaged(file: Path) -> FileFormatError:
     return FileFormatError(f"{file.name} is damaged, or not all of its lines have the same columns.")
-
-
-def _type(column: Read, written: FileFormat) -> pa.DataType:
-    if isinstance(column, Identifier) or is_own(column, written):
-        return pa.string()
-    if isinstance(column, Numeric):
-        return pa.timestamp("us") if column.date else pa.float64()
-    return level_type(column)

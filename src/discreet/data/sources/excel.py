@@ -17,9 +17,8 @@ import pyarrow as pa
 from discreet.data.sources.arrow import ArrowSource
 from discreet.data.sources.base import check_names, missing_package
 from discreet.data.sources.stored import Stamps
-from discreet.data.sources.text import from_text, known_names, null_values, wanted
+from discreet.data.sources.text import known_names, null_values
 from discreet.domain import Domain, FileFormat
-from discreet.domain.columns import Numeric
 from discreet.domain.values import FAILURES, as_arrow
 from discreet.errors import DataError, DiscreetError, FileFormatError
 
@@ -57,15 +56,14 @@ class ExcelSource(ArrowSource):
     def _column(self, cells: list[Any], name: str) -> pa.Array:
         column = self.domain.reads[name]
         cells = [None if isinstance(cell, str) and cell in self._nulls else cell for cell in cells]
-        written = [i for i, cell in enumerate(cells) if isinstance(cell, str) and isinstance(column, Numeric)]
+        written = [i for i, cell in enumerate(cells) if isinstance(cell, str)]
         try:
-            if isinstance(column, Numeric):
-                texts = pa.array([cells[i] for i in written], pa.string())
-                for i, value in zip(written, from_text(texts, column, self.domain.file).to_pylist(), strict=True):
-                    cells[i] = value
+            texts = pa.array([cells[i] for i in written], pa.string())
+            for i, value in zip(written, column.entries.from_text(texts, self.domain.file).to_pylist(), strict=True):
+                cells[i] = value
         except FAILURES:
-            what = wanted(column, self.domain.file)
-            raise DataError(f"Column {name!r} must hold {what}.") from None
+            wanted = column.entries.wanted(self.domain.file)
+            raise DataError(f"Column {name!r} must hold {wanted}.") from None
         return as_arrow(cells, name, column)
 
 

@@ -11,7 +11,7 @@ from discreet.core.problems import Problems
 from discreet.data.sources.arrow import ArrowSource
 from discreet.data.sources.base import check_lengths, check_names, named_outcomes, spans
 from discreet.domain import Domain
-from discreet.domain.values import as_arrow, check_type, is_categories
+from discreet.domain.values import as_arrow, is_categories
 
 
 def named_columns(frame: Any) -> tuple[dict[str, Any], list[str]]:
@@ -41,7 +41,7 @@ class FrameSource(ArrowSource):
         first = self.each(lambda name: self._slice(name, 0, min(self.total or 0, 1)))
         for name, column in domain.reads.items():
             with problems.met():
-                check_type(name, column, first[name].type)
+                column.entries.check(name, first[name].type)
         problems.tell()
 
     def _typed(self, values: Any, name: str) -> Any:

@@ -17,7 +17,7 @@ from discreet.data.sources.excel import header as excel_header
 from discreet.data.sources.parquet import ParquetSource, open_parquet
 from discreet.data.sources.stored import StoredFile, is_stored, stored_files
 from discreet.domain import Domain, FileFormat
-from discreet.domain.values import kind
+from discreet.domain.value_types import kind
 from discreet.errors import DataError
 
 _KINDS: dict[str, Callable[[Sequence[Path], Domain], Source]] = {

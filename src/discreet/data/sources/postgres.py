@@ -22,7 +22,8 @@ from discreet.core import checks
 from discreet.data.sources.arrow import BatchSource, check_schema
 from discreet.data.sources.base import missing_package
 from discreet.domain import Domain
-from discreet.domain.columns import Identifier, Numeric, Read
+from discreet.domain.kinds.base import Readable
+from discreet.domain.value_types import KEYS, TEXT
 from discreet.errors import DataError, ParameterError
 
 _QUERY = re.compile(r"\s*(select|with|values|table)\b", re.IGNORECASE)
@@ -137,23 +138,21 @@ class Transaction:
             column = domain.reads.get(field.name)
             cast = None if column is None else self._cast(field.name, column)
             kind = {"float8": pa.float64(), "text": pa.string(), None: field.type}[cast]
-            if isinstance(column, Identifier) and self.kind(field.name) in _AMOUNTS:
+            if column is not None and column.entries is KEYS and self.kind(field.name) in _AMOUNTS:
                 kind = pa.decimal128(38, 2)
             fields.append(pa.field(field.name, kind))
         check_schema(pa.schema(fields), domain)
 
-    def _cast(self, name: str, column: Read) -> str | None:
+    def _cast(self, name: str, column: Readable) -> str | None:
         """What a column is cast to: types that Arrow has none for, and padded text."""
         kind, is_text = self.kind(name), pa.types.is_string(self.schema.field(name).type)
-        if isinstance(column, Identifier):
+        if column.entries is KEYS:
             return "text" if is_text or kind in _TEXTS else None
         if kind == "numeric":
             return "float8"
-        if isinstance(column, Numeric):
-            return None
-        return "text" if isinstance(column.levels[0], str) and (is_text or kind == "citext") else None
+        return "text" if column.entries is TEXT and (is_text or kind == "citext") else None
 
-    def value(self, name: str, column: Read) -> str:
+    def value(self, name: str, column: Readable) -> str:
         """A column as an SQL expression."""
         cast = self._cast(name, column)
         return quoted(name) if cast is None else f"{quoted(name)}::{cast}"

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.domain.columns import Numeric
+from discreet.domain.kinds.numeric import Numeric
 from discreet.domain.unit import WEIGHT_BITS
 from discreet.domain.values import plain, read_column
 from discreet.errors import MISSING, DataError

@@ -48,12 +48,12 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import down
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent, sampled
 from discreet.per_instance.eigenvalue import Spectrum
 from discreet.per_instance.mechanisms.parts import Facts, Pair, Part, parts_of, span
 from discreet.per_instance.stream import Rows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent, sampled
 from discreet.privacy.laws import Law, Point, gaussian_curve
 from discreet.statistics.base import Places
 

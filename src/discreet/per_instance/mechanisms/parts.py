@@ -1,8 +1,8 @@
 r"""The parts of a release and what each costs a row; one place where every mechanism says so.
 
-A mechanism is added by a function from its event to `Part` s, under `parts_of`, in a file that this folder's
-``__init__`` names. An event without one gets the certificate's own curve for everybody, and the result says so. A part
-is one of three kinds:
+A mechanism is added by a function from its event to `Part` s, under `parts_of`, in ``loss.py`` of its folder below
+`discreet.mechanisms`; Gaussian sums have theirs in this folder. An event without one gets the certificate's own curve
+for everybody, and the result says so. A part is one of three kinds:
 
 * Gaussian: `cost` gives mu_i^2. Gaussian parts add up, blocks and stages together;
 * a `curve`: `cost` gives statistics of the row, a line each, and the curve tells delta_i(epsilon) from them;
@@ -25,6 +25,7 @@ from discreet.per_instance.curves import Curve
 from discreet.per_instance.eigenvalue import Spectrum
 from discreet.per_instance.leverage import LeaveOneOut, Ridge
 from discreet.per_instance.stream import Rows
+from discreet.privacy.events.base import Event, beside
 from discreet.privacy.laws import Law, Point
 from discreet.released.certificate import Certificate
 
@@ -178,18 +179,23 @@ def parts_of(event: type, *, moments: _Needs = lambda event: False) -> Callable[
 
 def parts(facts: Facts) -> list[Part]:
     """The parts of all events of a certificate."""
-    known = ((event, _MAKERS.get(type(event))) for event in facts.certificate.events)
-    return [part for event, found in known for part in (found[0] if found else own_curve)(event, facts)]
+    return [part for event in facts.certificate.events for part in _maker(event)[0](event, facts)]
 
 
 def needs_moments(certificate: Certificate) -> bool:
     """Whether the rows must be summed up before the costs are known."""
-    return any(_MAKERS[type(event)][1](event) for event in certificate.events if type(event) in _MAKERS)
+    return any(_maker(event)[1](event) for event in certificate.events)
+
+
+def _maker(event: Event) -> tuple[_Maker, _Needs]:
+    """What makes the parts of an event, once the files of its mechanism are loaded; its own curve where nothing is."""
+    beside(type(event), "loss")
+    return _MAKERS.get(type(event), (own_curve, lambda event: False))
 
 
 def own_curve(event: Any, facts: Facts, why: str = "the certificate's own bound for everybody") -> list[Part]:
     """The event's own curve, for everybody."""
-    name = getattr(event, "name", type(event).__name__)
+    name = event.name
     found = []
     if event.mu > 0:
         found.append(Part(name, lambda rows: event.mu**2 * facts.touched(rows), event.mu**2, why))

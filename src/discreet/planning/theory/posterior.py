@@ -8,7 +8,7 @@ from scipy.special import chdtri
 
 from discreet.core.arrays import Floats
 from discreet.errors import ParameterError
-from discreet.papers.ops import PublicFacts, balanced
+from discreet.mechanisms.posterior_sampling.estimator import PublicFacts, balanced
 from discreet.planning.theory.inputs import fractions, positive
 
 

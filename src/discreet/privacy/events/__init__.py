@@ -1,6 +1,7 @@
-"""What was released: frozen facts, apart from what they cost.
+"""What was released: frozen facts, what they cost, and what others ask about them.
 
-An event is a frozen dataclass with ``to_dict`` and ``from_dict``, a Gaussian cost ``mu`` (0 where there is none), a
-``law`` of the rest of its privacy loss (None for Gaussian noise, see `privacy.laws`) and, by its place in
-`kinds`, a name for its mechanism. `privacy.accounting` does the rest.
+An event is a frozen dataclass that derives from `base.Event`, with ``to_dict`` and ``from_dict``, a Gaussian cost
+``mu`` (0 where there is none), a ``law`` of the rest of its privacy loss (None for Gaussian noise, see `privacy.laws`)
+and a name for its mechanism. `kinds` lists all of them. Gaussian noise on sums is here; the events of the papers'
+mechanisms are in the folders below `discreet.mechanisms`.
 """

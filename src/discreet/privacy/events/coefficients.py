@@ -1,4 +1,4 @@
-"""What all events of released coefficients share; and the event of constants that a paper prints.
+"""What all events of released coefficients share.
 
 theta belongs to the regressors `design`, whose norm in a row is at most `norm` (B), and to the outcome `target`, at
 most `outcome` (Y) in size, all in units of the mapped columns.
@@ -7,24 +7,30 @@ most `outcome` (Y) in size, all in units of the mapped columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from discreet.core.checks import Neighbors, is_real
 from discreet.core.files import text, texts
 from discreet.core.rounding import up
+from discreet.domain import Domain
 from discreet.errors import FileFormatError
+from discreet.privacy.events.base import Event, Finding, is_bound
 from discreet.privacy.laws import Alone, Law
+
+if TYPE_CHECKING:
+    from discreet.privacy.bounds import Bounds
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoefficientEvent:
+class CoefficientEvent(Event):
     """Coefficients that were released: everything that their privacy depends on."""
 
     mechanism: ClassVar[str] = ""
     name: ClassVar[str] = ""
     exact: ClassVar[bool] = False
+    coefficients: ClassVar[bool] = True
     signed: ClassVar[tuple[str, ...]] = ()
     """Numbers that may lie below 0."""
     from_zero: ClassVar[tuple[str, ...]] = ()
@@ -54,13 +60,47 @@ class CoefficientEvent:
         """The other part."""
         return None
 
+    @property
+    def regressors(self) -> tuple[str, ...]:
+        """The coordinates of the regressors."""
+        return self.design
+
+    @property
+    def response(self) -> str | None:
+        """The coordinate of the outcome."""
+        return self.target
+
+    @property
+    def link(self) -> str | None:
+        """The link of the model: a linear one."""
+        return "identity"
+
+    @property
+    def listed_numbers(self) -> list[float]:
+        """The numbers that it lists."""
+        own = (getattr(self, field.name) for field in fields(self))
+        return [value for value in own if isinstance(value, float)]
+
     def keeps(self) -> bool:
         """Whether what the event declares follows from the noise that it lists."""
         return True
 
-    def reach(self, rows: int | None) -> float:
-        """What the norm of the released coefficients, of mapped columns, does not exceed for so many declared rows."""
-        return math.inf
+    def finding(self, bounds: Bounds) -> Finding:
+        """The listed norms beside those of the domain, and whether the noise keeps what is declared for it."""
+        norm, outcome = bounds.norm(self.design), bounds.norm((self.target,))
+        fits = is_bound(self.norm, norm) and is_bound(self.outcome, outcome) and self.neighbors == bounds.neighbors
+        detail = f"norm of a row {norm:.6g}, listed {self.norm:.6g}"
+        return Finding(f"noise on {self.name}", fits and self.keeps(), detail)
+
+    def check_columns(self, domain: Domain) -> None:
+        """Raise a KeyError where it is about columns that a domain does not have."""
+        domain.indices([*self.design, self.target])
+
+    def contradictions(self, rows: int | None) -> Iterator[tuple[str, str]]:
+        """(what, why) of listed values that no table, and no noise, would give."""
+        if (why := self.impossible()) is not None:
+            yield f"values of {self.name}", why
+        yield from super().contradictions(rows)
 
     def impossible(self) -> str | None:
         """Why listed values cannot be those of any table and such noise, if they cannot; see `core.chance`."""
@@ -111,25 +151,12 @@ class CoefficientEvent:
 class UnaccountedEvent(CoefficientEvent):
     """Coefficients made with the constants that a paper prints; we do not account for them."""
 
+    accounted: ClassVar[bool] = False
+
     @property
     def law(self) -> Law:
         """Nothing is promised."""
         return Alone(lambda epsilon: 1.0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PrintedEvent(UnaccountedEvent):
-    """A posterior sample with the constants that a paper prints, for one stage or several."""
-
-    mechanism: ClassVar[str] = "printed posterior sampling"
-    name: ClassVar[str] = "posterior sample, by printed constants"
-    from_zero: ClassVar[tuple[str, ...]] = ("penalty",)
-    optional: ClassVar[tuple[str, ...]] = ("eigenvalue_sd", "norm_sd")
-
-    eigenvalue_sd: float | None
-    norm_sd: float | None
-    penalty: float
-    gamma: float
 
 
 def grouped(curve: Callable[[float], float]) -> Callable[[float], float]:

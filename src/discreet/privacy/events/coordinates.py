@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.core.files import number, texts
+from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.linked import coordinates_from_dict
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
+from discreet.privacy.events.base import Finding, StatisticsEvent, is_bound
 from discreet.privacy.events.gaussian import Block
 from discreet.statistics.base import STATISTICS, known
+
+if TYPE_CHECKING:
+    from discreet.privacy.bounds import Bounds
 
 
 def stage_block(coordinates: Coordinates, statistic: str, columns: Sequence[str] = (), sd: float = 1.0) -> Block:
@@ -48,7 +53,7 @@ def stage_name(block: Block) -> str:
 
 
 @dataclass(frozen=True)
-class StageEvent:
+class StageEvent(StatisticsEvent):
     """Gaussian noise on statistics of u and e, the coordinates and residuals of one stage.
 
     Parameters
@@ -73,10 +78,9 @@ class StageEvent:
     chosen: tuple[int, ...]
     radii: tuple[float, ...] = ()
 
-    mechanism = "gaussian, private coordinates"
+    mechanism: ClassVar[str] = "gaussian, private coordinates"
+    gaussian_sums: ClassVar[bool] = True
     law = None
-    exact = True
-    target = None
 
     @property
     def design(self) -> tuple[str, ...]:
@@ -92,6 +96,46 @@ class StageEvent:
     def widths(self) -> tuple[float, ...]:
         """The half widths that were chosen."""
         return tuple(own[i] for own, i in zip(self.coordinates.widths, self.chosen, strict=True))
+
+    @property
+    def rotated(self) -> Coordinates:
+        """The coordinates of the stage."""
+        return self.coordinates
+
+    @property
+    def regressors(self) -> tuple[str, ...]:
+        """The coordinates that rows consist of before they are turned."""
+        return self.coordinates.design
+
+    @property
+    def format_version(self) -> int:
+        """The oldest version of files that can hold it."""
+        return 3
+
+    def symbol(self, block: Block) -> str:
+        """How people write one of its statistics."""
+        return stage_name(block)
+
+    def title(self, block: Block) -> str:
+        """How people call one of its statistics."""
+        return f"{stage_name(block)} of a stage"
+
+    def about(self, block: Block) -> str:
+        """The outcomes that one of its statistics is about, or how many coordinates."""
+        return ", ".join(block.columns) or f"coordinates made of the regressors: {len(self.coordinates.axes)}"
+
+    def finding(self, bounds: Bounds) -> Finding:
+        """The listed mu beside that of the listed noise: a stage that lists more leaves something out."""
+        self.check_columns(bounds.domain)
+        scored = any(block.kind.per_person for block in self.blocks)
+        if scored and bool(self.radii) == bounds.domain.unit.plain:
+            return Finding(f"noise on {self.name}", False, "scores of persons have a radius, and others have none")
+        mu = bounds.mu(self.blocks, self.coordinates)
+        return Finding(f"noise on {self.name}", is_bound(self.mu, mu), f"mu {mu:.6g}, listed {self.mu:.6g}")
+
+    def check_columns(self, domain: Domain) -> None:
+        """Raise a KeyError where it is about columns that a domain does not have."""
+        self.coordinates.check(domain)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description; what the blocks are about follows from the coordinates."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from discreet.core.files import number, numbers, texts
 from discreet.domain import LATTICE_BITS
 from discreet.domain.cells import Span, is_span
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
+from discreet.privacy.events.base import BlockEvent, Finding, is_bound
 from discreet.statistics.base import STATISTICS, NoiseLayout, Statistic, known
+
+if TYPE_CHECKING:
+    from discreet.privacy.bounds import Bounds
 
 
 @dataclass(frozen=True)
@@ -115,14 +119,22 @@ def grid_exponent(sd: float) -> int:
 
 
 @dataclass(frozen=True)
-class GaussianEvent:
+class GaussianEvent(BlockEvent):
     """Gaussian noise on some statistics of one table, which costs mu in the sense of Gaussian differential privacy."""
+
+    mechanism: ClassVar[str] = "gaussian"
+    gaussian_sums: ClassVar[bool] = True
 
     mu: float
     blocks: tuple[Block, ...]
 
     law = None
-    scale = 1.0
+
+    def finding(self, bounds: Bounds) -> Finding:
+        """The listed mu beside that of the listed noise; files of versions up to 0.2.0 may list a larger one."""
+        mu, names = bounds.mu(self.blocks), ", ".join(block.name for block in self.blocks)
+        listed = is_bound(self.mu, mu, bounds.mu_of_before(self.blocks))
+        return Finding(f"noise on {names}", listed, f"mu {mu:.6g}, listed {self.mu:.6g}")
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""

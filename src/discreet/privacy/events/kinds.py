@@ -6,23 +6,24 @@ from typing import Any
 
 from discreet.core.checks import shown
 from discreet.errors import FileFormatError
-from discreet.privacy.events.coefficients import CoefficientEvent, PrintedEvent
+from discreet.mechanisms.gradient_descent.event import BatchesEvent, GradientEvent
+from discreet.mechanisms.napp.event import NappEvent
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
+from discreet.mechanisms.output_perturbation.event import OutputEvent
+from discreet.mechanisms.posterior_sampling.adaptive_event import AdaptiveEvent
+from discreet.mechanisms.posterior_sampling.event import BallEvent, PosteriorEvent, PrintedEvent
+from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent
+from discreet.mechanisms.subsample_aggregate.event import AggregateEvent
+from discreet.privacy.events.base import Event
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
-from discreet.privacy.events.iterates import AggregateEvent, BatchesEvent, GradientEvent
-from discreet.privacy.events.napp import NappEvent
-from discreet.privacy.events.objective import ObjectiveEvent
-from discreet.privacy.events.output import OutputEvent
-from discreet.privacy.events.posterior import BallEvent, PosteriorEvent
-from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
-from discreet.privacy.events.staged import AdaptiveEvent
 
-BlockEvent = GaussianEvent | SampledEvent | PublicOutcomesEvent
-"""Events that released statistics with noise on them."""
-
-Event = BlockEvent | StageEvent | ObjectiveEvent | CoefficientEvent
-
-_COEFFICIENTS: tuple[type[CoefficientEvent], ...] = (
+_KINDS: tuple[type[Event], ...] = (
+    GaussianEvent,
+    SampledEvent,
+    PublicOutcomesEvent,
+    StageEvent,
+    ObjectiveEvent,
     PosteriorEvent,
     BallEvent,
     AdaptiveEvent,
@@ -33,14 +34,7 @@ _COEFFICIENTS: tuple[type[CoefficientEvent], ...] = (
     BatchesEvent,
     AggregateEvent,
 )
-_MECHANISMS: dict[str, type[Event]] = {
-    "gaussian": GaussianEvent,
-    "objective perturbation": ObjectiveEvent,
-    "sampled gaussian": SampledEvent,
-    "gaussian, public outcomes": PublicOutcomesEvent,
-    StageEvent.mechanism: StageEvent,
-    **{kind.mechanism: kind for kind in _COEFFICIENTS},
-}
+_MECHANISMS = {kind.mechanism: kind for kind in _KINDS}
 
 
 def event_from_dict(facts: dict[str, Any]) -> Event:

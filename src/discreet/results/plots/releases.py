@@ -12,10 +12,11 @@ from discreet.core import checks
 from discreet.core.arrays import Floats
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT, Domain
-from discreet.domain.columns import Categorical, Numeric, from_days
+from discreet.domain.derived import bounded
 from discreet.errors import printable
-from discreet.privacy.events.coordinates import StageEvent, stage_name
-from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.base import StatisticsEvent
+from discreet.privacy.events.coordinates import stage_name
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.sensitivity import costs
 from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from discreet.results.comparison import Comparison
     from discreet.results.fitted import Fitted
-    from discreet.results.many_results import ManyResults
 
 
 _LINE = 32
@@ -46,7 +46,7 @@ _LABELS = 60
 
 
 def reach(domain: Domain, name: str) -> tuple[float, str]:
-    """How far a regressor can go inside its declared bounds, as a number and in words.
+    """Return the declared range of a regressor, as a number and in words.
 
     Examples
     --------
@@ -57,16 +57,8 @@ def reach(domain: Domain, name: str) -> tuple[float, str]:
     if name == CONSTANT:
         return 1.0, ""
     column = column_of(domain, name)
-    spec = domain.columns[column]
-    if isinstance(spec, Categorical):
-        numbers = any(not isinstance(factor.spec, Categorical) for factor in spec.factors)
-        return spec.scale, f"0 to {number(spec.scale)}" if numbers else ""
-    low, high = spec.low, spec.high
-    if domain.data_norm is not None and column in domain.norm_columns:
-        low, high = max(low, -domain.data_norm), min(high, domain.data_norm)
-    if spec.date:
-        return high - low, f"{from_days(low)} to {from_days(high)}"
-    return high - low, f"{number(low)} to {number(high)}"
+    radius = domain.data_norm if column in domain.norm_columns else None
+    return bounded(domain.columns[column], radius).span(number)
 
 
 def _raw(results: Fitted, found: Effects, i: int) -> str:
@@ -151,7 +143,7 @@ def _intervals(axes: Any, found: Effects, places: Floats, level: float) -> None:
 
 
 def _moved(found: Effects) -> NDArray[np.bool_]:
-    """Where the model's own coefficient would be seen beside the debiased one."""
+    """Mask of the model's own coefficients that visibly differ from the debiased ones."""
     shown = np.concatenate([found.estimate, found.coef, [0.0]])
     if not isinstance(found.ends, Unavailable):
         shown = np.concatenate([shown, *found.ends])
@@ -240,18 +232,15 @@ def budget_shares(certificate: Certificate) -> list[tuple[str, float]]:
     [('counts of y', 0.06), ("X'X", 0.4), ("X'y", 0.5), ("y'y", 0.04)]
     """
     neighbors = certificate.guarantee.neighbors
-    events = [event for event in certificate.events if isinstance(event, GaussianEvent | StageEvent)]
-    if len(events) < len(certificate.events):
+    if not all(event.gaussian_sums for event in certificate.events):
         return []
     parts, stage = [], 0
-    for event in events:
-        if isinstance(event, StageEvent):
-            stage += 1
-            held = costs(event.blocks, event.coordinates, neighbors)
-            parts += [(f"{' and '.join(map(stage_name, blocks))}, stage {stage}", cost) for blocks, cost in held]
-        else:
-            held = costs(event.blocks, certificate.domain, neighbors)
-            parts += [(" and ".join(block.name for block in blocks), cost) for blocks, cost in held]
+    for event in certificate.of(StatisticsEvent):
+        space = certificate.domain if event.rotated is None else event.rotated
+        stage += event.rotated is not None
+        place = "" if event.rotated is None else f", stage {stage}"
+        for blocks, cost in costs(event.blocks, space, neighbors):
+            parts.append((" and ".join(map(event.symbol, blocks)) + place, cost))
     total = math.fsum(cost for _, cost in parts)
     return [(name, cost / total) for name, cost in parts]
 
@@ -367,7 +356,7 @@ def _common_ranges(comparison: Comparison) -> dict[str, tuple[float, float]]:
     found: dict[str, tuple[float, float]] = {}
     for _, fitted in reversed(comparison.models):
         specs = Variables(fitted.certificate.domain, fitted.names).specs
-        found |= {name: (spec.low, spec.high) for name, spec in specs.items() if isinstance(spec, Numeric)}
+        found |= {name: spec.bounds for name, spec in specs.items() if spec.bounds}
     return found
 
 
@@ -375,14 +364,14 @@ def _known(found: Effects) -> bool:
     return not isinstance(found.ends, Unavailable)
 
 
-def heatmap(fitted: ManyResults, values: str, ax: Any) -> Any:
+def heatmap(fitted: Fitted, values: str, ax: Any) -> Any:
     """Outcomes against regressors, colours symmetric around zero."""
     from matplotlib import pyplot as plt
 
     checks.choice("values", values, ("z", "debiased", "coef"))
     shift = len(fitted.parameters) - len(fitted.names)
-    estimate = fitted.params if values == "coef" else fitted.debiased
-    scale = fitted.std_err if values == "z" else 1.0
+    estimate = fitted.table("params" if values == "coef" else "estimate")
+    scale = fitted.table("std_err") if values == "z" else 1.0
     for part in (estimate, scale):
         if isinstance(part, Unavailable):
             part.refuse()

@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.domain import CONSTANT
-from discreet.domain.columns import from_days
+from discreet.domain.kinds.numeric import from_days
 from discreet.errors import ParameterError
 from discreet.results.effects import Curve, curves
 from discreet.results.plots.style import LOOKS, PALE, WIDTH, short, style

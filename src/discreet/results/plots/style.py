@@ -120,7 +120,7 @@ def power(value: float) -> str:
 
 
 def legend(figure: Any, axes: Any, columns: int = 2) -> None:
-    """What the curves are, above the chart, where it covers none of them."""
+    """Legend of the curves above the chart, where it covers none of them."""
     figure.legend(
         *axes.get_legend_handles_labels(), loc="outside upper left", ncols=columns, columnspacing=1.2, handlelength=2.6
     )

@@ -1,19 +1,17 @@
-"""What a report says of a model and of its release, as plain text."""
+"""Text of a report on a model and its release."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.core.placeholders import Unavailable
 from discreet.domain import CONSTANT
-from discreet.domain.columns import Categorical, Column, Factor, Numeric
-from discreet.privacy.events.coordinates import StageEvent, stage_name
+from discreet.domain.kinds.base import Column
+from discreet.privacy.events.base import Event
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.kinds import BlockEvent, Event
 from discreet.released.certificate import Certificate
 from discreet.released.units import column_of
 from discreet.results.effects import Variables, effects
@@ -45,7 +43,7 @@ def features(results: Fitted) -> list[str]:
 
 
 def answer(results: Fitted, level: float) -> str:
-    """What was found, in a sentence or two: the largest effect that can be told from zero, or that none can."""
+    """State the main finding in a sentence or two: the largest effect that differs from zero, or that none does."""
     found, unit = effects(results, level), results.unit(CONSTANT)
     if not results.names:
         return f"The predicted {results.target} is {brief(found.estimate[0])} {unit}".strip() + "."
@@ -73,7 +71,7 @@ def answer(results: Fitted, level: float) -> str:
 
 
 def effects_caption(results: Fitted, level: float) -> str:
-    """What the picture of the effects shows."""
+    """Caption of the plot of effects."""
     text = (
         "Each feature goes from one end of its declared range to the other, with everything that moves along (squares, "
         "products, curves) and the others in the middle of theirs, so that all effects are in "
@@ -91,7 +89,7 @@ def effects_caption(results: Fitted, level: float) -> str:
 
 
 def curves_caption(results: Fitted, level: float) -> str:
-    """What the picture of curves shows."""
+    """Caption of the plot of curves."""
     linear = results.link == "identity"
     what = "The predicted outcome" if linear else f"The prediction, in {KINDS[results.link].measure},"
     text = (
@@ -104,7 +102,7 @@ def curves_caption(results: Fitted, level: float) -> str:
 
 
 def asked(results: Fitted) -> list[tuple[str, str]]:
-    """What was asked for."""
+    """List the requested model and guarantee."""
     certificate = results.certificate
     g, domain = certificate.guarantee, certificate.declared or certificate.domain
     outcome = column_of(certificate.domain, results.target)
@@ -144,31 +142,15 @@ def _rows(results: Fitted) -> str:
 
 
 def bounds(column: Column) -> str:
-    """What is publicly known of a column.
+    """Describe the declared facts of a column.
 
     Examples
     --------
-    >>> from discreet.domain.columns import Numeric
+    >>> from discreet.domain.columns import Categorical, Numeric
     >>> bounds(Numeric(18, 90, "year")), bounds(Categorical(("F", "M")))
     ('18 to 90 year', 'one of F, M')
     """
-    if isinstance(column, Categorical):
-        numbers = [factor for factor in column.factors if isinstance(factor.spec, Numeric)]
-        levels = ", ".join(map(str, column.levels))
-        return f"{_times(numbers)} for each of {levels}" if numbers else f"one of {levels}"
-    if column.date:
-        low, high = column.short().strip("()").split(", ")
-    elif np.isinf(column.low) or np.isinf(column.high):
-        return "bounded by the norm of the row"
-    else:
-        low, high = number(column.low), number(column.high)
-    return f"{low} to {high} {column.unit or ''}".strip()
-
-
-def _times(factors: Sequence[Factor]) -> str:
-    """A product of numbers, and the range of each."""
-    parts = [f.column if f.power == 1 else f"{f.column}^{f.power}" for f in factors]
-    return " times ".join(f"{part} ({bounds(f.spec)})" for part, f in zip(parts, factors, strict=True))
+    return column.described(number)
 
 
 def columns(results: Fitted) -> list[tuple[str, ...]]:
@@ -212,14 +194,10 @@ def blocks(certificate: Certificate) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for event in certificate.events:
         cost = "not Gaussian" if event.law is not None else f"{event.mu:.6g}"
-        if isinstance(event, BlockEvent):
-            rows += [(block.name, _of(block), _sd(block), _arithmetic(block.exact), cost) for block in event.blocks]
-        elif isinstance(event, StageEvent):
-            of = f"coordinates made of the regressors: {len(event.coordinates.axes)}"
-            held = [(stage_name(b), ", ".join(b.columns) if b.columns else of, _sd(b)) for b in event.blocks]
-            rows += [(f"{name} of a stage", what, sd, _arithmetic(event.exact), cost) for name, what, sd in held]
-        else:
-            rows.append((event.name, ", ".join(event.design), _scale(event), _arithmetic(event.exact), cost))
+        if event.coefficients:
+            rows.append((event.name, ", ".join(event.regressors), _scale(event), _arithmetic(event.exact), cost))
+        for b in event.statistics:
+            rows.append((event.title(b), event.about(b), _sd(b), _arithmetic(b.exact), cost))
     return rows
 
 
@@ -232,11 +210,6 @@ def _scale(event: Event) -> str:
 
 def _arithmetic(exact: bool) -> str:
     return "exact" if exact else "floating point, error bounded"
-
-
-def _of(block: Block) -> str:
-    rows, columns = ", ".join(block.rows), ", ".join(block.columns)
-    return f"{rows} with {columns}" if rows and columns else rows or columns
 
 
 def _sd(block: Block) -> str:

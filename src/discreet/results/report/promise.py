@@ -27,7 +27,7 @@ _LITTLE = 10.0
 
 
 def banners(results: Fitted) -> list[str]:
-    """What must be seen first, where something is wrong."""
+    """Warnings for the top of the page."""
     g, found = results.certificate.guarantee, results.certificate.check()
     texts = {
         "simulation": f"SIMULATION. These numbers promise no privacy and must not be published. {g.reason}",
@@ -39,7 +39,7 @@ def banners(results: Fitted) -> list[str]:
 
 
 def statement(certificate: Certificate) -> list[str]:
-    """What is promised: the certificate's own words."""
+    """State the guarantee in the certificate's own words."""
     return certificate.words().splitlines()
 
 
@@ -64,7 +64,7 @@ def odds(guarantee: Guarantee) -> tuple[tuple[str, ...], list[tuple[str, ...]]] 
 
 
 def at_most(before: float, epsilon: float) -> float:
-    """How certain somebody can become whose odds grow by e^epsilon.
+    """Compute how certain somebody can become whose odds grow by e^epsilon.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def at_most(before: float, epsilon: float) -> float:
 
 
 def risk(guarantee: Guarantee) -> list[str]:
-    """What one person risks, before the table."""
+    """Text on the risk of one person, before the table."""
     condition = "If the paper's statement holds, this" if guarantee.status == "claimed" else "This"
     texts = [
         "The promise bounds what anyone can learn of one person because that person's row is in the table. Suppose "
@@ -88,7 +88,7 @@ def risk(guarantee: Guarantee) -> list[str]:
 
 
 def exception(guarantee: Guarantee) -> list[str]:
-    """What the table leaves out."""
+    """Text on what the table leaves out."""
     d, e = guarantee.delta, guarantee.epsilon
     text = f"Outside a case of probability delta = {d:g}{_one_in(d)}, in which nothing is promised."
     if guarantee.neighbors == "add-remove":
@@ -101,7 +101,7 @@ def exception(guarantee: Guarantee) -> list[str]:
 
 
 def limits(certificate: Certificate) -> list[str]:
-    """What is not promised."""
+    """Text on the limits of the guarantee."""
     person, replaced = certificate.domain.unit.person, certificate.guarantee.neighbors == "replace-one"
     size = f"The number of {'rows' if person is None else 'persons'} is not hidden. " if replaced else ""
     whose = f"All rows that {person!r} tells to be one person's are protected together. People who stand under several"

@@ -1,0 +1,286 @@
+"""The base of all kinds of columns.
+
+A kind of column says how its entries are read, which coordinates it has in an encoded row and how they are mapped to
+[-1, 1], which outcomes it can be, and how it is shown to people. Other modules ask the column instead of its class.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.core.arrays import Floats
+from discreet.domain.expressions import Expression
+from discreet.domain.kinds.forms import Form
+from discreet.domain.value_types import KEYS, ValueType
+from discreet.errors import ParameterError
+
+Level = str | int | bool
+Bounds = tuple[float, float]
+
+HOW = (
+    "Give (low, high) for a number, a pair of ISO dates for a date, a list of levels for a category, or bool. "
+    "Take them from what is known of the subject, never from the data."
+)
+
+
+class Readable(ABC):
+    """A column that is read from the data."""
+
+    levels: tuple[Level, ...]
+    """The levels of a category; none for others."""
+
+    @property
+    @abstractmethod
+    def entries(self) -> ValueType:
+        """The type of the entries."""
+
+
+@dataclass(frozen=True)
+class Identifier(Readable):
+    """A column that tells whose a row is, in text or whole numbers; no coordinate of a row."""
+
+    levels = ()
+
+    @property
+    def entries(self) -> ValueType:
+        """Keys."""
+        return KEYS
+
+
+class Column(Readable):
+    """The public facts of one column, and what follows from them.
+
+    Values of a column are float64 numbers, or codes (places among the levels). Derived columns have factors.
+
+    Attributes
+    ----------
+    levels : tuple of str, int or bool
+        The levels of a category; none for a number.
+    date : bool
+        Whether values are days since 1970.
+    factors : tuple of Factor
+        What a derived column is the product of; none for a declared column.
+    """
+
+    date: bool
+    factors: tuple[Factor, ...]
+    keys: ClassVar[frozenset[str]]
+    """What `facts` and mappings that people write may hold."""
+
+    forms: ClassVar[tuple[Form, ...]]
+    """How people are asked about such a column."""
+
+    # ---------------------------------------------------------------- facts
+
+    @property
+    @abstractmethod
+    def bounds(self) -> Bounds | None:
+        """The least and the largest value of a number; None for a category."""
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, name: str, spec: Any) -> Self | None:
+        """The column of a short form that people write, or of `to_dict`; None if it is of another kind."""
+
+    @abstractmethod
+    def check(self, name: str, *, in_ball: bool = False) -> None:
+        """Refuse facts that no column can have."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """The JSON-ready facts of a declared column."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description; of a derived column, each factor with its own public facts."""
+        return {"product": [factor.to_dict() for factor in self.factors]} if self.factors else self.facts()
+
+    def narrowed(self, low: float, high: float) -> Column:
+        """The column with bounds that are at most as wide as (low, high); a category stays as it is."""
+        return self
+
+    def is_narrowed(self, declared: Column) -> bool:
+        """Whether bounds lie inside the declared ones, and nothing else differs."""
+        return False
+
+    def parts(self, name: str) -> tuple[Factor, ...]:
+        """The factors; the column itself where it is not derived."""
+        return self.factors or (Factor(name, self),)
+
+    # ---------------------------------------------------------------- coordinates
+
+    @abstractmethod
+    def coordinates(self, name: str) -> list[str]:
+        """Names of the column's coordinates in an encoded row."""
+
+    @abstractmethod
+    def map(self, *, centred: bool) -> tuple[float, float]:
+        """Centre c and half-width h with z = (x - c)/h in [-1, 1]; c is 0 if not centred."""
+
+    @property
+    @abstractmethod
+    def range(self) -> Bounds:
+        """The range of a coordinate before it is mapped."""
+
+    @property
+    def is_indicator(self) -> bool:
+        """Whether each coordinate is 0 or 1: levels that multiply no number."""
+        return self.bounds is None and not numbers_of(self.factors)
+
+    @abstractmethod
+    def fill(self, out: Floats, numbers: Any, cells: Any, centre: float) -> None:
+        """Write the coordinates of rows: x - c of numbers, or the numbers at the cell of each row and 0 elsewhere."""
+
+    @property
+    @abstractmethod
+    def coordinate_unit(self) -> str | None:
+        """The unit of a coordinate: that of a number, or of the number that a category multiplies."""
+
+    # ---------------------------------------------------------------- values
+
+    @abstractmethod
+    def read(self, array: pa.Array, name: str) -> NDArray[Any]:
+        """Values of an Arrow array without missing ones; errors name the column only."""
+
+    @abstractmethod
+    def missing(self, rows: int) -> NDArray[Any]:
+        """Values that stand for missing entries."""
+
+    @abstractmethod
+    def at_shares(self, shares: NDArray[Any]) -> NDArray[Any]:
+        """Values at shares of the declared range, from 0 to 1."""
+
+    @abstractmethod
+    def rounded(self, values: NDArray[Any], digits: int) -> list[Any]:
+        """Entries, as a table holds them, of values; numbers have about so many digits, dates no time of day."""
+
+    @property
+    @abstractmethod
+    def extremes(self) -> tuple[Any, Any]:
+        """The entries at both ends: the bounds, or the first and the last level."""
+
+    @property
+    @abstractmethod
+    def typical(self) -> Any:
+        """The entry that moves sums least: the middle of the bounds, or the first level."""
+
+    # ---------------------------------------------------------------- outcomes
+
+    def as_number(self, name: str, model: str) -> Bounds:
+        """The bounds of an outcome of a model that explains numbers; refuses other columns."""
+        if self.bounds is None:
+            raise ParameterError(f"Column {name!r} is a category; {model} needs a number as the outcome.")
+        return self.bounds
+
+    def as_count(self, name: str) -> Bounds:
+        """The bounds of an outcome that is a count; refuses other columns."""
+        if self.bounds is None or self.bounds[0] < 0:
+            raise ParameterError(f"Counts are at least 0: declare bounds from 0 on for {name!r}.")
+        return self.bounds
+
+    def as_classes(self, name: str) -> tuple[Level, ...]:
+        """The classes of an outcome of a classifier; refuses columns without levels."""
+        if self.bounds is not None:
+            raise ParameterError(
+                f"Column {name!r} is declared as a number, and a classifier needs classes: declare its levels, "
+                "for example [0, 1], or bool."
+            )
+        return self.levels
+
+    # ---------------------------------------------------------------- words
+
+    @property
+    @abstractmethod
+    def words(self) -> tuple[str, str]:
+        """The kind of the column, and what it may hold, for people."""
+
+    @abstractmethod
+    def short(self) -> str:
+        """The bounds or levels as people write them."""
+
+    @abstractmethod
+    def described(self, shown: Callable[[float], str]) -> str:
+        """What is publicly known, in words; `shown` writes a number."""
+
+    def shown(self, value: float, shown: Callable[[float], str]) -> str:
+        """One value of a number in words: dates as such."""
+        return shown(value)
+
+    @abstractmethod
+    def span(self, shown: Callable[[float], str]) -> tuple[float, str]:
+        """The width of the range that a coordinate crosses, and the range in words; "" for levels."""
+
+    # ---------------------------------------------------------------- effects
+
+    @property
+    @abstractmethod
+    def middle(self) -> Floats:
+        """One row of a variable of a model: the middle of the range, or equal shares of the levels."""
+
+    @abstractmethod
+    def as_rows(self, values: NDArray[Any]) -> Floats:
+        """Values as rows of a variable of a model: numbers, or shares of the levels."""
+
+    @abstractmethod
+    def stands(self, name: str, most: int, shown: Callable[[float], str]) -> Iterator[tuple[str, Floats]]:
+        """Rows at which a variable of a model is shown, with their names: both ends and the middle, or levels."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor of a derived column: a number or an expression of numbers to some power, or a category.
+
+    Parameters
+    ----------
+    column : str
+        The declared column, or the expression as it is shown.
+    spec : Column
+        The declared facts of the column, or the range of the expression.
+    power : int
+        The power.
+    expression : Expression, optional
+        The expression of declared numbers.
+    """
+
+    column: str
+    spec: Column
+    power: int = 1
+    expression: Expression | None = None
+
+    @property
+    def inputs(self) -> dict[str, Column]:
+        """The declared columns that it is made of."""
+        return {self.column: self.spec} if self.expression is None else self.expression.columns
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of a number to its power."""
+        unit = self.spec.coordinate_unit
+        return f"{unit}^{self.power}" if unit and self.power > 1 else unit
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description, with the public facts of each column."""
+        if self.expression is None:
+            return {"column": self.column, "power": self.power} | self.spec.to_dict()
+        columns = {name: spec.to_dict() for name, spec in self.inputs.items()}
+        return {"expression": self.expression.text, "power": self.power, "columns": columns}
+
+
+def numbers_of(factors: Sequence[Factor]) -> list[Factor]:
+    """The factors that are numbers."""
+    return [factor for factor in factors if factor.spec.bounds is not None]
+
+
+def categories_of(factors: Sequence[Factor]) -> list[Factor]:
+    """The factors that are categories."""
+    return [factor for factor in factors if factor.spec.bounds is None]
+
+
+def product_unit(factors: Sequence[Factor]) -> str | None:
+    """The unit of a product."""
+    return "*".join(filter(None, (factor.unit for factor in factors))) or None

@@ -1,0 +1,318 @@
+"""Numbers and dates."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.core.arrays import Floats
+from discreet.domain.kinds.base import HOW, Bounds, Column, Factor
+from discreet.domain.kinds.forms import Form, Question, a_number
+from discreet.domain.value_types import DATES, NUMBERS, ValueType, numbers
+from discreet.errors import DomainError, ParameterError
+
+LARGEST = 2.0**960
+"""Bounds are at most this, and at least its inverse apart: a finite value minus a centre then stays finite."""
+
+_EPOCH = dt.date(1970, 1, 1)
+_FAR = 1e9
+
+
+@dataclass(frozen=True)
+class Numeric(Column):
+    """A number, or a date counted in days, that lies between two public bounds.
+
+    Examples
+    --------
+    >>> Numeric(18, 90, unit="years")
+    Numeric(low=18.0, high=90.0, unit='years', date=False)
+    """
+
+    low: float
+    high: float
+    unit: str | None = None
+    date: bool = False
+    factors: tuple[Factor, ...] = field(default=(), repr=False)
+    levels = ()
+    keys = frozenset({"low", "high", "unit"})
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "low", float(self.low))
+            object.__setattr__(self, "high", float(self.high))
+        except OverflowError:
+            raise DomainError(f"A bound is a number that no float can hold. {HOW}") from None
+
+    # ---------------------------------------------------------------- facts
+
+    @property
+    def bounds(self) -> Bounds:
+        """Both bounds."""
+        return self.low, self.high
+
+    @classmethod
+    def parse(cls, name: str, spec: Any) -> Numeric | None:
+        """A number of a pair of bounds, or of a mapping with both; a date of ISO dates."""
+        if isinstance(spec, Mapping):
+            if "low" not in spec or "high" not in spec:
+                raise DomainError(f"Column {name!r}: bounds are missing. {HOW}")
+            return _bounded(name, spec["low"], spec["high"], spec.get("unit"))
+        return _bounded(name, spec[0], spec[1], None) if isinstance(spec, tuple) and len(spec) == 2 else None
+
+    def check(self, name: str, *, in_ball: bool = False) -> None:
+        """Refuse bounds that are not numbers, infinite, inverted, or beyond what float64 can centre and scale."""
+        if math.isnan(self.low) or math.isnan(self.high):
+            raise DomainError(f"Column {name!r}: a bound is NaN. {HOW}")
+        if self.unit is not None and not isinstance(self.unit, str):
+            raise DomainError(f"Column {name!r}: the unit must be text.")
+        if self.date and not all(math.isinf(bound) or _is_day(bound) for bound in (self.low, self.high)):
+            raise DomainError(f"Column {name!r}: a date must lie in the years 1 to 9999. {HOW}")
+        if (self.date or not in_ball) and (math.isinf(self.low) or math.isinf(self.high)):
+            raise DomainError(f"Column {name!r}: a bound is infinite, so no noise could hide one person. {HOW}")
+        if not self.low < self.high:
+            raise DomainError(f"Column {name!r}: low = {self.low:g} must be below high = {self.high:g}.")
+        half, largest = self.high / 2 - self.low / 2, max(abs(self.low), abs(self.high))
+        if not in_ball and (largest > LARGEST or half < max(1 / LARGEST, largest * 2.0**-30)):
+            raise DomainError(
+                f"Column {name!r}: the bounds are too large or too close together for floating point. "
+                "Shift or scale the column first."
+            )
+
+    def facts(self) -> dict[str, Any]:
+        """Both bounds, if they are finite, and the unit."""
+        bounds: dict[str, Any] = {}
+        for key, value in (("low", self.low), ("high", self.high)):
+            if math.isfinite(value):
+                bounds[key] = from_days(value) if self.date else value
+        return bounds | ({"unit": self.unit} if self.unit else {})
+
+    def narrowed(self, low: float, high: float) -> Numeric:
+        """The number with bounds that are at most as wide as (low, high)."""
+        return replace(self, low=max(self.low, low), high=min(self.high, high))
+
+    def is_narrowed(self, declared: Column) -> bool:
+        """Whether its bounds lie inside those of the declared number, and nothing else differs."""
+        if declared.bounds is None:
+            return False
+        low, high = declared.bounds
+        return low <= self.low < self.high <= high and replace(self, low=low, high=high) == declared
+
+    # ---------------------------------------------------------------- coordinates
+
+    def coordinates(self, name: str) -> list[str]:
+        """One, of the column's own name."""
+        return [name]
+
+    def map(self, *, centred: bool) -> tuple[float, float]:
+        """The middle of the bounds and half their distance; not centred, 0 and the largest size."""
+        if not centred:
+            return 0.0, max(abs(self.low), abs(self.high))
+        return self.low / 2 + self.high / 2, self.high / 2 - self.low / 2
+
+    @property
+    def range(self) -> Bounds:
+        """The bounds."""
+        return self.low, self.high
+
+    def fill(self, out: Floats, numbers: Any, cells: Any, centre: float) -> None:
+        """Write x - c."""
+        np.subtract(numbers, centre, out=out[:, 0])
+
+    @property
+    def coordinate_unit(self) -> str | None:
+        """The unit; days for dates."""
+        return self.unit or ("day" if self.date else None)
+
+    # ---------------------------------------------------------------- values
+
+    @property
+    def entries(self) -> ValueType:
+        """Numbers or dates."""
+        return DATES if self.date else NUMBERS
+
+    def read(self, array: pa.Array, name: str) -> Floats:
+        """Float64; dates are counted in days."""
+        return numbers(array)
+
+    def missing(self, rows: int) -> Floats:
+        """NaN."""
+        return np.full(rows, np.nan)
+
+    def at_shares(self, shares: NDArray[Any]) -> Floats:
+        """Values between the bounds; without bounds, between numbers that are far apart."""
+        low, high = max(self.low, -_FAR), min(self.high, _FAR)
+        found: Floats = low * (1 - shares) + high * shares
+        return found
+
+    def rounded(self, values: NDArray[Any], digits: int) -> list[Any]:
+        """Dates, or numbers with few digits."""
+        if self.date:
+            days = np.clip(np.rint(values), np.ceil(self.low), np.floor(self.high))
+            return [_day(day) for day in days.tolist()]
+        width = self.high - self.low
+        places = digits - int(np.ceil(np.log10(width))) if np.isfinite(width) else digits
+        return list(np.clip(np.round(values, places), self.low, self.high).tolist())
+
+    @property
+    def extremes(self) -> tuple[Any, Any]:
+        """The bounds."""
+        return self._entry(self.low), self._entry(self.high)
+
+    @property
+    def typical(self) -> Any:
+        """The middle of the bounds."""
+        return self._entry((self.low + self.high) / 2)
+
+    def _entry(self, value: float) -> Any:
+        return _day(value) if self.date else value
+
+    # ---------------------------------------------------------------- words
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """A number or a date, and its bounds.
+
+        Examples
+        --------
+        >>> Numeric(18.0, 90.0, "year").words
+        ('number', '(18, 90) year')
+        """
+        return self.entries.kind, f"{self.short()} {self.unit or ''}".strip()
+
+    def short(self) -> str:
+        """The bounds as people write them."""
+        return f"({self.shown(self.low, '{:g}'.format)}, {self.shown(self.high, '{:g}'.format)})"
+
+    def described(self, shown: Callable[[float], str]) -> str:
+        """The bounds, with the unit.
+
+        Examples
+        --------
+        >>> Numeric(18, 90, "year").described(str)
+        '18.0 to 90.0 year'
+        """
+        if math.isinf(self.low) or math.isinf(self.high):
+            return "bounded by the norm of the row"
+        return f"{self.span(shown)[1]} {self.unit or ''}".strip()
+
+    def shown(self, value: float, shown: Callable[[float], str]) -> str:
+        """The number, or the ISO date."""
+        return from_days(value) if self.date else shown(value)
+
+    def span(self, shown: Callable[[float], str]) -> tuple[float, str]:
+        """From the least to the largest value."""
+        return self.high - self.low, f"{self.shown(self.low, shown)} to {self.shown(self.high, shown)}"
+
+    # ---------------------------------------------------------------- effects
+
+    @property
+    def middle(self) -> Floats:
+        """The middle of the bounds."""
+        return np.array([self.low / 2 + self.high / 2])
+
+    def as_rows(self, values: NDArray[Any]) -> Floats:
+        """The numbers."""
+        return np.asarray(values, dtype=float)
+
+    def stands(self, name: str, most: int, shown: Callable[[float], str]) -> Iterator[tuple[str, Floats]]:
+        """The least value, the middle and the largest value."""
+        for x in (self.low, self.low / 2 + self.high / 2, self.high):
+            yield f"{name} = {self.shown(x, shown)}", np.array([x])
+
+
+def _bounded(name: str, low: Any, high: Any, unit: str | None) -> Numeric:
+    dates = (str, dt.date)
+    try:
+        if isinstance(low, dates) and isinstance(high, dates):
+            return Numeric(to_days(low), to_days(high), unit, date=True)
+        return Numeric(float(low), float(high), unit)
+    except (TypeError, ValueError, OverflowError):
+        raise DomainError(f"Column {name!r}: the bounds are neither numbers nor ISO dates. {HOW}") from None
+
+
+def _asked(name: str, answers: Mapping[str, Any], kind: str) -> Numeric:
+    column = _bounded(name, answers["low"], answers["high"], answers.get("unit") or None)
+    column.check(name)
+    return column
+
+
+def _iso(text: str) -> str:
+    try:
+        return from_days(to_days(text))
+    except (TypeError, ValueError):
+        raise ParameterError("Give a date such as 1990-12-31.") from None
+
+
+def to_days(value: Any) -> float:
+    """Days since 1970-01-01 of a date, a datetime or ISO text.
+
+    Examples
+    --------
+    >>> to_days("1970-01-02T12:00:00")
+    1.5
+    """
+    if isinstance(value, str):
+        value = dt.datetime.fromisoformat(value)
+    if isinstance(value, dt.datetime):
+        moment = value.replace(tzinfo=None) if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
+        return (moment - dt.datetime(1970, 1, 1)) / dt.timedelta(days=1)
+    return float((value - _EPOCH).days)
+
+
+def _is_day(days: float) -> bool:
+    """Whether a number of days since 1970-01-01 is a date in the years 1 to 9999."""
+    return -719_162 <= days < 2_932_897
+
+
+def from_days(days: float) -> str:
+    """ISO text of a number of days since 1970-01-01.
+
+    Examples
+    --------
+    >>> from_days(1.5), from_days(1.0)
+    ('1970-01-02T12:00:00', '1970-01-02')
+    """
+    moment = dt.datetime(1970, 1, 1) + dt.timedelta(days=days)
+    return moment.date().isoformat() if moment.time() == dt.time() else moment.isoformat()
+
+
+def _day(days: float) -> dt.date:
+    return dt.date.fromisoformat(from_days(math.floor(days))[:10])
+
+
+_FILL_IN = '{ low = "FILL IN", high = "FILL IN" }'
+
+Numeric.forms = (
+    Form(
+        word="number",
+        article="a ",
+        kind="number",
+        holds=("number",),
+        blank=_FILL_IN,
+        questions=(
+            Question("low", "The lowest value that anybody could have", a_number),
+            Question("high", "The highest", a_number),
+            Question("unit", "Its unit (Enter for none)", default=""),
+        ),
+        make=_asked,
+    ),
+    Form(
+        word="date",
+        article="a ",
+        kind="date",
+        holds=("date",),
+        blank=f"{_FILL_IN}  # dates, e.g. 1990-12-31",
+        questions=(
+            Question("low", "The lowest value that anybody could have, as 1920-01-31", _iso),
+            Question("high", "The highest, as 1920-01-31", _iso),
+        ),
+        make=_asked,
+    ),
+)

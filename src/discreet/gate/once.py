@@ -1,0 +1,75 @@
+"""The one driver of mechanisms that are released at once: it charges, lets them draw, certifies and commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from discreet.domain import Domain
+from discreet.errors import GuaranteeError
+from discreet.gate.entropy import Entropy
+from discreet.gate.session import Session
+from discreet.privacy.events.base import Event
+from discreet.released.certificate import Certificate
+
+Values = TypeVar("Values")
+
+
+@dataclass(frozen=True)
+class Drawn(Generic[Values]):
+    """What a mechanism drew.
+
+    Parameters
+    ----------
+    values : object
+        What is to be released.
+    events : tuple of events
+        What it lists, where that depends on what was drawn; empty where it is as planned.
+    returned : float
+        The epsilon that was not used, and is not promised.
+    """
+
+    values: Values
+    events: tuple[Event, ...] = ()
+    returned: float = 0.0
+
+
+def once(
+    session: Session,
+    domain: Domain,
+    draw: Callable[[Entropy], Drawn[Values]],
+    *,
+    planned: Sequence[Event] = (),
+    mu: float | None = None,
+    epsilon: float | None = None,
+) -> tuple[Certificate, Values]:
+    """Release what a mechanism draws: nothing before it is paid for, and nothing that is not certified.
+
+    Whatever can fail for public reasons is checked by the caller, before anything is spent. Nothing that was drawn
+    leaves this function without its certificate, which is checked against the promise; what fails was paid for.
+
+    Parameters
+    ----------
+    session : Session
+        The promise, and who counts it.
+    domain : Domain
+        The bounds of the columns.
+    draw : callable
+        From random words to what was drawn.
+    planned : sequence of events
+        What will be released, where that is known before: it is certified before anything is spent, and what it costs
+        is charged where that is more than the promise.
+    mu, epsilon : float, optional
+        The price, as `Session.charge` takes it; the promise by default.
+    """
+    certificate = session.certify(domain, *planned) if planned else None
+    if certificate is not None and epsilon is None and not session.simulation:
+        epsilon = max(session.promise.epsilon, certificate.epsilon)
+    entropy = session.charge(domain, mu=mu, epsilon=epsilon)
+    drawn = draw(entropy)
+    if drawn.events:
+        certificate = session.certify(domain, *drawn.events, returned=drawn.returned)
+    if certificate is None:
+        raise GuaranteeError("What was drawn is not listed. This is a defect of discreet.")
+    return session.commit(certificate), drawn.values

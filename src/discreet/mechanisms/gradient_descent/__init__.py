@@ -1,0 +1,1 @@
+"""Noisy gradient descent, on all rows or on random batches."""

@@ -1,0 +1,214 @@
+"""Events of gradient descent and of sampled batches: ``docs/mathematics``, 8.8 and 8.9.
+
+Iterates are points of the lattice 2^-16, so that their gradients are exact; files keep them in one text.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import zlib
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+from discreet.core.rounding import down, up
+from discreet.errors import FileFormatError
+from discreet.privacy import gdp
+from discreet.privacy.events.coefficients import CoefficientEvent, grouped
+from discreet.privacy.laws import Alone, Law
+
+POINT_BITS = 16
+"""Iterates are multiples of 2^-16."""
+
+MAX_POINTS = 10_000
+
+ACCOUNTANT = 1e-6
+"""The relative error that dp-accounting is given; 1e-14 is added for what it cuts off (docs/mathematics, 8.9)."""
+
+_MULTIPLIERS, _LEAST_RATE = (0.04, 1e6), 2.0**-21
+"""What curves are computed for; more noise counts as the most of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescentEvent(CoefficientEvent):
+    """Gradients with Gaussian noise, at public points.
+
+    `iterates` holds these, one after the other: what a row lost depends on them. In files they are one text (`pack`).
+    """
+
+    exact: ClassVar[bool] = True
+    signed: ClassVar[tuple[str, ...]] = ("iterates",)
+
+    iterates: tuple[float, ...] = ()
+
+    @property
+    def listed_numbers(self) -> list[float]:
+        """The numbers that it lists, and the last iterates."""
+        return [*super().listed_numbers, *self.iterates[-8:]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return super().to_dict() | {"iterates": pack(self.iterates, len(self.design))}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> Self:
+        """Rebuild an event from `to_dict`."""
+        return super().from_dict(facts | {"iterates": unpack(facts["iterates"], len(facts["design"]))})
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientEvent(DescentEvent):
+    """Gradients X'X theta - X'y with Gaussian noise of an sd that costs `step_mu`, whatever theta is."""
+
+    mechanism: ClassVar[str] = "noisy gradient descent"
+    name: ClassVar[str] = "gradients"
+
+    step_mu: float
+
+    @cached_property
+    def sizes(self) -> tuple[float, ...]:
+        """Norms of the iterates, rounded up."""
+        d = len(self.design)
+        points = (self.iterates[at : at + d] for at in range(0, len(self.iterates), d))
+        return tuple(up(math.hypot(*theta)) for theta in points)
+
+    @cached_property
+    def sds(self) -> tuple[float, ...]:
+        """Of the noise on each gradient."""
+        return tuple(self.sd_at(size) for size in self.sizes)
+
+    def sd_at(self, size: float) -> float:
+        """Of the noise on the gradient at an iterate of this norm."""
+        return up(gradient_change(self, size) / self.step_mu)
+
+    @cached_property
+    def mu(self) -> float:
+        """Gaussian releases compose exactly, adapted to each other or not."""
+        steps = zip(self.sizes, self.sds, strict=True)
+        return up(gdp.compose(gradient_change(self, size) / sd for size, sd in steps))
+
+    def keeps(self) -> bool:
+        """Whether there is a step, and descent starts at 0."""
+        return len(self.iterates) > 0 and self.sizes[0] == 0
+
+
+def gradient_change(event: GradientEvent, size: float) -> float:
+    """How far one row moves the gradient at an iterate of this norm: x (x'theta - y) is its own."""
+    once = up(event.norm * (event.outcome + event.norm * size))
+    return 2 * once if event.neighbors == "replace-one" else once
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchesEvent(DescentEvent):
+    """Sums of clipped gradients of rows that are drawn into each batch independently, with Gaussian noise.
+
+    The promise does not depend on the iterates.
+    """
+
+    mechanism: ClassVar[str] = "noisy stochastic gradient descent"
+    name: ClassVar[str] = "gradients of sampled batches"
+
+    rate: float
+    steps: int
+    clip: float
+    sd: float
+
+    @property
+    def law(self) -> Law:
+        """The curve by privacy loss distributions, pessimistic."""
+        multiplier = down(self.sd / self.clip)
+        if not self._is_accounted(multiplier):
+            return Alone(lambda epsilon: 1.0)
+        curve = sampled_curve(min(multiplier, _MULTIPLIERS[1]), self.rate, self.steps)
+        return Alone(grouped(curve) if self.neighbors == "replace-one" else curve)
+
+    def keeps(self) -> bool:
+        """Whether the rate is one, and there is an iterate for each step."""
+        return self.rate <= 1 and len(self.iterates) == self.steps * len(self.design)
+
+    def _is_accounted(self, multiplier: float) -> bool:
+        """Whether the accountant can tell the curve: for others it would need more memory than there is."""
+        whole = self.steps == int(self.steps) and self.steps <= MAX_POINTS
+        return whole and _MULTIPLIERS[0] <= multiplier and _LEAST_RATE <= self.rate <= 1
+
+
+@lru_cache(maxsize=64)
+def sampled_curve(multiplier: float, rate: float, steps: int) -> Any:
+    """delta(epsilon) of a Gaussian of this noise multiplier on Poisson samples, so many times, add-remove.
+
+    Examples
+    --------
+    >>> sampled_curve(2.0, 0.01, 100)(1.0) < 1e-6
+    True
+    """
+    from dp_accounting.pld import privacy_loss_distribution
+
+    loss = privacy_loss_distribution.from_gaussian_mechanism(
+        multiplier,
+        sampling_prob=rate,
+        value_discretization_interval=1e-3,
+    ).self_compose(int(steps))
+    return lambda epsilon: 1.0 if epsilon < 0 else up(float(loss.get_delta_for_epsilon(epsilon)), ACCOUNTANT) + 1e-14
+
+
+def least_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
+    """The least noise multiplier, up to 0.1 %, whose curve keeps (epsilon, delta).
+
+    Examples
+    --------
+    >>> 0.5 < least_multiplier(1.0, 1e-6, 0.01, 10) < 2
+    True
+    """
+    low, high = 0.05, 1.0
+    while sampled_curve(high, rate, steps)(epsilon) > delta:
+        low, high = high, high * 2
+    while high > low * 1.001:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if sampled_curve(middle, rate, steps)(epsilon) <= delta else (middle, high)
+    return high
+
+
+def kept(theta: Floats, radius: float) -> Floats:
+    """The lattice point near theta, or near its projection onto a ball.
+
+    Examples
+    --------
+    >>> kept(np.array([3.0, 4.0]), 1.0) * 2**16
+    array([39322., 52429.])
+    """
+    inside = theta * min(1.0, radius / max(float(np.linalg.norm(theta)), 1e-300))
+    rounded: Floats = np.ldexp(np.rint(np.ldexp(inside, POINT_BITS)), -POINT_BITS)
+    return rounded
+
+
+def pack(points: tuple[float, ...], width: int) -> str:
+    """Points of so many coordinates, one after the other, as text: base64 of zlib of 32-bit integers.
+
+    The integers are the first point and the steps from each point to the next, in units of 2^-16, little-endian.
+
+    Examples
+    --------
+    >>> unpack(pack((0.0, 0.0, 0.5, -0.25), 2), 2)
+    [0.0, 0.0, 0.5, -0.25]
+    """
+    whole = np.ldexp(np.reshape(points, (-1, width)), POINT_BITS)
+    steps = np.diff(whole, axis=0, prepend=0.0)
+    return base64.b64encode(zlib.compress(steps.astype("<i4").tobytes(), 9)).decode("ascii")
+
+
+def unpack(text: str, width: int) -> list[float]:
+    """The points that `pack` made a text of."""
+    try:
+        unpacker, size = zlib.decompressobj(), 4 * max(width, 1)
+        steps = unpacker.decompress(base64.b64decode(text, validate=True), size * MAX_POINTS)
+        if not unpacker.eof or unpacker.unused_data or len(steps) % size:
+            raise ValueError
+    except (TypeError, ValueError, zlib.error):
+        raise FileFormatError("An event of the release lists iterates that are damaged.") from None
+    whole = np.cumsum(np.frombuffer(steps, dtype="<i4").reshape(-1, size // 4).astype(np.int64), axis=0)
+    points: list[float] = np.ldexp(whole.astype(float), -POINT_BITS).ravel().tolist()
+    return points

@@ -1,0 +1,1 @@
+"""NAPP-ERM, the method of li2021: as published, and the parts of it that are sound."""

@@ -1,0 +1,253 @@
+"""Algorithm 1 of li2021: the data and augmented rows given to an ordinary solver, over and over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.core.arrays import Floats
+from discreet.mechanisms.napp.augmented import PLACES, DrawnRows, Limit, Part, Regularizer, SquaredRows
+from discreet.mechanisms.napp.event import retrievable
+from discreet.mechanisms.napp.release import Draws
+from discreet.privacy.losses import Loss
+from discreet.solve.newton import Penalty, minimise
+
+WINDOW = 10
+"""The estimate is the mean of so many iterates; where the sign changes within them, it is 0."""
+
+Rule = Callable[[float, float, float], float]
+
+_TOLERANCE = 1e-7
+_CALLS, _SMALL = 6, 1 << 23
+
+
+@dataclass(frozen=True)
+class Squares:
+    """The sum of (x_i'theta - y_i)^2/2, from S = X'X, v = X'y and s = y'y; **confidential**."""
+
+    S: Floats = field(repr=False)
+    v: Floats = field(repr=False)
+    s: float = field(repr=False)
+
+    def __call__(self, theta: Floats) -> tuple[float, Floats, Floats]:
+        """Value, gradient and Hessian."""
+        g = self.S @ theta
+        return float(theta @ g / 2 - self.v @ theta + self.s / 2), g - self.v, self.S
+
+
+@dataclass
+class Losses:
+    """The sum of the losses of rows; **confidential**.
+
+    For large tables the last two Hessians are kept, and a new one is computed only when theta is a third away from both
+    places, or the solver has asked a few times: that decides how fast a solution is found, not which.
+    """
+
+    X: Floats = field(repr=False)
+    y: Floats = field(repr=False)
+    loss: Loss
+    _kept: list[tuple[Floats, Floats]] = field(default_factory=list, repr=False)
+    _calls: int = 0
+
+    def __call__(self, theta: Floats) -> tuple[float, Floats, Floats]:
+        """Value, gradient and (recent) Hessian."""
+        f, slope, curvature = self.loss.parts(self.X @ theta, self.y)
+        return float(f.sum()), self.X.T @ slope, self._hessian(theta, curvature)
+
+    def _hessian(self, theta: Floats, curvature: Floats) -> Floats:
+        away = [float(np.linalg.norm(theta - at)) for at, _ in self._kept]
+        nearest = int(np.argmin(away)) if away else 0
+        self._calls += 1
+        if away and self._calls <= _CALLS and away[nearest] <= 0.3 * np.linalg.norm(self._kept[nearest][0]):
+            return self._kept[nearest][1]
+        H: Floats = (self.X * curvature[:, None]).T @ self.X
+        if self.X.size * len(theta) > _SMALL:
+            self._kept, self._calls = [*self._kept[-1:], (theta.copy(), H)], 0
+        return H
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What algorithm 1 is asked for.
+
+    Parameters
+    ----------
+    loss : {"linear", "poisson", "logistic", "hinge"}
+        The loss.
+    regularizer : Regularizer
+        The target.
+    modulus : float
+        Lambda_0.
+    slopes : array of bool
+        Which coefficients have the target's weights and, with `selection`, b_j |theta_j|; not so the constant's.
+    moor, selection : bool
+        Whether weights are the maximum of the target's and Lambda_0; whether the noise term is b'|theta| (NAPP-VS).
+    n_e : int, optional
+        The number of augmented rows; None for the limit.
+    T : int
+        The number of iterations.
+    tol : float, optional
+        Stop before where the loss changes by less than this share of it.
+    zero : float, optional
+        Coefficients up to this size are 0, as are those that fluctuate around 0; for all targets but ridge. None sets
+        nothing to 0.
+    """
+
+    loss: str
+    regularizer: Regularizer
+    modulus: float
+    slopes: NDArray[np.bool_]
+    moor: bool = True
+    selection: bool = False
+    n_e: int | None = 10_000
+    T: int = 80
+    tol: float | None = None
+    zero: float | None = 1e-3
+
+    def weights(self, theta: Floats | None, floor: float = 0.0) -> Floats:
+        """The weights w of an iteration, from the last iterate; None in the first."""
+        target = self.regularizer.realised(theta, self.modulus, len(self.slopes), moor=self.moor)
+        return np.maximum(np.where(self.slopes, target, self.modulus), floor)
+
+    def signs(self, theta: Floats | None) -> Floats:
+        """What the noise is multiplied with, coefficient by coefficient, so that it is that of b'|theta|."""
+        turned = self.slopes & (theta < 0) if self.selection and theta is not None else np.zeros(len(self.slopes))
+        return np.where(turned, -1.0, 1.0)
+
+    def part(self, rows: Loss | None, w: Floats, b: Floats, rng: np.random.Generator) -> Part:
+        """The augmented rows of one iteration."""
+        if self.n_e is None:
+            return Limit(w, b)
+        if rows is None:
+            return SquaredRows.draw(w, b, self.n_e, rng)
+        return DrawnRows.draw(rows, PLACES[self.loss], w, b, self.n_e, rng)
+
+
+@dataclass
+class Run:
+    """The iterates, and the loss at each; **confidential**: two iterates tell the noise that they share."""
+
+    thetas: list[Floats] = field(default_factory=list, repr=False)
+    losses: list[float] = field(default_factory=list, repr=False)
+    weights: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
+    converged: bool = False
+
+    def coefficients(self, plan: Plan) -> Floats:
+        """The mean of the last iterates, with zeros for small and for fluctuating coefficients.
+
+        Under b'|theta| coefficients near 0 change their sign in every iteration, and with them all others move: the
+        mean of the iterates settles where the last one does not.
+        """
+        last = np.array(self.thetas[-min(WINDOW, max(1, len(self.thetas) // 2)) :])
+        theta: Floats = last.mean(axis=0)
+        if not plan.regularizer.adaptive or plan.zero is None:
+            return theta
+        steady = (np.sign(last) == np.sign(last[-1])).all(axis=0)
+        return np.where(plan.slopes & ((np.abs(theta) <= plan.zero) | ~steady), 0.0, theta)
+
+    def least_weight(self, plan: Plan) -> float:
+        """min_j w_j of the last iteration: the curvature that the penalty had is twice that.
+
+        The constant does not count: its weight is Lambda_0, or the floor where budget is recycled.
+        """
+        return float(self.weights[plan.slopes].min()) if plan.slopes.any() else plan.modulus
+
+
+def iterate(data: Part, rows: Loss | None, plan: Plan, b: Floats, rng: np.random.Generator, floor: float = 0.0) -> Run:
+    """Algorithm 1, with b fixed throughout.
+
+    Parameters
+    ----------
+    data : callable
+        The sum of the rows' losses.
+    rows : Loss, optional
+        The loss of augmented rows; None for linear regression.
+    plan : Plan
+        What is asked for.
+    b : array
+        The noise.
+    rng : Generator
+        For the augmented rows.
+    floor : float
+        The least weight, where budget was recycled (eq. (15)).
+
+    Examples
+    --------
+    >>> X = np.eye(2) * 10
+    >>> plan = Plan("linear", Regularizer("lasso", 5.0), 0.1, np.array([True, True]), n_e=None)
+    >>> data = Squares(X @ X, X @ np.array([3.0, 0.5]), 0.0)
+    >>> iterate(data, None, plan, np.zeros(2), np.random.default_rng(0)).coefficients(plan).round(6)
+    array([0.2, 0. ])
+    """
+    d, run = len(b), Run()
+    theta = np.zeros(d)
+    scale = float(np.linalg.norm(data(theta)[1]) + np.linalg.norm(b)) + 1.0
+    nothing = Penalty(np.zeros(d), np.zeros(d))
+    for t in range(plan.T):
+        last = theta if t else None
+        w = plan.weights(last, floor)
+        part = plan.part(rows, w, plan.signs(last) * b, rng)
+        both = _Both(data, part)
+        start = run.thetas[-2] if plan.selection and t > 1 else theta  # signs that alternate come back after two steps
+        theta, _ = minimise(both, np.zeros(d), nothing, start, _TOLERANCE * scale)
+        run.thetas.append(theta)
+        run.losses.append(both.value)
+        run.weights = w
+        if plan.tol is not None and t and abs(run.losses[-1] / run.losses[-2] - 1) < plan.tol:
+            run.converged = True
+            break
+    return run
+
+
+@dataclass
+class _Both:
+    """The sum of two parts, and its last value; a solver asks for that of its solution last."""
+
+    one: Part
+    other: Part
+    value: float = 0.0
+
+    def __call__(self, theta: Floats) -> tuple[float, Floats, Floats]:
+        a, b = self.one(theta), self.other(theta)
+        self.value = a[0] + b[0]
+        return self.value, a[1] + b[1], a[2] + b[2]
+
+
+@dataclass
+class Recycled:
+    """What algorithm 2 found: the last run, and Delta_epsilon after each round."""
+
+    run: Run
+    retrieved: list[float]
+
+
+def recycle(data: Part, rows: Loss | None, plan: Plan, draws: Draws, rule: Rule = retrievable) -> Recycled:
+    """Algorithm 2: what curvature beyond Lambda_0 leaves of the budget, (1 - r) epsilon, goes into less noise.
+
+    After each run the least weight becomes the floor of the next one (eq. (15)), and b is what the noise of eq. (14)
+    would have been, `rescale(Delta)` times the first b: line 6 as printed would compound these factors (E13).
+
+    Parameters
+    ----------
+    draws : Draws
+        b; the budget, and how many runs there are at most after the first: 0 only tells what could be retrieved; and
+        how the total Delta_epsilon becomes the factor of the noise.
+    rule : callable
+        Delta_epsilon of a round from what is left of the budget, the old modulus and the least weight: eq. (13).
+    """
+    b, rng, budget = draws.b, draws.rng, draws.budget
+    run, floor, found = iterate(data, rows, plan, b, rng), plan.modulus, [0.0]
+    for _ in range(max(draws.rounds, 1)):
+        least = run.least_weight(plan)
+        more = rule(budget - found[-1], floor, least)
+        if more <= 1e-9 * budget:
+            break
+        found.append(found[-1] + more)
+        if not draws.rounds:
+            break
+        floor = max(floor, least)
+        run = iterate(data, rows, plan, draws.rescale(found[-1]) * b, rng, floor)
+    return Recycled(run, found[1:])

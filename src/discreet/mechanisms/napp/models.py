@@ -1,0 +1,275 @@
+"""One model a loss: with a fixed penalty and a verified guarantee, or by NAPP-ERM as published, as it is asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from discreet.core import checks
+from discreet.core.arrays import Floats
+from discreet.data.rows import Rows
+from discreet.domain import CONSTANT, Domain
+from discreet.errors import ParameterError
+from discreet.mechanisms.napp.algorithm import Losses, Plan, Recycled, Squares, recycle
+from discreet.mechanisms.napp.augmented import Part, Regularizer
+from discreet.mechanisms.napp.event import REGULARIZERS, NappEvent, least_modulus, noise_scale
+from discreet.mechanisms.napp.release import Draws, release_napp
+from discreet.mechanisms.objective_perturbation.estimator import ObjectivePerturbation
+from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
+from discreet.models.outcome import Outcome
+from discreet.models.perturbed import PerturbedModel
+from discreet.privacy import sensitivity
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.losses import Loss, Poisson, QuadraticHinge, Squared
+from discreet.released.certificate import Certificate
+
+_LEAST_RATE = 8.0
+"""Augmented rows of Poisson regression have rates near 1: their loss must not end there."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of `NAPP` that follow the paper; see there."""
+
+    loss: str
+    regularizer: Regularizer
+    modulus: float | None
+    slope: float | None
+    share: float
+    moor: bool
+    selection: Any
+    n_e: int | None
+    iterations: int
+    tol: float | None
+    zero: float | None
+    retrieval: str | None
+    rounds: int
+    keep_trace: bool
+
+    def check(self) -> None:
+        """Refuse what cannot be meant."""
+        r = self.regularizer
+        checks.choice("regularizer", r.kind, REGULARIZERS)
+        _from_zero("alpha", r.strength)
+        if not checks.is_real(r.gamma) or not 0 <= r.gamma < 2:
+            raise ParameterError(f"gamma must be from 0 and below 2, got {r.gamma!r}.")
+        _from_zero("kappa", r.kappa)
+        checks.positive("knot", r.knot)
+        for name in ("modulus", "slope", "tol"):
+            if getattr(self, name) is not None:
+                checks.positive(name, getattr(self, name))
+        checks.fraction("share", self.share)
+        checks.choice("retrieval", self.retrieval, (None, "return", "recycle"))
+        if self.zero is not None:
+            _from_zero("zero", self.zero)
+        for name in ("moor", "keep_trace"):
+            checks.choice(name, getattr(self, name), (True, False))
+        for name in ("iterations", "rounds"):
+            _whole(name, getattr(self, name), 1)
+        if self.n_e is not None and _whole("n_e", self.n_e, 2) % 2:
+            raise ParameterError(f"n_e must be even, for augmented rows come in pairs; got {self.n_e}.")
+        number = checks.is_real(self.selection) and -math.inf < self.selection <= 0
+        if not number and self.selection not in (None, "VS", "VS+"):
+            raise ParameterError(
+                'selection must be None, "VS", "VS+" or a number c <= 0 that all noise is to exceed; '
+                f"got {self.selection!r}."
+            )
+
+    @property
+    def word(self) -> str:
+        """The noise term, as the certificate names it."""
+        if checks.is_real(self.selection):
+            return "c" if self.selection else "VS+"
+        return self.selection or "none"
+
+    @property
+    def truncation(self) -> float | None:
+        """c, where it is a number of its own."""
+        return float(self.selection) if self.word == "c" else None
+
+    @property
+    def reason(self) -> str:
+        """Why the guarantee is claimed only."""
+        return " ".join(text for text, applies in self._errata() if applies) + " Nothing is recomputed."
+
+    def _errata(self) -> list[tuple[str, bool]]:
+        word, adaptive = self.word, self.regularizer.adaptive
+        return [
+            (
+                "erratum E10: the proof holds the weights fixed, but they follow the coefficients, and with them the "
+                "data.",
+                adaptive,
+            ),
+            (
+                "the proof neglects what a finite number of augmented rows adds, and the constants are the printed "
+                "ones.",
+                not adaptive,
+            ),
+            ("E11: truncated noise has another support with a row than without it.", word in ("VS+", "c")),
+            ("E12: the noise term b'|theta| lets the data decide signs.", word == "VS"),
+            ("E13: a budget that is retrieved depends on the data.", self.retrieval is not None),
+            ("No gradient bound holds for squared losses and coefficients without bounds.", self.loss == "linear"),
+        ]
+
+
+def _from_zero(name: str, value: Any) -> float:
+    """A finite number of at least 0."""
+    if not checks.is_real(value) or not 0 <= value < math.inf:
+        raise ParameterError(f"{name} must be a finite number of at least 0, got {value!r}.")
+    return float(value)
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    """A whole number of at least so many."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return int(value)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NAPPModel(PerturbedModel):
+    """A model with a fixed penalty, or, where something is `asked` of the paper, NAPP-ERM as published."""
+
+    asked: Asked | None = None
+
+    def _check(self) -> Guarantee:
+        promise = super()._check()
+        if self.asked is None:
+            return promise
+        self.asked.check()
+        if promise.neighbors != "add-remove":
+            raise ParameterError('published="li2021" follows a paper that is about add-remove neighbours.')
+        if self.noise == "gaussian" and not promise.delta > 0:
+            raise ParameterError("Gaussian noise needs a delta above 0.")
+        if self.noise == "laplace" and promise.delta > 0:
+            raise ParameterError('noise="laplace" is for epsilon alone in li2021: leave delta=None.')
+        if self.asked.keep_trace and self.random_state is None:
+            raise ParameterError(
+                "keep_trace=True is for simulations, with a random_state: two iterates tell the noise that they share."
+            )
+        return replace(promise, status="claimed", reason=self.asked.reason)
+
+    @property
+    def _method(self) -> str:
+        return "NAPP with a fixed penalty" if self.asked is None else "NAPP as published in 002"
+
+    def _minimisers(
+        self, read: Callable[[], Rows], domain: Domain, design: tuple[str, ...], outcome: Outcome, promise: Guarantee
+    ) -> tuple[Certificate, list[Floats]]:
+        if self.asked is None:
+            return super()._minimisers(read, domain, design, outcome, promise)
+        labels = outcome.labels(domain)
+        if len(labels) > 1:
+            raise ParameterError(
+                "Only binary classification is supported by li2021, that is, two classes: give an outcome with two "
+                "levels, or name one level."
+            )
+        if self.asked.n_e is not None and self.asked.n_e < 2 * len(design) + 2:
+            raise ParameterError("n_e is too small: there must be more pairs of augmented rows than coefficients.")
+        if self.asked.retrieval == "return" and CONSTANT in design:
+            raise ParameterError(
+                'retrieval="return" needs a model without an intercept: the intercept keeps the weight Lambda_0, so '
+                "that, by the paper's own proof, there is nothing to return. Say fit_intercept=False, or "
+                'retrieval="recycle", where the weight of the intercept rises with the others\'.'
+            )
+        norm = sensitivity.norm(design, domain)
+        loss = self._loss(domain, outcome, norm)
+        plan, event = self._plan(loss, norm, domain, design, outcome, promise)
+        plain = isinstance(loss, Squared)
+        augmented = Poisson(max(loss.limit, _LEAST_RATE)) if isinstance(loss, Poisson) else loss
+        losses, label, retrieval = None if plain else (loss, augmented), labels[0], self.asked.retrieval
+
+        def algorithm(rows: Rows, draws: Draws) -> Recycled:
+            return recycle(_data(rows, losses and losses[0], label), losses and losses[1], plan, draws)
+
+        certificate, found = release_napp(read(), algorithm, event, retrieval, self._session(promise))
+        if self.asked.retrieval is not None:
+            self.retrieved_ = found.retrieved
+        if self.asked.keep_trace:
+            self.trace_: dict[str, Any] = {"theta": np.array(found.run.thetas), "loss": np.array(found.run.losses)}
+        return certificate, [found.run.coefficients(plan)]
+
+    def _plan(
+        self, loss: Loss, norm: float, domain: Domain, design: tuple[str, ...], outcome: Outcome, promise: Guarantee
+    ) -> tuple[Plan, NappEvent]:
+        """What algorithm 1 is given, and what the certificate lists."""
+        a = self.asked
+        assert a is not None
+        L = norm * (loss.slope if a.slope is None else a.slope)
+        least = least_modulus(norm**2 * loss.curvature, promise.epsilon, a.share)
+        modulus = least if a.modulus is None else a.modulus
+        slopes = np.array([name != CONSTANT for name in design])
+        plan = Plan(
+            a.loss, a.regularizer, modulus, slopes, a.moor, a.word != "none", a.n_e, a.iterations, a.tol, a.zero
+        )
+        target = domain.entries[domain.positions[outcome.column][-1]].name
+        event = NappEvent(
+            design=design,
+            target=target,
+            norm=norm,
+            outcome=sensitivity.norm((target,), domain),
+            neighbors=promise.neighbors,
+            loss=a.loss,
+            regularizer=a.regularizer.kind,
+            noise=self.noise,
+            selection=a.word,
+            gradient=L,
+            scale=noise_scale(L, a.share * promise.epsilon, promise.delta),
+            share=a.share,
+            strength=a.regularizer.strength,
+            modulus=2 * modulus,
+            moor=int(a.moor),
+            iterations=a.iterations,
+            rounds=a.rounds if a.retrieval == "recycle" else 0,
+            augmented=a.n_e,
+            truncation=a.truncation,
+            retrieved=0.0,
+        )
+        return plan, event
+
+
+def _data(rows: Rows, loss: Loss | None, label: Callable[[Floats], Floats]) -> Part:
+    """The sum of the rows' losses; of squares where no loss is named."""
+    if loss is None:
+        sums = rows.each(lambda X, y: (X.T @ X, X.T @ label(y), float(label(y) @ label(y))))
+        S, v, s = (sum(part) for part in zip(*sums, strict=True))
+        return Squares(S, v, s)
+    X, y = zip(*rows.each(lambda X, y: (X, label(y))), strict=True)
+    return Losses(np.concatenate(X), np.concatenate(y), loss)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearModel(NAPPModel, ObjectivePerturbation):
+    """Least squares."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PoissonModel(NAPPModel, DPPoissonRegression):
+    """Counts."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogisticModel(NAPPModel, DPLogisticRegression):
+    """Classes, by logistic regression."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class HingeModel(NAPPModel, DPLinearSVC):
+    """Classes, by the smoothed hinge of section 6."""
+
+    def _loss(self, domain: Domain, outcome: Outcome, norm: float) -> Loss:
+        return QuadraticHinge()
+
+
+MODELS: dict[str, type[NAPPModel]] = {
+    "linear": LinearModel,
+    "poisson": PoissonModel,
+    "logistic": LogisticModel,
+    "hinge": HingeModel,
+}
+CLASSIFIERS = ("logistic", "hinge")

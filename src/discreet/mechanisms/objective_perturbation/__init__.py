@@ -1,0 +1,1 @@
+"""Objective perturbation: the minimiser of an objective with noise in it."""

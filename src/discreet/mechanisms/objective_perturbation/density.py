@@ -1,0 +1,159 @@
+"""The law of the minimiser of a perturbed objective: the noise is what is left of its gradient there.
+
+theta minimises f(theta) + Lambda |theta|^2/2 + l |theta|_1 + b'theta, so b = -(gradient + Lambda theta + l sign(theta))
+where no coefficient is 0, and its density is that of b times det of the Hessian. A single coefficient is 0 where b is
+within l of minus the gradient at 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.audit.densities import Density, Model, Shown, Unlisted, between, spherical
+from discreet.audit.laws import Law, density_of, unlisted_of
+from discreet.core.arrays import Floats
+from discreet.data.reading import Unread
+from discreet.data.rows import Rows, Sums
+from discreet.data.turned import TurnedRows
+from discreet.domain import Domain
+from discreet.domain.linked import Linked
+from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
+from discreet.privacy.losses import Loss, Poisson, Squared
+from discreet.released.moments import ReleasedMoments
+from discreet.released.working import model_stage, prior_of
+
+_RARE = 1e-9
+"""Noise is told where a coefficient is 0 less often than this: it is not told where it is 0."""
+
+_ROUNDING = 1e-5
+"""Of the scale: what a fit without noise may leave of the gradient where there is no l1 norm."""
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """What a perturbed objective is on one table, before its noise.
+
+    Parameters
+    ----------
+    event : ObjectiveEvent
+        Its facts.
+    rows : Rows
+        The rows in its coordinates.
+    label : callable
+        From the outcome's column to what the loss takes.
+    theta, centre, quadratic : array
+        The minimiser, where the penalty draws it to, and how strongly; in the same coordinates.
+    """
+
+    event: ObjectiveEvent
+    rows: Rows
+    label: Callable[[Floats], Floats]
+    theta: Floats
+    centre: Floats
+    quadratic: Floats
+
+    @classmethod
+    def of(cls, table: pa.Table, event: ObjectiveEvent, model: Model, released: ReleasedMoments) -> Objective | None:
+        """That of a release; None where it cannot be told."""
+        domain, turned, d, theta = released.domain, event.coordinates, len(event.design), model.theta
+        stage = model_stage(released)
+        exposure = stage.event.coordinates.exposure if stage and isinstance(stage.event.coordinates, Linked) else None
+        used = {exposure, *(domain.column_of[name] for name in event.design)}
+        outcomes = [name for name in domain.columns if name not in used]
+        if len(outcomes) != 1 or len(theta) != d:  # the first level of a category is not shown
+            return None
+        (column,), unread = outcomes, Unread.of(table, domain, 1)
+        label = label_of(event.loss, domain, column, model.place)
+        if turned is None:
+            rows = Rows(unread, event.design, column)
+            weights = np.ones(d) if model.weights is None else model.weights
+            return cls(event, rows, label, theta, np.zeros(d), event.modulus * weights / weights.min())
+        found = released.found
+        if isinstance(event.loss, Poisson) and stage is not None:  # its coefficients are one step further
+            theta = stage.event.coordinates.theta.floats[:, 0]
+        if found is None or (isinstance(event.loss, Poisson) and stage is None):
+            return None
+        gamma = np.asarray(turned.radius * np.linalg.solve(turned.P.floats, theta), dtype=np.float64)
+        expected = prior_of(released)
+        quadratic = expected.penalties(event, found.rows)
+        rows = TurnedRows(unread, turned, column, exposure=exposure)
+        return cls(event, rows, label, gamma, expected.centre, quadratic)
+
+    def _sums(self, theta: Floats) -> Sums:
+        return self.rows.sums(self.event.loss, theta, self.label)
+
+    def _left(self, sums: Sums, theta: Floats) -> Floats:
+        return -(sums.gradient + self.quadratic * (theta - self.centre)) / self.event.scale
+
+    @cached_property
+    def sums(self) -> Sums:
+        """At the minimiser."""
+        return self._sums(self.theta)
+
+    @cached_property
+    def left(self) -> Floats:
+        """The noise and the l1 norm's part, in units of the scale."""
+        return self._left(self.sums, self.theta)
+
+    @property
+    def lasso(self) -> float | None:
+        """The weight of an l1 norm, if this is a minimiser without noise; None where it cannot be told."""
+        if float(np.linalg.norm(self.left)) <= _ROUNDING:
+            return 0.0
+        if len(self.theta) > 1 or self.theta[0] == 0:
+            return None
+        return float(self.left[0] * np.sign(self.theta[0])) * self.event.scale
+
+    def density(self, lasso: float) -> Density | None:
+        """Of the minimiser."""
+        event, determinant = self.event, float(np.linalg.slogdet(self.sums.hessian + np.diag(self.quadratic))[1])
+        if lasso == 0:
+            return spherical(self.left, determinant, event.noise)
+        if len(self.theta) > 1:
+            return None
+        at, wide = float(self._left(self._sums(np.zeros(1)), np.zeros(1))[0]), lasso / event.scale
+        zero = between(at - wide, at + wide, event.noise)
+        if self.theta[0] == 0:
+            return Density(float(np.log(zero)))
+        found = spherical(self.left - wide * np.sign(self.theta), determinant, event.noise)
+        return found if zero < _RARE else Density(found.logarithm)
+
+
+@density_of(ObjectiveEvent)
+def _minimiser(event: ObjectiveEvent, law: Law, shown: Shown) -> Density | None:
+    """Of a minimiser: with the penalty of a stage, one that is quadratic alone, or one that a fit has told."""
+    quadratic = event.coordinates is not None or event.target is not None
+    lasso = 0.0 if quadratic else shown.unlisted.lasso
+    if shown.model is None or (lasso and shown.model.weights is not None):  # those of a pilot weigh it as well
+        return None
+    own = None if lasso is None else Objective.of(law.table, event, shown.model, shown.released)
+    return None if own is None or lasso is None else own.density(lasso)
+
+
+@unlisted_of(ObjectiveEvent)
+def _lasso(event: ObjectiveEvent, law: Law, shown: Shown) -> Unlisted:
+    if event.coordinates is not None or shown.model is None:
+        return Unlisted()
+    own = Objective.of(law.table, event, shown.model, shown.released)
+    return Unlisted(lasso=None if own is None else own.lasso)
+
+
+def label_of(loss: Loss, domain: Domain, column: str, place: int = 1) -> Callable[[Floats], Floats]:
+    """From the column of an outcome to what a loss takes: the mapped number, a count, or whether it is a class.
+
+    Examples
+    --------
+    >>> label_of(Poisson(4.0), Domain({"x": (0, 1), "y": (0, 4)}), "y")(np.array([-1.0, 1.0]))
+    array([0., 4.])
+    """
+    if isinstance(loss, Squared):
+        return lambda y: y
+    (centre, half), bounds = domain.map(column), domain.columns[column].bounds
+    if isinstance(loss, Poisson) and bounds:
+        return lambda y: np.clip(centre + half * y, *bounds)
+    return lambda y: (y == place).astype(float)

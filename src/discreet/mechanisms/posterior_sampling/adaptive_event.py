@@ -1,0 +1,249 @@
+"""Coefficients whose noise follows from two earlier releases, and AdaOPS: ``docs/mathematics``, 8.5 and 8.7.
+
+First the least eigenvalue l of X'X, then log(Y + B norm(theta)), with Gaussian noise each; then the coefficients:
+a posterior sample (AdaOPS, here), or the ridge coefficients with Gaussian noise (`events.output`).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scipy.special import ndtri
+
+from discreet.core.chance import FAR, length
+from discreet.core.rounding import MANY, up
+from discreet.mechanisms.posterior_sampling.event import relative, tolerance, trace_bound
+from discreet.privacy import gdp
+from discreet.privacy.events.coefficients import CoefficientEvent, grouped
+from discreet.privacy.laws import Alone, Failure, Law
+from discreet.privacy.ops import GOLDEN, coefficient_bound, gaussian_excess
+from discreet.statistics.eigenvalue import MAX_ROWS, eigenvalue_error
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedEvent(CoefficientEvent):
+    """The two releases, what follows from them, and the probabilities that it is wrong.
+
+    Parameters
+    ----------
+    rows : float, optional
+        The declared bound on the number of rows.
+    eigenvalue, eigenvalue_sd, eigenvalue_change : float
+        The released least eigenvalue of X'X, its noise, and how far one row moves it.
+    log_norm, norm_sd : float, optional
+        The released log(Y + B norm(theta)), and its noise; missing where a public bound stands for it.
+    penalty, residual, gamma : float
+        lambda; R, a bound on every residual; and the precision of the draw or of the noise.
+    failures : tuple of float
+        Probabilities that the eigenvalue is overestimated, that R is too small, and of the third kind of the method.
+    """
+
+    signed: ClassVar[tuple[str, ...]] = ("eigenvalue", "log_norm", "root")
+    from_zero: ClassVar[tuple[str, ...]] = ("failures", "tau")
+    optional: ClassVar[tuple[str, ...]] = ("rows", "log_norm", "norm_sd", "gram_sd")
+
+    rows: float | None
+    eigenvalue: float
+    eigenvalue_sd: float
+    eigenvalue_change: float
+    log_norm: float | None
+    norm_sd: float | None
+    penalty: float
+    residual: float
+    gamma: float
+    failures: tuple[float, ...]
+
+    @property
+    def mu(self) -> float:
+        """Of all Gaussian parts."""
+        return 0.0 if self.neighbors == "replace-one" else self._mu
+
+    @property
+    def law(self) -> Law:
+        """The failures; under replace-one everything, through the table without the row."""
+        failure = up(math.fsum(self.failures))
+        if self.neighbors == "add-remove":
+            return Failure(failure)
+        return Alone(grouped(lambda epsilon: gdp.delta(self._mu, epsilon) + failure))
+
+    @property
+    def _mu(self) -> float:
+        norm = 0.0 if self.norm_sd is None else log_norm_change(self) / self.norm_sd
+        costs = [self.eigenvalue_change / self.eigenvalue_sd, norm, *self._own_costs()]
+        return up(gdp.compose(costs))
+
+    def _own_costs(self) -> list[float]:
+        raise NotImplementedError
+
+    @property
+    def least(self) -> float:
+        """lt: a lower bound on the least eigenvalue of the table and of every neighbour."""
+        failure = self.failures[0]
+        return max(0.0, self.eigenvalue - self.eigenvalue_sd * quantile(failure) - self.eigenvalue_change)
+
+    @property
+    def h(self) -> float:
+        """A lower bound on the eigenvalues of H."""
+        return self.penalty + self.least
+
+    def keeps(self) -> bool:
+        """Whether R and the eigenvalue's change are what they must be, and each release is listed with its noise."""
+        if (self.log_norm is None) != (self.norm_sd is None) or len(self.failures) != 3:
+            return False
+        public = self.outcome + self.norm * _public_norm(self)
+        released = math.inf
+        if self.log_norm is not None and self.norm_sd is not None:
+            widening = self.norm_sd * quantile(self.failures[1]) + log_norm_change(self)
+            released = math.exp(min(700.0, self.log_norm + widening))
+        bounded = up(self.residual) >= min(public, released)
+        return bounded and up(self.eigenvalue_change) >= eigenvalue_change(len(self.design), self.norm)
+
+    def reach(self, rows: int | None) -> float:
+        """The largest ridge coefficients of so many rows, and what the noise on them may add."""
+        spread = length(len(self.design), 1 / math.sqrt(self.gamma * self._least_shape))
+        return _public_norm(self) + spread + length(len(self.design), self._hiding)
+
+    @property
+    def _least_shape(self) -> float:
+        """The least eigenvalue of the inverse covariance of the noise, over gamma."""
+        return self.penalty
+
+    @property
+    def _hiding(self) -> float:
+        """The noise that hides rounding errors."""
+        return 0.0
+
+    def impossible(self) -> str | None:
+        """Why the released eigenvalue or norm cannot be those of a table, if they cannot."""
+        most, far = (self.rows or MAX_ROWS) * self.norm**2, FAR * self.eigenvalue_sd
+        if not -far <= self.eigenvalue <= most + far:
+            return "the least eigenvalue of X'X is below 0, or above what so many rows have, by more than its noise"
+        if self.log_norm is not None and self.norm_sd is not None:
+            far, most = FAR * self.norm_sd, self.outcome + self.norm * _public_norm(self)
+            if not math.log(self.outcome) - far <= self.log_norm <= math.log(most) + far:
+                return (
+                    "the norm of the coefficients is below 0, or above what so many rows have, by more than its noise"
+                )
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveEvent(StagedEvent):
+    """A posterior sample that was declared to be `draw`-GDP up to the third failure, before anything was released."""
+
+    mechanism: ClassVar[str] = "adaptive posterior sampling"
+    name: ClassVar[str] = "least eigenvalue of X'X, log norm of the coefficients, posterior sample"
+
+    draw: float
+    tolerance: float
+    output: float
+
+    @property
+    def _hiding(self) -> float:
+        return self.output
+
+    def _own_costs(self) -> list[float]:
+        return [self.draw, 2 * self.tolerance / self.output]
+
+    def keeps(self) -> bool:
+        """Whether the draw keeps what was declared for it, too."""
+        m, d = self.norm**2 / self.h, len(self.design)
+        if m > GOLDEN:
+            return False
+        rho = up(math.sqrt(self.gamma) * up(self.residual))  # `super().keeps` grants R a slack of its own
+        error = tolerance(d, trace_bound(d, self.norm, self.penalty, self.rows), self.h, size(self), self.gamma)
+        declared = gaussian_excess(self.draw, self.failures[2], m, rho) <= 0
+        return declared and error <= up(self.tolerance) and super().keeps()
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """What follows from the released eigenvalue: public."""
+
+    lt: float
+    lambda_: float
+    h: float
+    leverage: float
+    s: float
+    s2: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptivePlan(ABC):
+    """What AdaOPS fixes before the data are touched, for whoever runs its steps; they are in `adaptive_estimator`."""
+
+    B: float
+    Y: float
+    d: int
+    n_max: float
+    mu1: float
+    mu2: float
+    mu_o: float
+    delta_a: float
+    delta_b: float
+    delta_o: float
+    eigenvalue_sensitivity: float
+
+    @property
+    def s1(self) -> float:
+        """Standard deviation of the noise on the least eigenvalue."""
+        return self.eigenvalue_sensitivity / self.mu1
+
+    @abstractmethod
+    def penalty(self, eigenvalue: float) -> Penalty:
+        """Lambda from the released least eigenvalue."""
+
+    @abstractmethod
+    def residual_bound(self, penalty: Penalty, log_norm: float | None = None) -> float:
+        """A bound on every residual, from the released log(Y + B norm(theta)) or from public facts."""
+
+    @abstractmethod
+    def precision(self, penalty: Penalty, residual: float) -> float:
+        """The largest gamma that keeps the declared promise."""
+
+
+def log_norm_change(event: StagedEvent) -> float:
+    """s: how far one row moves log(Y + B norm(theta)), with its rounding errors."""
+    d = len(event.design)
+    return norm_change(d, event.norm, event.penalty, event.h, event.rows)
+
+
+def norm_change(d: int, B: float, penalty: float, h: float, rows: float | None) -> float:
+    """The same, from its parts.
+
+    Examples
+    --------
+    >>> round(norm_change(d=3, B=1.0, penalty=50.0, h=100.0, rows=1000), 6)
+    0.00995
+    """
+    return up(math.log1p(B**2 / h)) + 4 * relative(d, trace_bound(d, B, penalty, rows), h) + MANY
+
+
+def eigenvalue_change(d: int, B: float) -> float:
+    """How far one row moves the computed least eigenvalue: B^2, and twice its rounding error (section 2.5).
+
+    Examples
+    --------
+    >>> round(eigenvalue_change(d=10, B=1.0), 4)
+    1.0001
+    """
+    return up(B**2 * (1 + 2 * eigenvalue_error(d)))
+
+
+def _public_norm(event: StagedEvent) -> float:
+    """A bound on the norm of the coefficients by public facts and the released eigenvalue; infinite without rows."""
+    rows = math.inf if event.rows is None else event.rows
+    return coefficient_bound(event.penalty, rows, event.norm, event.outcome, event.least)
+
+
+def size(event: StagedEvent) -> float:
+    """A bound on the norm of the coefficients: R is one on Y + B norm."""
+    return event.residual / event.norm
+
+
+def quantile(p: float) -> float:
+    """Q with P(Z > q) = p, rounded up; infinite for 0."""
+    return math.inf if p <= 0 else up(-float(ndtri(p)))

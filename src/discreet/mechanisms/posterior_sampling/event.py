@@ -1,0 +1,147 @@
+"""The event of one posterior sample that is calibrated from public facts (OPS): ``docs/mathematics``, 8.3 and 8.7.
+
+H = X'X + lambda I has d columns, eigenvalues of at least h, and a trace of at most t. In double precision, with
+Cholesky's factor, the computed coefficients err by at most `relative` times their norm, the computed draw by at most
+`tolerance`. Noise of sd `output` on top of the draw hides that. It costs (`spare`, delta') by the Gaussian curve of
+mu = 2 tolerance/output, and this is added to the exact curve of the draw.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from discreet.core.chance import length
+from discreet.core.rounding import up
+from discreet.privacy import gdp
+from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent, grouped
+from discreet.privacy.laws import Alone, Law, Point
+from discreet.privacy.ops import GOLDEN, boxes, coefficient_bound, worst_delta
+
+SPARE_EPSILON, SPARE_DELTA = 1 / 512, 1 / 1024
+"""The shares of epsilon and delta that hide rounding errors."""
+
+ROWS = 1 << 24
+"""The trace is bounded by that of a table of this size where no number of rows is declared."""
+
+_Z_EXCESS = 12.0
+"""The norm of d standard normals exceeds sqrt(d) + 12 with a probability below 1e-31."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PosteriorEvent(CoefficientEvent):
+    """theta ~ N(theta_hat, H^-1/gamma), H = X'X + penalty I, for tables of at most `rows` rows."""
+
+    mechanism: ClassVar[str] = "posterior sampling"
+    name: ClassVar[str] = "posterior sample"
+
+    rows: float
+    penalty: float
+    gamma: float
+    spare: float
+    tolerance: float
+    output: float
+
+    @property
+    def law(self) -> Law:
+        """The exact curve of the worst row, and what hides rounding errors."""
+        return Alone(grouped(self._curve) if self.neighbors == "replace-one" else self._curve)
+
+    def keeps(self) -> bool:
+        """Whether rounding errors are within the tolerance."""
+        return _needed_tolerance(self) <= self.tolerance
+
+    def reach(self, rows: int | None) -> float:
+        """The largest ridge coefficients of so many rows, and what the draw and its noise may add."""
+        own = coefficient_bound(self.penalty, self.rows, self.norm, self.outcome)
+        d = len(self.design)
+        return own + length(d, 1 / math.sqrt(self.gamma * self.penalty)) + length(d, self.output)
+
+    def _curve(self, epsilon: float) -> float:
+        if epsilon < self.spare or self.norm**2 / self.penalty > GOLDEN:
+            return 1.0
+        hidden = gdp.delta(up(2 * self.tolerance / self.output), self.spare)
+        m, R = boxes(self.penalty, self.rows, self.norm, self.outcome)
+        worst = worst_delta(epsilon - self.spare, m, up(R * self.gamma**0.5))
+        return up(float(worst.max()) + hidden)
+
+
+def _needed_tolerance(event: PosteriorEvent) -> float:
+    """A bound on the rounding error of the draw, from public facts."""
+    d, h = len(event.design), event.penalty
+    size = coefficient_bound(h, event.rows, event.norm, event.outcome)
+    return tolerance(d, trace_bound(d, event.norm, h, event.rows), h, size, event.gamma)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BallEvent(CoefficientEvent):
+    """The same draw from the lattice points with |theta| <= radius, exactly: pure epsilon (8.3)."""
+
+    mechanism: ClassVar[str] = "posterior sampling in a ball"
+    name: ClassVar[str] = "posterior sample in a ball"
+    exact: ClassVar[bool] = True
+
+    radius: float
+    penalty: float
+    gamma: float
+
+    def reach(self, rows: int | None) -> float:
+        """The radius."""
+        return up(self.radius)
+
+    @property
+    def law(self) -> Law:
+        """A row moves the log density by at most c = gamma (Y + B radius)^2/2, and the constant by as much."""
+        steps = 1 if self.neighbors == "add-remove" else 2
+        return Point(up(steps * self.gamma * (self.outcome + self.norm * self.radius) ** 2 / 2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedEvent(UnaccountedEvent):
+    """A posterior sample with the constants that a paper prints, for one stage or several."""
+
+    mechanism: ClassVar[str] = "printed posterior sampling"
+    name: ClassVar[str] = "posterior sample, by printed constants"
+    from_zero: ClassVar[tuple[str, ...]] = ("penalty",)
+    optional: ClassVar[tuple[str, ...]] = ("eigenvalue_sd", "norm_sd")
+
+    eigenvalue_sd: float | None
+    norm_sd: float | None
+    penalty: float
+    gamma: float
+
+
+def trace_bound(d: int, B: float, lambda_: float, rows: float | None) -> float:
+    """t: the largest trace of H for at most this many rows.
+
+    Examples
+    --------
+    >>> trace_bound(d=2, B=1.0, lambda_=5.0, rows=100)
+    110.0
+    """
+    return (rows or ROWS) * B**2 + d * lambda_
+
+
+def relative(d: int, trace: float, h: float) -> float:
+    """The error of computed ridge coefficients, relative to their norm.
+
+    Examples
+    --------
+    >>> relative(d=10, trace=1e6, h=100.0) < 1e-8
+    True
+    """
+    return 2.0**-46 * (d + 8) * trace / h
+
+
+def tolerance(d: int, trace: float, h: float, size: float, gamma: float) -> float:
+    """The error of a computed draw, for ridge coefficients of at most this norm.
+
+    Examples
+    --------
+    >>> tolerance(d=10, trace=1e6, h=100.0, size=1.0, gamma=1.0) < 1e-7
+    True
+    """
+    spread = 1 / math.sqrt(gamma * h)
+    draw = (math.sqrt(d) + _Z_EXCESS) * spread
+    return relative(d, trace, h) * (size + draw) + math.sqrt(d) * 2.0**-39 * spread

@@ -1,0 +1,15 @@
+"""The density of the mean of the coefficients of blocks, of a table whose blocks all have the same coefficients."""
+
+from __future__ import annotations
+
+from discreet.audit.densities import Density, Shown
+from discreet.audit.laws import Law, density_of
+from discreet.mechanisms.subsample_aggregate.event import AggregateEvent
+
+
+@density_of(AggregateEvent)
+def _blocks(event: AggregateEvent, law: Law, shown: Shown) -> Density | None:
+    """Of a table of zeros: the mean is 0, whichever rows blocks have, so noise is all there is."""
+    if any(part.any() for part in law.products(event.design, event.target, shown.domain)):
+        return None
+    return Density(noise=shown.theta * event.blocks / event.sd, known=False)

@@ -1,0 +1,37 @@
+"""The event of aggregated blocks: ``docs/mathematics``, 8.10."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from discreet.core.chance import length
+from discreet.core.checks import LARGEST_ROWS
+from discreet.core.rounding import up
+from discreet.privacy.events.coefficients import CoefficientEvent
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregateEvent(CoefficientEvent):
+    """The sum of the coefficients of disjoint blocks of rows, each clipped to a ball, with Gaussian noise."""
+
+    mechanism: ClassVar[str] = "subsample and aggregate"
+    name: ClassVar[str] = "mean of the coefficients of blocks"
+    exact: ClassVar[bool] = True
+
+    blocks: int
+    radius: float
+    sd: float
+
+    @property
+    def mu(self) -> float:
+        """One row is in one block, whose clipped coefficients move by at most the diameter of the ball."""
+        return up(2 * self.radius) / self.sd
+
+    def reach(self, rows: int | None) -> float:
+        """The radius, and what the noise on the sum of all blocks may add to their mean."""
+        return self.radius + length(len(self.design), self.sd / self.blocks)
+
+    def keeps(self) -> bool:
+        """Whether there is a block, and not more of them than a table has rows."""
+        return 1 <= self.blocks <= LARGEST_ROWS

@@ -1,0 +1,15 @@
+"""What aggregated blocks cost each row: the certificate's own bound (``docs/mathematics``, 10.8).
+
+The block of a row, and who else is in it, are random and secret.
+"""
+
+from __future__ import annotations
+
+from discreet.mechanisms.subsample_aggregate.event import AggregateEvent
+from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of
+
+
+@parts_of(AggregateEvent)
+def _aggregate(event: AggregateEvent, facts: Facts) -> list[Part]:
+    """How far a row moves the coefficients of its block depends on who else was drawn into it."""
+    return own_curve(event, facts, "the certificate's own bound for everybody, for blocks are random and secret")

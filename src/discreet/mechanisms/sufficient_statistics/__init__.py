@@ -1,0 +1,1 @@
+"""Sufficient statistics with Gaussian noise: SSP, AdaSSP and ConstSSP (wang2018, piazza2021)."""

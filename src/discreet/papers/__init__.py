@@ -1,1 +1,0 @@
-"""The papers' methods, one a file."""

@@ -1,5 +1,0 @@
-"""NAPP-ERM, the method of li2021: as published, and the parts of it that are sound."""
-
-from discreet.papers.napp.estimator import NAPP
-
-__all__ = ["NAPP"]

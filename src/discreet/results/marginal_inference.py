@@ -1,0 +1,174 @@
+"""Standard errors and intervals of the coefficients of several outcomes at once.
+
+They are those of `results.inference` for each outcome by itself, without what needs its whole covariance: intervals
+extend equally to both sides, and hold under less noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from discreet.core.arrays import Bools, Floats
+from discreet.core.placeholders import Unavailable
+from discreet.errors import FileFormatError
+from discreet.released.moments import ReleasedMoments
+from discreet.released.units import many_units
+from discreet.results.inference import CLUSTERED, MEAN_ALONE, NO_SQUARES, SAMPLED, plain, read_part
+from discreet.results.uncertainty import Inference
+from discreet.solve.debiased import (
+    Inverse,
+    coefficients,
+    inverse,
+    noise_along,
+    positive,
+    shrunk,
+    through_noise,
+)
+from discreet.solve.equations import NormalEquations
+
+LARGEST_NOISE = 0.1
+"""Intervals are given where the noise of X'X is at most this share of the variation that tells of a coefficient."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalInference(Inference):
+    """Debiased intercepts and coefficients in the user's units, a row for each outcome, and their standard errors.
+
+    Parameters
+    ----------
+    estimate : array
+        The debiased (intercept, coefficients) of each outcome.
+    errors : array, or Unavailable
+        Their standard errors: sampling error and privacy noise.
+    privacy_errors : array
+        What the standard errors would be if there were no sampling error.
+    sigma : array, or Unavailable
+        For each outcome, the standard deviation around its line.
+    df : array
+        Degrees of freedom: rows less coefficients, and fewer where the meat is noisy.
+    noise : array
+        The noise of X'X behind the intercept and each coefficient, relative to the variation that tells of it.
+    """
+
+    estimate: Floats
+    errors: Floats | Unavailable
+    privacy_errors: Floats
+    sigma: Floats | Unavailable
+    df: Floats
+    noise: Floats
+
+    @property
+    def given(self) -> Bools:
+        """Mask of the intercept and the coefficients that have intervals."""
+        return np.asarray(self.noise <= LARGEST_NOISE)
+
+    @property
+    def withheld(self) -> str:
+        """The reason that some coefficients have no interval; "" where all have."""
+        return "" if self.given.all() else _why(float(self.noise.max()))
+
+    @property
+    def std_err(self) -> Floats | Unavailable:
+        """Standard errors; NaN where withheld."""
+        errors = self.errors
+        return errors if isinstance(errors, Unavailable) else np.where(self.given, errors, np.nan)
+
+    @property
+    def privacy_noise(self) -> Floats:
+        """Standard errors from privacy noise alone; NaN where withheld."""
+        return np.where(self.given, self.privacy_errors, np.nan)
+
+    def interval(self, level: float) -> Floats | Unavailable:
+        """Confidence intervals: (low, high) for each outcome and coefficient."""
+        errors = self.std_err
+        if isinstance(errors, Unavailable):
+            return errors
+        half = stats.t.ppf((1 + level) / 2, self.df) * errors
+        return np.stack([self.estimate - half, self.estimate + half], axis=-1)
+
+    @property
+    def p_values(self) -> Floats | Unavailable:
+        """p-values of the tests that each coefficient is zero."""
+        errors = self.std_err
+        if isinstance(errors, Unavailable):
+            return errors
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p: Floats = np.asarray(2 * stats.t.sf(np.abs(self.estimate / errors), self.df))
+        return p
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
+
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any], outcomes: int, size: int) -> MarginalInference:
+        """Rebuild from `to_dict`, for some outcomes with an intercept and size - 1 coefficients each."""
+        names = ("estimate", "errors", "privacy_errors", "df")
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(names, (outcomes, size))
+        shapes |= {"sigma": (outcomes,), "noise": (size,)}
+        missing = ("errors", "sigma")
+        found = cls(*[read_part(facts, f.name, shapes[f.name], missing=f.name in missing) for f in fields(cls)])
+        errors = [part for part in (found.errors, found.privacy_errors) if not isinstance(part, Unavailable)]
+        if any(part.min(initial=0.0) < 0 for part in errors) or found.df.min(initial=1.0) <= 0:
+            raise FileFormatError("it is damaged: standard errors do not fit together.")
+        return found
+
+
+def infer_many(released: ReleasedMoments, e: NormalEquations) -> MarginalInference | Unavailable:
+    """Infer the coefficients of several outcomes from released normal equations, or say why that is not possible."""
+    if released.sampled:
+        return SAMPLED
+    if released.mean_alone:
+        return MEAN_ALONE
+    C, offset, e = e.turn, np.zeros((1, 1)) if e.offset is None else e.offset, e.of_residuals().turned()
+    A = inverse(e)
+    units, h, t = many_units(released, e)
+    T = units @ C
+    K = T @ A.G
+    noise = noise_along(K, T, through_noise(A.W, A.G, A.L))
+    if noise.min() > LARGEST_NOISE:
+        return Unavailable("not available", _why(float(noise.max())))
+    theta, sigma2 = coefficients(e, A)
+    offset = np.broadcast_to(offset, theta.shape)
+    privacy = e.s_V**2 * np.sum(K**2, axis=1)[:, None] + A.noise_variances(K, theta)
+    unit = released.domain.unit
+    sampling, doubt = _sampling(e, A, T, K, sigma2, alike=unit.plain)
+    unknown = CLUSTERED if not unit.plain and e.meats is None else NO_SQUARES
+    variance = None if sampling is None or unknown is CLUSTERED else sampling + privacy
+    unsure = 0.0 if variance is None else (doubt / np.maximum(variance, 1e-300)) ** 2 / 2
+    df = np.broadcast_to(1 / (1 / max(e.n / unit.most - e.d, 1.0) + unsure), (len(T), len(e.targets))).T
+    return MarginalInference(
+        estimate=(h * (T @ theta + units @ offset)).T + t,
+        errors=unknown if variance is None else (h * np.sqrt(variance)).T,
+        privacy_errors=(h * np.sqrt(privacy)).T,
+        sigma=NO_SQUARES if sigma2 is None else h * np.sqrt(sigma2),
+        df=df,
+        noise=noise,
+    )
+
+
+def _sampling(
+    e: NormalEquations, A: Inverse, T: Floats, K: Floats, sigma2: Floats | None, *, alike: bool
+) -> tuple[Floats | None, Floats | float]:
+    """The variances that sampling error gives, and the sd that noise of the meat gives these."""
+    if e.meats is not None and e.s_meats is not None:
+        meats = list(zip(e.meats, e.s_meats, strict=True))
+        if alike and sigma2 is not None:
+            meats = [shrunk(M, own * A.unit_meat, sd) for (M, sd), own in zip(meats, sigma2, strict=True)]
+        found = np.column_stack([np.einsum("pi,ij,pj->p", K, positive(M, sd), K) for M, sd in meats])
+        return found, np.einsum("pi,pi->p", K, K)[:, None] * np.array([sd for _, sd in meats])
+    if sigma2 is None:
+        return None, 0.0
+    return sigma2 * np.einsum("ij,jk,ik->i", T, A.unit_sampling, T)[:, None], 0.0
+
+
+def _why(noise: float) -> str:
+    return (
+        f"The noise of X'X is up to {noise:.2g} of the variation that tells of a coefficient, and intervals for many "
+        f"outcomes at once keep their level up to {LARGEST_NOISE:g} only. Single outcomes allow for more: "
+        "fit(outcome). Fewer features, tighter bounds, more rows or a larger epsilon help."
+    )

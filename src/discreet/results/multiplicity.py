@@ -1,0 +1,26 @@
+"""p-values adjusted for multiple testing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.core.arrays import Floats
+
+
+def adjust(p: Floats, method: str) -> Floats:
+    """Adjust p-values for their number, by Holm or by Benjamini and Hochberg ("fdr").
+
+    Examples
+    --------
+    >>> adjust(np.array([0.01, 0.04, 0.03]), "holm"), adjust(np.array([0.01, 0.04, 0.03]), "fdr")
+    (array([0.03, 0.06, 0.06]), array([0.03, 0.04, 0.04]))
+    """
+    order, m = np.argsort(p, kind="stable"), len(p)
+    rank = np.arange(m)
+    if method == "holm":
+        rising = np.maximum.accumulate((m - rank) * p[order])
+    else:
+        rising = np.minimum.accumulate((m / (rank + 1) * p[order])[::-1])[::-1]
+    adjusted = np.empty(m)
+    adjusted[order] = np.minimum(rising, 1.0)
+    return adjusted

@@ -1,0 +1,126 @@
+"""Models of several outcomes as a frame, a summary and a description, with p-values adjusted for their number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.core.arrays import Floats
+from discreet.core.placeholders import Unavailable
+from discreet.errors import ParameterError
+from discreet.results.summary import SIMULATION, Summary, number, promise, row_count
+
+if TYPE_CHECKING:
+    from discreet.results.fitted import Fitted
+
+
+def outcomes_frame(fitted: Fitted, level: float) -> Any:
+    """One row for each outcome and coefficient."""
+    l, k = fitted.params.shape  # noqa: E741
+    pairs = fitted.conf_int(level)
+    columns: dict[str, Floats | Unavailable] = {
+        "coef": fitted.params,
+        "debiased": fitted.debiased,
+        "std_err": fitted.std_err,
+        "privacy_noise": fitted.privacy_noise,
+        "p_value": fitted.pvalues,
+        "p_holm": fitted.adjusted("holm"),
+        "p_fdr": fitted.adjusted("fdr"),
+        "low": pairs if isinstance(pairs, Unavailable) else pairs[..., 0],
+        "high": pairs if isinstance(pairs, Unavailable) else pairs[..., 1],
+    }
+    table: dict[str, Any] = {
+        "outcome": pa.array(np.repeat(np.array(fitted.targets, dtype=object), k), pa.string()),
+        "name": pa.array(np.tile(np.array(fitted.parameters, dtype=object), l), pa.string()),
+    }
+    for key, column in columns.items():
+        missing = isinstance(column, Unavailable)
+        table[key] = pa.nulls(l * k, pa.float64()) if missing else pa.array(np.ravel(column), from_pandas=True)
+    return pa.table(table).to_pandas()
+
+
+def outcomes_description(fitted: Fitted) -> dict[str, Any]:
+    """A JSON-ready description."""
+    parts = {
+        "params": fitted.params,
+        "debiased": fitted.debiased,
+        "std_err": fitted.std_err,
+        "p_holm": fitted.adjusted("holm"),
+    }
+    models: dict[str, dict[str, Any]] = {target: {} for target in fitted.targets}
+    for key, part in parts.items():
+        for j, target in enumerate(fitted.targets):
+            if isinstance(part, Unavailable):
+                models[target][key] = part.to_dict()
+            else:
+                values = [None if np.isnan(value) else float(value) for value in part[j]]
+                models[target][key] = dict(zip(fitted.parameters, values, strict=True))
+    guarantee = fitted.certificate.guarantee.to_dict()
+    return {"model": fitted.model, "outcomes": models, "guarantee": guarantee, "release": fitted.release}
+
+
+def outcomes_summary(fitted: Fitted, level: float, most: int) -> Summary:
+    """The guarantee, and the coefficients that stand out most."""
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise ParameterError(f"most must be a whole number of at least 1, got {most!r}.")
+    l, d = len(fitted.targets), len(fitted.names)  # noqa: E741
+    facts = {
+        "Outcomes": f"{l:,}, on {d:,} regressors",
+        "Method": fitted.model,
+        "Guarantee": promise(fitted.certificate.guarantee),
+    }
+    if fitted.rows is not None:
+        facts["Rows"] = row_count(fitted.certificate, fitted.rows)
+    low, high = f"[{(1 - level) / 2:.4g}", f"{(1 + level) / 2:.4g}]"
+    rows = _strongest(fitted, level, most)
+    return Summary(
+        title=f"{l:,} outcomes ~ {' + '.join(fitted.names[:6])}{' + ...' if d > 6 else ''}",
+        facts=tuple(facts.items()),
+        columns=("outcome", "name", "coef", "debiased", "std err", "P>|t|", "P Holm", "P FDR", low, high),
+        rows=tuple(rows),
+        notes=tuple(_notes(fitted, len(rows))),
+        keys=2,
+    )
+
+
+def _strongest(fitted: Fitted, level: float, most: int) -> list[tuple[str, ...]]:
+    """The coefficients of the least p-values; without those, of the largest coefficients by size."""
+    shift = len(fitted.parameters) - len(fitted.names)
+    debiased, se, p, pairs = fitted.debiased, fitted.std_err, fitted.pvalues, fitted.conf_int(level)
+    if any(isinstance(part, Unavailable) for part in (debiased, se, p, pairs)):
+        order = np.argsort(-np.abs(fitted.coef), axis=None)[:most]
+        places = [np.unravel_index(i, fitted.coef.shape) for i in order]
+        return [(fitted.targets[j], fitted.names[i], number(float(fitted.coef[j, i])), *[""] * 7) for j, i in places]
+    z = np.abs(np.asarray(debiased) / np.asarray(se))[:, shift:]
+    holm, fdr = (np.asarray(fitted.adjusted(method)) for method in ("holm", "fdr"))
+    rows = []
+    for j, i in (np.unravel_index(place, z.shape) for place in np.argsort(-z, axis=None)[:most]):
+        at = j, i + shift
+        tests = [f"{part[at]:.3g}" for part in (np.asarray(p), holm, fdr)]
+        ends = [number(end) for end in np.asarray(pairs)[at]]
+        values = [number(part[at]) for part in (fitted.params, np.asarray(debiased), np.asarray(se))]
+        rows.append((fitted.targets[j], fitted.names[i], *values, *tests, *ends))
+    return rows
+
+
+def _notes(fitted: Fitted, shown: int) -> list[str]:
+    tests = len(fitted.targets) * len(fitted.names)
+    notes = [f"Shown: the {shown} of {tests:,} coefficients that stand out most. to_frame() has all of them."]
+    why = next((part for part in (fitted.inference, fitted.std_err) if isinstance(part, Unavailable)), None)
+    if why is not None:
+        notes.append(f"Standard errors, intervals and tests are {why}: {why.reason}")
+    else:
+        notes += [
+            f"Many tests: of {tests:,} true null hypotheses about {tests / 20:,.0f} have P>|t| below 0.05 by chance. "
+            "P Holm below 0.05 bounds the probability of any wrong finding by 0.05; P FDR below 0.05 the expected "
+            "share of wrong ones among the findings, for tests that are independent or positively dependent. "
+            "Intervals hold their level one by one.",
+            "All outcomes share one noisy X'X, so their privacy errors are correlated.",
+            "coef is for predictions: drawn towards zero where noise is large. debiased is not; std err, tests and "
+            "intervals belong to it.",
+        ]
+    if fitted.certificate.simulation:
+        notes.append(SIMULATION)
+    return notes
