@@ -12,7 +12,7 @@ import pytest
 import discreet
 
 ROOT = Path(discreet.__file__).parent
-COMMON = ("errors", "core", "domain", "families", "privacy")
+COMMON = ("errors", "core", "domain", "families", "statistics", "privacy")
 PUBLIC = ("solve", "recipes", "released", "results")
 PRIVATE = ("data",)
 LEVELS = {
@@ -21,7 +21,8 @@ LEVELS = {
     "core": ("errors",),
     "domain": ("errors", "core"),
     "families": ("errors", "core", "domain"),
-    "privacy": ("errors", "core", "domain", "families"),
+    "statistics": ("errors", "core", "domain", "families"),
+    "privacy": ("errors", "core", "domain", "families", "statistics"),
     "solve": COMMON,
     "recipes": (*COMMON, "solve"),
     "released": (*COMMON, "solve", "recipes"),

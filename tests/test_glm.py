@@ -37,8 +37,8 @@ from discreet.errors import (
     ParameterError,
 )
 from discreet.families import Logistic
-from discreet.mechanisms.objective_perturbation import release as objective
 from discreet.gate.entropy import NO_NOISE
+from discreet.mechanisms.objective_perturbation import release as objective
 from discreet.mechanisms.objective_perturbation.event import gradient_error
 from discreet.models.perturbed import TwoStages
 from discreet.privacy.laws import Point

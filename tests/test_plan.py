@@ -24,7 +24,9 @@ from discreet.planning.population import Table, population, spectrum
 from discreet.planning.result import best_of
 from discreet.planning.simulation import Promise, Simulation, chosen, fit
 from discreet.planning.wishes import answer, least, wants
-from discreet.privacy.events.coordinates import STATISTICS, stage_block
+from discreet.privacy.events.coordinates import stage_block
+from discreet.statistics.base import stage_statistics
+from discreet.statistics.information import INFORMATION
 
 pytestmark = pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 COLUMNS = {"age": {"low": 18, "high": 90, "unit": "year"}, "smoker": bool, "ward": ["a", "b", "c"], "stay": (0, 30)}
@@ -96,9 +98,9 @@ def test_a_simulated_table_has_the_sums_of_its_rows_in_any_coordinates(rows):
             np.testing.assert_allclose(*(m.integers(i, places).astype(float) for m in (margins, their_margins)))
         sums = [own.staged(stage) for own in (ours, real)]
         assert sums[0].count == rows
-        for kind in (kind for kind in STATISTICS if kind != "information"):
-            block = stage_block(stage, kind, () if kind in ("gram", "lengths") else ("stay",))
-            if kind in ("inner", "meat"):
+        for kind in (kind for kind in stage_statistics() if kind is not INFORMATION):
+            block = stage_block(stage, kind.name, () if kind.outcomes == "none" else ("stay",))
+            if kind.second_reading:
                 held = [own.meat(stage, [1], []).integers(block) for own in (ours, real)]
             else:
                 held = [own.integers(block, [1]) for own in sums]

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from discreet import Domain, DPLinearRegression
-from discreet.data.counts import bin_of
 from discreet.data.moments import counted
 from discreet.data.reading import Unread
 from discreet.domain.cells import BINS, is_span
@@ -28,6 +27,7 @@ from discreet.recipes.budget import ONE_STAGE as SHARES
 from discreet.recipes.moments import with_bounds
 from discreet.recipes.steps import outcome_counts
 from discreet.solve.outcome import EDGES
+from discreet.statistics.histogram import bin_of
 
 RELATIONS = ["add-remove", "replace-one"]
 

@@ -15,9 +15,10 @@ from tables import unit_rows
 
 from discreet import Domain, Moments, formula
 from discreet.domain import CONSTANT, Categorical
-from discreet.gate.statistics import _least_eigenvalue
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block
+from discreet.statistics import space
+from discreet.statistics.eigenvalue import eigenvalue_error, least_eigenvalue
 
 INF = math.inf
 NEIGHBORS = ("add-remove", "replace-one")
@@ -434,12 +435,12 @@ def test_hill_climbing_finds_nothing_larger(name, kinds, neighbors, rng):
 
 
 def too_large_overlap(monkeypatch):
-    monkeypatch.setattr(sensitivity, "_least_overlap", lambda names, domain: 1)
+    monkeypatch.setattr(space, "least_overlap", lambda names, domain: 1)
 
 
 def ball_without_rounding(monkeypatch):
-    right = sensitivity._norm_squared
-    monkeypatch.setattr(sensitivity, "_norm_squared", lambda names, domain: math.floor(right(names, domain)))
+    right = space.norm_squared
+    monkeypatch.setattr(space, "norm_squared", lambda names, domain: math.floor(right(names, domain)))
 
 
 def replace_as_remove(monkeypatch):
@@ -448,21 +449,17 @@ def replace_as_remove(monkeypatch):
 
 
 def categories_count_as_nothing(monkeypatch):
-    right = sensitivity._norm_squared
-    monkeypatch.setattr(
-        sensitivity, "_norm_squared", lambda names, domain: right([n for n in names if "[" not in n], domain)
-    )
+    right = space.norm_squared
+    monkeypatch.setattr(space, "norm_squared", lambda names, domain: right([n for n in names if "[" not in n], domain))
 
 
 def levels_of_numbers_have_no_sign(monkeypatch):
-    monkeypatch.setattr(sensitivity, "_has_signed_levels", lambda columns, domain: False)
+    monkeypatch.setattr(space, "_has_signed_levels", lambda columns, domain: False)
 
 
 def products_count_as_nothing(monkeypatch):
-    right = sensitivity._norm_squared
-    monkeypatch.setattr(
-        sensitivity, "_norm_squared", lambda names, domain: right([n for n in names if ":" not in n], domain)
-    )
+    right = space.norm_squared
+    monkeypatch.setattr(space, "norm_squared", lambda names, domain: right([n for n in names if ":" not in n], domain))
 
 
 MISTAKES = [too_large_overlap, ball_without_rounding, replace_as_remove, categories_count_as_nothing]
@@ -502,7 +499,7 @@ def gram_matrices(Z, rng):
 @pytest.mark.parametrize(
     "name", ["1 number", "3 numbers", "category, 2 numbers", "ball of 5", "no intercept, symmetric"]
 )
-def test_least_eigenvalue(name, rng):
+def testleast_eigenvalue(name, rng):
     case = CASES[name]
     Z = candidates(case, rng)[:, case.domain.indices(case.features)]
     Z = Z[np.argsort(-np.linalg.norm(Z, axis=1), kind="stable")]
@@ -531,8 +528,8 @@ def test_computed_eigenvalue_keeps_its_error_bound(rng):
     with mpmath.workdps(60):
         entries = [moments.integers([i] * 4, indices).tolist() for i in indices]
         exact = min(mpmath.eigsy(mpmath.matrix(entries), eigvals_only=True))
-        error = abs(_least_eigenvalue(moments, indices) - exact) / mpmath.mpf(2) ** 40
-    assert 0 < error < sensitivity.eigenvalue_error(4) * 4
+        error = abs(least_eigenvalue(moments, indices) - exact) / mpmath.mpf(2) ** 40
+    assert 0 < error < eigenvalue_error(4) * 4
 
 
 def test_blocks_do_not_depend_on_the_noise():

@@ -44,8 +44,6 @@ from discreet.released.moments import ReleasedMoments
 
 Known = TypeVar("Known")
 
-_SECOND = ("inner", "meat")
-
 
 class Law:
     """Densities of releases, given one made-up table.
@@ -85,7 +83,7 @@ class Law:
         return self.once(key, lambda: [self._plain(block, certificate) for block in event.blocks])
 
     def _plain(self, block: Block, certificate: Certificate) -> list[Any]:
-        if block.statistic == "counts":
+        if block.kind.column(block) is not None:
             domain = certificate.declared or certificate.domain
             (histogram,), _ = light(Unread.of(self.table, domain, 1), block.columns)
             return exact_counts(histogram, block)
@@ -96,9 +94,9 @@ class Law:
         """The exact sums of each statistic of a stage."""
         table = Unread.of(self.table, domain, 1)
         sums = staged(table, event.coordinates)
-        scored = any(block.statistic in _SECOND for block in event.blocks)
+        scored = any(block.kind.second_reading for block in event.blocks)
         scores = meat(table, event.coordinates, event.chosen, event.radii) if scored else None
-        own = {block: scores.integers(block) for block in event.blocks if scores and block.statistic in _SECOND}
+        own = {block: scores.integers(block) for block in event.blocks if scores and block.kind.second_reading}
         return [own[block] if block in own else sums.integers(block, event.chosen) for block in event.blocks]
 
     def products(self, design: tuple[str, ...], target: str, domain: Domain) -> tuple[Floats, Floats]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from discreet.core.arrays import Floats, Ints, Objects
+from discreet.core.arrays import Ints, Objects
 from discreet.data.parcels import packed, unpacked
-from discreet.data.passes.light import LightPass, cell_of
+from discreet.data.passes.light import LightPass
 from discreet.data.reading import Unread
 from discreet.data.sums import integers, sum_bits
 from discreet.domain import LATTICE_BITS, Domain
@@ -94,14 +94,6 @@ def refuse_persons(domain: Domain, what: str) -> None:
             f"{what} of persons cannot be added: somebody may have rows in both parts, and would count twice. Sum "
             "up all rows at once: a list of files, for example."
         )
-
-
-def bin_of(z: Floats, span: Span | None = None) -> NDArray[np.intp]:
-    """The part of a span that holds each z, and -1 for those outside it."""
-    low, high = (-1.0, 1.0) if span is None else span
-    start, stop = (int((end + 1) * (CELLS / 2)) for end in (low, high))
-    cells = cell_of(z)
-    return np.where((start <= cells) & (cells < stop), (cells - start) * BINS // (stop - start), -1)
 
 
 class Margins:

@@ -19,6 +19,7 @@ from discreet.data.counts import Histogram, Margins, light
 from discreet.data.passes.scores import ScorePass
 from discreet.data.passes.stages import MeatPass, StagePass
 from discreet.data.reading import Unread
+from discreet.data.row_sums import RowSums, row_sums
 from discreet.data.sums import carry, integers, sum_bits
 from discreet.domain import LATTICE_BITS, Domain
 from discreet.domain.coordinates import Coordinates
@@ -119,25 +120,39 @@ class StageSums(_Sums):
         chosen : sequence of int
             For each outcome, the place of its half width; needed for U'E and E'E.
         """
-        own, q = self.coordinates, len(self.coordinates.axes)
-        starts = np.cumsum([0, *map(len, own.widths)])
-        if block.statistic in ("gram", "information") and len(self._high) == starts[-1]:
+        return block.kind.from_stage(self, block, chosen)
+
+    def matrix(self, place: int) -> list[Objects]:
+        """Diagonal and upper triangle of U'U, or of A'A of the outcome at a place."""
+        start, q = sum(map(len, self.coordinates.widths)), len(self.coordinates.axes)
+        if len(self._high) == start:
             raise ValueError("U'U was left out of these sums")
-        if block.statistic == "gram":
-            return _triangle(*self._square(starts[-1]))
-        if block.statistic == "lengths":
-            return [self._lengths.astype(object) * (1 << 2 * LATTICE_BITS)]
-        places = [own.outcomes.index(name) for name in block.columns]
-        if block.statistic == "information":
-            return _triangle(*self._square(starts[-1] + places[0] * q))
-        if block.statistic == "counts":
-            return [self._counts[place].astype(object) * (1 << 2 * LATTICE_BITS) for place in places]
-        rows = np.array([starts[place] + range(len(own.widths[place]))[chosen[place]] for place in places])
-        if block.statistic == "squares":
-            return [self._at(rows, np.full(len(rows), q))]
-        if block.statistic != "cross":
-            raise ValueError("these sums hold no such statistic")
-        return [self._at(np.tile(rows, q), np.repeat(np.arange(q), len(rows)))]
+        return _triangle(*self._square(start + place * q))
+
+    def residual_counts(self, outcome: str) -> Objects:
+        """How many weighted residuals lie between the half widths of an outcome."""
+        counts: Objects = self._counts[self.coordinates.outcomes.index(outcome)].astype(object)
+        return counts * (1 << 2 * LATTICE_BITS)
+
+    def norm_counts(self) -> Objects:
+        """How many rows have a norm between the edges."""
+        return self._lengths.astype(object) * (1 << 2 * LATTICE_BITS)
+
+    def cross(self, outcomes: Sequence[str], chosen: Sequence[int]) -> Objects:
+        """U'E at the chosen half widths, line by line."""
+        rows, q = self._residuals(outcomes, chosen), len(self.coordinates.axes)
+        return self._at(np.tile(rows, q), np.repeat(np.arange(q), len(rows)))
+
+    def squares(self, outcomes: Sequence[str], chosen: Sequence[int]) -> Objects:
+        """The sums of e^2 at the chosen half widths."""
+        rows = self._residuals(outcomes, chosen)
+        return self._at(rows, np.full(len(rows), len(self.coordinates.axes)))
+
+    def _residuals(self, outcomes: Sequence[str], chosen: Sequence[int]) -> Objects:
+        """Lines of the sums that belong to the chosen half widths of some outcomes."""
+        own = self.coordinates
+        starts, places = np.cumsum([0, *map(len, own.widths)]), [own.outcomes.index(name) for name in outcomes]
+        return np.array([starts[place] + range(len(own.widths[place]))[chosen[place]] for place in places])
 
     def __add__(self, other: StageSums) -> StageSums:
         if not isinstance(other, StageSums):
@@ -185,12 +200,14 @@ class MeatSums(_Sums):
         block : Block
             Of the same coordinates.
         """
-        (name,), q = block.columns, len(self.coordinates.axes)
-        if block.statistic == "inner":
-            if len(self._high) != 2 * q or len(self.coordinates.outcomes) > 1:
-                raise ValueError("inner rows are those of a single outcome")
-            return _triangle(*self._square(q))
-        found = _triangle(*self._square(self.coordinates.outcomes.index(name) * q))
+        return block.kind.from_second_reading(self, block)
+
+    def matrix(self, place: int) -> list[Objects]:
+        """Diagonal and upper triangle of S'S of the outcome at a place, or of inner U'U at the end."""
+        q = len(self.coordinates.axes)
+        if (place + 1) * q > len(self._high):
+            raise ValueError("inner rows are those of a single outcome, without persons and weights")
+        found = _triangle(*self._square(place * q))
         more = sum_bits(self.domain) - 2 * LATTICE_BITS
         return [part.astype(object) << more for part in found] if more else found
 
@@ -258,6 +275,8 @@ class Readings:
     meat : callable
         From the coordinates of a stage, the places of its half widths, and the lengths that scores of persons are
         shortened to, to the exact sums of scores.
+    row_sums : callable
+        From blocks to the exact sums of any other statistics of the mapped columns.
 
     Examples
     --------
@@ -270,11 +289,13 @@ class Readings:
     light: Callable[[Sequence[str]], tuple[tuple[Histogram, ...], Margins]]
     staged: Staged
     meat: Callable[[Coordinates, Sequence[int], Sequence[float]], MeatSums]
+    row_sums: Callable[[Sequence[Block]], RowSums]
 
     @classmethod
     def of(cls, table: Unread) -> Readings:
         """Of rows that can be read more than once."""
-        return cls(table.domain, partial(light, table), partial(staged, table), partial(meat, table))
+        stages = partial(staged, table), partial(meat, table)
+        return cls(table.domain, partial(light, table), *stages, partial(row_sums, table))
 
     def __repr__(self) -> str:
         return f"Readings({len(self.domain.columns)} columns, confidential)"

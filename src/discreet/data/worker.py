@@ -23,6 +23,7 @@ from discreet.data.parcels import packed, unpacked
 from discreet.data.passes.base import Pass, encoded
 from discreet.data.passes.light import LightPass
 from discreet.data.passes.moments import MomentsPass
+from discreet.data.passes.row_sums import RowSumsPass
 from discreet.data.passes.scores import ScorePass
 from discreet.data.passes.stages import MeatPass, StagePass
 from discreet.data.persons import by_person
@@ -33,7 +34,9 @@ from discreet.data.sums import PartialSums
 from discreet.domain import Domain
 from discreet.errors import DataError, DiscreetError, ParameterError
 
-_PASSES: dict[str, type[Pass]] = {own.kind: own for own in (LightPass, MomentsPass, StagePass, MeatPass, ScorePass)}
+_PASSES: dict[str, type[Pass]] = {
+    own.kind: own for own in (LightPass, MomentsPass, RowSumsPass, StagePass, MeatPass, ScorePass)
+}
 _ANSWER = "an answer"
 
 

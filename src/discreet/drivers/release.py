@@ -20,7 +20,6 @@ from discreet.drivers.sources import MomentsSource, StagedSource
 from discreet.errors import DiscreetWarning, ParameterError
 from discreet.gate.session import Session, promised
 from discreet.privacy import sensitivity
-from discreet.privacy.events.gaussian import Statistic
 from discreet.privacy.split import Sizes, shares_of
 from discreet.recipes import budget
 from discreet.recipes.budget import MOST_STAGES
@@ -220,7 +219,7 @@ def _requests(
     split = check_shares(
         {} if shares is None else shares, _default_shares(domain, features, outcomes, session.promise.neighbors)
     )
-    blocks: list[tuple[Statistic, tuple[str, ...], tuple[str, ...]]] = [
+    blocks: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
         ("gram", features, ()),
         ("cross", features, outcomes),
         ("squares", (), outcomes),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from discreet.families.coordinates import Linked
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy.events.base import BlockEvent, Event
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import SYMMETRIC, Block, GaussianEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
 from discreet.recipes.base import Ask, AskEvent, AskMinimisers, AskStage, Noisy, Question, Recipe, Steps
 from discreet.recipes.geometry import is_close
@@ -195,7 +195,7 @@ class _Recorded(_Answers):
             chosen = question.choose(counts)
         if list(event.chosen) != list(chosen):
             raise Mismatch("stages", f"the half widths of {which} do not follow from its counts")
-        scored = any(block.statistic == "meat" for block in event.blocks)
+        scored = any(block.kind.per_person for block in event.blocks)
         radii = question.radii(stage.gram, stage.squares) if question.radii is not None and scored else ()
         if len(radii) != len(event.radii) or not np.allclose(event.radii, radii, rtol=_CLOSE, atol=0):
             raise Mismatch("stages", f"the lengths of scores in {which} do not follow from its sums")
@@ -244,17 +244,7 @@ class _PlausibleStage(ReleasedStage):
 
 def _plausible(block: Block, count: int) -> Floats:
     """Values that a statistic might have in a large table."""
-    q = max(len(block.rows), 1)
-    if block.statistic in SYMMETRIC:
-        return np.asarray(_MANY / q * np.eye(q))
-    if block.statistic in ("counts", "lengths"):
-        return np.where(np.arange(count) == (0 if block.statistic == "lengths" else count // 2), _MANY, 0.0)
-    shapes: Mapping[str, tuple[int, ...]] = {"cross": (q, len(block.columns)), "squares": (len(block.columns),)}
-    size = {"squares": _MANY / 10, "diagonal": _MANY / 3}.get(block.statistic, 0.0)
-    values = np.full(shapes.get(block.statistic, (q,)), size)
-    if block.statistic == "sums" and block.rows[0] == "(intercept)":
-        values[0] = _MANY
-    return values
+    return block.kind.plausible(_MANY, block.kind.shape(block, count), block.rows)
 
 
 # ---------------------------------------------------------------- what is compared

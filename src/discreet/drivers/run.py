@@ -122,7 +122,7 @@ class _Answers:
 
     def _staged(self, question: AskStage) -> ReleasedStage:
         coordinates, blocks = question.coordinates, question.blocks
-        gram = any(block.statistic in ("gram", "information") for block in blocks)
+        gram = any(block.kind.symmetric and not block.kind.second_reading for block in blocks)
         sums = self._table.readings.staged(coordinates, gram=gram)
         scores = partial(self._table.readings.meat, coordinates)
         stage = release_stage(

@@ -10,7 +10,8 @@ import numpy as np
 from discreet.core.arrays import Floats, Ints
 from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments
-from discreet.data.passes.light import cell_of
+from discreet.data.passes.row_sums import RowSumsLayout
+from discreet.data.row_sums import RowSums, asked_of
 from discreet.data.stages import MeatSums, Readings, StageSums, at_widths
 from discreet.data.sums import LIMB
 from discreet.domain import Domain
@@ -25,8 +26,7 @@ from discreet.gate.session import Session
 from discreet.gate.statistics import Integers, exact_blocks
 from discreet.privacy.events.gaussian import Block
 from discreet.recipes.base import Recipe
-
-_OF_COLUMNS = ("counts", "sums", "diagonal")
+from discreet.statistics.histogram import cell_of
 
 
 def simulate(recipe: Recipe, people: MadeUpSource, session: Session) -> Run:
@@ -68,7 +68,8 @@ class MadeUpSource(StagedSource):
     ) -> None:
         self._rows, self._copies, self._moments = rows, copies, moments
         held = domain, rows(domain), copies
-        super().__init__(Readings(domain, partial(_first_pass, *held), partial(_staged, *held), partial(_meat, *held)))
+        stages = partial(_staged, *held), partial(_meat, *held)
+        super().__init__(Readings(domain, partial(_first_pass, *held), *stages, partial(_row_sums, *held)))
 
     def prepare(self, recipe: Recipe, session: Session) -> None:
         """Count outcomes and sum up columns, where they are asked for."""
@@ -76,8 +77,10 @@ class MadeUpSource(StagedSource):
             super().prepare(recipe, session)
 
     def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
-        """Counts, sums and sums of squares as of other tables; products from the moments for these bounds."""
-        if blocks[0].statistic in _OF_COLUMNS:
+        """Products from the moments for these bounds; all else as of other tables."""
+        first = blocks[0].kind
+        read = first.first_reading and self._margins is not None
+        if read or not first.of_products:
             return super().exact(blocks, domain, entropy)
         return exact_blocks(self._moments(domain), blocks)
 
@@ -133,6 +136,15 @@ def _meat(
     if len(products) == 1:
         products.append(turned.U * (np.abs(turned.E[0]) < ONE))
     return MeatSums(domain, own, *limbs(np.concatenate([(S * copies) @ S.T for S in products])))
+
+
+def _row_sums(domain: Domain, A: Floats, copies: Floats, blocks: Sequence[Block]) -> RowSums:
+    """The sums of other statistics over encoded rows, so many copies of each."""
+    asked = asked_of(blocks)
+    layout = RowSumsLayout(domain, asked)
+    sums = np.zeros(layout.shape)
+    layout.add(A, sums, np.empty(layout.shape), None, lambda Z: Z * copies[:, None])
+    return RowSums(domain, asked, *limbs(sums))
 
 
 def _between(values: Floats, edges: Sequence[float], copies: Floats) -> Ints:

@@ -12,6 +12,7 @@ from discreet.core.checks import Neighbors
 from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments, summed
 from discreet.data.reading import Unread
+from discreet.data.row_sums import RowSums
 from discreet.data.rows import Rows
 from discreet.data.stages import Readings
 from discreet.data.turned import TurnedRows
@@ -87,14 +88,17 @@ class StagedSource(Source):
         check_rows(self._margins.count)
 
     def exact(self, blocks: Sequence[Block], domain: Domain, entropy: Entropy) -> list[list[Integers]]:
-        """Counts of outcomes, sums and sums of squares, from the first reading."""
-        assert self._margins is not None
-        return [
-            exact_counts(self._histograms[block.columns[0]], block)
-            if block.statistic == "counts"
-            else exact_blocks(self._margins, [block])[0]
-            for block in blocks
-        ]
+        """Counts of outcomes, sums and sums of squares, from the first reading; all else from one more."""
+        others = [block for block in blocks if not block.kind.first_reading]
+        more = self.readings.row_sums(others) if others else None
+        return [self._exact(block, more) for block in blocks]
+
+    def _exact(self, block: Block, more: RowSums | None) -> list[Integers]:
+        if block.kind.first_reading and (column := block.kind.column(block)) is not None:
+            return exact_counts(self._histograms[column], block)
+        held = self._margins if block.kind.first_reading else more
+        assert held is not None
+        return exact_blocks(held, [block])[0]
 
 
 class ModelSource(StagedSource):
@@ -172,7 +176,7 @@ class MomentsSource(Source):
         """Counts of the outcome, or moments for these bounds."""
         if blocks in self._known:
             return self._known[blocks]
-        if self._histogram is not None and blocks[0].statistic == "counts":
+        if self._histogram is not None and blocks[0].kind.counted:
             return [exact_counts(self._histogram, block) for block in blocks]
         if domain != self.domain:
             assert self._narrowed is not None

@@ -10,16 +10,14 @@ from discreet.gate.entropy import Entropy
 from discreet.gate.statistics import block_noise, noisy_blocks
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import Block, Statistic
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
 from discreet.recipes.base import Choice, Radii
+from discreet.statistics.histogram import COUNTS
 
 Meat = Callable[[Sequence[int], Sequence[float]], MeatSums]
 """From the places of the half widths, and the lengths of scores of persons, to the exact sums of scores, and of inner
 rows."""
-
-_SECOND: tuple[Statistic, ...] = ("inner", "meat")
-"""What is summed up in a second reading, for the chosen half widths."""
 
 
 def release_stage(
@@ -53,8 +51,9 @@ def release_stage(
         From what of the stage is released before the meat to the lengths of scores, where it is that of persons.
     """
     stage, unit = sums.coordinates, sums.domain.unit
-    noise, kinds = block_noise(blocks, unit), [block.statistic for block in blocks]
-    early, last = ([i for i, kind in enumerate(kinds) if kind in own] for own in (("counts",), _SECOND))
+    noise = block_noise(blocks, unit)
+    early = [i for i, block in enumerate(blocks) if block.kind is COUNTS]
+    last = [i for i, block in enumerate(blocks) if block.kind.second_reading]
     late = [i for i in range(len(blocks)) if i not in (*early, *last)]
     first = noisy_blocks([sums.integers(blocks[i]) for i in early], [noise[i] for i in early], entropy)
     counts = {
@@ -80,9 +79,5 @@ def release_stage(
 
 def _lengths(blocks: Sequence[Block], values: Mapping[int, tuple[GridValues, ...]], radii: Radii) -> tuple[float, ...]:
     """The lengths of scores that noisy U'U and e'e call for."""
-    found = {blocks[i].statistic: statistic(blocks[i], own) for i, own in values.items() if not _is_count(blocks[i])}
+    found = {blocks[i].statistic: statistic(blocks[i], own) for i, own in values.items() if not blocks[i].kind.counted}
     return radii(found["gram"], found["squares"])
-
-
-def _is_count(block: Block) -> bool:
-    return block.statistic in ("counts", "lengths")

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from discreet.data.counts import Histogram, Margins
 from discreet.data.moments import Moments
+from discreet.data.row_sums import RowSums
 from discreet.domain import LATTICE_BITS
 from discreet.domain.unit import WEIGHT_BITS, Unit
-from discreet.errors import DataError, ParameterError
+from discreet.errors import ParameterError
 from discreet.gate.entropy import Entropy
 from discreet.gate.noise import add_normal_on_grid
-from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import GridValues
 
@@ -51,10 +51,13 @@ def exact_counts(histogram: Histogram, block: Block) -> list[Integers]:
     return [histogram.integers(block.span) * (1 << (2 * LATTICE_BITS))]
 
 
-def exact_blocks(moments: Moments | Margins, blocks: Sequence[Block]) -> list[list[Integers]]:
+def exact_blocks(moments: Moments | Margins | RowSums, blocks: Sequence[Block]) -> list[list[Integers]]:
     """The exact statistics that blocks are about; margins have sums and squares alone."""
-    places = [np.array(moments.domain.indices(block.rows + block.columns), dtype=int) for block in blocks]
-    return [_exact(moments, block, at) for block, at in zip(blocks, places, strict=True)]
+    if isinstance(moments, RowSums):
+        return [moments.integers(block) for block in blocks]
+    indices = moments.domain.indices
+    places = [[np.array(indices(names), dtype=int) for names in (block.rows, block.columns)] for block in blocks]
+    return [block.kind.from_products(moments, X, Y) for block, (X, Y) in zip(blocks, places, strict=True)]
 
 
 def noisy_blocks(
@@ -68,27 +71,3 @@ def noisy_blocks(
         )
         for parts, own in zip(exact, noise, strict=True)
     )
-
-
-def _exact(moments: Moments | Margins, block: Block, places: NDArray[np.int_]) -> list[Integers]:
-    """The exact statistic as integers: diagonal and upper triangle of a Gram matrix, all values of another."""
-    X, Y = np.split(places, [len(block.rows)])
-    if block.statistic == "gram":
-        i, j = np.triu_indices(len(X), k=1)
-        return [moments.integers(X, X), moments.integers(X[i], X[j])]
-    if block.statistic == "cross":
-        return [moments.integers(np.repeat(X, len(Y)), np.tile(Y, len(X)))]
-    if block.statistic == "squares":
-        return [moments.integers(Y, Y)]
-    if block.statistic in ("sums", "diagonal"):
-        return [moments.integers(np.zeros_like(X) if block.statistic == "sums" else X, X)]
-    if not isinstance(moments, Moments):
-        raise AssertionError("an eigenvalue needs all products")
-    return [np.array([_least_eigenvalue(moments, X.tolist())], dtype=object)]
-
-
-def _least_eigenvalue(moments: Moments, indices: list[int]) -> int:
-    if moments.count > sensitivity.MAX_ROWS:
-        raise DataError("The table is too large for the release of an eigenvalue in floating point.")
-    least = np.linalg.eigvalsh(moments.floats(indices))[0]
-    return round(math.ldexp(float(least), moments.bits))

@@ -21,18 +21,14 @@ from numpy.typing import ArrayLike
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.data.counts import bin_of
 from discreet.domain import Domain
-from discreet.domain.cells import BINS
 from discreet.errors import ParameterError
 from discreet.per_instance import curves
 from discreet.per_instance.measurement import certificate_of
-from discreet.per_instance.mechanisms.gaussian import Places
 from discreet.per_instance.mechanisms.stages import StageRows
 from discreet.per_instance.result import Losses
 from discreet.per_instance.stream import Rows, each_row
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import Block
 
 
 def compose(*losses: Losses) -> Losses:
@@ -89,12 +85,10 @@ def household(members: Any, release: Any, delta: float | None = None) -> float:
     Z = _rows(members, certificate.domain)
     squares = []
     for block in certificate.blocks:
-        if block.statistic == "counts":
-            own = _rows(members, declared, block.columns[0])
-            counts = np.bincount(bin_of(own[own[:, 0] > 0, 1], block.span) + 1, minlength=BINS + 1)[1:]
-            squares.append(float(counts @ counts) / block.sd**2)
-        else:
-            squares.append(_change(block, certificate.domain, Z) / block.sd**2)
+        column = block.kind.column(block)
+        own = Z if column is None else _rows(members, declared, column)
+        places = certificate.domain if column is None else declared.select([column])
+        squares.append(block.kind.group_change(block, places, own) / block.sd**2)
     for stage in certificate.of(StageEvent):
         squares += _stage_costs(stage, certificate.domain, Z)
     delta = checks.fraction("delta", certificate.guarantee.delta if delta is None else delta)
@@ -110,29 +104,12 @@ def _stage_costs(event: StageEvent, domain: Domain, Z: Floats) -> list[float]:
     """Return the squared changes of a stage's statistics when all rows of Z are removed, in units of their noise."""
     places, squares = StageRows(event, domain), []
     for block in event.blocks:
-        if block.statistic in ("counts", "lengths"):
+        if block.kind.counted:
             counts = np.bincount(places.bins(Z, block) + 1)[1:]
             squares.append(float(counts @ counts) / block.sd**2)
         else:
-            own, lines = places.seen(block, Rows(Z))
-            squares.append(_change(own, places, lines.Z) / block.sd**2)
+            squares.append(block.kind.group_change(block, places, places.seen(block, Rows(Z)).Z) / block.sd**2)
     return squares
-
-
-def _change(block: Block, places: Places, Z: Floats) -> float:
-    """Return the squared change of a statistic when all rows of Z are removed."""
-    X, Y = Z[:, places.indices(block.rows)], Z[:, places.indices(block.columns)]
-    if block.statistic == "cross":
-        return float(np.sum((X.T @ Y) ** 2))
-    if block.statistic == "squares":
-        return float(np.sum((Y**2).sum(axis=0) ** 2))
-    if block.statistic in ("sums", "diagonal"):
-        return float(np.sum((X if block.statistic == "sums" else X**2).sum(axis=0) ** 2))
-    S = X.T @ X
-    if block.statistic == "eigenvalue":
-        return float(np.linalg.eigvalsh(S)[-1] * (1 + 1e-9)) ** 2
-    full = float(np.sum(S**2))
-    return full if block.layout == "weighted" else (full + float(np.sum(np.diag(S) ** 2))) / 2
 
 
 def identification(epsilon: float, delta: float) -> tuple[float, float]:

@@ -162,9 +162,9 @@ def _refuse_stream(source: Any, certificate: Certificate) -> None:
 
 def _pair(replacement: Any, certificate: Certificate) -> Pair:
     declared = _declared(certificate)
-    columns = {block.columns[0] for block in certificate.blocks if block.statistic == "counts"}
+    columns = {block.kind.column(block) for block in certificate.blocks}
     used = one_row(replacement, certificate.domain, "replacement")
-    return Pair(used, {c: one_row(replacement, declared, "replacement", only=c) for c in columns})
+    return Pair(used, {c: one_row(replacement, declared, "replacement", only=c) for c in columns if c is not None})
 
 
 def _about(facts: Facts, targets: Any) -> str:

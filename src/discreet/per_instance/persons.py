@@ -12,17 +12,14 @@ from typing import Any
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.data.counts import bin_of
 from discreet.data.passes.base import Batch
 from discreet.data.passes.scores import Groups
 from discreet.data.persons import PersonSource
 from discreet.data.reading import Progress, Unread
-from discreet.domain.cells import BINS
 from discreet.domain.coordinates import shortened
 from discreet.domain.encoding import ONE
 from discreet.domain.unit import WEIGHT_BITS
 from discreet.errors import ParameterError
-from discreet.per_instance.mechanisms.gaussian import Places
 from discreet.per_instance.mechanisms.parts import Part
 from discreet.per_instance.mechanisms.stages import StageRows
 from discreet.per_instance.result import Losses, Measured
@@ -33,6 +30,7 @@ from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import bins
 from discreet.released.certificate import Certificate
+from discreet.statistics.base import Places
 
 _ABOUT = {
     "add-remove": "each person, with all rows and without them",
@@ -74,13 +72,12 @@ class _Statistic:
         self._event = event if isinstance(event, StageEvent) else None
         self._stage = None if self._event is None else StageRows(self._event, domain)
         space = domain if event.rotated is None else event.rotated
-        self._bound = certificate.guarantee.neighbors == "replace-one" or block.statistic == "eigenvalue"
+        self._bound = certificate.guarantee.neighbors == "replace-one" or not block.exact
         self._most = (sensitivity.sensitivity(block, space) / block.sd) ** 2
         if certificate.guarantee.neighbors == "replace-one":
             self._most = event.mu**2 / len(event.blocks)
         self.part = Part(event.title(block), _never, self._most, _EVERYBODY if self._bound else "")
-        counted = block.statistic == "counts" and self._stage is None
-        self.column = block.columns[0] if counted else None
+        self.column = block.kind.column(block) if self._stage is None else None
         alone = domain if self.column is None else domain.select([self.column])
         self._places: Places = alone if self._stage is None else self._stage
 
@@ -90,20 +87,20 @@ class _Statistic:
         if self._bound:
             return np.zeros((len(rows.Z), 1))
         if self._stage is None:
-            return _vectors(block, self._places, rows.Z)
-        if block.statistic in ("counts", "lengths"):
+            return block.kind.vectors(block, self._places, rows.Z)
+        if block.kind.counted:
             return np.eye(bins(block, self._stage.coordinates) + 1)[self._stage.bins(rows.Z, block) + 1, 1:]
-        own, lines = self._stage.seen(block, rows)
-        if block.statistic == "meat":
-            return np.asarray(lines.Z[:, self._stage.indices(own.rows)])
-        return _vectors(own, self._stage, lines.Z)
+        lines = self._stage.seen(block, rows)
+        if block.kind.per_person:
+            return np.asarray(lines.Z[:, self._stage.indices(block.rows)])
+        return block.kind.vectors(block, self._stage, lines.Z)
 
     def cost(self, sums: Floats) -> Floats:
         """Return mu^2 of persons from the sums of their rows' contributions."""
         if self._bound:
             return np.full(len(sums), self._most)
         event = self._event
-        if event is None or self._block.statistic != "meat":
+        if event is None or not self._block.kind.per_person:
             return np.asarray(np.einsum("ij,ij->i", sums, sums) / self._block.sd**2)
         radius = event.radii[event.coordinates.outcomes.index(self._block.columns[0])]
         S = shortened(sums.T, radius, event.coordinates.norm_squared_lattice) / ONE
@@ -112,20 +109,6 @@ class _Statistic:
 
 def _never(rows: Rows) -> Floats:
     raise AssertionError("persons are not rows")
-
-
-def _vectors(block: Block, places: Places, Z: Floats) -> Floats:
-    X, Y = Z[:, places.indices(block.rows)], Z[:, places.indices(block.columns)]
-    if block.statistic == "gram":
-        i, j = np.triu_indices(X.shape[1])
-        off = np.sqrt(2.0) if block.layout == "weighted" else 1.0
-        return np.asarray(X[:, i] * X[:, j] * np.where(i == j, 1.0, off))
-    if block.statistic == "cross":
-        return np.asarray(np.einsum("ni,nj->nij", X, Y).reshape(len(Z), -1))
-    if block.statistic == "counts":
-        return np.asarray(np.eye(BINS + 1)[bin_of(Y[:, 0], block.span) + 1, 1:])
-    own = Y if block.statistic == "squares" else X
-    return np.asarray(own if block.statistic == "sums" else own**2)
 
 
 def _pass(

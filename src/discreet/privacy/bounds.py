@@ -9,7 +9,7 @@ from discreet.core.checks import Neighbors
 from discreet.domain import Domain
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.sensitivity import Space
+from discreet.statistics.space import Space
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from discreet.domain.cells import BINS
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import FileFormatError, NotReleasedError
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import SYMMETRIC, Block
+from discreet.privacy.events.gaussian import Block
 
 
 @dataclass(frozen=True)
@@ -48,24 +48,7 @@ class GridValues:
 
 def statistic(block: Block, parts: Sequence[GridValues], bins: int = BINS) -> Floats:
     """The statistic of a block, in units of the mapped columns or of the coordinates of a stage; counts have `bins`."""
-    if block.statistic in SYMMETRIC:
-        diagonal, upper = (part.floats() for part in parts)
-        at = np.triu_indices(len(block.rows), k=1)
-        if len(diagonal) != len(block.rows) or len(upper) != len(at[0]):
-            raise ValueError("a symmetric matrix of another size")
-        G = np.diag(diagonal)
-        G[at] = upper
-        G.T[at] = upper
-        return G
-    (values,) = (part.floats() for part in parts)
-    shape = {
-        "cross": (len(block.rows), len(block.columns)),
-        "squares": (len(block.columns),),
-        "eigenvalue": (),
-        "counts": (bins,),
-        "lengths": (bins,),
-    }
-    return values.reshape(shape.get(block.statistic, (len(block.rows),)))
+    return block.kind.array(block, [part.floats() for part in parts], bins)
 
 
 def bins(block: Block, stage: Coordinates) -> int:
@@ -78,9 +61,7 @@ def bins(block: Block, stage: Coordinates) -> int:
     >>> bins(stage_block(stage, "lengths"), stage), bins(stage_block(stage, "counts", ["y"]), stage)
     (4, 2)
     """
-    if block.statistic == "lengths":
-        return len(stage.lengths) + 1
-    return stage.bins(block.columns[0]) if block.statistic == "counts" else 0
+    return block.kind.bins(block, stage)
 
 
 @dataclass(frozen=True)
@@ -146,8 +127,8 @@ class ReleasedStage:
 
     def sd(self, statistic: str, outcome: str | None = None) -> float:
         """The noise sd of a statistic; of U'U and meat that on the diagonal, sqrt(2) times that of the rest."""
-        sd = self._find(statistic, outcome)[0].sd
-        return sd if statistic != "meat" or outcome is None else self._scale(outcome) * sd
+        block = self._find(statistic, outcome)[0]
+        return self._scale(outcome) * block.sd if block.kind.per_person and outcome is not None else block.sd
 
     def _scale(self, outcome: str) -> float:
         """The unit of an outcome's meat."""

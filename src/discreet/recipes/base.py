@@ -24,7 +24,7 @@ from discreet.domain.coordinates import Coordinates
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy import gdp
 from discreet.privacy.events.base import BlockEvent, Event
-from discreet.privacy.events.gaussian import Block, Statistic
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes.noise import StatisticRequest, calibrate, stage_blocks
@@ -253,7 +253,7 @@ class Spending:
     def stage(
         self,
         coordinates: Coordinates,
-        shares: Mapping[Statistic, float],
+        shares: Mapping[str, float],
         mu: float,
         choose: Callable[[Mapping[str, Floats], float], Sequence[int]] | None = None,
         radii: Radii | None = None,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from discreet.families import Link
-from discreet.privacy.events.gaussian import Statistic
 
 # ---------------------------------------------------------------- one stage
 
@@ -39,8 +38,8 @@ BALL_STAGES: Mapping[int, tuple[float, ...]] = {2: (0.4, 0.6)}
 
 MOST_STAGES = max(STAGES)
 
-STAGE: Mapping[Statistic, float] = {"counts": 0.1, "gram": 0.35, "cross": 0.5, "squares": 0.05}
-LAST_STAGE: Mapping[Statistic, float] = {"counts": 0.05, "gram": 0.12, "cross": 0.8, "squares": 0.03}
+STAGE: Mapping[str, float] = {"counts": 0.1, "gram": 0.35, "cross": 0.5, "squares": 0.05}
+LAST_STAGE: Mapping[str, float] = {"counts": 0.05, "gram": 0.12, "cross": 0.8, "squares": 0.03}
 """The statistics of a stage; the last of three or more needs less for U'U, which multiplies only what is left over."""
 
 ROW_NORMS = 0.1
@@ -69,15 +68,15 @@ RAISED: Mapping[str, tuple[float, float]] = {"columns": (25.0, 0.1), "counts": (
 """With few rows shares are raised at the cost of the last release: to the first of these over n mu, at most to the
 second; that of products for counts only."""
 
-COLUMN_PRODUCTS: Mapping[Statistic, float] = {"lengths": 0.1, "gram": 0.9}
-COLUMN_PRODUCTS_WITH_CLASS: Mapping[Statistic, float] = {"lengths": 0.06, "gram": 0.56, "cross": 0.38}
+COLUMN_PRODUCTS: Mapping[str, float] = {"lengths": 0.1, "gram": 0.9}
+COLUMN_PRODUCTS_WITH_CLASS: Mapping[str, float] = {"lengths": 0.06, "gram": 0.56, "cross": 0.38}
 """The products of the columns, without and with a line for a class."""
 
-MODEL_STAGE: Mapping[Link, Mapping[Statistic, float]] = {
+MODEL_STAGE: Mapping[Link, Mapping[str, float]] = {
     "logit": {"information": 0.6, "meat": 0.4},
     "log": {"counts": 0.06, "information": 0.24, "cross": 0.55, "meat": 0.15},
 }
-MODEL_STAGE_OF_FEW_ROWS: Mapping[Statistic, float] = {"counts": 0.02, "information": 0.1, "cross": 0.87, "meat": 0.01}
+MODEL_STAGE_OF_FEW_ROWS: Mapping[str, float] = {"counts": 0.02, "information": 0.1, "cross": 0.87, "meat": 0.01}
 """The release at the model, and that of counts with few rows, which have no standard errors anyway. Classical standard
 errors need no score products."""
 

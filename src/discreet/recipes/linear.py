@@ -18,7 +18,7 @@ from discreet.domain.coordinates import Coordinates
 from discreet.domain.levels import model_design
 from discreet.privacy.events.base import Event
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import Block, Statistic
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes import budget
 from discreet.recipes.base import Facts, Recipe, Spending, Steps
@@ -136,7 +136,7 @@ class Linear(Recipe):
 
     def _shares(
         self, geometry: StageGeometry, coordinates: Coordinates, mu: float, count: int, *, last: bool, final: bool
-    ) -> Mapping[Statistic, float]:
+    ) -> Mapping[str, float]:
         """The shares of the statistics of a stage: with counts of row norms where it has edges for them.
 
         The last stage has score products, unless its standard errors are classical; with them, U'U of a single outcome
@@ -227,6 +227,6 @@ def _score_share(signal: float) -> float:
     return min(max(step * (math.log10(max(signal, 1.0)) - 1), least), most)
 
 
-def _beside(split: Mapping[Statistic, float], kind: Statistic, share: float) -> Mapping[Statistic, float]:
+def _beside(split: Mapping[str, float], kind: str, share: float) -> Mapping[str, float]:
     """Shares that leave one for another statistic."""
     return {other: (1 - share) * own for other, own in split.items()} | {kind: share}

@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.core import citations
 from discreet.privacy.events.base import BlockEvent, Event
-from discreet.privacy.events.gaussian import GaussianEvent, Statistic
+from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.recipes.base import AskEvent, Facts, Recipe
 from discreet.recipes.events import Draws, Objectives
 from discreet.recipes.glm import Glm
@@ -24,7 +24,7 @@ PUBLISHED = " as published"
 
 def _statistics(
     kind: type[Fixed],
-    names: Sequence[Statistic],
+    names: Sequence[str],
     facts: Facts,
     events: Sequence[Event],
     options: Mapping[str, Any],
@@ -36,12 +36,12 @@ def _statistics(
     return kind.listed(facts, events, options)
 
 
-def moments(*names: Statistic) -> Reader:
+def moments(*names: str) -> Reader:
     """A release of these statistics with the least noise that keeps the promise."""
     return partial(_statistics, MomentsOnce, names)
 
 
-def printed(*names: Statistic) -> Reader:
+def printed(*names: str) -> Reader:
     """A release of these statistics with the noise that a paper prints."""
     return partial(_statistics, Fixed, names)
 

@@ -16,7 +16,7 @@ from discreet.domain.levels import model_design
 from discreet.errors import DomainError
 from discreet.privacy import sensitivity
 from discreet.privacy.events.base import BlockEvent, Event
-from discreet.privacy.events.gaussian import Block, GaussianEvent, Statistic
+from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.recipes import budget
 from discreet.recipes.base import Ask, Facts, Noisy, Recipe, Steps
 from discreet.recipes.noise import StatisticRequest, calibrate
@@ -188,7 +188,7 @@ class Counted(Recipe):
 
 def one_stage(design: tuple[str, ...], target: str) -> list[StatisticRequest]:
     """X'X, X'y and y'y with the shares of a model in one stage."""
-    held: list[tuple[Statistic, tuple[str, ...], tuple[str, ...]]] = [
+    held: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
         ("gram", design, ()),
         ("cross", design, (target,)),
         ("squares", (), (target,)),

@@ -11,23 +11,23 @@ from discreet.core.rounding import up
 from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.privacy import sensitivity
-from discreet.privacy.events.coordinates import OF_ONE_OUTCOME, STATISTICS, WITHOUT_OUTCOMES, stage_block
-from discreet.privacy.events.gaussian import Block, Statistic
+from discreet.privacy.events.coordinates import stage_block
+from discreet.privacy.events.gaussian import Block
+from discreet.statistics.base import stage_statistics
+from discreet.statistics.space import Space
 
 
 @dataclass(frozen=True)
 class StatisticRequest:
     """A statistic to release and its share of mu^2."""
 
-    statistic: Statistic
+    statistic: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     share: float
 
 
-def calibrate(
-    requests: Sequence[StatisticRequest], space: sensitivity.Space, neighbors: Neighbors, mu: float
-) -> list[Block]:
+def calibrate(requests: Sequence[StatisticRequest], space: Space, neighbors: Neighbors, mu: float) -> list[Block]:
     """The least noise that costs mu, with mu^2 split by the shares."""
     total = math.fsum(request.share for request in requests)
     units = [Block(request.statistic, request.rows, request.columns, 1.0) for request in requests]
@@ -51,9 +51,7 @@ def calibrate_public(requests: Sequence[StatisticRequest], domain: Domain, mu: f
     return [replace(block, sd=block.sd * excess) for block in blocks]
 
 
-def stage_blocks(
-    coordinates: Coordinates, shares: Mapping[Statistic, float], neighbors: Neighbors, mu: float
-) -> list[Block]:
+def stage_blocks(coordinates: Coordinates, shares: Mapping[str, float], neighbors: Neighbors, mu: float) -> list[Block]:
     """The least noise on the statistics of a stage that costs mu; it does not depend on P, theta, r or b.
 
     Parameters
@@ -75,9 +73,10 @@ def stage_blocks(
     [('gram', 14.142), ('cross', 14.142)]
     """
     requests = []
-    for kind in (kind for kind in STATISTICS if shares.get(kind, 0) > 0):
-        groups = [(name,) for name in coordinates.outcomes] if kind in OF_ONE_OUTCOME else [coordinates.outcomes]
+    for kind in (kind for kind in stage_statistics() if shares.get(kind.name, 0) > 0):
+        alone = [(name,) for name in coordinates.outcomes]
+        groups = alone if kind.outcomes == "one" else [coordinates.outcomes if kind.outcomes == "all" else ()]
         for columns in groups:
-            block = stage_block(coordinates, kind, () if kind in WITHOUT_OUTCOMES else columns)
-            requests.append(StatisticRequest(kind, block.rows, block.columns, shares[kind] / len(groups)))
+            block = stage_block(coordinates, kind.name, columns)
+            requests.append(StatisticRequest(kind.name, block.rows, block.columns, shares[kind.name] / len(groups)))
     return calibrate(requests, coordinates, neighbors, mu)

@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.files import Source, digest, load_document, write_document
-from discreet.domain import CONSTANT, Domain
+from discreet.domain import Domain
 from discreet.drivers.replay import begun
 from discreet.errors import NotReleasedError
 from discreet.privacy.events.base import StatisticsEvent
@@ -153,14 +153,10 @@ class ReleasedMoments:
         """
         if (declared := self.certificate.counted_rows) is not None:
             return float(declared)
-        for block, array in self.arrays.items():
-            if block.statistic == "gram" and block.rows[0] == CONSTANT:
-                return max(float(array[0, 0]), 1.0)
-            if block.statistic == "sums" and block.rows[0] == CONSTANT:
-                return max(float(array[0]), 1.0)
-        for block, array in self.arrays.items():
-            if block.statistic == "counts" and block.span is None:
-                return max(float(array.sum()), 1.0)
+        told = [(block.kind.counted, block.kind.rows_told(block, array)) for block, array in self.arrays.items()]
+        for counted in (False, True):  # counts have the noise of all bins
+            if found := [own[0] for kind, own in told if own is not None and kind == counted]:
+                return max(found[0], 1.0)
         gram = self.value("gram")
         names = next(block.rows for block in self.blocks if block.statistic == "gram")
         return max(float(np.trace(gram)) / self.domain.norms[tuple(names)], 1.0)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from discreet.released.moments import ReleasedMoments
 
 _MOST_BITS = 30
-_NO_STEP = -1
 
 
 class Fact(NamedTuple):
@@ -55,21 +54,14 @@ def _facts(released: ReleasedMoments) -> Iterator[Fact]:
     domain = released.domain
     for event, values in released.parts:
         for block, parts in zip(event.blocks, values, strict=True):
-            if block.statistic in ("counts", "lengths"):
+            if block.kind.counted:
                 yield from _multiples(parts[0], [2 * LATTICE_BITS] * len(parts[0].integers), domain)
             elif event.rotated is not None or event.sampled_share < 1:
                 continue
-            elif block.statistic in ("sums", "diagonal"):
-                yield from _multiples(parts[0], [_step(name, block, domain) for name in block.rows], domain)
-            elif block.statistic == "gram":
+            elif block.kind.symmetric:
                 yield from _Products(block, parts, domain).facts()
-
-
-def _step(name: str, block: Block, domain: Domain) -> int:
-    """What sums over the rows are multiples of without noise: a power of 2, in lattice units."""
-    if _is_whole(name, domain):
-        return 2 * LATTICE_BITS
-    return LATTICE_BITS if block.statistic == "sums" else _NO_STEP
+            elif steps := block.kind.steps(block, lambda name: _is_whole(name, domain)):
+                yield from _multiples(parts[0], steps, domain)
 
 
 def _is_whole(name: str, domain: Domain) -> bool:

@@ -10,23 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from discreet.core.arrays import Floats
-from discreet.core.chance import FAR, most_sampled, spectral
+from discreet.core.chance import FAR, most_sampled
 from discreet.core.checks import LARGEST_ROWS
-from discreet.domain import CONSTANT
 from discreet.privacy.events.base import StatisticsEvent
-from discreet.privacy.events.gaussian import SYMMETRIC, Block
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import bins, statistic
+from discreet.statistics.base import Statistic
 
 if TYPE_CHECKING:
     from discreet.released.moments import ReleasedMoments
-
-_ROUNDED = 1 + 2.0**-12
-"""Squares of rounded rows exceed 1 by less."""
-
-_COUNTED = ("counts", "lengths")
 
 
 class Value(NamedTuple):
@@ -35,6 +28,11 @@ class Value(NamedTuple):
     event: StatisticsEvent
     block: Block
     array: Floats
+
+    @property
+    def kind(self) -> Statistic:
+        """The statistic."""
+        return self.block.kind
 
     @property
     def name(self) -> str:
@@ -75,67 +73,25 @@ def impossible(released: ReleasedMoments) -> list[str]:
     most = max(most, 0.0)
     plain = released.domain.unit.plain
     for value in values:
-        found += _outside(value, most, plain=plain)
-        if value.block.statistic == "cross":
-            found += _products(value, values, most)
-        if value.block.statistic == "sums":
-            found += _sums(value, values, most)
+        others = [other for other in values if _is_comparable(value, other)]
+        found += value.kind.impossible(value, others, most, plain=plain)
     return list(dict.fromkeys(found))
 
 
 def _totals(values: list[Value]) -> Iterator[tuple[float, float]]:
     """Ranges that the number of rows lies in: sums of ones, and of counts of all rows."""
     for event, block, array in values:
-        if block.statistic in _COUNTED and block.span is None:
-            total, far = float(array.sum()), FAR * block.sd * len(array) ** 0.5
-        elif block.statistic in ("gram", "sums") and block.rows[0] == CONSTANT and event.rotated is None:
-            total, far = float(array[(0,) * array.ndim]), FAR * block.sd
-        else:
+        told = block.kind.rows_told(block, array)
+        if told is None:
             continue
+        total, far = told[0], FAR * told[1]
         if event.sampled_share < 1:
             yield 0.0, most_sampled(total + far, event.sampled_share)
         else:
             yield total - far, total + far
 
 
-def _outside(value: Value, most: float, *, plain: bool) -> Iterator[str]:
-    """Values of one block that are too small or too large for any table of so many rows."""
-    _, block, array = value
-    noise, name = value.far, value.name
-    largest = most * _ROUNDED + noise
-    if block.statistic in SYMMETRIC:
-        bound = spectral(len(array), *block.sds)
-        if float(np.linalg.eigvalsh(array)[0]) < -bound - 1e-9 * float(np.abs(array).max()):
-            yield f"{name}: a matrix of products has an eigenvalue below 0 by more than its noise can do"
-        if (plain or block.statistic != "meat") and np.diag(array).max() > largest:
-            yield f"{name}: a sum of squares is larger than the number of rows and its noise allow"
-        return
-    if block.statistic not in ("cross", "sums") and array.min() < -noise:
-        yield f"{name}: a value that is never below 0 is so by more than {FAR:g} standard deviations of its noise"
-    if np.abs(array).max() > largest:
-        yield f"{name}: a value is larger than the number of rows and its noise allow"
-
-
-def _products(value: Value, values: list[Value], most: float) -> Iterator[str]:
-    """Products that exceed the root of the products of squares: Cauchy and Schwarz, up to noise."""
-    _, block, array = value
-    rows, columns = np.full(len(block.rows), most), np.full(len(block.columns), most)
-    for other in values:
-        same = other.event is value.event or (value.event.rotated is None and other.event.rotated is None)
-        if not same or other.sampled:
-            continue
-        if other.block.statistic == "gram" and other.block.rows == block.rows:
-            rows = np.minimum(rows, np.maximum(np.diag(other.array) + other.far, 0.0))
-        if other.block.statistic == "squares" and other.block.columns == block.columns:
-            columns = np.minimum(columns, np.maximum(other.array + other.far, 0.0))
-    if (np.abs(array) > np.sqrt(np.outer(rows, columns)) * _ROUNDED + value.far).any():
-        yield f"{value.name}: a product is larger than the sums of squares and its noise allow"
-
-
-def _sums(value: Value, values: list[Value], most: float) -> Iterator[str]:
-    """Sums that exceed what sums of squares allow."""
-    for other in values:
-        if other.block.statistic == "diagonal" and other.block.rows == value.block.rows:
-            squares = np.maximum(other.array + other.far, 0.0)
-            if (np.abs(value.array) > np.sqrt(most * squares) * _ROUNDED + value.far).any():
-                yield f"{value.name}: a sum is larger than the sum of squares and its noise allow"
+def _is_comparable(value: Value, other: Value) -> bool:
+    """Whether two values are sums over the same rows in the same coordinates."""
+    same = other.event is value.event or (value.event.rotated is None and other.event.rotated is None)
+    return same and not other.sampled

@@ -16,11 +16,7 @@ from discreet.data.sums import Left, PartialSums, Total
 from discreet.domain import Domain
 from discreet.domain.cells import CELLS
 from discreet.domain.encoding import ONE, Encoder
-
-
-def cell_of(z: Floats) -> NDArray[np.intp]:
-    """The cell of [-1, 1] that holds each z; the last one is closed at both ends."""
-    return np.minimum(((z + 1) * (CELLS / 2)).astype(np.intp), CELLS - 1)
+from discreet.statistics.histogram import cell_of
 
 
 def tallied(cells: NDArray[np.intp], bins: int, weights: Floats | None) -> Ints:

@@ -20,7 +20,7 @@ from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import CoefficientEvent, grouped
 from discreet.privacy.laws import Alone, Failure, Law
 from discreet.privacy.ops import GOLDEN, coefficient_bound, gaussian_excess
-from discreet.privacy.sensitivity import MAX_ROWS, eigenvalue_error
+from discreet.statistics.eigenvalue import MAX_ROWS, eigenvalue_error
 
 
 @dataclass(frozen=True, kw_only=True)

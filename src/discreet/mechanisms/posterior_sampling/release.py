@@ -34,8 +34,8 @@ from discreet.mechanisms.posterior_sampling.event import (
     tolerance,
     trace_bound,
 )
-from discreet.privacy.sensitivity import MAX_ROWS
 from discreet.released.certificate import Certificate
+from discreet.statistics.eigenvalue import MAX_ROWS
 
 _UNIT = 2.0**-53
 

@@ -39,18 +39,15 @@ never too small. On a grid coarser than the certificate's it is a few per cent t
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
 from discreet.core.rounding import down
-from discreet.data.counts import bin_of
 from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent, sampled
 from discreet.per_instance.eigenvalue import Spectrum
 from discreet.per_instance.mechanisms.parts import Facts, Pair, Part, parts_of, span
@@ -58,6 +55,7 @@ from discreet.per_instance.stream import Rows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.laws import Law, Point, gaussian_curve
+from discreet.statistics.base import Places
 
 _LEVELS = 24  # to which mu is rounded up where several releases of samples are convolved
 
@@ -68,7 +66,7 @@ _UP = 1 + 1e-8
 
 
 def _has_eigenvalue(event: GaussianEvent | SampledEvent) -> bool:
-    return any(block.statistic == "eigenvalue" for block in event.blocks)
+    return not all(block.exact for block in event.blocks)
 
 
 @parts_of(GaussianEvent, moments=_has_eigenvalue)
@@ -82,7 +80,7 @@ def _gaussian(event: GaussianEvent, facts: Facts) -> list[Part]:
 def of_block(block: Block, facts: Facts) -> Part:
     """Compute the exact cost of one statistic when a row is added or removed."""
     everyone = (sensitivity.sensitivity(block, facts.domain) / block.sd) ** 2
-    if block.statistic == "eigenvalue":
+    if not block.exact:
         spectrum = facts.spectrum(block.rows)
         X, gap = span(facts.domain.indices(block.rows)), spectrum.gaps[1] if len(spectrum.gaps) > 1 else np.inf
         move = spectrum.rise if facts.adding else spectrum.fall
@@ -90,35 +88,12 @@ def of_block(block: Block, facts: Facts) -> Part:
         return Part(
             block.name, lambda rows: ((move(rows.Z[:, X]) + rows.present * spectrum.error) / block.sd) ** 2, most
         )
-    column = None
-    if block.statistic == "counts" and (facts.domain.missing == "drop" or block.span is not None):
-        column = block.columns[0]
-    return Part(block.name, lambda rows: change(block, facts.domain, rows) / block.sd**2, everyone, column=column)
+    column = block.kind.column(block) if facts.domain.missing == "drop" or block.span is not None else None
 
+    def cost(rows: Rows) -> Floats:
+        return block.kind.change(block, facts.domain, rows) / block.sd**2
 
-class Places(Protocol):
-    """Positions of named coordinates in an encoded row, and bounds on their squared norm."""
-
-    def indices(self, names: Iterable[str]) -> list[int]:
-        """Return positions by name."""
-
-    def norm_squared(self, indices: Iterable[int]) -> float:
-        """Return the largest squared norm of the coordinates at these positions."""
-
-
-def change(block: Block, places: Places, rows: Rows) -> Floats:
-    """Return the squared change of a sum when one row is added or removed, weighted so that mu^2 = change/sd^2."""
-    if block.statistic in ("counts", "lengths"):
-        return rows.present if block.span is None else rows.present * (bin_of(rows.Z[:, 1], block.span) >= 0)
-    X, Y = places.indices(block.rows), places.indices(block.columns)
-    if block.statistic in ("sums", "diagonal"):
-        return rows.norm2(X) if block.statistic == "sums" else rows.norm4(X)
-    if block.statistic == "gram":
-        square = rows.norm2(X) ** 2
-        return square if block.layout == "weighted" else (square + rows.norm4(X)) / 2
-    if block.statistic == "cross":
-        return rows.norm2(X) * rows.norm2(Y)
-    return rows.norm4(Y)
+    return Part(block.name, cost, everyone, column=column)
 
 
 # ---------------------------------------------------------------- rows that are replaced
@@ -130,17 +105,16 @@ def _against(event: GaussianEvent, facts: Facts, pair: Pair) -> list[Part]:
 
 
 def _exchange(block: Block, facts: Facts, pair: Pair, everyone: float) -> Part:
-    column = block.columns[0] if block.statistic == "counts" else None
+    column = block.kind.column(block)
     return Part(block.name, lambda rows: _swap(block, facts, pair, rows) / block.sd**2, everyone, column=column)
 
 
 def _swap(block: Block, facts: Facts, pair: Pair, rows: Rows) -> Floats:
-    """Return the squared change of a statistic under a given replacement."""
-    if block.statistic == "counts":
-        own, other = (bin_of(z, block.span) for z in (rows.Z[:, 1], pair.declared[block.columns[0]][1:2]))
-        return swapped_counts(np.where(rows.present > 0, own, -1), other)
-    if block.statistic != "eigenvalue":
-        return swap(block, facts.domain, pair.used, rows)
+    """Squared change of a statistic."""
+    if (column := block.kind.column(block)) is not None:
+        return block.kind.swap(block, facts.domain.select([column]), pair.declared[column], rows)
+    if block.exact:
+        return block.kind.swap(block, facts.domain, pair.used, rows)
     X = facts.domain.indices(block.rows)
     x, A = pair.used[X], facts.moments.floats(X)
     with_w = Spectrum(A + np.outer(x, x))
@@ -149,37 +123,11 @@ def _swap(block: Block, facts: Facts, pair: Pair, rows: Rows) -> Floats:
     return moved
 
 
-def swapped_counts(own: NDArray[np.intp], other: NDArray[np.intp]) -> Floats:
-    """Return the squared change of counts when a row moves from one bin to another; -1 is no bin."""
-    changed: Floats = np.where(own == other, 0.0, (own >= 0) * 1.0 + (other >= 0))
-    return changed
-
-
-def swap(block: Block, places: Places, w: Floats, rows: Rows) -> Floats:
-    """Return the squared change of a sum when w replaces each row."""
-    X, Y = places.indices(block.rows), places.indices(block.columns)
-    x, v = w[X], w[Y]
-    p, q, g = rows.norm2(X), x @ x, rows.Z[:, X] @ x
-    if block.statistic == "gram":
-        frobenius = np.maximum(p**2 + q**2 - 2 * g**2, 0.0)
-        if block.layout == "weighted":
-            return frobenius
-        diagonal: Floats = ((rows.squares[:, X] - x**2) ** 2).sum(axis=1)
-        return (frobenius + diagonal) / 2
-    if block.statistic == "cross":
-        return np.maximum(p * rows.norm2(Y) + q * (v @ v) - 2 * g * (rows.Z[:, Y] @ v), 0.0)
-    if block.statistic == "sums":
-        return np.maximum(p + q - 2 * g, 0.0)
-    own, u = (rows.squares[:, Y], v) if block.statistic == "squares" else (rows.squares[:, X], x)
-    squares: Floats = ((own - u**2) ** 2).sum(axis=1)
-    return squares
-
-
 def _worst_parts(event: GaussianEvent, facts: Facts) -> list[Part]:
     """Bound the cost of any replacement for all blocks of an event jointly."""
     names = ", ".join(block.name for block in event.blocks)
     note = "a bound over every row that may take this one's place"
-    spectra = {block: facts.spectrum(block.rows) for block in event.blocks if block.statistic == "eigenvalue"}
+    spectra = {block: facts.spectrum(block.rows) for block in event.blocks if not block.exact}
 
     def cost(rows: Rows) -> Floats:
         own = {block: spectrum.fall(rows.Z[:, facts.domain.indices(block.rows)]) for block, spectrum in spectra.items()}
@@ -197,41 +145,13 @@ def worst(blocks: Sequence[Block], places: Places, rows: Rows) -> Floats:
     """Bound mu_i^2 of several sums jointly over all possible replacements."""
     total, left = np.zeros(len(rows.Z)), list(blocks)
     for i, j in sensitivity.pairs(blocks):
-        gram, cross = blocks[i], blocks[j]
-        left = [block for block in left if block not in (gram, cross)]
-        alone = [_most(block, places, rows) / block.sd**2 for block in (gram, cross)]
-        total += np.minimum(_joint(gram, cross, places, rows), sum(alone))
+        pair = blocks[i], blocks[j]
+        left = [block for block in left if block not in pair]
+        alone = [block.kind.most(block, places, rows) / block.sd**2 for block in pair]
+        total += np.minimum(pair[0].kind.most_with(*pair, places, rows), sum(alone))
     for block in left:
-        total += _most(block, places, rows) / block.sd**2
+        total += block.kind.most(block, places, rows) / block.sd**2
     return total
-
-
-def _joint(gram: Block, cross: Block, places: Places, rows: Rows) -> Floats:
-    """Maximise the joint cost of X'X and X'Y over g; an upper bound in the uniform layout."""
-    X, Y = places.indices(gram.rows), places.indices(cross.columns)
-    R2, T2, p, a = places.norm_squared(X), places.norm_squared(Y), rows.norm2(X), rows.norm2(Y)
-    pull = np.sqrt(a * T2) / cross.sd**2
-    g = np.minimum(pull * gram.sd**2 / 2, np.sqrt(p * R2))
-    joint: Floats = (p**2 + R2**2 - 2 * g**2) / gram.sd**2 + (p * a + R2 * T2) / cross.sd**2 + 2 * g * pull
-    return joint
-
-
-def _most(block: Block, places: Places, rows: Rows) -> Floats:
-    """Bound the squared change of one sum over all replacements."""
-    X, Y = places.indices(block.rows), places.indices(block.columns)
-    R2, T2 = places.norm_squared(X), places.norm_squared(Y)
-    if block.statistic in ("counts", "lengths"):
-        return np.full(len(rows.Z), 2.0)
-    p = rows.norm2(X)
-    if block.statistic == "gram":
-        square = p**2 + R2**2
-        return square if block.layout == "weighted" else (square + rows.norm4(X) + R2) / 2
-    if block.statistic == "cross":
-        return np.asarray((np.sqrt(p * rows.norm2(Y)) + np.sqrt(R2 * T2)) ** 2)
-    if block.statistic == "sums":
-        return np.asarray((np.sqrt(p) + math.sqrt(R2)) ** 2)
-    u, most = (rows.squares[:, Y], T2) if block.statistic == "squares" else (rows.squares[:, X], R2)
-    return np.asarray(np.minimum((np.maximum(u, 1 - u) ** 2).sum(axis=1), (u**2).sum(axis=1) + most))
 
 
 @parts_of(PublicOutcomesEvent)
@@ -242,24 +162,11 @@ def _public(event: PublicOutcomesEvent, facts: Facts) -> list[Part]:
     note = "a bound over all features that may take this row's place" if w is None else ""
 
     def cost(rows: Rows) -> Floats:
-        total: Floats = np.sum([_moved(block, facts, rows, w) / block.sd**2 for block in event.blocks], axis=0)
+        moved = [block.kind.moved(block, facts.domain, rows, w) / block.sd**2 for block in event.blocks]
+        total: Floats = np.sum(moved, axis=0)
         return np.minimum(total, event.mu**2) if w is None else total
 
     return [Part(names, cost, event.mu**2, note)]
-
-
-def _moved(block: Block, facts: Facts, rows: Rows, w: Floats | None) -> Floats:
-    """Return the squared change of X'X or X'Y when features w, or the worst ones, replace a row's."""
-    X, Y = facts.domain.indices(block.rows), facts.domain.indices(block.columns)
-    p, y2, R2 = rows.norm2(X), rows.norm2(Y), facts.domain.norm_squared(X)
-    if block.statistic == "gram":
-        return _most(block, facts.domain, rows) if w is None else swap(block, facts.domain, w, rows)
-    if w is None:
-        constant = float(X[0] == 0)
-        longest = (np.sqrt(np.maximum(p - constant, 0.0)) + math.sqrt(R2 - constant)) ** 2
-        return longest * y2
-    q, g = float(w[X] @ w[X]), rows.Z[:, X] @ w[X]
-    return np.maximum((p + q - 2 * g) * y2, 0.0)
 
 
 # ---------------------------------------------------------------- a sample of the rows

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
-from discreet.domain.coordinates import Chart, Coordinates, Turned, scores
+from discreet.domain.coordinates import Chart, Coordinates, Turned
 from discreet.domain.encoding import ONE
 from discreet.families.coordinates import Linked
-from discreet.per_instance.mechanisms.gaussian import change, swap, swapped_counts, worst
+from discreet.per_instance.mechanisms.gaussian import worst
 from discreet.per_instance.mechanisms.parts import Facts, Part, own_curve, parts_of
 from discreet.per_instance.stream import Rows
 from discreet.privacy import sensitivity
 from discreet.privacy.events.coordinates import StageEvent, stage_name
-from discreet.privacy.events.gaussian import Block, Statistic
-
-_SQUARED: tuple[Statistic, ...] = ("inner", "meat")
-"""Gram matrices of other vectors than u."""
+from discreet.privacy.events.gaussian import Block
 
 
 class StageRows:
@@ -54,22 +50,15 @@ class StageRows:
         names = list(self._places)
         return self._event.coordinates.norms[tuple(names[i - 1] for i in indices)]
 
-    def seen(self, block: Block, rows: Rows) -> tuple[Block, Rows]:
-        """Return a block and the lines that it sums.
-
-        Meat is the Gram matrix of scores, which take the place of u, and clipped rows have no inner u.
-        """
+    def seen(self, block: Block, rows: Rows) -> Rows:
+        """Return the lines that a block sums: scores, or rows that are not clipped, may take the place of u."""
         turned = self.turned(rows)
-        if block.statistic not in _SQUARED:
-            return block, turned
+        if not block.kind.second_reading:
+            return turned
         U, e = self.indices(block.rows), self.indices(block.columns)
         Z = turned.Z.copy()
-        Z[:, U] = (
-            scores(turned.Z[:, U] * ONE, turned.Z[:, e] * ONE) / ONE
-            if block.statistic == "meat"
-            else Z[:, U] * (np.abs(Z[:, e]) < 1)
-        )
-        return replace(block, statistic="gram", columns=()), Rows(Z)
+        Z[:, U] = block.kind.seen(turned.Z[:, U], turned.Z[:, e])
+        return Rows(Z)
 
     def turned(self, rows: Rows) -> Rows:
         """Return rows in the coordinates of the stage, computed once for all blocks."""
@@ -84,12 +73,7 @@ class StageRows:
 
     def bins(self, Z: Floats, block: Block) -> NDArray[np.intp]:
         """Return the bin of each row in a block's counts; -1 for dropped rows."""
-        own, found = self._event.coordinates, self._turn(Z)
-        if block.statistic == "lengths":
-            edges, sizes = own.lengths, found.lengths
-        else:
-            place = own.outcomes.index(block.columns[0])
-            edges, sizes = own.widths[place], np.abs(found.V[place])
+        edges, sizes = block.kind.sizes(block, self._event.coordinates, self._turn(Z))
         return np.where(Z[:, 0] > 0, np.searchsorted(np.array(edges) * ONE, sizes), -1)
 
     def _turn(self, Z: Floats) -> Turned:
@@ -110,10 +94,10 @@ def _stage(event: StageEvent, facts: Facts) -> list[Part]:
     note = "a bound over every row that may take this one's place"
 
     def cost(rows: Rows) -> Floats:
-        squared = [block for block in event.blocks if block.statistic in _SQUARED]
-        total = worst([block for block in event.blocks if block not in squared], places, places.turned(rows))
-        for own, lines in (places.seen(block, rows) for block in squared):
-            total += worst([own], places, lines)
+        second = [block for block in event.blocks if block.kind.second_reading]
+        total = worst([block for block in event.blocks if block not in second], places, places.turned(rows))
+        for block in second:
+            total += worst([block], places, places.seen(block, rows))
         return np.minimum(total, event.mu**2)
 
     return [Part(event.name, cost, event.mu**2, note)]
@@ -124,8 +108,7 @@ def _leaving(block: Block, event: StageEvent, places: StageRows) -> Part:
     name = f"{stage_name(block)} of a stage"
 
     def cost(rows: Rows) -> Floats:
-        own, lines = places.seen(block, rows)
-        return change(own, places, lines) / block.sd**2
+        return block.kind.change(block, places, places.seen(block, rows)) / block.sd**2
 
     return Part(name, cost, everyone)
 
@@ -135,10 +118,10 @@ def _exchange(block: Block, places: StageRows, other: Floats, everyone: float) -
     name = f"{stage_name(block)} of a stage"
 
     def cost(rows: Rows) -> Floats:
-        if block.statistic in ("counts", "lengths"):
+        if block.kind.counted:
             own, new = (places.bins(Z, block) for Z in (rows.Z, other))
-            return swapped_counts(own, new) / block.sd**2
-        seen, lines = places.seen(block, rows)
-        return swap(seen, places, places.seen(block, Rows(other))[1].Z[0], lines) / block.sd**2
+            return np.where(own == new, 0.0, (own >= 0) * 1.0 + (new >= 0)) / block.sd**2
+        w = places.seen(block, Rows(other)).Z[0]
+        return block.kind.swap(block, places, w, places.seen(block, rows)) / block.sd**2
 
     return Part(name, cost, everyone)

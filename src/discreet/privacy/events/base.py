@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from discreet.privacy.events.gaussian import Block
     from discreet.privacy.laws import Law
 
-_PRODUCTS = ("gram", "cross", "eigenvalue")
-"""Statistics of the whole design; others may be about columns alone."""
-
 _FOLDER = "discreet.mechanisms."
 
 
@@ -194,8 +191,7 @@ class StatisticsEvent(Event):
     @property
     def format_version(self) -> int:
         """The oldest version of files that can hold it: 3 for spans of counts, and for sums of columns."""
-        new = any(block.span is not None or block.statistic in ("sums", "diagonal") for block in self.blocks)
-        return 3 if new else 1
+        return max((3 if block.span is not None else block.kind.format_version for block in self.blocks), default=1)
 
     def examine(self, bounds: Bounds) -> Finding:
         """Whether its noise fits the bounds and the relation of a certificate."""
@@ -210,7 +206,7 @@ class BlockEvent(StatisticsEvent):
     @property
     def regressors(self) -> tuple[str, ...]:
         """The coordinates of the regressors that it is about, if it is about all of them."""
-        names = (name for block in self.blocks if block.statistic in _PRODUCTS for name in block.rows)
+        names = (name for block in self.blocks if block.kind.of_design for name in block.rows)
         return tuple(dict.fromkeys(names))
 
     def check_columns(self, domain: Domain) -> None:
@@ -224,12 +220,12 @@ class BlockEvent(StatisticsEvent):
 
 
 def _mixed(blocks: tuple[Block, ...]) -> str | None:
-    designs = {block.rows for block in blocks if block.statistic in _PRODUCTS}
+    designs = {block.rows for block in blocks if block.kind.of_design}
     if (why := next(filter(None, map(misplaced, designs)), None)) is not None:
         return why
     if len(designs) > 1:
         return "X'X and X'y that were released together are of different regressors"
-    if any(block.layout == "uniform" and block.statistic != "gram" for block in blocks):
+    if any(block.layout == "uniform" and not block.kind.symmetric for block in blocks):
         return "only X'X has noise that is laid out in one of two ways"
     listed = [(block.statistic, block.rows, block.columns) for block in blocks]
     return "a statistic was released twice in one event" if len(set(listed)) < len(listed) else None

@@ -11,30 +11,27 @@ from discreet.core.files import number, texts
 from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import FileFormatError, ParameterError
-from discreet.families.coordinates import Linked, coordinates_from_dict
+from discreet.families.coordinates import coordinates_from_dict
 from discreet.privacy import gdp
 from discreet.privacy.events.base import Finding, StatisticsEvent, is_bound
-from discreet.privacy.events.gaussian import Block, Statistic
+from discreet.privacy.events.gaussian import Block
+from discreet.statistics.base import STATISTICS, known
 
 if TYPE_CHECKING:
     from discreet.privacy.bounds import Bounds
 
-STATISTICS: tuple[Statistic, ...] = ("counts", "lengths", "gram", "inner", "information", "cross", "squares", "meat")
-"""What a stage may release, in this order: counts of weighted residuals, counts of |z|, U'U, or that of the rows whose
-residuals are not clipped, or at a generalised linear model its Fisher information A'A, U'E, E'E, meat S'S."""
 
-
-def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequence[str] = (), sd: float = 1.0) -> Block:
+def stage_block(coordinates: Coordinates, statistic: str, columns: Sequence[str] = (), sd: float = 1.0) -> Block:
     """A statistic of a stage, in units of u and e.
 
     Parameters
     ----------
     coordinates : Coordinates
         The stage.
-    statistic : {"counts", "lengths", "gram", "inner", "information", "cross", "squares", "meat"}
-        Which one.
+    statistic : str
+        Name of a `Statistic` that a stage has.
     columns : sequence of str
-        The outcomes; one for counts, inner, information and meat, none for counts of lengths and U'U.
+        The outcomes that it is about; see `Statistic.outcomes`.
     sd : float
         Of the noise.
 
@@ -44,38 +41,15 @@ def stage_block(coordinates: Coordinates, statistic: Statistic, columns: Sequenc
     >>> stage_block(stage, "cross", ["y"], 3.0)
     Block(statistic='cross', rows=('u1', 'u2'), columns=('y',), sd=3.0, layout='weighted', span=None)
     """
-    if statistic == "lengths" and not coordinates.lengths:
-        raise ParameterError("A stage without edges between lengths has no counts of them.")
-    if (statistic == "information" and not isinstance(coordinates, Linked)) or (
-        statistic == "gram" and isinstance(coordinates, Linked)
-    ):
-        raise ParameterError("A stage at a generalised linear model has its Fisher information, another one has U'U.")
-    return Block(statistic, coordinates.axes if statistic in _WITH_AXES else (), tuple(columns), sd)
-
-
-WITHOUT_OUTCOMES: tuple[Statistic, ...] = ("lengths", "gram")
-"""Statistics of the rows' coordinates alone."""
-
-OF_ONE_OUTCOME: tuple[Statistic, ...] = ("counts", "inner", "information", "meat")
-"""Statistics of which each outcome has its own."""
-
-_WITH_AXES: tuple[Statistic, ...] = ("gram", "inner", "information", "cross", "meat")
-
-_NAMES: dict[str, str] = {
-    "counts": "counts of residuals",
-    "lengths": "counts of lengths",
-    "gram": "U'U",
-    "inner": "inner U'U",
-    "information": "Fisher information",
-    "cross": "U'e",
-    "squares": "e'e",
-    "meat": "meat of U'e",
-}
+    kind = STATISTICS[statistic]
+    if (why := kind.stage_refusal(coordinates)) is not None:
+        raise ParameterError(why)
+    return Block(statistic, coordinates.axes if kind.has_rows else (), tuple(columns), sd)
 
 
 def stage_name(block: Block) -> str:
     """How people write a statistic of a stage."""
-    return _NAMES[block.statistic]
+    return block.kind.stage_words
 
 
 @dataclass(frozen=True)
@@ -153,7 +127,7 @@ class StageEvent(StatisticsEvent):
     def finding(self, bounds: Bounds) -> Finding:
         """The listed mu beside that of the listed noise: a stage that lists more leaves something out."""
         self.check_columns(bounds.domain)
-        scored = any(block.statistic == "meat" for block in self.blocks)
+        scored = any(block.kind.per_person for block in self.blocks)
         if scored and bool(self.radii) == bounds.domain.unit.plain:
             return Finding(f"noise on {self.name}", False, "scores of persons have a radius, and others have none")
         mu = bounds.mu(self.blocks, self.coordinates)
@@ -195,10 +169,10 @@ class StageEvent(StatisticsEvent):
 def _block(coordinates: Coordinates, facts: dict[str, Any]) -> Block:
     """One statistic of a stage from a file."""
     statistic, columns, sd = facts["statistic"], texts(facts["columns"]), number(facts["sd"])
-    own = "gram" if isinstance(coordinates, Linked) else "information"
-    known = statistic in STATISTICS and statistic != own and sd > 0
-    few = dict.fromkeys(OF_ONE_OUTCOME, len(columns) == 1) | dict.fromkeys(WITHOUT_OUTCOMES, not columns)
-    known = known and few.get(statistic, len(columns) > 0) and (statistic != "lengths" or bool(coordinates.lengths))
-    if not known or not set(columns) <= set(coordinates.outcomes) or len(set(columns)) < len(columns):
+    kind = known(statistic)
+    has = kind is not None and bool(kind.stage_words) and kind.stage_refusal(coordinates) is None and sd > 0
+    few = {"none": not columns, "one": len(columns) == 1, "all": len(columns) > 0}
+    has = has and kind is not None and few[kind.outcomes]
+    if not has or not set(columns) <= set(coordinates.outcomes) or len(set(columns)) < len(columns):
         raise FileFormatError("A block of a stage is of an unknown kind.")
     return stage_block(coordinates, statistic, columns, sd)

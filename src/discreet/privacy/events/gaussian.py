@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from discreet.core.files import number, numbers, texts
 from discreet.domain import LATTICE_BITS
@@ -12,30 +12,10 @@ from discreet.domain.cells import Span, is_span
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.events.base import BlockEvent, Finding, is_bound
+from discreet.statistics.base import STATISTICS, NoiseLayout, Statistic, known
 
 if TYPE_CHECKING:
     from discreet.privacy.bounds import Bounds
-
-Statistic = Literal[
-    "gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal", "lengths", "inner", "meat", "information"
-]
-Layout = Literal["weighted", "uniform"]
-
-_NAMES: dict[Statistic, str] = {
-    "gram": "X'X",
-    "cross": "X'y",
-    "squares": "y'y",
-    "eigenvalue": "least eigenvalue of X'X",
-    "counts": "counts of y",
-    "sums": "sums of x",
-    "diagonal": "diagonal of X'X",
-}
-"""Statistics of mapped columns; lengths, inner, meat and information are those of a stage alone."""
-
-SYMMETRIC: tuple[Statistic, ...] = ("gram", "inner", "meat", "information")
-"""Statistics that are symmetric matrices, released as their diagonal and their upper triangle."""
-
-_WITHOUT_ROWS, _WITHOUT_COLUMNS = ("squares", "counts"), ("gram", "eigenvalue", "sums", "diagonal")
 
 
 @dataclass(frozen=True)
@@ -44,10 +24,8 @@ class Block:
 
     Parameters
     ----------
-    statistic : {"gram", "cross", "squares", "eigenvalue", "counts", "sums", "diagonal"}
-        X'X, X'Y, the diagonal of Y'Y, the least eigenvalue of X'X; how many outcomes lie in each of `BINS` equal
-        parts of the declared range; or the sums of the columns of X, and of their squares. X stands for `rows`, Y for
-        `columns`.
+    statistic : str
+        Name of a `Statistic`; X stands for `rows`, Y for `columns`.
     rows, columns : tuple of str
         Names of the encoded entries.
     sd : float
@@ -63,24 +41,27 @@ class Block:
     "X'y"
     """
 
-    statistic: Statistic
+    statistic: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     sd: float
-    layout: Layout = "weighted"
+    layout: NoiseLayout = "weighted"
     span: Span | None = None
+
+    @property
+    def kind(self) -> Statistic:
+        """The statistic."""
+        return STATISTICS[self.statistic]
 
     @property
     def name(self) -> str:
         """How people write the statistic."""
-        return _NAMES[self.statistic]
+        return self.kind.words
 
     @property
     def sds(self) -> tuple[float, ...]:
         """Noise sds of its parts: diagonal and upper triangle of a symmetric matrix, all values of another."""
-        if self.statistic not in SYMMETRIC:
-            return (self.sd,)
-        return self.sd, self.sd if self.layout == "uniform" else self.sd / math.sqrt(2)
+        return self.kind.sds(self.sd, self.layout)
 
     @property
     def noise(self) -> list[tuple[float, int]]:
@@ -91,7 +72,7 @@ class Block:
     @property
     def exact(self) -> bool:
         """Whether the statistic is an integer sum, so that no rounding error enters before the noise."""
-        return self.statistic != "eigenvalue"
+        return self.kind.exact
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
@@ -110,10 +91,11 @@ class Block:
         statistic, layout = facts["statistic"], facts["layout"]
         rows, columns, sd = texts(facts["rows"]), texts(facts["columns"]), number(facts["sd"])
         span = None if "span" not in facts else numbers(facts["span"], (2,), "a span").tolist()
-        known = statistic in tuple(_NAMES) and layout in get_args(Layout) and sd > 0
-        needed = (statistic in _WITHOUT_ROWS or rows) and (statistic in _WITHOUT_COLUMNS or columns)
+        kind, noisy = known(statistic), layout in get_args(NoiseLayout) and sd > 0
+        needed = kind is not None and (not kind.has_rows or rows) and (kind.outcomes == "none" or columns)
         twice = len(set(rows)) < len(rows) or len(set(columns)) < len(columns)
-        if not known or not needed or twice or not (span is None or (statistic == "counts" and is_span(*span))):
+        spanned = span is None or (kind is not None and kind.counted and is_span(*span))
+        if kind is None or not kind.words or not noisy or not needed or twice or not spanned:
             raise FileFormatError("A block of the release is of an unknown kind.")
         return cls(statistic, rows, columns, sd, layout, None if span is None else tuple(span))
 

@@ -16,7 +16,7 @@ from discreet.domain.derived import bounded
 from discreet.errors import printable
 from discreet.privacy.events.base import StatisticsEvent
 from discreet.privacy.events.coordinates import stage_name
-from discreet.privacy.events.gaussian import SYMMETRIC, Block
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.sensitivity import costs
 from discreet.released.certificate import Certificate
 from discreet.released.moments import ReleasedMoments
@@ -292,7 +292,7 @@ def signal_to_noise(released: ReleasedMoments) -> list[tuple[str, float, Floats]
     found = []
     for block, array in released.arrays.items():
         ratios = _ratios(block, array)
-        if block.statistic == "gram":
+        if block.kind.symmetric:
             known = released.domain.exclusive(released.domain.indices(block.rows))
             ratios = ratios[~known[np.triu_indices(len(known))]]
         found.append((block.name, block.sd, ratios))
@@ -303,7 +303,7 @@ def signal_to_noise(released: ReleasedMoments) -> list[tuple[str, float, Floats]
 
 def _ratios(block: Block, array: Floats) -> Floats:
     at = np.triu_indices(len(block.rows))
-    symmetric = block.statistic in SYMMETRIC
+    symmetric = block.kind.symmetric
     values, sds = (array[at], np.where(at[0] == at[1], *block.sds)) if symmetric else (np.ravel(array), block.sd)
     ratios: Floats = np.abs(values) / sds
     return ratios

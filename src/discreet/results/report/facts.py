@@ -211,7 +211,7 @@ def _arithmetic(exact: bool) -> str:
 
 
 def _sd(block: Block) -> str:
-    layout = ", uniform" if block.statistic == "gram" and block.layout == "uniform" else ""
+    layout = ", uniform" if block.kind.symmetric and block.layout == "uniform" else ""
     return f"{block.sd:.6g}{layout}"
 
 

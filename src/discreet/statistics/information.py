@@ -1,0 +1,35 @@
+"""The Fisher information of a generalised linear model, over the largest slope of its link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.core.arrays import Objects
+from discreet.domain.coordinates import Coordinates
+from discreet.families.coordinates import Linked
+from discreet.statistics.base import BlockLike, ExactStage, registered
+from discreet.statistics.gram import OTHER_MATRIX
+from discreet.statistics.symmetric import SymmetricMatrix
+
+
+class Information(SymmetricMatrix):
+    """The sum of a a' over rows, a = k u with k <= 1 the root of the slope."""
+
+    name = "information"
+    stage_words, stage_order = "Fisher information", 5
+    outcomes = "one"
+
+    def typical_square(self, q: int) -> float:
+        """The square of k u_j, with k^2 about 1/4."""
+        return 1 / (4 * q)
+
+    def from_stage(self, sums: ExactStage, block: BlockLike, chosen: Sequence[int]) -> list[Objects]:
+        """The matrix of its outcome."""
+        return sums.matrix(sums.coordinates.outcomes.index(block.columns[0]))
+
+    def stage_refusal(self, coordinates: Coordinates) -> str | None:
+        """Only a generalised linear model has one."""
+        return None if isinstance(coordinates, Linked) else OTHER_MATRIX
+
+
+INFORMATION = registered(Information())

@@ -1,0 +1,45 @@
+"""Counts of rows by their norm in the coordinates of a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from discreet.core.arrays import Floats, Objects
+from discreet.domain.coordinates import Coordinates, Turned
+from discreet.statistics.base import BlockLike, ExactStage, registered
+from discreet.statistics.histogram import Counts
+from discreet.statistics.space import Space
+
+
+class RowNormCounts(Counts):
+    """How many rows have a norm |z| between the edges of a stage, beginning at 0."""
+
+    name = "lengths"
+    stage_words, stage_order = "counts of lengths", 2
+
+    def bins(self, block: BlockLike, space: Space) -> int:
+        """One more than there are edges."""
+        return len(space.lengths) + 1 if isinstance(space, Coordinates) else 0
+
+    def plausible(self, n: float, shape: tuple[int, ...], names: Sequence[str] = ()) -> Floats:
+        """All in the first bin."""
+        counts = np.zeros(shape)
+        counts[0] = n
+        return counts
+
+    def from_stage(self, sums: ExactStage, block: BlockLike, chosen: Sequence[int]) -> list[Objects]:
+        """Those of all rows."""
+        return [sums.norm_counts()]
+
+    def stage_refusal(self, coordinates: Coordinates) -> str | None:
+        """Edges are needed."""
+        return None if coordinates.lengths else "A stage without edges between lengths has no counts of them."
+
+    def sizes(self, block: BlockLike, coordinates: Coordinates, turned: Turned) -> tuple[tuple[float, ...], Floats]:
+        """Norms between edges."""
+        return coordinates.lengths, turned.lengths
+
+
+ROW_NORMS = registered(RowNormCounts())
