@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from discreet.papers.subsample_aggregate import SubsampleAggregate
     from discreet.papers.trivial import TrivialRegressor
     from discreet.planning import Plan, plan
+    from discreet.results.checking import CheckReport, check, load
     from discreet.results.comparison import Comparison, compare
     from discreet.results.many_results import ManyResults
     from discreet.results.models import Selection
@@ -50,6 +51,7 @@ __all__ = [
     "AdaSSP",
     "Budget",
     "BudgetError",
+    "CheckReport",
     "Comparison",
     "ConstSSP",
     "DPElasticNet",
@@ -79,8 +81,10 @@ __all__ = [
     "Selection",
     "SubsampleAggregate",
     "TrivialRegressor",
+    "check",
     "compare",
     "formula",
+    "load",
     "per_instance",
     "plan",
     "release",
@@ -120,6 +124,7 @@ _HOMES = {
         "Plan",
         "plan",
     ),
+    "discreet.results.checking": ("CheckReport", "check", "load"),
     "discreet.results.comparison": (
         "Comparison",
         "compare",
