@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from discreet import Domain, Postgres
+from discreet import Domain, NappAugmentation, Postgres
 from discreet.audit import Neighbours, Subject, audit, subject_of
 from discreet.audit.attack import worst_pair
 from discreet.audit.evidence import Evidence
@@ -79,7 +79,12 @@ class Case:
 REPLACE = {"neighbors": "replace-one"}
 PURE = {"noise": "laplace", "delta": None}
 PUBLIC = {"association": "projection"} | REPLACE
-PRINTED = {"published": "li2021", "regularizer": "ridge", "alpha": 1.0, "n_e": None}
+PRINTED = {
+    "published": "li2021",
+    "penalty": "l2",
+    "alpha": 1.0,
+    "augmentation": NappAugmentation(n_e=None),
+}
 PATHS = ("memory", "pandas", "parquet", "csv", "polars", "duckdb", "dask", "postgres", "postgres, pushdown")
 ONE_RUN = "one run"
 ONCE = {"SSP": {}, "ReuseCov": {}, "DPLinearRegression": {"stages": 1}, "DPLogisticRegression": {}, "NoisySGD": {}}

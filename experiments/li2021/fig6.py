@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from discreet import NAPP, DiscreetWarning
+from discreet import NAPP, DiscreetWarning, NappAugmentation, NappConstants
 from discreet.data.tables import design_matrix
 from discreet.gate.entropy import SeededEntropy
 from discreet.gate.napp import draw as draw_noise
@@ -112,9 +112,9 @@ def work(cell: Cell, folder: Path | None) -> Rows:
     how, epsilon = METHODS[cell["method"]], cell["epsilon"]
     model = NAPP(
         epsilon=epsilon, delta=cell["delta"], domain=adult.DOMAIN, loss="logistic", alpha=cell["Lambda"] * NORM,
-        modulus=NORM**2 / epsilon, n_e=None, iterations=cell["iterations"], published="li2021",
+        constants=NappConstants(modulus=NORM**2 / epsilon), published="li2021",
+        augmentation=NappAugmentation(n_e=None, iterations=cell["iterations"], keep_trace=True, **how),
         random_state=np.random.default_rng([cell["seed"], round(100 * epsilon)]).integers(2**31), n_jobs=1,
-        keep_trace=True, **how,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscreetWarning)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from discreet.papers.ada_ops import AdaOPS
     from discreet.papers.ada_ssp import AdaSSP
     from discreet.papers.const_ssp import ConstSSP
-    from discreet.papers.napp import NAPP
+    from discreet.papers.napp import NAPP, NappAugmentation, NappConstants, NappRecycling, NappShape
     from discreet.papers.noisy_gradient_descent import NoisyGradientDescent
     from discreet.papers.noisy_sgd import NoisySGD
     from discreet.papers.objective_perturbation import ObjectivePerturbation
@@ -69,6 +69,10 @@ __all__ = [
     "LedgerError",
     "ManyResults",
     "Moments",
+    "NappAugmentation",
+    "NappConstants",
+    "NappRecycling",
+    "NappShape",
     "NoisyGradientDescent",
     "NoisySGD",
     "ObjectivePerturbation",
@@ -110,7 +114,7 @@ _HOMES = {
     "discreet.papers.ada_ops": ("AdaOPS",),
     "discreet.papers.ada_ssp": ("AdaSSP",),
     "discreet.papers.const_ssp": ("ConstSSP",),
-    "discreet.papers.napp": ("NAPP",),
+    "discreet.papers.napp": ("NAPP", "NappAugmentation", "NappConstants", "NappRecycling", "NappShape"),
     "discreet.papers.noisy_gradient_descent": ("NoisyGradientDescent",),
     "discreet.papers.noisy_sgd": ("NoisySGD",),
     "discreet.papers.objective_perturbation": ("ObjectivePerturbation",),

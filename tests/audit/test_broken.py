@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet import Domain
+from discreet import Domain, NappAugmentation
 from discreet.audit import Neighbours, Subject, audit, subject_of
 from discreet.gate import batches, descent, moments, napp, objective, output, posterior, steps
 from discreet.gate.ball import Ball
@@ -85,7 +85,8 @@ MOVED = {"instead": ({"x": -1.0, "y": 1.0},)}
 WITH_INTERCEPT = {"fit_intercept": True}
 NO_INTERCEPT = {"fit_intercept": False}
 PURE = {"noise": "laplace", "delta": None}
-AUGMENTED = {"published": "li2021", "regularizer": "ridge", "alpha": 1.0, "n_e": None, "iterations": 2} | WITH_INTERCEPT
+AUGMENTED = {"published": "li2021", "penalty": "l2", "alpha": 1.0} | WITH_INTERCEPT
+AUGMENTED |= {"augmentation": NappAugmentation(n_e=None, iterations=2)}
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegression,
     Moments,
+    NappAugmentation,
     NoisySGD,
     ObjectivePerturbation,
     TrivialRegressor,
@@ -63,9 +64,17 @@ PERTURBED = [
     DPLinearSVC(**GLM, classes="public", random_state=0),
     DPPoissonRegression(**GLM, bounds_y=(0, 9), random_state=0),
     ObjectivePerturbation(**GIVEN, random_state=0),
-    NAPP(**GIVEN, regularizer="ridge", random_state=0),
-    NAPP(**GIVEN, alpha=0.1, published="li2021", iterations=20, random_state=0),
-    NAPP(**GLM, loss="logistic", alpha=0.1, classes="public", published="li2021", n_e=None, random_state=0),
+    NAPP(**GIVEN, penalty="l2", random_state=0),
+    NAPP(**GIVEN, alpha=0.1, published="li2021", augmentation=NappAugmentation(iterations=20), random_state=0),
+    NAPP(
+        **GLM,
+        loss="logistic",
+        alpha=0.1,
+        classes="public",
+        published="li2021",
+        augmentation=NappAugmentation(n_e=None),
+        random_state=0,
+    ),
 ]
 DRAWN = [m.estimator for m in registry.METHODS if issubclass(m.estimator, CoefficientsRegressor)]
 ESTIMATORS = [

@@ -64,6 +64,9 @@ def fit(
     method: Annotated[str, typer.Option(help="See `discreet methods`.")] = DEFAULT,
     published: Annotated[str | None, typer.Option(help=f"A paper's printed constants: {_KEYS}.")] = None,
     settings: Settings = None,
+    stages: Annotated[
+        str | None, typer.Option(help="Stages of methods that have them: 1 to 4, or auto, the default.")
+    ] = None,
     neighbors: Relation = "add-remove",
     out: Out = None,
     report: Report = None,
@@ -87,6 +90,7 @@ def fit(
     domain, outcomes = asked.domain, outcomes_of(asked)
     if len(outcomes) > 1:
         refuse_several(estimator, report)
+    options |= _stages(stages, estimator, options)
     options |= {"domain": domain, "fit_intercept": domain.intercept, "neighbors": relation(neighbors)}
     model: Any = estimator(epsilon=epsilon, delta=delta, rows=rows, n_jobs=n_jobs, **options)
     one = outcomes[0] if len(outcomes) == 1 else None
@@ -110,3 +114,14 @@ def fit(
     console.say_counted(charged)
     console.say_public(path, model.certificate_, models=moments is not None)
     console.say_where(page)
+
+
+def _stages(stages: str | None, estimator: type, options: dict[str, Any]) -> dict[str, Any]:
+    """The number of stages, for methods that have any."""
+    if stages is None:
+        return {}
+    if "stages" in options:
+        raise ParameterError("Give either --stages or --set stages=..., not both.")
+    if not hasattr(estimator, "stages"):
+        raise ParameterError(f"{estimator.__name__} has no stages: leave out --stages.")
+    return {"stages": int(stages) if stages.isdecimal() else stages}

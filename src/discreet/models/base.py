@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.core import checks, citations
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
+from discreet.core.old_keywords import WithOldKeywords
 from discreet.core.threads import threads_for
 from discreet.data.moments import outcome_names
 from discreet.data.reading import Progress, Unread, threads
@@ -46,7 +47,7 @@ _GOOD_SCORE = 100.0
 """The epsilon from which every method has R^2 > 0.5 on scikit-learn's 200 rows of 10 features, in tight bounds."""
 
 
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(WithOldKeywords, BaseEstimator):  # type: ignore[misc]
     """Tags, names of coefficients, the paper that is followed, and the check of what is to be predicted."""
 
     papers: ClassVar[tuple[str, ...]] = ()

@@ -24,7 +24,7 @@ from discreet.papers.napp.augmented import Part, Regularizer
 from discreet.papers.objective_perturbation import ObjectivePerturbation
 from discreet.privacy import sensitivity
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.events.napp import REGULARIZERS, NappEvent, least_modulus, noise_scale
+from discreet.privacy.events.napp import NappEvent, least_modulus, noise_scale
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.losses import Loss, Poisson, QuadraticHinge, Squared
 
@@ -54,7 +54,6 @@ class Asked:
     def check(self) -> None:
         """Refuse what cannot be meant."""
         r = self.regularizer
-        checks.choice("regularizer", r.kind, REGULARIZERS)
         _from_zero("alpha", r.strength)
         if not checks.is_real(r.gamma) or not 0 <= r.gamma < 2:
             raise ParameterError(f"gamma must be from 0 and below 2, got {r.gamma!r}.")
