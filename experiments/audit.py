@@ -117,11 +117,11 @@ def cases() -> list[Case]:
         Case("OPS, pure epsilon", {"calibration": "pure", "delta": None}),
         Case("OutputPerturbation, Fisher shape", {"shape": "fisher"}),
         Case("ObjectivePerturbation, replace-one", REPLACE),
-        Case("AdaSSP as printed in 000", {"published": "000"}),
-        Case("SSP as printed in 003", {"published": "003"}),
-        Case("OPS as coded for 000", {"published": "wang2018-code"}),
-        Case("AdaOPS as printed in 000", {"published": "000"}),
-        Case("NAPP as printed in 002", PRINTED),
+        Case("AdaSSP as printed in wang2018", {"published": "wang2018"}),
+        Case("SSP as printed in piazza2021", {"published": "piazza2021"}),
+        Case("OPS as coded for wang2018", {"published": "wang2018-code"}),
+        Case("AdaOPS as printed in wang2018", {"published": "wang2018"}),
+        Case("NAPP as printed in li2021", PRINTED),
     ]
 
 

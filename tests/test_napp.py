@@ -334,7 +334,7 @@ def test_the_published_method_is_claimed_with_its_errata(options, named, not_nam
     one = fitted(random_state=None, iterations=5, **options)
     g = one.certificate_.guarantee
     assert g.status == "claimed"
-    assert one.certificate_.method == "NAPP as published in 002"
+    assert one.certificate_.method == "NAPP as published in li2021"
     assert all(word in g.reason for word in named)
     assert not any(word in g.reason for word in not_named)
     assert one.certificate_.epsilon == np.inf

@@ -1,4 +1,4 @@
-"""Paper 002, figure 6: misclassified rows of the Adult data."""
+"""li2021, figure 6: misclassified rows of the Adult data."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
 
 
 REPRODUCTION = Reproduction(
-    name="002-fig6",
+    name="li2021-fig6",
     title="Adult: misclassified test rows",
     says="NAPP-VS+ performs best in general, followed by NAPP-VS. At epsilon = 1 NAPP-VS+ misclassifies about 15.5 %, "
     "near the 15.2 % without privacy. MOOR is not obvious in most cases.",

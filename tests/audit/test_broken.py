@@ -146,7 +146,7 @@ SMALLER = {
     ),
     "a posterior sample": drawn(PosteriorEvent, "OPS", 440),
     "a sample by printed constants": drawn(PrintedEvent, "OPS", 440, {"published": "wang2018-code"}, slow=False),
-    "an adaptive one by printed constants": drawn(PrintedEvent, "AdaOPS", 440, {"published": "000"}),
+    "an adaptive one by printed constants": drawn(PrintedEvent, "AdaOPS", 440, {"published": "wang2018"}),
     "a sample in a ball": Smaller(
         BallEvent, posterior, "Ball", in_ball, "OPS", 440, {"calibration": "pure", "delta": None}, FLAT, slow=True
     ),

@@ -55,7 +55,7 @@ class Estimator(WithOldKeywords, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _paper(self) -> str | None:
-        """The key of the paper that `published` names, by its key or by its shelf mark."""
+        """The key of the paper that `published` names, by author and year, or by its old mark."""
         key: str | None = citations.key_of(getattr(self, "published", None))
         return key
 
@@ -407,7 +407,7 @@ class PrivateEstimator(Estimator, ABC):
         method = self._method
         if reason is not None:
             promise = replace(promise, status="claimed", reason=reason)
-            method += f" as published in {citations.mark_of(str(self._paper))}"
+            method = citations.as_published(method, self._paper)
         return Session(promise, method, self.rows, self.random_state)
 
     def _describe(self, X: Table, y: Outcomes, bounds_y: Any) -> tuple[Domain, list[str], list[str]]:

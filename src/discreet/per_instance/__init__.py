@@ -1,4 +1,4 @@
-"""What one release cost each person: per-instance privacy (001). Everything here is **confidential**."""
+"""What one release cost each person: per-instance privacy (wang2017). Everything here is **confidential**."""
 
 from discreet.per_instance.composition import compose, group, household
 from discreet.per_instance.distribution import Distribution, over

@@ -147,13 +147,13 @@ def complete(method: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> complete("AdaSSP as published in 003"), complete("SecretSauce")
+    >>> complete("AdaSSP as published in piazza2021"), complete("SecretSauce")
     (('eigenvalue, gram, cross',), ())
     """
-    name, published, paper = method.partition(f"{PUBLISHED} in ")
-    if published and not citations.is_known(paper):
-        return ()
-    return STEPS.get(name + PUBLISHED if published else name, ())
+    name, paper = citations.method_and_paper(method)
+    if paper is None:
+        return STEPS.get(name, ())
+    return STEPS.get(name + PUBLISHED, ()) if citations.is_known(paper) else ()
 
 
 def method_of(kind: type) -> str:

@@ -155,7 +155,7 @@ class NAPPModel(PerturbedModel):
 
     @property
     def _method(self) -> str:
-        return "NAPP with a fixed penalty" if self.asked is None else "NAPP as published in 002"
+        return "NAPP with a fixed penalty" if self.asked is None else "NAPP as published in li2021"
 
     def _minimisers(
         self, read: Callable[[], Rows], domain: Domain, design: tuple[str, ...], outcome: Outcome, promise: Guarantee
