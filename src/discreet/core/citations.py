@@ -96,7 +96,7 @@ def is_known(name: str) -> bool:
 
 
 def as_published(method: str, key: str | None) -> str:
-    """What a certificate calls a method that has the printed constants of a paper.
+    """Name a method that has the printed constants of a paper, as certificates do.
 
     Examples
     --------

@@ -81,7 +81,7 @@ class NappAugmentation(BaseEstimator):  # type: ignore[misc]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NappRecycling(BaseEstimator):  # type: ignore[misc]
-    """What becomes of the budget that weights above Lambda_0 leave (algorithm 2).
+    """The use of the budget that weights above Lambda_0 leave (algorithm 2).
 
     Parameters
     ----------
