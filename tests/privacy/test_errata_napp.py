@@ -1,4 +1,4 @@
-"""Errata of paper 002 that concern NAPP-ERM, recomputed with the published method itself."""
+"""Errata of li2021 that concern NAPP-ERM, recomputed with the published method itself."""
 
 import math
 

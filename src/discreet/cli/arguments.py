@@ -46,7 +46,7 @@ Formula = Annotated[
 ReleaseFile = Annotated[Path, typer.Argument(help="A release file.", show_default=False)]
 Report = Annotated[Path | None, typer.Option("--report", help="Where to write a report: one HTML page.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", help="A parameter of the method, as penalty=l1; may be repeated.")
+    list[str] | None, typer.Option("--set", help="A parameter of the method, as alpha=0.1; may be repeated.")
 ]
 LedgerPlace = Annotated[
     str,
@@ -98,8 +98,10 @@ def split(names: str | None) -> list[str]:
     return [name.strip() for name in parts if name.strip()]
 
 
-def method_settings(given: list[str] | None, estimator: type) -> dict[str, Any]:
+def method_settings(given: list[str] | None, estimator: type[Any]) -> dict[str, Any]:
     """Parameters of a method from texts such as ``alpha=0.1``; only those that have no option of their own.
+
+    Members of a group of parameters are named as they are, without their group.
 
     Examples
     --------
@@ -107,14 +109,16 @@ def method_settings(given: list[str] | None, estimator: type) -> dict[str, Any]:
     >>> method_settings(["penalty=l1", "adaptive=True"], DPLogisticRegression)
     {'penalty': 'l1', 'adaptive': True}
     """
-    own = {field.name for field in fields(estimator)} - COMMON
+    named = {field.name for field in fields(estimator)} - COMMON - estimator.groups.keys()
+    own = named | estimator.members().keys()
     found: dict[str, Any] = {}
     for text in given or []:
         name, equals, value = text.partition("=")
-        if not equals or name not in own:
+        if not equals or name not in own | estimator.renamed.keys():
             raise ParameterError(f"--set {text}: give NAME=VALUE with a NAME among {', '.join(sorted(own)) or 'none'}.")
         found[name] = _value(name, value)
-    return found
+    grouped: dict[str, Any] = estimator.grouped(found)
+    return grouped
 
 
 def _value(name: str, text: str) -> Any:

@@ -39,7 +39,12 @@ def model(
     features: Features = None,
     formula: Formula = None,
     model: ModelName = "noise-aware",
-    penalty: Annotated[float | None, typer.Option(help="Of penalised models; by default chosen for you.")] = None,
+    penalty: Annotated[
+        str | None, typer.Option(help="Instead of --model, by the kind of its penalty: l1, l2 or elasticnet.")
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="Strength of the penalty, of penalised models; by default chosen for you.")
+    ] = None,
     l1_ratio: Annotated[float | None, typer.Option(help="Of the elastic net: 0 is ridge, 1 is lasso.")] = None,
     estimand: Annotated[
         str | None, typer.Option(help="What intervals are about: bounded (far rows count less), or declared.")
@@ -55,7 +60,7 @@ def model(
     """
     place = None if out is None else free(out, force, inputs=[release])
     page = free_report(report, force, place or release, [release])
-    given = {"--penalty": penalty, "--l1-ratio": l1_ratio, "--estimand": estimand}
+    given = {"--penalty": _kind(penalty), "--alpha": alpha, "--l1-ratio": l1_ratio, "--estimand": estimand}
     saved: Any = load_saved(release)
     moments = saved if isinstance(saved, PrivateMoments) else None
     if (moments is None and saved.several) or (moments and all_outcomes(moments, target, formula, model)):
@@ -79,6 +84,14 @@ def model(
     if place is not None:
         console.say(f"The model is in {place}. It is public, too; `discreet compare` puts it beside others.")
     console.say_where(page)
+
+
+def _kind(penalty: str | None) -> str | float | None:
+    """The kind of a penalty; or a number, as the option once was, of which `PrivateMoments.fit` warns."""
+    try:
+        return penalty if penalty is None else float(penalty)
+    except ValueError:
+        return penalty
 
 
 def _fitted(

@@ -17,12 +17,12 @@ import typer
 from discreet.cli import console
 from discreet.errors import ParameterError
 
-EPILOG = "Example: discreet reproduce 000-fig3 --quick --out trial"
+EPILOG = "Example: discreet reproduce wang2018-fig3 --quick --out trial"
 
 
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(help="An experiment (000-fig3 or wang2018-fig3), a paper (000 or wang2018), or all.")
+        str | None, typer.Argument(help="An experiment (wang2018-fig3), a paper (wang2018), or all.")
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     data: Annotated[

@@ -1,4 +1,4 @@
-r"""Per-instance sensitivity of smooth learning problems (001 section 3), in any norm.
+r"""Per-instance sensitivity of smooth learning problems (wang2017 section 3), in any norm.
 
 theta_hat minimises sum_i f(x_i'theta, y_i) + lambda |theta|^2/2. Let theta_hat be the fit without z = (x, y) and
 theta_hat' that with it. Lemma 13, with its second sign mended (E19):

@@ -106,10 +106,10 @@ def readers(method: str) -> tuple[Reader, ...]:
     >>> len(readers("AdaSSP as published in piazza2021")), readers("SecretSauce")
     (1, ())
     """
-    name, published, paper = method.partition(f"{PUBLISHED} in ")
-    if published and not citations.is_known(paper):
-        return ()
-    return METHODS.get(name + PUBLISHED if published else name, ())
+    name, paper = citations.method_and_paper(method)
+    if paper is None:
+        return METHODS.get(name, ())
+    return METHODS.get(name + PUBLISHED, ()) if citations.is_known(paper) else ()
 
 
 def method_of(kind: type) -> str:
