@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -83,7 +83,7 @@ class Certificate:
     software: str = ""
     declared: Domain | None = None
     receipts: tuple[Receipt, ...] = ()
-    recipe: Mapping[str, Any] | None = None
+    recipe: Mapping[str, Any] | None = field(default=None, hash=False)
 
     @property
     def facts(self) -> Facts:

@@ -148,15 +148,15 @@ def check(what: Any, *, key: str | Path | None = None, signature: str | Path | N
         return _check_file(Document.of(what), key, signature)
     if key is not None or signature is not None:
         raise ParameterError("Files are signed, objects are not: give the path of the file, or leave out key=.")
-    held = what if isinstance(what, Certificate | Saved) else _released(what)
+    held = what if isinstance(what, Certificate | Saved | ReleasedModel) else _released(what)
     if isinstance(held, Certificate):
         return CheckReport(tuple(held.check()), held)
     return CheckReport(tuple(check_saved(held)), held.certificate)
 
 
-def _released(estimator: Any) -> Saved:
+def _released(estimator: Any) -> Saved | ReleasedModel:
     held = getattr(estimator, "release_", None)
-    if not isinstance(held, Saved):
+    if not isinstance(held, Saved | ReleasedModel):
         raise ParameterError("check takes the path of a file, a release, a model, a certificate or a fitted estimator.")
     return held
 
