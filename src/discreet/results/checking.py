@@ -13,6 +13,7 @@ from discreet.core.files import KINDS, Document, Source, read_document
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy.events.base import Finding
 from discreet.released.certificate import Certificate
+from discreet.results.released_model import ReleasedModel
 from discreet.results.saved import Saved, check_file, check_saved, load_saved
 from discreet.results.summary import Summary, promise
 
