@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from discreet.papers.registry import METHODS
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -29,6 +28,7 @@ from discreet import (
     release,
 )
 from discreet.errors import ParameterError
+from discreet.mechanisms.registry import METHODS
 from discreet.per_instance.leverage import leave_one_out
 
 X = np.random.default_rng(0).uniform(-1, 1, (400, 2))

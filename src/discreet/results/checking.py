@@ -86,7 +86,7 @@ class CheckReport:
         return self.summary()._repr_html_()
 
 
-def load(path: Source) -> Any:
+def load(path: Source) -> Saved | dict[str, Any]:
     """Load a saved document, by the kind that the file says it is.
 
     Parameters
