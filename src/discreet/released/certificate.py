@@ -15,7 +15,7 @@ from discreet.drivers.replay import Mismatch, Values, event_words, outline, repl
 from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, printable
 from discreet.privacy import accounting, gdp
 from discreet.privacy.bounds import Bounds
-from discreet.privacy.events.base import BlockEvent, Event, Finding
+from discreet.privacy.events.base import BlockEvent, Event, Finding, of_kind
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import event_from_dict
@@ -172,7 +172,7 @@ class Certificate:
 
     def of(self, kind: type[Kind]) -> tuple[Kind, ...]:
         """Its events of one kind."""
-        return tuple(event for event in self.events if isinstance(event, kind))
+        return of_kind(kind, self.events)
 
     @property
     def blocks(self) -> list[Block]:
@@ -313,7 +313,7 @@ _UNSPENT = 1e-3
 
 def unspent(events: Sequence[Event], promise: Guarantee) -> str | None:
     """Why listed stages cannot be all: together they cost less than the promise allows, of which stages use all."""
-    if not any(isinstance(event, StageEvent) for event in events):
+    if not of_kind(StageEvent, events):
         return None
     if promise.epsilon > gdp.LIMIT:
         return f"no noise is calibrated to epsilon = {promise.epsilon:g}"
