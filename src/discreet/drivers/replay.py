@@ -168,7 +168,7 @@ class _Recorded(_Answers):
 
     def __init__(self, events: Sequence[Event], values: Values, domain: Domain) -> None:
         super().__init__(events, values)
-        self._domain = domain
+        self._domain = self._bounds = domain
 
     def _noisy(self, question: Ask, event: Any) -> Noisy:
         _check_noise(question.blocks, event.blocks, event_words(event))
@@ -177,9 +177,14 @@ class _Recorded(_Answers):
             raise Mismatch(
                 "stages", "the part of the outcome's range that was counted does not follow from earlier counts"
             )
-        if self._at == len(self._events) and question.domain != self._domain:
-            raise Mismatch("bounds that were narrowed", "they do not follow from the counts of the outcome")
+        self._bounds = question.domain
         return super()._noisy(question, event)
+
+    def finish(self) -> None:
+        """Refuse bounds other than those of the last question, too."""
+        super().finish()
+        if self._bounds != self._domain:
+            raise Mismatch("bounds that were narrowed", "they do not follow from the counts of the outcome")
 
     def _staged(self, question: AskStage, event: Any) -> ReleasedStage:
         own = event.coordinates
