@@ -115,7 +115,7 @@ class Work:
             return self._trouble(job, error)
 
     def _trouble(self, job: Job, error: Exception) -> Done:
-        """Word an error for custodians and for everybody else; after paid requests, close the table until it is checked."""
+        """Word an error for custodians and for everybody else; a paid request closes the table until it is checked."""
         known = isinstance(error, DiscreetError)
         problem = str(error) if known else INTERNAL.format(type(error).__name__)
         if job.kind not in PAID:
