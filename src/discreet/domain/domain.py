@@ -66,7 +66,7 @@ class Domain:
     intercept : bool
         Whether models have an intercept. Without one, columns are scaled but not centred.
     missing : {"error", "drop"}
-        What to do with a row that lacks a value of one of the columns that are used.
+        Whether a row that lacks a value in one of the columns in use is an error or is left out.
     file : FileFormat or mapping, optional
         How CSV and Excel files are written, where it is not the usual way: ``{"sep": ";", "decimal": ","}``.
     person, rows_per_person : str and int, optional

@@ -52,7 +52,7 @@ def keys(array: pa.Array, name: str) -> pa.Array:
     Parameters
     ----------
     array : Arrow array
-        Of a type of which `is_key_type` holds.
+        The entries, of a type that `is_key_type` accepts.
     name : str
         The column, for the error.
 
