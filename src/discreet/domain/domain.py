@@ -59,7 +59,7 @@ class Domain:
         or a dict with ``low``, ``high``, ``unit`` or ``levels``. Bounds are facts that you know without looking
         at the data: values outside are moved to the nearest bound, silently.
     data_norm : float, optional
-        Bound on the Euclidean norm of ``norm_columns``, in their own units; longer rows are shortened to it,
+        Bound on the Euclidean norm of ``norm_columns``, in their own units; rows of larger norm are clipped to it,
         after the columns' own bounds are applied.
     norm_columns : sequence of str, optional
         The columns that `data_norm` covers; all numeric ones by default.
@@ -273,7 +273,7 @@ class Domain:
 
     @cached_property
     def reads(self) -> dict[str, Readable]:
-        """The columns to read from the data, with those that tell whose a row is and what it counts."""
+        """The columns to read from the data, with those of identifiers and weights."""
         return {**self.inputs, **self.unit.columns}
 
     @property

@@ -43,7 +43,7 @@ class Readable(ABC):
 
 @dataclass(frozen=True)
 class Identifier(Readable):
-    """A column that tells whose a row is, in text or whole numbers; no coordinate of a row."""
+    """A column that identifies persons, in text or whole numbers; no coordinate of a row."""
 
     levels = ()
 
