@@ -1,8 +1,8 @@
-"""The layout in numbers: files, lines, names, what is told more than once, the way of one fit; now and at a revision.
+"""Figures of the code base: files, lines, names, duplicated decisions, modules of one fit; now and at a revision.
 
-``python -m benchmarks.house --before REV``. The way of one fit is that of ``DPLinearRegression.fit`` from a pandas
-frame: the modules of the package whose functions it calls, and how often a call leads from one module to another.
-Questions about events and columns are calls of ``isinstance``, and patterns of ``match``, that name their classes.
+``python -m benchmarks.house --before REV``. One fit is ``DPLinearRegression.fit`` on a pandas frame: the figures are
+the modules of the package whose functions it calls, and the number of calls from one module to another. Questions about
+events and columns are calls of ``isinstance``, and patterns of ``match``, that name their classes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`discreet check`: whether a file keeps what it promises, and who signed it."""
+"""`discreet check`: verifies a release against its guarantee, and its signature."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def fit(
 
 
 def _options(estimator: Any, settings: list[str] | None, published: str | None, stages: str | None) -> dict[str, Any]:
-    """The parameters of the method that options name, refused where it does not have them."""
+    """Return the parameters that options name; refuse those that the method does not have."""
     options = method_settings(settings, estimator)
     if published is not None:
         if not estimator.papers:

@@ -87,7 +87,7 @@ def model(
 
 
 def _kind(penalty: str | None) -> str | float | None:
-    """The kind of a penalty; or a number, as the option once was, of which `PrivateMoments.fit` warns."""
+    """Return the kind of a penalty, or a number in the option's old form, of which `PrivateMoments.fit` warns."""
     try:
         return penalty if penalty is None else float(penalty)
     except ValueError:
@@ -97,7 +97,7 @@ def _kind(penalty: str | None) -> str | float | None:
 def _fitted(
     released: PrivateMoments, target: str | None, features: str | None, formula: str | None, model: str, given: Any
 ) -> Any:
-    """The models of a release that options describe."""
+    """Fit the models of a release that options describe."""
     if all_outcomes(released, target, formula, model):
         return released.fit_many(features=split(features) or None)
     options = {name[2:].replace("-", "_"): value for name, value in given.items() if value is not None}
@@ -105,7 +105,7 @@ def _fitted(
 
 
 def _say_left_out(domain: Domain, names: Sequence[str]) -> None:
-    """Say for which columns that a model does not use rows were left out."""
+    """Name the columns that the model does not use but whose missing values removed rows from the release."""
     columns = {domain.entries[domain.target(name)].column for name in names}
     used = set().union(*map(domain.made_of, columns))
     others = [name for name in domain.inputs if name not in used]

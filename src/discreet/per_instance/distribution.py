@@ -48,11 +48,11 @@ class Distribution:
         self.weights = given / given.sum()
 
     def moments(self, k: int) -> Floats:
-        """E epsilon, E epsilon^2, ..., E epsilon^k (wang2017, definition 7)."""
+        """Return E epsilon, E epsilon^2, ..., E epsilon^k (wang2017, definition 7)."""
         return np.array([self.weights @ self.values**i for i in range(1, k + 1)])
 
     def exponential(self, t: float = 1.0) -> float:
-        """E e^(t epsilon)."""
+        """Return E e^(t epsilon)."""
         return float(self.weights @ np.exp(t * self.values))
 
     def quantiles(self, levels: Sequence[float]) -> Floats:

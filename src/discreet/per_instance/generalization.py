@@ -82,7 +82,7 @@ def _tables(epsilon: ArrayLike, delta: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _pairs(e: Floats, d: Floats, e2: Floats, d2: Floats, *, same: bool) -> float:
-    """The mean over data sets of the mean over pairs of targets."""
+    """Compute the mean over data sets of the mean over pairs of targets."""
     k = e.shape[1]
     if same and k < 2:
         raise ParameterError("At least two targets a data set are needed.")

@@ -88,7 +88,7 @@ class Ridge:
         self.theta = self.inverse @ v
 
     def without(self, X: Floats, y: Floats, A: Floats | None = None) -> LeaveOneOut:
-        """Compute them for rows of the table, each left out of the fit."""
+        """Compute leverages and residuals of rows of the table, each left out of the fit."""
         U, m, s, r = self._parts(X, y)
         left = 1 - m
         if np.any(left <= 0):
@@ -101,7 +101,7 @@ class Ridge:
         return LeaveOneOut(m / left, r, s / left**2, np.einsum("ij,ij->i", X, X), shift, without, whole)
 
     def adding(self, X: Floats, y: Floats, A: Floats | None = None) -> LeaveOneOut:
-        """Compute them for rows outside the table, each added to it."""
+        """Compute leverages and residuals of rows outside the table, each added to it."""
         U, m, s, r = self._parts(X, y)
         grown = r / (1 + m)
         inner = float(self.theta @ self.theta)

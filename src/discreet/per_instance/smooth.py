@@ -191,7 +191,7 @@ def output_epsilon(sensitivity: Floats, gamma: float, delta: float) -> Floats:
 
 
 def _a_norm(v: Floats, A: Floats | None = None) -> float:
-    """sqrt(v'Av)."""
+    """Compute sqrt(v'Av)."""
     square = float(v @ v if A is None else v @ A @ v)
     if square < 0:
         raise ParameterError("A must be positive definite.")
