@@ -1,4 +1,4 @@
-"""What an engine is: it runs one function on each part of a table, wherever that is, and hands over what comes back."""
+"""The engine interface: an engine runs one function on each part of a remote table and returns the answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.errors import DataError, DiscreetError
 
 
 class Engine(ABC):
-    """A table that lies in parts somewhere else; **confidential**.
+    """A remote table in parts; **confidential**.
 
     A fit asks for a few passes over the rows: where the outcome lies, sums of columns, then sums in the coordinates of
     each stage, which depend on what was released before. Each pass is a task, bytes that hold public facts only. The
@@ -42,16 +42,16 @@ class Engine(ABC):
     @property
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """Names and types of the columns."""
+        """The names and types of the columns."""
 
     @abstractmethod
     def answers(self, task: bytes, columns: Sequence[str], report: Callable[[float], None]) -> Iterable[bytes]:
-        """The answer for each part of the table.
+        """Return the answer for each part of the table.
 
         Parameters
         ----------
         task : bytes
-            What to pass on to `worker.answer`.
+            The task to pass to `worker.answer`.
         columns : sequence of str
             The columns that are needed; others may be there or not.
         report : callable
@@ -60,7 +60,7 @@ class Engine(ABC):
 
     @property
     def names(self) -> list[str]:
-        """Of the columns, as far as they are known beforehand."""
+        """The names of the columns, as far as they are known beforehand."""
         return list(self.schema.names)
 
     def check(self, domain: Domain) -> None:
@@ -68,7 +68,7 @@ class Engine(ABC):
         check_schema(self.schema, domain)
 
     def by_person(self, column: str) -> Engine:
-        """The same table in parts each of which has all rows of its persons: the guarantee rests on it."""
+        """Return the table with all rows of each person in one part; the guarantee depends on it."""
         raise DataError(
             f"{type(self).__name__} does not divide rows by person ({column!r}), whose rows must not be apart. "
             "Remedy: an engine that does, such as a Spark or Dask frame; or bring the rows here."
@@ -95,7 +95,7 @@ class EngineSource(Remote):
         return self._engine.home
 
     def sums(self, what: Pass, report: Callable[[float], None]) -> PartialSums:
-        """The sums of a pass."""
+        """Return the sums of a pass."""
         return worker.sums(what, self._engine.answers(worker.task(what), list(what.domain.reads), report))
 
 
@@ -106,7 +106,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 @contextmanager
 def unquoted(what: str, hint: str = "") -> Iterator[None]:
-    """Put our own error in place of those of an engine, which may quote data."""
+    """Replace the errors of an engine, which may quote data, by our own."""
     try:
         yield
     except DiscreetError:
