@@ -171,9 +171,9 @@ def load_document(source: Source, kind: str, versions: tuple[int, ...], build: C
 
 @contextlib.contextmanager
 def reading(path: str | Path, *, kept: tuple[type[DiscreetError], ...] = ()) -> Iterator[None]:
-    """Turn the errors of malformed content into a `FileFormatError` that names the file.
+    """Convert the errors of malformed content to a `FileFormatError` that names the file.
 
-    Building objects from malformed content may raise any exception, so all are turned except those in `kept`, which
+    Building objects from malformed content may raise any exception, so all are converted except those in `kept`, which
     people can act on.
     """
     name = Path(path).name
@@ -297,7 +297,7 @@ def numbers(value: Any, shape: tuple[int, ...], name: str = "a list of numbers")
     return array
 
 
-# ---------------------------------------------------------------- what a document lists, and what it stands for
+# ---------------------------------------------------------------- comparison of a document with its recomputed body
 
 MOST_TOLD = 20
 """The most differences that are listed; further ones are only counted."""

@@ -85,7 +85,7 @@ class Unavailable:
     def __getitem__(self, key: Any) -> NoReturn:
         self.refuse()
 
-    if not TYPE_CHECKING:  # type checkers are to find what is asked of a number that may be missing
+    if not TYPE_CHECKING:  # type checkers should flag uses of a number that may be missing
 
         def __getattr__(self, name: str) -> NoReturn:
             raise AttributeError(name if name.startswith("_") else f"This is {self}: {printable(self.reason)}")

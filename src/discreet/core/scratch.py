@@ -88,7 +88,7 @@ def _sweep_one(path: Path, locks: ModuleType) -> None:
 
 
 def _remove(path: Path, lock: int | None, owner: int) -> None:
-    if os.getpid() != owner:  # a fork of who owns it
+    if os.getpid() != owner:  # a fork of the owner
         return
     shutil.rmtree(path, ignore_errors=True)
     if lock is not None:

@@ -50,7 +50,7 @@ class BlockTotals:
         self._pending[block] = 0
 
     def integers(self) -> Objects:
-        """The sums of each block in units of 2^-40: int64, or Python integers where they would not fit."""
+        """Return the sums of each block in units of 2^-40: int64, or Python integers if they would not fit."""
         for block in range(len(self._pending)):
             self._settle(block)
         return self._whole
@@ -62,7 +62,7 @@ class BlockTotals:
 def block_sums(
     table: Unread, coordinates: Sequence[str], blocks: int, choose: Choose, n_jobs: int | None, progress: Progress
 ) -> Objects:
-    """Read all rows once, in several threads, and sum up the products of some coordinates within each block.
+    """Read all rows once, in several threads, and sum the products of some coordinates within each block.
 
     Parameters
     ----------

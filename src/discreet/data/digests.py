@@ -26,7 +26,7 @@ class Digest:
     Parameters
     ----------
     columns : int
-        The most columns that rows have.
+        The maximum number of columns.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Digest:
 
 
 def _mixed(words: NDArray[Any]) -> Words:
-    """The finaliser of SplitMix64, a permutation of words of 64 bits."""
+    """Apply the finaliser of SplitMix64, a permutation of words of 64 bits."""
     words = (words ^ (words >> np.uint64(30))) * _FIRST
     words = (words ^ (words >> np.uint64(27))) * _SECOND
     mixed: Words = words ^ (words >> np.uint64(31))

@@ -204,7 +204,7 @@ def _on_disk(batches: Iterable[pa.RecordBatch], schema: pa.Schema, domain: Domai
     def rows() -> Iterator[pa.RecordBatch]:
         try:
             yield from batches
-        except DiscreetError as failure:  # which an engine would put into words of its own
+        except DiscreetError as failure:  # DuckDB would replace its message
             failures.append(failure)
             raise
 

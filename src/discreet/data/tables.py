@@ -81,7 +81,7 @@ class Table:
         """Return a table with additional columns for the person and the weight of each row."""
         if self.named:
             return replace(self, held=(self.held[0], [*self.held[1], *columns.items()]))
-        self.open(domain.of_rows())  # which finds another number of columns than is declared
+        self.open(domain.of_rows())  # refuses a number of columns other than declared
         blocks = [block for block in self.held if block is not None]
         cells = (block[:, i] for block in blocks for i in range(block.shape[1]))
         named = dict(zip(domain.columns, cells, strict=True))

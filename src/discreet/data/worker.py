@@ -117,7 +117,7 @@ def _answered(task: bytes, opened: Callable[[Domain], Source], failures: list[Ba
         return _sealed(_digest(task), _summed(what, opened(what.domain)), [])
     except DiscreetError as error:
         return _sealed(_digest(task), None, [[type(error).__name__, *error.args]])
-    except Exception as error:  # whose words may quote data
+    except Exception as error:  # its message may quote data
         if error in failures:
             raise
         line = f"A worker failed with {type(error).__name__}. What it said is withheld, for it may quote data."
@@ -135,7 +135,7 @@ def _pass(task: bytes) -> Pass:
 
 
 def _summed(what: Pass, reader: Source) -> PartialSums:
-    reader = reader if what.domain.unit.person is None else by_person(reader)  # whose rows are all in this part
+    reader = reader if what.domain.unit.person is None else by_person(reader)  # a person's rows are all in this part
     problems, size = Problems(), what.size(columnar=reader.columnar)
     batches = itertools.chain.from_iterable(reader.parts(size))
     with np.errstate(**SILENT), short_buffers():

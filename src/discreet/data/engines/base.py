@@ -21,20 +21,20 @@ from discreet.errors import DataError, DiscreetError
 class Engine(ABC):
     """A remote table in parts; **confidential**.
 
-    A fit asks for a few passes over the rows: where the outcome lies, sums of columns, then sums in the coordinates of
-    each stage, which depend on what was released before. Each pass is a task, bytes that hold public facts only. The
-    engine runs ``discreet.data.worker.answer(task, batches)`` once for each part of the table, and hands the answers
-    over in any order. An answer is as large as the sums, whatever the number of rows. Sums of integers do not depend on
-    how rows are divided, so the bits are those of one machine. Noise and budgets stay where the fit is, so that a part
-    that is read twice, because a worker was lost, draws nothing twice.
+    A fit needs a few passes over the rows: counts of the outcome, sums of columns, then sums in the coordinates of each
+    stage, which depend on earlier releases. Each pass is a task, bytes that hold public facts only. The engine runs
+    ``discreet.data.worker.answer(task, batches)`` once for each part of the table and returns the answers in any order.
+    An answer is as large as the sums, whatever the number of rows. Sums of integers do not depend on how rows are
+    divided, so they equal those of one machine, bit for bit. Noise is drawn and budgets are kept where the fit runs, so
+    that a part which is read twice, because a worker was lost, draws no noise twice.
 
-    An engine must hand over exactly one answer for each part, and may try a part again if reading it fails. Answers,
+    An engine must return exactly one answer for each part, and may try a part again if reading it fails. Answers,
     like rows, are confidential: encrypt the wire.
 
     Attributes
     ----------
     home : str
-        Where the rows are, and how they would be brought here; for errors.
+        The location of the rows, and how to bring them here; for errors.
     """
 
     home = "where an engine keeps them. Remedy: bring them here as a table or a file, if they fit"
@@ -91,7 +91,7 @@ class EngineSource(Remote):
 
     @property
     def home(self) -> str:
-        """Where the rows are."""
+        """The location of the rows."""
         return self._engine.home
 
     def sums(self, what: Pass, report: Callable[[float], None]) -> PartialSums:

@@ -301,7 +301,7 @@ def _level(transaction: Transaction, name: str, column: Column) -> str:
     kind, value, levels = transaction.kind(name), quoted(name), enumerate(column.levels)
     if column.entries is TEXT:
         value = f'{value}::text COLLATE pg_catalog."C"'  # byte by byte, whatever the collation of the column
-        known = [(k, _text(str(level))) for k, level in levels if "\0" not in str(level)]  # which no text there holds
+        known = [(k, _text(str(level))) for k, level in levels if "\0" not in str(level)]  # PostgreSQL text has no NUL
     elif kind in ("float4", "float8", "numeric"):
         value = f"{value}::float8"
         known = [(k, _float(int(level))) for k, level in levels if int(float(level)) == int(level)]
@@ -379,7 +379,7 @@ def _tree(q: int) -> str:
     return terms[0]
 
 
-# ---------------------------------------------------------------- what is wrong with rows
+# ---------------------------------------------------------------- bad data
 
 
 def _refuse_bad(transaction: Transaction, domain: Domain) -> None:

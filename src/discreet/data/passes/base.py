@@ -90,7 +90,7 @@ def encoded(
     buffer = encoder.empty(size, columnar=reader.columnar)
     for batch in batches:
         A, rows = buffer[:0], reader.size(batch)
-        with problems.met(DataError):  # what is wrong with other rows is told, too
+        with problems.met(DataError):  # errors in other rows are reported, too
             A = buffer[: reader.fill(batch, buffer, encoder)]
         encoder.finish(A)
         if not problems:

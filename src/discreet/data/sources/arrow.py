@@ -52,7 +52,7 @@ class ArrowSource(Source):
         return np.asarray(_without_missing(batch, self.domain)[1].to_numpy(zero_copy_only=False))
 
     def fill(self, batch: pa.RecordBatch, A: Floats, encoder: Encoder) -> int:
-        """Write x - c and the one-hot levels."""
+        """Write x - c and the one-hot levels of a batch into A."""
         if self.domain.missing == "drop":
             arrays, kept = _without_missing(batch, self.domain)
             batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays)).filter(kept)

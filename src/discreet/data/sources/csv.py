@@ -68,14 +68,14 @@ class CsvSource(ArrowSource):
     def _parsed(self, text: bytes, file: Path, found: Header) -> pa.Table:
         try:
             return self._columns(text, file, found, list(self.domain.reads))
-        except pa.ArrowException:  # which tells of one column, and all are to be told
+        except pa.ArrowException:  # it names one column, but all are to be reported
             self.each(lambda name: self._column(text, file, found, name))
             raise _damaged(file) from None
 
     def _column(self, text: bytes, file: Path, found: Header, name: str) -> pa.Array:
         try:
             return self._columns(text, file, found, [name])[name].combine_chunks()
-        except pa.ArrowException as error:  # whose words quote values
+        except pa.ArrowException as error:  # its message quotes values
             if str(error).startswith("CSV parse error"):
                 raise _damaged(file) from None
             wanted = self.domain.reads[name].entries.wanted(self.domain.file)

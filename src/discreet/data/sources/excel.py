@@ -88,7 +88,7 @@ def _rows(file: Path, written: FileFormat) -> Iterator[Iterator[tuple[Any, ...]]
             yield _sheet(book, file, written).iter_rows(values_only=True)
     except DiscreetError:
         raise
-    except Exception:  # of openpyxl and of what it unpacks files with, which has many kinds of errors
+    except Exception:  # openpyxl and its decompression raise many kinds of errors
         raise FileFormatError(f"{file.name} is not a complete Excel file (.xlsx).") from None
 
 

@@ -108,7 +108,7 @@ def _refuse_copies(files: Sequence[F], has_rows: Callable[[F], bool]) -> None:
         raise DataError(f"{first.name} is named twice{also}, so its rows would count twice: {_ONE_ROW}")
     groups: list[Sequence[F]] = [files]
     tests: list[Callable[[Path | StoredFile], Hashable]] = [_size, _beginning, _bytes]
-    for same in tests[any(map(_is_packed, files)) :]:  # of packed files, sizes tell nothing
+    for same in tests[any(map(_is_packed, files)) :]:  # sizes of compressed files say nothing of content
         groups = _alike(groups, same)
     for first, second, *_ in groups:
         if has_rows(first):

@@ -186,7 +186,7 @@ class Transaction:
     def estimate(self) -> int:
         """Return the planner's estimate of the number of rows, used for the progress display only."""
         with self.told(), contextlib.closing(self._connection.cursor()) as cursor:
-            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})  # which EXPLAIN goes without
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})  # EXPLAIN does not support COPY
             cursor.execute(f"EXPLAIN (FORMAT JSON) {self._rows}")
             (plan,) = cursor.fetchone()
         return int(json.loads(plan)[0]["Plan"]["Plan Rows"])
