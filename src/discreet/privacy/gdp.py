@@ -36,7 +36,7 @@ from scipy.special import ndtri
 from discreet.core import checks
 from discreet.errors import ParameterError
 
-LIMIT = 1e12  # of the arguments of the inverses; far above it, adjacent doubles lie far apart on the curve
+LIMIT = 1e12  # largest argument of the inverses; far above it, adjacent doubles lie far apart on the curve
 
 
 def delta(mu: float, epsilon: float) -> float:

@@ -46,9 +46,9 @@ from discreet.errors import ParameterError
 GOLDEN = (1 + math.sqrt(5)) / 2
 """The curve grows with the leverage up to this value; so h = B^2/m must be at least 0.618 B^2."""
 
-_STEPS = 48  # of bisection
-_FINE = 2.0**-48  # of what is searched for, where a root is
-_GRID = 384  # epsilons at which a GDP promise is compared; between them convexity bounds the difference
+_STEPS = 48  # steps of bisection
+_FINE = 2.0**-48  # relative precision of roots
+_GRID = 384  # number of epsilons at which a GDP promise is checked; between them convexity bounds the excess
 _BOXES = 48
 
 _X, _W = np.polynomial.legendre.leggauss(20)
@@ -76,7 +76,7 @@ def delta(epsilon: ArrayLike, leverage: ArrayLike, residual: ArrayLike, gamma: A
     Returns
     -------
     float or array
-        Of the shape to which the arguments broadcast.
+        The delta, in the shape to which the arguments broadcast.
 
     Examples
     --------

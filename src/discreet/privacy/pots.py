@@ -66,7 +66,7 @@ class Cost:
         """The cost to a person, if so many steps from neighbour to neighbour lead from one table to the other.
 
         That is k mu for Gaussian releases; (k epsilon, (1 + e^epsilon + ... + e^((k - 1) epsilon)) delta) for others.
-        How many steps there are depends on whom the release protects (`ledger.terms.Terms.steps`).
+        The number of steps depends on whom the release protects (`ledger.terms.Terms.steps`).
 
         Examples
         --------
@@ -111,7 +111,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Limits:
-    """The promise for all releases together, and the part of it that is reserved for non-Gaussian releases.
+    """The promise for all releases together, and what of it is set aside for those that are not Gaussian.
 
     Parameters
     ----------

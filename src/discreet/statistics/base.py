@@ -64,7 +64,7 @@ class Places(Protocol):
 
 
 class RowArrays(Protocol):
-    """Encoded rows, one a line, in units of the mapped columns; a row that was dropped is all 0."""
+    """Encoded rows in units of the mapped columns; a row that was dropped is all 0."""
 
     Z: Floats
 

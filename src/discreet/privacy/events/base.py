@@ -107,7 +107,7 @@ class Event:
 
     @property
     def format_version(self) -> int:
-        """The oldest format version of files that can hold it."""
+        """The oldest version of files that can hold it."""
         return 1
 
     @property
@@ -190,7 +190,7 @@ class StatisticsEvent(Event):
 
     @property
     def format_version(self) -> int:
-        """The oldest format version of files that can hold it: 3 for spans of counts, and for sums of columns."""
+        """The oldest version of files that can hold it: 3 for spans of counts, and for sums of columns."""
         return max((3 if block.span is not None else block.kind.format_version for block in self.blocks), default=1)
 
     def examine(self, bounds: Bounds) -> Finding:

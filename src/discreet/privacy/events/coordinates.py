@@ -109,7 +109,7 @@ class StageEvent(StatisticsEvent):
 
     @property
     def format_version(self) -> int:
-        """The oldest format version of files that can hold it."""
+        """The oldest version of files that can hold it."""
         return 3
 
     def symbol(self, block: Block) -> str:
@@ -167,7 +167,7 @@ class StageEvent(StatisticsEvent):
 
 
 def _block(coordinates: Coordinates, facts: dict[str, Any]) -> Block:
-    """Read one statistic of a stage from a file."""
+    """One statistic of a stage from a file."""
     statistic, columns, sd = facts["statistic"], texts(facts["columns"]), number(facts["sd"])
     kind = known(statistic)
     has = kind is not None and bool(kind.stage_words) and kind.stage_refusal(coordinates) is None and sd > 0
