@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet.core import checks
+from discreet.core.fields import TEXT, FieldKind, Fields, by_name, defined, many, ref, whole
 from discreet.domain.expressions import Expression
 from discreet.errors import DomainError
 
@@ -23,6 +24,20 @@ _EPOCH = dt.date(1970, 1, 1)
 _HOW = (
     "Give (low, high) for a number, a pair of ISO dates for a date, a list of levels for a category, or bool. "
     "Take them from what is known of the subject, never from the data."
+)
+
+_BOUND = defined(
+    "bound",
+    FieldKind({"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}"}]}),
+    "A number; for dates as 1990-12-31, mapped as days since 1970-01-01.",
+)
+_LEVEL = FieldKind({"type": ["string", "integer", "boolean"]})
+COLUMN = defined(
+    "column",
+    FieldKind(
+        {"anyOf": [ref(f"{kind}_column") for kind in ("product", "category", "number")]},
+        write=lambda column: column.to_dict(),
+    ),
 )
 
 
@@ -74,10 +89,20 @@ class Numeric:
             return f"({from_days(self.low)}, {from_days(self.high)})"
         return f"({self.low:g}, {self.high:g})"
 
+    FIELDS = Fields(
+        "number_column",
+        "A number or a date. Values outside of the bounds were moved to the nearest. A release is about (x - c)/h: "
+        "c = (low + high)/2 and h = (high - low)/2; without an intercept c = 0 and h = max(|low|, |high|); of "
+        "norm_columns, which may have no bounds, c = 0 and h = data_norm.",
+        low=_BOUND(absent=-math.inf),
+        high=_BOUND(absent=math.inf),
+        unit=TEXT("In which values are counted.", absent=None),
+    )
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
         if self.factors:
-            return _product_dict(self.factors)
+            return _PRODUCT.write(self)
         bounds: dict[str, Any] = {}
         for key, value in (("low", self.low), ("high", self.high)):
             if math.isfinite(value):
@@ -117,9 +142,15 @@ class Categorical:
         """The levels as people write them."""
         return f"{list(self.levels)}"
 
+    FIELDS = Fields(
+        "category_column",
+        "A category: for each level a coordinate that is 1 or 0, named COLUMN[LEVEL].",
+        levels=many(_LEVEL, 2)("All values, the one that others are compared with first."),
+    )
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
-        return _product_dict(self.factors) if self.factors else {"levels": list(self.levels)}
+        return (_PRODUCT if self.factors else self.FIELDS).write(self)
 
 
 Column = Numeric | Categorical
@@ -177,13 +208,30 @@ class Factor:
         """A JSON-ready description, with the public facts of each column."""
         if self.expression is None:
             return {"column": self.column, "power": self.power} | self.spec.to_dict()
-        columns = {name: spec.to_dict() for name, spec in self.inputs.items()}
-        return {"expression": self.expression.text, "power": self.power, "columns": columns}
+        return _EXPRESSION.write(self)
 
 
-def _product_dict(factors: tuple[Factor, ...]) -> dict[str, Any]:
-    """A JSON-ready description of a derived column: each factor with its own public facts."""
-    return {"product": [factor.to_dict() for factor in factors]}
+_POWER = Fields(
+    "column_factor",
+    "A column to a power, with what is declared of it.",
+    column=TEXT("A declared column."),
+    power=whole(1),
+    **Numeric.FIELDS.rows,
+    levels=many(_LEVEL)(absent=()),
+)
+_EXPRESSION = Fields(
+    "expression_factor",
+    "A function of columns to a power.",
+    expression=TEXT("As in a formula: log(wealth + 1).", attribute="expression.text", since=4),
+    power=whole(1),
+    columns=by_name(COLUMN)("What is declared of its columns.", attribute="inputs"),
+)
+_FACTOR = FieldKind({"oneOf": [ref(_POWER.name), ref(_EXPRESSION.name)]}, write=Factor.to_dict)
+_PRODUCT = Fields(
+    "product_column",
+    "A product of other columns, as age^2 or age:sex, whose bounds follow from theirs.",
+    product=many(_FACTOR, 1)(attribute="factors", since=2),
+)
 
 
 def to_days(value: Any) -> float:

@@ -13,9 +13,11 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats
+from discreet.core.fields import ABOVE_0, FLAG, NAMES, Fields, Written, by_name, choice, record
 from discreet.core.problems import Problems
 from discreet.core.remembered import Remembered
 from discreet.domain.columns import (
+    COLUMN,
     Categorical,
     Column,
     Numeric,
@@ -55,7 +57,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, init=False)
-class Domain:
+class Domain(Written):
     """Public bounds and categories of the columns of a table.
 
     Parameters
@@ -195,16 +197,17 @@ class Domain:
             columns = {name: unbounded(spec) for name, spec in columns.items()}
         return cls(columns, **options)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description that `from_dict` reads back."""
-        facts: dict[str, Any] = {
-            "columns": {name: column.to_dict() for name, column in self.columns.items()},
-            "intercept": self.intercept,
-            "missing": self.missing,
-        }
-        if self.data_norm is not None:
-            facts |= {"data_norm": self.data_norm, "norm_columns": list(self.norm_columns)}
-        return facts | self.unit.to_dict() | ({"file": written} if (written := self.file.to_dict()) else {})
+    FIELDS = Fields(
+        "domain",
+        "Public facts that were declared about the table.",
+        columns=by_name(COLUMN)("By name."),
+        intercept=FLAG("Whether models have one."),
+        missing=choice("error", "drop")("drop: rows that lack a value were left out."),
+        data_norm=ABOVE_0("The largest norm of norm_columns together in a row.", absent=None),
+        norm_columns=NAMES(absent=()),
+        **Unit.FIELDS.inside("unit"),
+        file=record(FileFormat)(absent=FileFormat()),
+    )
 
     def select(self, names: Iterable[str]) -> Domain:
         """The domain of some of the columns, in the given order."""
@@ -292,7 +295,7 @@ class Domain:
         """The oldest version of files that can hold the domain, so that older programs read what they can."""
         factors = [factor for column in self.columns.values() for factor in column.factors]
         functions = any(factor.expression for factor in factors)
-        return VERSIONS[3 if not self.unit.plain else 2 if functions else 1 if factors else 0]
+        return max(self.FIELDS.version(self), 4 if functions else 2 if factors else 1)
 
     # ---------------------------------------------------------------- features and outcomes
 

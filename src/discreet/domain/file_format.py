@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from discreet.core import checks
+from discreet.core.fields import TEXT, TEXTS, Fields, Written
 from discreet.core.problems import Problems
 from discreet.domain.columns import Categorical, Column
 from discreet.errors import DomainError
@@ -18,7 +19,7 @@ _EXAMPLE = dt.datetime(1990, 12, 31, 13, 45)
 
 
 @dataclass(frozen=True)
-class FileFormat:
+class FileFormat(Written):
     """How a CSV or Excel file is written, where it is not the usual way.
 
     Parameters
@@ -102,10 +103,16 @@ class FileFormat:
             raise DomainError(f"file has no {unknown[0]!r}.{hint} Known: {', '.join(known)}.")
         return cls(**given)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description of what is not as usual."""
-        facts = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
-        return facts | ({"na": list(self.na)} if self.na else {})
+    FIELDS = Fields(
+        "file_format",
+        "How the file of rows was written, where not as usual.",
+        sep=TEXT(absent=None),
+        decimal=TEXT(absent="."),
+        thousands=TEXT(absent=None),
+        na=TEXTS(absent=()),
+        date_format=TEXT(absent=None),
+        sheet=TEXT(absent=None),
+    )
 
     @property
     def number(self) -> str:

@@ -24,13 +24,13 @@ from numpy.typing import ArrayLike
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.files import number
+from discreet.core.fields import ABOVE_0, TEXT, FieldKind, Fields, choice, is_object, ref
 from discreet.domain.columns import Numeric
 from discreet.domain.coordinates import Chart, Coordinates, Turned
 from discreet.domain.domain import Domain
 from discreet.domain.elementary import exp, log
 from discreet.domain.encoding import ONE
-from discreet.errors import DomainError, FileFormatError, ParameterError
+from discreet.errors import DomainError, ParameterError
 
 Mean = Literal["logit", "log"]
 """How the linear predictor leads to the expected outcome: a probability, or a rate."""
@@ -113,20 +113,14 @@ class Linked(Coordinates):
             return 2 * np.sqrt(small) / (1 + small)
         return np.where(eta < _top(self.largest), np.sqrt(self.mean(eta) / self.largest), 0.0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        exposure = {} if self.exposure is None else {"exposure": self.exposure}
-        return super().to_dict() | {"link": self.link, "largest": self.largest} | exposure
-
-    @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> Linked:
-        """Rebuild from `to_dict`."""
-        own = Coordinates.from_dict(facts)
-        try:
-            plain = own.design, own.outcomes, own.P, own.theta, own.radius, own.widths, own.lengths, own.most
-            return cls(*plain, facts["link"], number(facts["largest"]), facts.get("exposure"))
-        except ParameterError as error:
-            raise FileFormatError(str(error)) from None
+    FIELDS = Fields(
+        "model_coordinates",
+        "The same of a stage at a model of classes or counts.",
+        **Coordinates.FIELDS.rows,
+        link=choice(Mean)("Of a stage at a model of classes or counts."),
+        largest=ABOVE_0("The largest mean of its outcome."),
+        exposure=TEXT("Its exposure column.", absent=None),
+    )
 
 
 def _top(most: float) -> float:
@@ -145,6 +139,14 @@ def check_exposure(name: str | None, domain: Domain) -> None:
 def coordinates_from_dict(facts: Mapping[str, Any]) -> Coordinates:
     """Coordinates of either kind from a file."""
     return Linked.from_dict(facts) if "link" in facts else Coordinates.from_dict(facts)
+
+
+COORDINATES = FieldKind(
+    {"anyOf": [ref(kind.FIELDS.name) for kind in (Linked, Coordinates)]},
+    is_object,
+    coordinates_from_dict,
+    Coordinates.to_dict,
+)
 
 
 class LinkedChart(Chart):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
-from discreet.core import checks
-from discreet.core.files import differences, digest, text
+from discreet.core.checks import LARGEST_ROWS
+from discreet.core.fields import FLAG, SHA256, TEXT, Fields, FileRecord, many, maybe, record, whole
+from discreet.core.files import differences, digest
 from discreet.core.rounding import ROOM, up
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, GuaranteeError, printable
@@ -17,7 +19,7 @@ from discreet.privacy.contradictions import contradictions
 from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block, GaussianEvent
-from discreet.privacy.events.kinds import BlockEvent, Event, event_from_dict
+from discreet.privacy.events.kinds import EVENT, BlockEvent, Event
 from discreet.privacy.events.objective import ObjectiveEvent
 from discreet.privacy.events.sampled import PublicOutcomesEvent, SampledEvent
 from discreet.privacy.guarantee import Guarantee
@@ -38,7 +40,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Receipt:
+class Receipt(FileRecord):
     """Where a release was paid for: a ledger by its id, an account of it, and an entry by its number and its hash."""
 
     ledger: str
@@ -46,16 +48,18 @@ class Receipt:
     entry: int
     hash: str
 
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Receipt:
-        """Rebuild a receipt from its fields."""
-        if type(facts["entry"]) is not int or facts["entry"] < 0:
-            raise FileFormatError("An entry of a ledger has no number.")
-        return cls(text(facts["ledger"]), text(facts["account"]), facts["entry"], text(facts["hash"]))
+    FIELDS = Fields(
+        "receipt",
+        "",
+        ledger=TEXT("Its id."),
+        account=TEXT,
+        entry=whole(0),
+        hash=SHA256,
+    )
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(FileRecord):
     """The privacy certificate of a release.
 
     Parameters
@@ -209,23 +213,26 @@ class Certificate:
     @property
     def format_version(self) -> int:
         """The oldest version of files that can hold the certificate, so that older programs read what they can."""
-        new = any(block.span is not None or block.statistic in ("sums", "diagonal") for block in self.blocks)
-        new = new or any(isinstance(event, StageEvent) for event in self.events)
-        return max(3 if new else 1, self.domain.format_version)
+        new = any(block.statistic in ("sums", "diagonal") for block in self.blocks)
+        parts = [self, *self.events, *self.blocks]
+        return max(3 if new else 1, self.domain.format_version, *(part.FIELDS.version(part) for part in parts))
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {
-            "guarantee": self.guarantee.to_dict(),
-            "method": self.method,
-            "unit": self.domain.unit.short,
-            "simulation": self.simulation,
-            "rows": self.rows,
-            "domain": self.domain.to_dict(),
-            "declared": None if self.declared is None else self.declared.to_dict(),
-            "events": [event.to_dict() for event in self.events],
-            "software": self.software,
-        } | ({"ledger": [asdict(receipt) for receipt in self.receipts]} if self.receipts else {})
+    FIELDS = Fields(
+        "certificate",
+        "What was promised, and what was released with how much noise.",
+        guarantee=record(Guarantee),
+        method=TEXT("The algorithm."),
+        unit=TEXT("Whom the promise protects.", attribute="domain.unit.short", derived=True),
+        simulation=FLAG("True if nothing is promised.", derived=True),
+        rows=maybe(whole(1, LARGEST_ROWS))("The public number of rows that was declared; never read from the data."),
+        domain=record(Domain)("The bounds that values were clipped to."),
+        declared=maybe(record(Domain))(
+            "The bounds as declared, where those of the outcome were narrowed.", absent=None, old=True
+        ),
+        events=many(EVENT)("Everything that was released, in order."),
+        software=TEXT("Program and version."),
+        ledger=many(record(Receipt))("The entries that paid for the release.", attribute="receipts", absent=()),
+    )
 
     @property
     def digest(self) -> str:
@@ -233,19 +240,10 @@ class Certificate:
         return digest(self.to_dict())
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Certificate:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild a certificate from `to_dict`."""
         try:
-            certificate = cls(
-                Guarantee.from_dict(facts["guarantee"]),
-                text(facts["method"]),
-                Domain.from_dict(facts["domain"]),
-                tuple(event_from_dict(event) for event in facts["events"]),
-                checks.rows(facts["rows"]),
-                text(facts["software"]),
-                None if facts.get("declared") is None else Domain.from_dict(facts["declared"]),
-                tuple(map(Receipt.from_dict, facts.get("ledger", ()))),
-            )
+            certificate = super().from_dict(facts)
             consistent = certificate._names_columns()
             differing = differences(facts, certificate.to_dict())
         except FileFormatError:

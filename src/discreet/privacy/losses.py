@@ -18,6 +18,7 @@ from scipy.special import expit
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
+from discreet.core.fields import ABOVE_0, FieldKind, Fields, choice, is_object, ref
 from discreet.core.files import number
 from discreet.errors import FileFormatError
 
@@ -243,3 +244,7 @@ def loss_from_dict(facts: dict[str, Any]) -> Loss:
     if facts.get("name") not in LOSSES:
         raise FileFormatError(f"Unknown loss {checks.shown(facts.get('name'))}; a newer discreet may know it.")
     return LOSSES[facts["name"]](**{name: number(value) for name, value in facts.items() if name != "name"})
+
+
+LOSS = FieldKind(ref("loss"), is_object, loss_from_dict, Loss.to_dict)
+Fields("loss", "With its own parameters.", name=choice(*LOSSES), width=ABOVE_0(absent=None), limit=ABOVE_0(absent=None))

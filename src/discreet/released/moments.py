@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.core.fields import DocumentFields, record
 from discreet.core.files import Source, digest, load_document, write_document
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import NotReleasedError
@@ -21,8 +22,16 @@ from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import BlockEvent
 from discreet.released.course import Course, course_of
 from discreet.released.equations import NormalEquations, normal_equations
-from discreet.released.grids import GridValues, ReleasedStage, statistic
+from discreet.released.grids import VALUES, GridValues, ReleasedStage, statistic
 from discreet.released.solve.outcome import Unclip, unclip
+
+_FIELDS = DocumentFields(
+    "release",
+    "Noisy statistics that models are fitted to.",
+    VERSIONS,
+    certificate=record(Certificate),
+    values=VALUES,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +205,7 @@ class ReleasedMoments:
 
     @classmethod
     def _from_document(cls, body: dict[str, Any]) -> Self:
-        parts = [[GridValues.from_dict(part) for part in parts] for parts in body["values"]]
-        released = cls(Certificate.from_dict(body["certificate"]), tuple(map(tuple, parts)))
+        released = cls(**_FIELDS.read(body))
         released.check_values()
         return released
 
@@ -212,12 +220,7 @@ class ReleasedMoments:
         return digest(self._document())
 
     def _document(self) -> dict[str, Any]:
-        return {
-            "kind": "release",
-            "format_version": self.certificate.format_version,
-            "certificate": self.certificate.to_dict(),
-            "values": [[part.to_dict() for part in parts] for parts in self.values],
-        }
+        return _FIELDS.body(self, self.certificate.format_version)
 
     def __repr__(self) -> str:
         g = self.certificate.guarantee

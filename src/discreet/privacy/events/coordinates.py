@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
-from discreet.core.files import number, texts
+from discreet.core.fields import ABOVE_0, NAMES, Fields, FileRecord, choice, fixed, many, number, part, whole
 from discreet.domain.coordinates import Coordinates
-from discreet.domain.linked import Linked, coordinates_from_dict
+from discreet.domain.linked import COORDINATES, Linked
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.events.gaussian import Block, Statistic
@@ -73,8 +72,21 @@ def stage_name(block: Block) -> str:
     return _NAMES[block.statistic]
 
 
+_STAGE_BLOCK = Fields(
+    "stage_block",
+    "",
+    statistic=choice(*STATISTICS)(
+        "U'U, that of the rows whose residuals are not clipped, U'E, sums of e^2, counts of residuals by half width, "
+        "counts of rows by length, sums of e^2 u u', Fisher information."
+    ),
+    columns=NAMES,
+    sd=ABOVE_0("Of the noise, in units of u and e."),
+    wrong="A block of a stage is of an unknown kind.",
+)
+
+
 @dataclass(frozen=True)
-class StageEvent:
+class StageEvent(FileRecord):
     """Gaussian noise on statistics of u and e, the coordinates and residuals of one stage.
 
     Parameters
@@ -119,40 +131,36 @@ class StageEvent:
         """The half widths that were chosen."""
         return tuple(own[i] for own, i in zip(self.coordinates.widths, self.chosen, strict=True))
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description; what the blocks are about follows from the coordinates."""
-        blocks = [{"statistic": b.statistic, "columns": list(b.columns), "sd": b.sd} for b in self.blocks]
-        return {
-            "mechanism": self.mechanism,
-            "mu": self.mu,
-            "coordinates": self.coordinates.to_dict(),
-            "blocks": blocks,
-            "chosen": list(self.chosen),
-        } | ({"radii": list(self.radii)} if self.radii else {})
+    FIELDS = Fields(
+        "stage",
+        "Statistics of turned rows; since version 3.",
+        mechanism=fixed(mechanism),
+        mu=number(above=0, most=gdp.LIMIT)("Its cost."),
+        coordinates=COORDINATES,
+        blocks=many(part(_STAGE_BLOCK)),
+        chosen=many(whole(0))("Which of its half widths each outcome was clipped to, counted from 0.", since=3),
+        radii=many(ABOVE_0)("Of persons' scores, for each outcome.", absent=()),
+        wrong="A stage of the release lists a {name} that no Gaussian noise has.",
+    )
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> StageEvent:
-        """Rebuild an event from `to_dict`."""
-        mu, coordinates = number(facts["mu"]), coordinates_from_dict(facts["coordinates"])
-        blocks, chosen = tuple(_block(coordinates, block) for block in facts["blocks"]), tuple(facts["chosen"])
-        if not 0 < mu <= gdp.LIMIT:
-            raise FileFormatError("A stage of the release lists a mu that no Gaussian noise has.")
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
+        """Rebuild an event from `to_dict`; what the blocks are about follows from the coordinates."""
+        given = cls.FIELDS.read(facts)
+        coordinates, chosen, radii = given["coordinates"], given["chosen"], given["radii"]
+        blocks = tuple(_block(coordinates, **block) for block in given["blocks"])
         fits = len(chosen) == len(coordinates.widths) and all(
-            type(i) is int and 0 <= i < len(own) for i, own in zip(chosen, coordinates.widths, strict=True)
+            i < len(own) for i, own in zip(chosen, coordinates.widths, strict=True)
         )
-        radii = tuple(map(number, facts.get("radii", ())))
-        fits = fits and (not radii or (len(radii) == len(chosen) and all(0 < radius < math.inf for radius in radii)))
         listed = [(block.statistic, name) for block in blocks for name in block.columns or ("",)]
-        if not fits or len(set(listed)) < len(listed):
+        if not fits or len(radii) not in (0, len(chosen)) or len(set(listed)) < len(listed):
             raise FileFormatError("A stage of the release names a half width that it does not have, or a block twice.")
-        return cls(mu, coordinates, blocks, chosen, radii)
+        return cls(**given | {"blocks": blocks})
 
 
-def _block(coordinates: Coordinates, facts: dict[str, Any]) -> Block:
+def _block(coordinates: Coordinates, statistic: Statistic, columns: tuple[str, ...], sd: float) -> Block:
     """One statistic of a stage from a file."""
-    statistic, columns, sd = facts["statistic"], texts(facts["columns"]), number(facts["sd"])
-    own = "gram" if isinstance(coordinates, Linked) else "information"
-    known = statistic in STATISTICS and statistic != own and sd > 0
+    known = statistic != ("gram" if isinstance(coordinates, Linked) else "information")
     few = dict.fromkeys(OF_ONE_OUTCOME, len(columns) == 1) | dict.fromkeys(WITHOUT_OUTCOMES, not columns)
     known = known and few.get(statistic, len(columns) > 0) and (statistic != "lengths" or bool(coordinates.lengths))
     if not known or not set(columns) <= set(coordinates.outcomes) or len(set(columns)) < len(columns):

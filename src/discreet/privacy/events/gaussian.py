@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self
 
-from discreet.core.files import number, numbers, texts
+from discreet.core.fields import ABOVE_0, FLAG, NAMES, PAIR, Fields, FileRecord, choice, fixed, many, number, record
 from discreet.domain import LATTICE_BITS
 from discreet.domain.cells import Span, is_span
 from discreet.errors import FileFormatError, ParameterError
@@ -35,7 +36,7 @@ _WITHOUT_ROWS, _WITHOUT_COLUMNS = ("squares", "counts"), ("gram", "eigenvalue", 
 
 
 @dataclass(frozen=True)
-class Block:
+class Block(FileRecord):
     """One statistic and its Gaussian noise, in units of the mapped columns.
 
     Parameters
@@ -89,29 +90,36 @@ class Block:
         """Whether the statistic is an integer sum, so that no rounding error enters before the noise."""
         return self.statistic != "eigenvalue"
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {
-            "statistic": self.statistic,
-            "rows": list(self.rows),
-            "columns": list(self.columns),
-            "sd": self.sd,
-            "layout": self.layout,
-            "exact": self.exact,
-        } | ({} if self.span is None else {"span": list(self.span)})
+    FIELDS = Fields(
+        "block",
+        "One statistic with Gaussian noise.",
+        statistic=choice(*_NAMES)(
+            "X'X, X'Y, the diagonal of Y'Y, the least eigenvalue of X'X, how many outcomes lie in each of 16 equal "
+            "parts of their range; since version 3 sums of columns, and of their squares. X stands for rows, Y for "
+            "columns."
+        ),
+        rows=NAMES,
+        columns=NAMES,
+        sd=ABOVE_0("Of the noise, in units of the mapped columns."),
+        layout=choice(Layout)("Of X'X: sd/sqrt(2) off the diagonal, or sd everywhere."),
+        exact=FLAG("Whether it is an exact sum of integers; false for the eigenvalue alone.", derived=True),
+        span=PAIR("Of counts: the part of [-1, 1] that was counted, where not all of it.", absent=None, since=3),
+        wrong="A block of the release is of an unknown kind.",
+    )
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Block:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild a block from `to_dict`."""
-        statistic, layout = facts["statistic"], facts["layout"]
-        rows, columns, sd = texts(facts["rows"]), texts(facts["columns"]), number(facts["sd"])
-        span = None if "span" not in facts else numbers(facts["span"], (2,), "a span").tolist()
-        known = statistic in tuple(_NAMES) and layout in get_args(Layout) and sd > 0
-        needed = (statistic in _WITHOUT_ROWS or rows) and (statistic in _WITHOUT_COLUMNS or columns)
+        block = super().from_dict(facts)
+        kind, rows, columns, span = block.statistic, block.rows, block.columns, block.span
+        needed = (kind in _WITHOUT_ROWS or rows) and (kind in _WITHOUT_COLUMNS or columns)
         twice = len(set(rows)) < len(rows) or len(set(columns)) < len(columns)
-        if not known or not needed or twice or not (span is None or (statistic == "counts" and is_span(*span))):
+        if not needed or twice or not (span is None or (kind == "counts" and is_span(*span))):
             raise FileFormatError("A block of the release is of an unknown kind.")
-        return cls(statistic, rows, columns, sd, layout, None if span is None else tuple(span))
+        return block
+
+
+BLOCKS = many(record(Block))
 
 
 def grid_exponent(sd: float) -> int:
@@ -133,7 +141,7 @@ def grid_exponent(sd: float) -> int:
 
 
 @dataclass(frozen=True)
-class GaussianEvent:
+class GaussianEvent(FileRecord):
     """Gaussian noise on some statistics of one table, which costs mu in the sense of Gaussian differential privacy."""
 
     mu: float
@@ -142,14 +150,11 @@ class GaussianEvent:
     law = None
     scale = 1.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {"mechanism": "gaussian", "mu": self.mu, "blocks": [block.to_dict() for block in self.blocks]}
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> GaussianEvent:
-        """Rebuild an event from `to_dict`."""
-        mu = number(facts["mu"])
-        if not 0 < mu <= gdp.LIMIT:
-            raise FileFormatError("An event of the release lists a mu that no Gaussian noise has.")
-        return cls(mu, tuple(Block.from_dict(block) for block in facts["blocks"]))
+    FIELDS = Fields(
+        "gaussian",
+        "Statistics with Gaussian noise.",
+        mechanism=fixed("gaussian"),
+        mu=number(above=0, most=gdp.LIMIT)("Its cost."),
+        blocks=BLOCKS,
+        wrong="An event of the release lists a {name} that no Gaussian noise has.",
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import math
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
@@ -17,10 +18,11 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.core.chance import length
 from discreet.core.checks import LARGEST_ROWS
+from discreet.core.fields import FieldKind, whole
 from discreet.core.rounding import down, up
 from discreet.errors import FileFormatError
 from discreet.privacy import gdp
-from discreet.privacy.events.coefficients import CoefficientEvent, grouped
+from discreet.privacy.events.coefficients import POSITIVE, CoefficientEvent, described, grouped
 from discreet.privacy.laws import Alone, Law
 
 POINT_BITS = 16
@@ -43,7 +45,6 @@ class DescentEvent(CoefficientEvent):
     """
 
     exact: ClassVar[bool] = True
-    signed: ClassVar[tuple[str, ...]] = ("iterates",)
 
     iterates: tuple[float, ...] = ()
 
@@ -52,11 +53,18 @@ class DescentEvent(CoefficientEvent):
         return super().to_dict() | {"iterates": pack(self.iterates, len(self.design))}
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Self:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild an event from `to_dict`."""
-        return super().from_dict(facts | {"iterates": unpack(facts["iterates"], len(facts["design"]))})
+        return super().from_dict({**facts, "iterates": unpack(facts["iterates"], len(facts["design"]))})
 
 
+_ITERATES = FieldKind({"type": "string"}, read=tuple)(
+    "Base64 of zlib of 32-bit little-endian integers: the first point, then the step from each to the next, in units "
+    "of 2^-16."
+)
+
+
+@described("gradient_descent", "Gradients with noise.", step_mu=POSITIVE("The cost of each step."), iterates=_ITERATES)
 @dataclass(frozen=True, kw_only=True)
 class GradientEvent(DescentEvent):
     """Gradients X'X theta - X'y with Gaussian noise of an sd that costs `step_mu`, whatever theta is."""
@@ -99,6 +107,7 @@ def gradient_change(event: GradientEvent, size: float) -> float:
     return 2 * once if event.neighbors == "replace-one" else once
 
 
+@described("stochastic_descent", "Gradients of sampled batches with noise.", steps=whole(1), iterates=_ITERATES)
 @dataclass(frozen=True, kw_only=True)
 class BatchesEvent(DescentEvent):
     """Sums of clipped gradients of rows that are drawn into each batch independently, with Gaussian noise.
@@ -152,6 +161,7 @@ def sampled_curve(multiplier: float, rate: float, steps: int) -> Any:
     return lambda epsilon: 1.0 if epsilon < 0 else up(float(loss.get_delta_for_epsilon(epsilon)), ACCOUNTANT) + 1e-14
 
 
+@described("aggregate", "The mean of the coefficients of blocks of rows, with noise.", blocks=whole(1))
 @dataclass(frozen=True, kw_only=True)
 class AggregateEvent(CoefficientEvent):
     """The sum of the coefficients of disjoint blocks of rows, each clipped to a ball, with Gaussian noise."""

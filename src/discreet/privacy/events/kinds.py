@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from discreet.core.checks import shown
+from discreet.core.fields import FieldKind, defined, is_object, ref
 from discreet.errors import FileFormatError
 from discreet.privacy.events.coefficients import CoefficientEvent, PrintedEvent
 from discreet.privacy.events.coordinates import StageEvent
@@ -49,3 +50,15 @@ def event_from_dict(facts: dict[str, Any]) -> Event:
     if not isinstance(mechanism, str) or mechanism not in _MECHANISMS:
         raise FileFormatError(f"Unknown mechanism {shown(mechanism)}; a newer discreet may know it.")
     return _MECHANISMS[mechanism].from_dict(facts)
+
+
+EVENT = defined(
+    "event",
+    FieldKind(
+        {"oneOf": [ref(kind.FIELDS.name) for kind in _MECHANISMS.values()]},
+        is_object,
+        event_from_dict,
+        lambda event: event.to_dict(),
+    ),
+    "One release from the data, told apart by its mechanism.",
+)

@@ -15,7 +15,7 @@ from typing import ClassVar
 from discreet.core.chance import length
 from discreet.core.rounding import up
 from discreet.privacy import gdp
-from discreet.privacy.events.coefficients import CoefficientEvent, grouped
+from discreet.privacy.events.coefficients import CoefficientEvent, described, grouped
 from discreet.privacy.laws import Alone, Law, Point
 from discreet.privacy.ops import GOLDEN, boxes, coefficient_bound, worst_delta
 
@@ -29,6 +29,7 @@ _Z_EXCESS = 12.0
 """The norm of d standard normals exceeds sqrt(d) + 12 with a probability below 1e-31."""
 
 
+@described("posterior_sampling", "OPS.")
 @dataclass(frozen=True, kw_only=True)
 class PosteriorEvent(CoefficientEvent):
     """theta ~ N(theta_hat, H^-1/gamma), H = X'X + penalty I, for tables of at most `rows` rows."""
@@ -74,6 +75,7 @@ def _needed_tolerance(event: PosteriorEvent) -> float:
     return tolerance(d, trace_bound(d, event.norm, h, event.rows), h, size, event.gamma)
 
 
+@described("ball_sampling", "OPS within a ball: pure epsilon.")
 @dataclass(frozen=True, kw_only=True)
 class BallEvent(CoefficientEvent):
     """The same draw from the lattice points with |theta| <= radius, exactly: pure epsilon (8.3)."""

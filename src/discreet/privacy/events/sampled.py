@@ -16,22 +16,22 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, get_args
 
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.checks import Neighbors, is_real
+from discreet.core.checks import Neighbors
+from discreet.core.fields import ABOVE_0, NEIGHBORS, Fields, FileRecord, fixed, number
 from discreet.core.rounding import CURVE, down
-from discreet.errors import FileFormatError, ParameterError
-from discreet.privacy.events.gaussian import Block
+from discreet.errors import ParameterError
+from discreet.privacy.events.gaussian import BLOCKS, Block
 from discreet.privacy.laws import Profile, gaussian_curve, together
 
 _LARGEST_MU = 1e3
 
 
 @dataclass(frozen=True)
-class SampledEvent:
+class SampledEvent(FileRecord):
     """Gaussian noise on statistics of a random, secret sample of the rows.
 
     Parameters
@@ -63,29 +63,20 @@ class SampledEvent:
         """What sums over the sample are multiplied by to stand for all rows."""
         return 1 / self.rate
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {
-            "mechanism": "sampled gaussian",
-            "rate": self.rate,
-            "full_mu": self.full_mu,
-            "neighbors": self.neighbors,
-            "blocks": [block.to_dict() for block in self.blocks],
-        }
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> SampledEvent:
-        """Rebuild an event from `to_dict`."""
-        rate, full_mu = facts["rate"], facts["full_mu"]
-        known = is_real(rate) and is_real(full_mu) and facts["neighbors"] in get_args(Neighbors)
-        if not known or not 0 < rate < 1 or not 0 < full_mu <= _LARGEST_MU:
-            raise FileFormatError("A sampled statistic of the release is of an unknown kind.")
-        blocks = tuple(Block.from_dict(block) for block in facts["blocks"])
-        return cls(float(rate), float(full_mu), blocks, facts["neighbors"])
+    FIELDS = Fields(
+        "sampled_gaussian",
+        "The same of a secret sample of the rows.",
+        mechanism=fixed("sampled gaussian"),
+        rate=number(above=0, below=1)("The share of the rows in its secret sample."),
+        full_mu=number(above=0, most=_LARGEST_MU)("What its noise would cost on all rows."),
+        neighbors=NEIGHBORS,
+        blocks=BLOCKS,
+        wrong="A sampled statistic of the release is of an unknown kind.",
+    )
 
 
 @dataclass(frozen=True)
-class PublicOutcomesEvent:
+class PublicOutcomesEvent(FileRecord):
     """Gaussian noise on statistics of private features and public outcomes, under replace-one.
 
     Parameters
@@ -106,18 +97,15 @@ class PublicOutcomesEvent:
     scale = 1.0
     neighbors: Neighbors = "replace-one"
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        blocks = [block.to_dict() for block in self.blocks]
-        return {"mechanism": "gaussian, public outcomes", "mu": self.mu, "norm": self.norm, "blocks": blocks}
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> PublicOutcomesEvent:
-        """Rebuild an event from `to_dict`."""
-        mu, norm = facts["mu"], facts["norm"]
-        if not (is_real(mu) and is_real(norm) and 0 < mu <= _LARGEST_MU and 0 < norm < math.inf):
-            raise FileFormatError("A statistic with public outcomes is of an unknown kind.")
-        return cls(float(mu), float(norm), tuple(Block.from_dict(block) for block in facts["blocks"]))
+    FIELDS = Fields(
+        "public_outcomes",
+        "The same where outcomes are declared public: they are NOT protected.",
+        mechanism=fixed("gaussian, public outcomes"),
+        mu=number(above=0, most=_LARGEST_MU)("Its cost."),
+        norm=ABOVE_0("The largest norm of the outcomes in a row."),
+        blocks=BLOCKS,
+        wrong="A statistic with public outcomes is of an unknown kind.",
+    )
 
 
 def sampled(rate: float, mu: float, neighbors: Neighbors) -> Profile:
