@@ -35,7 +35,7 @@ class FieldKind:
 
     Parameters
     ----------
-    schema : mapping
+    schema : dict
         Their JSON schema.
     fits : callable
         Whether a value of a JSON file is one.
@@ -43,7 +43,7 @@ class FieldKind:
         What is made of a value that fits, and what JSON has for it.
     """
 
-    schema: Mapping[str, Any]
+    schema: dict[str, Any]
     fits: Callable[[Any], bool] = lambda value: True
     read: Callable[[Any], Any] = _same
     write: Callable[[Any], Any] = _same
@@ -164,6 +164,13 @@ def _floats(value: Any) -> Floats:
     return np.array(value, dtype=float)
 
 
+def check_shapes(values: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse arrays of a file that are of another size than they must be; what is no array has no size."""
+    for name, shape in shapes.items():
+        if isinstance(values[name], np.ndarray) and values[name].shape != shape:
+            raise FileFormatError(f"it is damaged, its parts do not fit together: {name} is of another size.")
+
+
 ANYTHING = FieldKind({})
 TEXT = FieldKind({"type": "string"}, lambda value: isinstance(value, str))
 FLAG = FieldKind({"type": "boolean"}, lambda value: isinstance(value, bool))
@@ -191,8 +198,8 @@ MATRIX = defined(
 # ---------------------------------------------------------------- tables
 
 
-class _Required:
-    """Of a field that is always there."""
+REQUIRED: Any = object()
+"""Of a field that is always there."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +227,7 @@ class Field:
     kind: FieldKind
     words: str = ""
     attribute: str = ""
-    absent: Any = _Required
+    absent: Any = REQUIRED
     old: bool = False
     beside: str = ""
     derived: bool = False
@@ -232,7 +239,7 @@ class Field:
 
     def is_written(self, thing: Any) -> bool:
         """Whether a file of a thing has the field."""
-        if self.absent is _Required or self.old:
+        if self.absent is REQUIRED or self.old:
             return True
         value = attrgetter(self.beside)(thing) if self.beside else self.value(thing)
         return type(value) is not type(self.absent) or bool(value != self.absent)
@@ -277,9 +284,8 @@ class Fields:
         self,
         name: str,
         words: str,
-        /,
-        *,
         wrong: str = "it is damaged, its parts do not fit together: {name} is of another kind.",
+        /,
         **fields: FieldKind | Field,
     ) -> None:
         given = {key: one() if isinstance(one, FieldKind) else one for key, one in fields.items()}
@@ -297,7 +303,7 @@ class Fields:
         for key, one in self.rows.items():
             if one.derived:
                 continue
-            if one.absent is not _Required and key not in facts:
+            if one.absent is not REQUIRED and key not in facts:
                 values[one.attribute] = one.absent
                 continue
             if not one.kind.fits(facts[key]):
@@ -321,7 +327,7 @@ class Fields:
         """The JSON schema of such a thing."""
         return ({"description": self.words} if self.words else {}) | {
             "type": "object",
-            "required": [key for key, one in self.rows.items() if one.absent is _Required],
+            "required": [key for key, one in self.rows.items() if one.absent is REQUIRED],
             "properties": {key: one.schema for key, one in self.rows.items()},
         }
 

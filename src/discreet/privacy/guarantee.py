@@ -49,12 +49,12 @@ class Guarantee(FileRecord):
     FIELDS = Fields(
         "guarantee",
         "The promise.",
+        "The guarantee is of an unknown kind.",
         epsilon=kept(FROM_0)("Of the promise."),
         delta=kept(number(least=0, below=1))("Of the promise."),
         neighbors=NEIGHBORS,
         status=choice(Status)("Proven and accounted for; stated by a paper; or nothing is promised."),
         reason=TEXT("Why it is not verified."),
-        wrong="The guarantee is of an unknown kind.",
     )
 
 

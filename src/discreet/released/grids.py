@@ -28,6 +28,7 @@ class GridValues(FileRecord):
     FIELDS = Fields(
         "grid_values",
         "",
+        "Released values are not integers on a grid.",
         exponent=whole()("m: an integer q stands for q 2^(m - 40)."),
         integers=FieldKind(
             {"type": "array", "items": {"type": "string", "pattern": "^-?[0-9]+$"}},
@@ -35,7 +36,6 @@ class GridValues(FileRecord):
             lambda texts: tuple(map(int, texts)),
             lambda integers: list(map(str, integers)),
         )("As text: they may exceed 2^53."),
-        wrong="Released values are not integers on a grid.",
     )
 
     def floats(self) -> Floats:

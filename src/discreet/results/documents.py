@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, get_args
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.core.files import number, numbers, text, texts
+from discreet.core.fields import (
+    ANYTHING,
+    MATRIX,
+    NAMES,
+    NUMBER,
+    REQUIRED,
+    TEXT,
+    TEXTS,
+    VECTOR,
+    DocumentFields,
+    FieldKind,
+    Fields,
+    check_shapes,
+    choice,
+    many,
+    maybe,
+    record,
+    ref,
+)
 from discreet.core.placeholders import Later
 from discreet.domain.linked import Linked
 from discreet.errors import FileFormatError, NotReleasedError
 from discreet.privacy.certificate import VERSIONS, Certificate
-from discreet.released.grids import GridValues
+from discreet.released.grids import VALUES, GridValues
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import regressors
 from discreet.results.glm_inference import WITHOUT_ERRORS
@@ -22,7 +41,66 @@ from discreet.results.links import Link
 if TYPE_CHECKING:
     from discreet.results.results import Results
 
-FORMAT_VERSIONS = {"results": VERSIONS, "model": (3, 4, 5)}
+_INFERENCE = FieldKind(
+    {"anyOf": [ref("inference"), ref("old_inference"), ref("unavailable")]}, write=lambda found: found.to_dict()
+)
+"""How sure a model is; the sizes of its parts follow from the rest of the file, so that it is read after it."""
+
+Fields("old_inference", "As early files had it; it is not read any more.", tilt=ANYTHING)
+_CLASS = FieldKind({"type": ["string", "number", "boolean"]})
+_RELEASE = TEXT(
+    "The sha256 of the release that the model was fitted to; empty where it is not known.", absent="", old=True
+)
+RESULTS = DocumentFields(
+    "results",
+    "A fitted linear model.",
+    VERSIONS,
+    certificate=record(Certificate),
+    target=TEXT("The outcome."),
+    model=TEXT("How it was fitted."),
+    names=NAMES("Regressors, the intercept not among them."),
+    coef=VECTOR("Slopes in the user's units, in the order of names."),
+    intercept=NUMBER,
+    rows=maybe(NUMBER)("How many rows there are, as far as the release tells.", absent=None, old=True),
+    release=_RELEASE,
+    remarks=TEXTS(absent=()),
+    inference=_INFERENCE(absent=None, old=True),
+)
+MODEL = DocumentFields(
+    "model",
+    "A released model of classes or counts; since version 5 with what was released besides.",
+    (3, 4, 5),
+    certificate=record(Certificate),
+    target=TEXT("The outcome."),
+    model=TEXT("The estimator."),
+    names=NAMES,
+    link=choice(Link)("The mean of y is its inverse at intercept + coef'x; the sign of that is the class for sign."),
+    coef=replace(MATRIX, write=lambda coef: np.atleast_2d(coef).tolist())(
+        "A row for each linear predictor, in the user's units."
+    ),
+    intercept=replace(VECTOR, write=lambda intercept: np.atleast_1d(intercept).tolist()),
+    classes=maybe(many(_CLASS))(
+        "With two of them the predictor is of the second; with more there is one predictor for each."
+    ),
+    weights=maybe(MATRIX)("Of an adaptive penalty."),
+    values=VALUES(absent=()),
+    inference=_INFERENCE(absent=WITHOUT_ERRORS),
+)
+MANY_RESULTS = DocumentFields(
+    "many results",
+    "Linear models of several outcomes.",
+    VERSIONS,
+    certificate=record(Certificate),
+    targets=TEXTS("The outcomes."),
+    names=NAMES,
+    model=TEXT,
+    rows=NUMBER,
+    coef=MATRIX("A row for each outcome."),
+    intercept=VECTOR,
+    release=replace(_RELEASE, absent=REQUIRED),
+    inference=FieldKind({"anyOf": [ref("many_inference"), ref("unavailable")]}, write=lambda found: found.to_dict()),
+)
+FORMAT_VERSIONS = {"results": RESULTS.versions, "model": MODEL.versions}
 """Of the two kinds. Certificates of models hold events that versions 1 and 2 do not know; 4 has functions of columns, 5
 models in private coordinates, with what was released besides."""
 
@@ -30,61 +108,42 @@ models in private coordinates, with what was released besides."""
 def document(fitted: Results) -> dict[str, Any]:
     """The body of a model's file."""
     certificate = fitted.certificate
-    facts = {"target": fitted.target, "model": fitted.model, "names": list(fitted.names)}
     if fitted.release_later is not None:
-        body = {"kind": "results", "format_version": certificate.format_version, "certificate": certificate.to_dict()}
-        known = {"coef": fitted.coef.tolist(), "intercept": fitted.intercept, "rows": fitted.rows}
-        told = {"remarks": list(fitted.remarks)} if fitted.remarks else {}
-        return body | facts | known | {"release": fitted.release} | told | {"inference": fitted.inference.to_dict()}
-    versions = FORMAT_VERSIONS["model"]
-    version = versions[-1] if fitted.values else max(versions[0], certificate.domain.format_version)
-    body = {"kind": "model", "format_version": version, "certificate": certificate.to_dict()}
-    body |= facts | {"link": fitted.link}
-    body |= {"coef": np.atleast_2d(fitted.coef).tolist(), "intercept": np.atleast_1d(fitted.intercept).tolist()}
-    body["classes"] = None if fitted.classes is None else list(fitted.classes)
-    body["weights"] = None if fitted.weights is None else fitted.weights.tolist()
-    if fitted.values:
-        body["values"] = [[part.to_dict() for part in parts] for parts in fitted.values]
-    if fitted.values or fitted.inference != WITHOUT_ERRORS:
-        body["inference"] = fitted.inference.to_dict()
-    return body
+        return RESULTS.body(fitted, certificate.format_version)
+    first, *_, last = MODEL.versions
+    body = MODEL.body(fitted, last if fitted.values else max(first, certificate.domain.format_version))
+    return body | {"inference": fitted.inference.to_dict()} if fitted.values else body
 
 
 def facts_of(body: dict[str, Any]) -> dict[str, Any]:
     """What a document of either kind holds, by the names that `Results` has for it."""
-    certificate, target = Certificate.from_dict(body["certificate"]), text(body["target"])
-    names = regressors(certificate.domain, texts(body["names"]), [target])
-    facts = {"target": target, "names": names, "model": text(body["model"]), "certificate": certificate}
-    return facts | (_released if body["kind"] == "model" else _solved)(body, certificate, len(names))
+    facts = (MODEL if body["kind"] == "model" else RESULTS).read(body)
+    facts["names"] = regressors(facts["certificate"].domain, facts["names"], [facts["target"]])
+    return (_released if body["kind"] == "model" else _solved)(facts, len(facts["names"]))
 
 
-def _solved(body: dict[str, Any], certificate: Certificate, d: int) -> dict[str, Any]:
-    """The rest of a model that a release was solved for."""
-    return {
-        "coef": numbers(body["coef"], (d,)),
-        "intercept": number(body["intercept"]),
-        "inference": loaded_inference(body.get("inference"), d + 1),
-        "rows": None if body.get("rows") is None else number(body["rows"]),
-        "release_later": Later.of(text(body.get("release", ""))),
-        "remarks": texts(body.get("remarks", [])),
-    }
+def _solved(facts: dict[str, Any], d: int) -> dict[str, Any]:
+    """The facts of a model that a release was solved for."""
+    check_shapes(facts, {"coef": (d,)})
+    told = {"inference": loaded_inference(facts["inference"], d + 1), "release_later": Later.of(facts.pop("release"))}
+    return facts | told
 
 
-def _released(body: dict[str, Any], certificate: Certificate, d: int) -> dict[str, Any]:
-    """The rest of a model that was released itself."""
-    link, count = body["link"], len(body["coef"])
-    coef, intercept = numbers(body["coef"], (count, d)), numbers(body["intercept"], (count,))
-    weights = None if body["weights"] is None else numbers(body["weights"], coef.shape)
-    classes = None if body["classes"] is None else tuple(body["classes"])
-    if link not in get_args(Link) or not _are_classes(classes, count, link):
+def _released(facts: dict[str, Any], d: int) -> dict[str, Any]:
+    """The facts of a model that was released itself."""
+    coef, intercept, classes, told = (facts[name] for name in ("coef", "intercept", "classes", "inference"))
+    certificate, values, count = facts["certificate"], facts["values"], len(coef)
+    check_shapes(facts, {"coef": (count, d), "intercept": (count,), "weights": (count, d)})
+    if not _are_classes(classes, count, facts["link"]):
         raise FileFormatError("it is damaged: its link or its classes are not those of a model.")
-    values = tuple(tuple(map(GridValues.from_dict, parts)) for parts in body.get("values", ()))
     if values:
         ReleasedMoments(certificate, values).check_values()
-    told = loaded_inference(body["inference"], d + 1) if values or "inference" in body else WITHOUT_ERRORS
-    one = {"coef": coef, "intercept": intercept} if classes else {"coef": coef[0], "intercept": float(intercept[0])}
-    facts = {"inference": told, "link": link, "classes": classes, "weights": weights}
-    return one | facts | released_facts(certificate, values)
+    if told is not WITHOUT_ERRORS:
+        told = loaded_inference(told, d + 1)
+    elif values:
+        raise FileFormatError("it is damaged: it lacks standard errors.")
+    one = {} if classes else {"coef": coef[0], "intercept": float(intercept[0])}
+    return facts | one | {"inference": told} | released_facts(certificate, values)
 
 
 def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...], ...]) -> dict[str, Any]:

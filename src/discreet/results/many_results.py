@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from discreet.core import checks, files
+from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.files import Source, load_document, numbers, text, texts, write_document
+from discreet.core.fields import check_shapes
+from discreet.core.files import Source, load_document, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError
 from discreet.privacy.certificate import VERSIONS, Certificate
 from discreet.released.units import coefficient_unit, regressors
 from discreet.results.design import design_matrix
+from discreet.results.documents import MANY_RESULTS
 from discreet.results.many_inference import ManyInference
 from discreet.results.summary import SIMULATION, Summary, number, promise, row_count
 
@@ -196,11 +198,7 @@ class ManyResults:
         write_document(path, self._document(), overwrite=overwrite)
 
     def _document(self) -> dict[str, Any]:
-        version = self.certificate.format_version
-        body = {"kind": "many results", "format_version": version, "certificate": self.certificate.to_dict()}
-        facts = {"targets": list(self.targets), "names": list(self.names), "model": self.model, "rows": self.rows}
-        numbers = {"coef": self.coef.tolist(), "intercept": self.intercept.tolist(), "release": self.release}
-        return body | facts | numbers | {"inference": self.inference.to_dict()}
+        return MANY_RESULTS.body(self, self.certificate.format_version)
 
     @classmethod
     def load(cls, path: Source) -> ManyResults:
@@ -209,15 +207,13 @@ class ManyResults:
 
     @classmethod
     def _from_document(cls, body: dict[str, Any]) -> ManyResults:
-        certificate, targets = Certificate.from_dict(body["certificate"]), texts(body["targets"])
-        names = regressors(certificate.domain, texts(body["names"]), targets)
-        coef = numbers(body["coef"], (len(targets), len(names)))
-        facts, size = body["inference"], (len(targets), len(names) + 1)
-        known = "estimate" in facts
-        found = ManyInference.from_dict(facts, *size) if known else Unavailable.from_dict(facts)
-        rest = text(body["model"]), certificate, files.number(body["rows"])
-        facts = numbers(body["intercept"], (len(targets),)), *rest, Later.of(found), Later.of(text(body["release"]))
-        return cls(targets, names, coef, *facts)
+        facts = MANY_RESULTS.read(body)
+        told, release, m = facts.pop("inference"), facts.pop("release"), len(facts["targets"])
+        facts["names"] = regressors(facts["certificate"].domain, facts["names"], facts["targets"])
+        d = len(facts["names"])
+        check_shapes(facts, {"coef": (m, d), "intercept": (m,)})
+        found = ManyInference.from_dict(told, m, d + 1) if "estimate" in told else Unavailable.from_dict(told)
+        return cls(**facts, inference_later=Later.of(found), release_later=Later.of(release))
 
     def __str__(self) -> str:
         return str(self.summary())

@@ -84,7 +84,7 @@ class CoefficientEvent(FileRecord):
 
 
 POSITIVE, FROM_ZERO, SIGNED = kept(ABOVE_0), kept(FROM_0), kept(NUMBER)
-_SHARED = {
+_SHARED: dict[str, FieldKind | Field] = {
     "design": NAMES,
     "target": TEXT("The outcome."),
     "norm": POSITIVE("B: the largest norm of a row."),
@@ -100,8 +100,8 @@ def described(name: str, words: str, /, **kinds: FieldKind | Field) -> Callable[
     def describe(event: type[E]) -> type[E]:
         own = {field.name: (_SHARED | kinds).get(field.name, POSITIVE) for field in fields(event)}
         wrong = f"An event of the release lists a {{name}} that no {event.mechanism} has."
-        shown = {"mechanism": fixed(event.mechanism), **own, "exact": fixed(event.exact)}
-        event.FIELDS = Fields(name, words, wrong=wrong, **shown)
+        shown: dict[str, FieldKind | Field] = {"mechanism": fixed(event.mechanism), **own, "exact": fixed(event.exact)}
+        event.FIELDS = Fields(name, words, wrong, **shown)
         return event
 
     return describe

@@ -75,13 +75,13 @@ def stage_name(block: Block) -> str:
 _STAGE_BLOCK = Fields(
     "stage_block",
     "",
+    "A block of a stage is of an unknown kind.",
     statistic=choice(*STATISTICS)(
         "U'U, that of the rows whose residuals are not clipped, U'E, sums of e^2, counts of residuals by half width, "
         "counts of rows by length, sums of e^2 u u', Fisher information."
     ),
     columns=NAMES,
     sd=ABOVE_0("Of the noise, in units of u and e."),
-    wrong="A block of a stage is of an unknown kind.",
 )
 
 
@@ -134,13 +134,13 @@ class StageEvent(FileRecord):
     FIELDS = Fields(
         "stage",
         "Statistics of turned rows; since version 3.",
+        "A stage of the release lists a {name} that no Gaussian noise has.",
         mechanism=fixed(mechanism),
         mu=number(above=0, most=gdp.LIMIT)("Its cost."),
         coordinates=COORDINATES,
         blocks=many(part(_STAGE_BLOCK)),
         chosen=many(whole(0))("Which of its half widths each outcome was clipped to, counted from 0.", since=3),
         radii=many(ABOVE_0)("Of persons' scores, for each outcome.", absent=()),
-        wrong="A stage of the release lists a {name} that no Gaussian noise has.",
     )
 
     @classmethod

@@ -93,6 +93,7 @@ class Block(FileRecord):
     FIELDS = Fields(
         "block",
         "One statistic with Gaussian noise.",
+        "A block of the release is of an unknown kind.",
         statistic=choice(*_NAMES)(
             "X'X, X'Y, the diagonal of Y'Y, the least eigenvalue of X'X, how many outcomes lie in each of 16 equal "
             "parts of their range; since version 3 sums of columns, and of their squares. X stands for rows, Y for "
@@ -104,7 +105,6 @@ class Block(FileRecord):
         layout=choice(Layout)("Of X'X: sd/sqrt(2) off the diagonal, or sd everywhere."),
         exact=FLAG("Whether it is an exact sum of integers; false for the eigenvalue alone.", derived=True),
         span=PAIR("Of counts: the part of [-1, 1] that was counted, where not all of it.", absent=None, since=3),
-        wrong="A block of the release is of an unknown kind.",
     )
 
     @classmethod
@@ -153,8 +153,8 @@ class GaussianEvent(FileRecord):
     FIELDS = Fields(
         "gaussian",
         "Statistics with Gaussian noise.",
+        "An event of the release lists a {name} that no Gaussian noise has.",
         mechanism=fixed("gaussian"),
         mu=number(above=0, most=gdp.LIMIT)("Its cost."),
         blocks=BLOCKS,
-        wrong="An event of the release lists a {name} that no Gaussian noise has.",
     )

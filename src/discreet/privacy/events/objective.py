@@ -176,6 +176,7 @@ class ObjectiveEvent(FileRecord):
     FIELDS = Fields(
         "objective_perturbation",
         "The minimiser of an objective with noise in it.",
+        "A perturbed objective of the release is of an unknown kind.",
         mechanism=fixed("objective perturbation"),
         loss=LOSS,
         design=NAMES,
@@ -193,7 +194,6 @@ class ObjectiveEvent(FileRecord):
         target=maybe(TEXT),
         exact=fixed(False),
         coordinates=record(Coordinates)(absent=None),
-        wrong="A perturbed objective of the release is of an unknown kind.",
     )
 
     @classmethod

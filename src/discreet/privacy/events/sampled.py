@@ -66,12 +66,12 @@ class SampledEvent(FileRecord):
     FIELDS = Fields(
         "sampled_gaussian",
         "The same of a secret sample of the rows.",
+        "A sampled statistic of the release is of an unknown kind.",
         mechanism=fixed("sampled gaussian"),
         rate=number(above=0, below=1)("The share of the rows in its secret sample."),
         full_mu=number(above=0, most=_LARGEST_MU)("What its noise would cost on all rows."),
         neighbors=NEIGHBORS,
         blocks=BLOCKS,
-        wrong="A sampled statistic of the release is of an unknown kind.",
     )
 
 
@@ -100,11 +100,11 @@ class PublicOutcomesEvent(FileRecord):
     FIELDS = Fields(
         "public_outcomes",
         "The same where outcomes are declared public: they are NOT protected.",
+        "A statistic with public outcomes is of an unknown kind.",
         mechanism=fixed("gaussian, public outcomes"),
         mu=number(above=0, most=_LARGEST_MU)("Its cost."),
         norm=ABOVE_0("The largest norm of the outcomes in a row."),
         blocks=BLOCKS,
-        wrong="A statistic with public outcomes is of an unknown kind.",
     )
 
 
