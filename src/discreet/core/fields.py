@@ -360,12 +360,16 @@ class DocumentFields(Fields):
         What the file says that it is, and what that means.
     versions : tuple of int
         Versions that can be read.
+    name : str
+        By which the schema knows it, where several things are of that kind.
     **fields : FieldKind or Field
         The table.
     """
 
-    def __init__(self, kind: str, words: str, versions: tuple[int, ...], /, **fields: FieldKind | Field) -> None:
-        super().__init__(kind.replace(" ", "_"), words, kind=fixed(kind), **fields)
+    def __init__(
+        self, kind: str, words: str, versions: tuple[int, ...], name: str = "", /, **fields: FieldKind | Field
+    ) -> None:
+        super().__init__(name or kind.replace(" ", "_"), words, kind=fixed(kind), **fields)
         self.kind, self.versions = kind, versions
 
     def body(self, thing: Any, version: int) -> dict[str, Any]:
