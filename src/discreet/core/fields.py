@@ -7,31 +7,25 @@ its own, in a `from_dict` that calls this one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, ClassVar, Self, TypeVar, get_args
+from typing import Any, ClassVar, Self
 
-import numpy as np
-
-from discreet.core.arrays import Floats
-from discreet.core.checks import Neighbors, is_real
 from discreet.errors import FileFormatError
 
-T = TypeVar("T")
+REQUIRED: Any = object()
+"""Of a field that is always there."""
 
 
-def _same(value: T) -> T:
+def same(value: Any) -> Any:
+    """A value as it is."""
     return value
-
-
-# ---------------------------------------------------------------- kinds of values
 
 
 @dataclass(frozen=True)
 class FieldKind:
-    """How values of one kind are described, read and written.
+    """How values of one kind are described, read and written; `core.field_kinds` has those that there are.
 
     Parameters
     ----------
@@ -45,161 +39,18 @@ class FieldKind:
 
     schema: dict[str, Any]
     fits: Callable[[Any], bool] = lambda value: True
-    read: Callable[[Any], Any] = _same
-    write: Callable[[Any], Any] = _same
+    read: Callable[[Any], Any] = same
+    write: Callable[[Any], Any] = same
+
+    def take(self, value: Any, wrong: str = "it is damaged, its parts do not fit together.") -> Any:
+        """What a value of a file stands for; refuse one of another kind."""
+        if not self.fits(value):
+            raise FileFormatError(wrong)
+        return self.read(value)
 
     def __call__(self, words: str = "", **options: Any) -> Field:
         """A field of this kind, with a description; options are those of `Field`."""
         return Field(self, words, **options)
-
-
-def number(
-    *, above: float | None = None, least: float | None = None, below: float | None = None, most: float | None = None
-) -> FieldKind:
-    """A finite number within bounds, which neither a truth value nor a text is taken for."""
-    bounds = {"exclusiveMinimum": above, "minimum": least, "exclusiveMaximum": below, "maximum": most}
-
-    def fits(value: Any) -> bool:
-        inside = is_real(value) and math.isfinite(value) and (above is None or value > above)
-        inside = inside and (least is None or value >= least) and (below is None or value < below)
-        return inside and (most is None or value <= most)
-
-    return FieldKind({"type": "number"} | {name: end for name, end in bounds.items() if end is not None}, fits, float)
-
-
-def whole(least: int | None = None, most: int | None = None) -> FieldKind:
-    """A whole number within bounds."""
-    inside = number(least=least, most=most)
-    return FieldKind(inside.schema | {"type": "integer"}, lambda value: type(value) is int and inside.fits(value))
-
-
-def choice(*options: Any) -> FieldKind:
-    """One of some values, or of those of a literal type."""
-    known = [one for option in options for one in (get_args(option) or (option,))]
-    schema = {"const": known[0]} if len(known) == 1 else {"enum": known}
-    return FieldKind(schema, lambda value: any(type(value) is type(one) and value == one for one in known))
-
-
-def kept(kind: FieldKind) -> FieldKind:
-    """The same kind, whose values are kept as they were read: whole numbers as such."""
-    return replace(kind, read=_same)
-
-
-def maybe(kind: FieldKind) -> FieldKind:
-    """A value of a kind, or null."""
-    return FieldKind(
-        {"anyOf": [kind.schema, {"type": "null"}]},
-        lambda value: value is None or kind.fits(value),
-        lambda value: None if value is None else kind.read(value),
-        lambda value: None if value is None else kind.write(value),
-    )
-
-
-def many(kind: FieldKind, least: int | None = None, most: int | None = None) -> FieldKind:
-    """A list of values of a kind."""
-    sizes = {name: size for name, size in (("minItems", least), ("maxItems", most)) if size is not None}
-    few, lots = least or 0, math.inf if most is None else most
-    return FieldKind(
-        {"type": "array", "items": kind.schema} | sizes,
-        lambda value: isinstance(value, list) and few <= len(value) <= lots and all(map(kind.fits, value)),
-        tuple if kind.read is _same else lambda value: tuple(map(kind.read, value)),
-        list if kind.write is _same else lambda value: list(map(kind.write, value)),
-    )
-
-
-def by_name(kind: FieldKind) -> FieldKind:
-    """An object that has a value of a kind for each of some names."""
-    return FieldKind(
-        {"type": "object", "additionalProperties": kind.schema},
-        lambda value: isinstance(value, dict) and all(map(kind.fits, value.values())),
-        lambda value: {name: kind.read(one) for name, one in value.items()},
-        lambda value: {name: kind.write(one) for name, one in value.items()},
-    )
-
-
-def record(kind: type[Any]) -> FieldKind:
-    """What the table of another class describes; read by its `from_dict`, if it has one."""
-    read = getattr(kind, "from_dict", _same)
-    return FieldKind(ref(kind.FIELDS.name), is_object, read, lambda value: value.to_dict())
-
-
-def part(table: Fields) -> FieldKind:
-    """What another table describes, as a mapping of its values."""
-    return FieldKind(ref(table.name), is_object, table.read, table.write)
-
-
-def is_object(value: Any) -> bool:
-    """Whether a value of a JSON file is an object."""
-    return isinstance(value, dict)
-
-
-def ref(name: str) -> dict[str, Any]:
-    """The schema of what is defined under a name."""
-    return {"$ref": f"#/$defs/{name}"}
-
-
-DEFINED: dict[str, Fields | Mapping[str, Any]] = {}
-"""Tables, and schemas that several of them share, by name; files are described by them."""
-
-
-def defined(name: str, kind: FieldKind, words: str = "") -> FieldKind:
-    """The same kind, described once under a name."""
-    DEFINED[name] = {**kind.schema} | ({"description": words} if words else {})
-    return replace(kind, schema=ref(name))
-
-
-def _array(dimensions: int) -> Callable[[Any], bool]:
-    def fits(value: Any) -> bool:
-        try:
-            array = np.array(value if isinstance(value, list) else None)
-        except ValueError:
-            return False
-        known = array.ndim == dimensions and (not array.size or array.dtype.kind in "iuf")
-        return known and (not array.size or bool(np.isfinite(array).all()))
-
-    return fits
-
-
-def _floats(value: Any) -> Floats:
-    return np.array(value, dtype=float)
-
-
-def check_shapes(values: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse arrays of a file that are of another size than they must be; what is no array has no size."""
-    for name, shape in shapes.items():
-        if isinstance(values[name], np.ndarray) and values[name].shape != shape:
-            raise FileFormatError(f"it is damaged, its parts do not fit together: {name} is of another size.")
-
-
-ANYTHING = FieldKind({})
-TEXT = FieldKind({"type": "string"}, lambda value: isinstance(value, str))
-FLAG = FieldKind({"type": "boolean"}, lambda value: isinstance(value, bool))
-TEXTS = many(TEXT)
-NUMBER, ABOVE_0, FROM_0 = number(), number(above=0), number(least=0)
-PAIR = many(NUMBER, 2, 2)
-NEIGHBORS = defined(
-    "neighbors",
-    choice(Neighbors),
-    "add-remove hides one person's presence; replace-one their content, not the number of rows.",
-)
-NAMES = defined(
-    "names", TEXTS, "Names of coordinates: a column, a level as region[south], (intercept) for the constant 1."
-)
-SHA256 = defined("sha256", replace(TEXT, schema=TEXT.schema | {"pattern": "^[0-9a-f]{64}$"}), "SHA-256 in hexadecimal.")
-_VECTOR = {"type": "array", "items": {"type": "number"}}
-VECTOR = defined("vector", FieldKind(_VECTOR, _array(1), _floats, np.ndarray.tolist))
-MATRIX = defined(
-    "matrix",
-    FieldKind({"type": "array", "items": VECTOR.schema}, _array(2), _floats, np.ndarray.tolist),
-    "Row by row.",
-)
-
-
-# ---------------------------------------------------------------- tables
-
-
-REQUIRED: Any = object()
-"""Of a field that is always there."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +67,7 @@ class Field:
         The value that it stands for where it is missing, and which is not written.
     old : bool
         Whether it is missing in old files only, and always written.
-    beside : str, optional
+    beside : str
         The attribute that decides whether it is written, where that is another one.
     derived : bool
         Whether it follows from the others: it is written, and compared, not read.
@@ -233,28 +84,37 @@ class Field:
     derived: bool = False
     since: int = 1
 
-    def value(self, thing: Any) -> Any:
-        """What a thing has of it."""
-        return attrgetter(self.attribute)(thing)
-
     def is_written(self, thing: Any) -> bool:
         """Whether a file of a thing has the field."""
-        if self.absent is REQUIRED or self.old:
-            return True
-        value = attrgetter(self.beside)(thing) if self.beside else self.value(thing)
-        return type(value) is not type(self.absent) or bool(value != self.absent)
+        value = attrgetter(self.beside or self.attribute)(thing)
+        return self.old or type(value) is not type(self.absent) or bool(value != self.absent)
 
     @property
     def schema(self) -> dict[str, Any]:
         """Its JSON schema."""
-        since = "" if self.since == 1 else f"; since version {self.since}."
-        words = self.words.removesuffix("." if since else "") + since
-        return {**self.kind.schema} | ({"description": words} if words else {})
+        words = self.words if self.since == 1 else f"{self.words.removesuffix('.')}; since version {self.since}."
+        return self.kind.schema | ({"description": words} if words else {})
 
 
 def fixed(value: Any) -> Field:
     """A field that always holds the same."""
-    return Field(replace(choice(value), write=lambda _: value), attribute="__class__", derived=True)
+    kind = FieldKind({"const": value}, write=lambda _: value)
+    return kind(attribute="__class__", derived=True)
+
+
+DEFINED: dict[str, Fields | Mapping[str, Any]] = {}
+"""Tables, and schemas that several of them share, by the names that the schema of files has for them."""
+
+
+def ref(name: str) -> dict[str, Any]:
+    """The schema of what is defined under a name."""
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def defined(name: str, kind: FieldKind, words: str = "") -> FieldKind:
+    """The same kind, described once under a name."""
+    DEFINED[name] = kind.schema | ({"description": words} if words else {})
+    return replace(kind, schema=ref(name))
 
 
 class Fields:
@@ -271,13 +131,14 @@ class Fields:
 
     Examples
     --------
-    >>> point = Fields("point", "A point in the plane.", x=NUMBER, y=NUMBER("Height."), label=TEXT(absent=""))
-    >>> point.read({"x": 1, "y": 2}), point.schema["required"]
-    ({'x': 1.0, 'y': 2.0, 'label': ''}, ['x', 'y'])
-    >>> point.read({"x": True, "y": 2})
+    >>> word = FieldKind({"type": "string"}, lambda value: isinstance(value, str))
+    >>> person = Fields("person", "Somebody.", name=word("How they are called."), title=word(absent=""))
+    >>> person.read({"name": "Ada"}), person.schema["required"]
+    ({'name': 'Ada', 'title': ''}, ['name'])
+    >>> person.read({"name": 1})
     Traceback (most recent call last):
     ...
-    discreet.errors.FileFormatError: it is damaged, its parts do not fit together: x is of another kind.
+    discreet.errors.FileFormatError: it is damaged, its parts do not fit together: name is of another kind.
     """
 
     def __init__(
@@ -295,7 +156,11 @@ class Fields:
 
     def write(self, thing: Any) -> dict[str, Any]:
         """What a file holds of a thing."""
-        return {key: one.kind.write(one.value(thing)) for key, one in self.rows.items() if one.is_written(thing)}
+        return {
+            key: one.kind.write(attrgetter(one.attribute)(thing))
+            for key, one in self.rows.items()
+            if one.is_written(thing)
+        }
 
     def read(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """The values of all fields but derived ones, by attribute; refuse what is of another kind."""
@@ -303,12 +168,9 @@ class Fields:
         for key, one in self.rows.items():
             if one.derived:
                 continue
-            if one.absent is not REQUIRED and key not in facts:
-                values[one.attribute] = one.absent
-                continue
-            if not one.kind.fits(facts[key]):
-                raise FileFormatError(self._wrong.format(name=key))
-            values[one.attribute] = one.kind.read(facts[key])
+            missing = one.absent is not REQUIRED and key not in facts
+            wrong = self._wrong.format(name=key)
+            values[one.attribute] = one.absent if missing else one.kind.take(facts[key], wrong)
         return values
 
     def version(self, thing: Any) -> int:
@@ -381,5 +243,5 @@ class DocumentFields(Fields):
         """The JSON schema of such a file."""
         found = super().schema
         found["required"] += ["format_version", "sha256"]
-        found["properties"] |= {"format_version": {"enum": list(self.versions)}, "sha256": SHA256.schema}
+        found["properties"] |= {"format_version": {"enum": list(self.versions)}, "sha256": ref("sha256")}
         return found

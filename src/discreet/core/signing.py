@@ -17,7 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from discreet.core.fields import TEXT, DocumentFields, FieldKind, fixed
+from discreet.core.field_kinds import TEXT
+from discreet.core.fields import DocumentFields, FieldKind, fixed
 from discreet.core.files import (
     KINDS,
     Document,

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core import checks
-from discreet.core.fields import TEXT, FieldKind, Fields, by_name, defined, many, ref, whole
+from discreet.core.field_kinds import TEXT, by_name, many, whole
+from discreet.core.fields import FieldKind, Fields, defined, ref
 from discreet.domain.expressions import Expression
 from discreet.errors import DomainError
 
@@ -145,7 +146,7 @@ class Categorical:
     FIELDS = Fields(
         "category_column",
         "A category: for each level a coordinate that is 1 or 0, named COLUMN[LEVEL].",
-        levels=many(_LEVEL, 2)("All values, the one that others are compared with first."),
+        levels=many(_LEVEL, minItems=2)("All values, the one that others are compared with first."),
     )
 
     def to_dict(self) -> dict[str, Any]:
@@ -230,7 +231,7 @@ _FACTOR = FieldKind({"oneOf": [ref(_POWER.name), ref(_EXPRESSION.name)]}, write=
 _PRODUCT = Fields(
     "product_column",
     "A product of other columns, as age^2 or age:sex, whose bounds follow from theirs.",
-    product=many(_FACTOR, 1)(attribute="factors", since=2),
+    product=many(_FACTOR, minItems=1)("Its factors.", attribute="factors", since=2),
 )
 
 

@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike
 
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats, Ints
-from discreet.core.fields import ABOVE_0, NAMES, FieldKind, Fields, FileRecord, many, record, whole
+from discreet.core.field_kinds import ABOVE_0, NAMES, many, record, whole
+from discreet.core.fields import FieldKind, Fields, FileRecord
 from discreet.core.remembered import Remembered
 from discreet.domain.domain import LATTICE_BITS, Domain
 from discreet.domain.encoding import ONE

@@ -13,7 +13,8 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats
-from discreet.core.fields import ABOVE_0, FLAG, NAMES, Fields, Written, by_name, choice, record
+from discreet.core.field_kinds import ABOVE_0, FLAG, NAMES, by_name, choice, record
+from discreet.core.fields import Fields, Written
 from discreet.core.problems import Problems
 from discreet.core.remembered import Remembered
 from discreet.domain.columns import (
@@ -35,10 +36,6 @@ from discreet.errors import DiscreetError, DomainError, NotReleasedError, Parame
 LATTICE_BITS = 20
 """Entries are rounded to multiples of 2^-20, so a sum of 8,192 products is exact in float64."""
 
-VERSIONS = (1, 2, 4, 5)
-"""Versions of files that hold a domain: 2 has products and powers, 4 functions of columns, 5 persons and weights."""
-
-_OPTIONS = ("data_norm", "norm_columns", "intercept", "missing", "file")
 CONSTANT = "(intercept)"
 """Name of the column of ones."""
 
@@ -191,7 +188,7 @@ class Domain(Written):
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Domain:
         """Rebuild a domain from `to_dict` or from a parsed schema."""
-        options = {k: facts[k] for k in (*_OPTIONS, *FACTS) if k in facts}
+        options = {k: facts[k] for k in cls.FIELDS.rows if k in facts and k != "columns"}
         columns = parse_all(facts.get("columns", {}))
         if options.get("data_norm") is not None:
             columns = {name: unbounded(spec) for name, spec in columns.items()}
@@ -294,8 +291,7 @@ class Domain(Written):
     def format_version(self) -> int:
         """The oldest version of files that can hold the domain, so that older programs read what they can."""
         factors = [factor for column in self.columns.values() for factor in column.factors]
-        functions = any(factor.expression for factor in factors)
-        return max(self.FIELDS.version(self), 4 if functions else 2 if factors else 1)
+        return max([self.FIELDS.version(self), *(4 if factor.expression else 2 for factor in factors)])
 
     # ---------------------------------------------------------------- features and outcomes
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from discreet.core import checks
-from discreet.core.fields import TEXT, TEXTS, Fields, Written
+from discreet.core.field_kinds import TEXT, TEXTS
+from discreet.core.fields import Fields, Written
 from discreet.core.problems import Problems
 from discreet.domain.columns import Categorical, Column
 from discreet.errors import DomainError

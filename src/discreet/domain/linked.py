@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -24,7 +24,8 @@ from numpy.typing import ArrayLike
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.fields import ABOVE_0, TEXT, FieldKind, Fields, choice, is_object, ref
+from discreet.core.field_kinds import ABOVE_0, TEXT, choice, record
+from discreet.core.fields import Fields
 from discreet.domain.columns import Numeric
 from discreet.domain.coordinates import Chart, Coordinates, Turned
 from discreet.domain.domain import Domain
@@ -114,11 +115,11 @@ class Linked(Coordinates):
         return np.where(eta < _top(self.largest), np.sqrt(self.mean(eta) / self.largest), 0.0)
 
     FIELDS = Fields(
-        "model_coordinates",
-        "The same of a stage at a model of classes or counts.",
+        Coordinates.FIELDS.name,
+        Coordinates.FIELDS.words,
         **Coordinates.FIELDS.rows,
-        link=choice(Mean)("Of a stage at a model of classes or counts."),
-        largest=ABOVE_0("The largest mean of its outcome."),
+        link=choice(Mean)("Of a stage at a model of classes or counts.", absent=None),
+        largest=ABOVE_0("The largest mean of its outcome.", absent=None),
         exposure=TEXT("Its exposure column.", absent=None),
     )
 
@@ -141,12 +142,7 @@ def coordinates_from_dict(facts: Mapping[str, Any]) -> Coordinates:
     return Linked.from_dict(facts) if "link" in facts else Coordinates.from_dict(facts)
 
 
-COORDINATES = FieldKind(
-    {"anyOf": [ref(kind.FIELDS.name) for kind in (Linked, Coordinates)]},
-    is_object,
-    coordinates_from_dict,
-    Coordinates.to_dict,
-)
+COORDINATES = replace(record(Coordinates), read=coordinates_from_dict)
 
 
 class LinkedChart(Chart):

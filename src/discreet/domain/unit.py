@@ -14,7 +14,8 @@ from typing import Any
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.core.fields import ABOVE_0, TEXT, Fields, Written, whole
+from discreet.core.field_kinds import ABOVE_0, TEXT, whole
+from discreet.core.fields import Fields, Written
 from discreet.domain.columns import LARGEST, Identifier, Numeric
 from discreet.errors import DomainError
 

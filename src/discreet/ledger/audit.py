@@ -11,12 +11,14 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from discreet.core.files import Document, Source, read_document, text, write_document
+from discreet.core.field_kinds import TEXT
+from discreet.core.files import Document, Source, read_document, write_document
 from discreet.errors import BudgetError, DiscreetError, FileFormatError
 from discreet.ledger.accounts import Ledger
-from discreet.ledger.documents import LEDGER, LEDGER_HEAD, Exported
+from discreet.ledger.documents import LEDGER, LEDGER_HEAD
 from discreet.ledger.entries import FORMAT, INDEX, KINDS, NOTHING, UNIQUE, Entry, hashed, population
 from discreet.ledger.terms import Terms, counted, steps_in_0_2
 from discreet.privacy import pots
@@ -109,7 +111,7 @@ class _Replay:
             for name, (_, due) in self._dues(account, paid).items():
                 self.spent[name] -= due
         else:
-            text(facts["certificate"])
+            TEXT.take(facts["certificate"])
 
 
 def flaws(ledger: Ledger, witnesses: Iterable[Witness] = ()) -> list[str]:
@@ -191,7 +193,7 @@ def export(ledger: Ledger, path: str | Path, *, head_only: bool = False) -> Entr
     """Write all entries, or the last one's number and hash only, to a document; that last entry."""
     entries = ledger.entries()
     head = entries[-1]
-    held = Exported(head.facts["ledger"], head.number, head.hash, head.facts["when"], entries)
+    held = SimpleNamespace(**head.facts | {"hash": head.hash, "entries": entries})
     write_document(path, (LEDGER_HEAD if head_only else LEDGER).body(held, FORMAT))
     return head
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
 from discreet.core.checks import Neighbors
-from discreet.core.fields import NEIGHBORS, TEXT, Fields, FileRecord, maybe, record, whole
+from discreet.core.field_kinds import NEIGHBORS, TEXT, maybe, record, whole
+from discreet.core.fields import Fields, FileRecord
 from discreet.errors import BudgetError, FileFormatError, LedgerError
 from discreet.ledger.entries import population
 from discreet.ledger.storage import Reading

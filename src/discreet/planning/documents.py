@@ -8,22 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from discreet.core.fields import (
+from discreet.core.field_kinds import (
     ANYTHING,
+    COUNT,
     NAMES,
     NEIGHBORS,
     NUMBER,
+    OBJECT,
     TEXT,
-    DocumentFields,
-    FieldKind,
-    Fields,
     by_name,
     many,
     maybe,
-    part,
     record,
-    whole,
 )
+from discreet.core.fields import DocumentFields, Fields
 from discreet.core.placeholders import Unavailable
 from discreet.planning.facts import Facts
 from discreet.planning.simulation import Expected
@@ -32,7 +30,6 @@ _GAPS = replace(many(maybe(NUMBER)), write=lambda values: [float(v) if math.isfi
 """Numbers, and null where there is none."""
 
 _FOUND = replace(maybe(NUMBER), write=lambda value: None if isinstance(value, Unavailable) else float(value))
-_OBJECT = FieldKind({"type": "object"})
 _EXPECTED = Fields(
     "expected_accuracy",
     "",
@@ -42,7 +39,7 @@ _EXPECTED = Fields(
     mse_range=many(NUMBER)("Of four tables in five."),
     vs_trivial=NUMBER("Over the error of the mean."),
     vs_non_private=NUMBER("Over that without privacy."),
-    stages=maybe(whole()),
+    stages=maybe(COUNT),
     rmse=_GAPS,
     std_err=_GAPS,
     width=_GAPS("Of intervals."),
@@ -72,14 +69,14 @@ PLAN = DocumentFields(
     neighbors=NEIGHBORS(attribute="promise.neighbors"),
     level=NUMBER("Of intervals.", attribute="promise.level"),
     stages=ANYTHING,
-    draws=whole()("Tables that were made up."),
+    draws=COUNT("Tables that were made up."),
     simulated_r_squared=NUMBER(attribute="r_squared"),
     names=NAMES,
-    expected=many(replace(part(_EXPECTED), write=_expected)),
+    expected=many(replace(record(_EXPECTED), write=_expected)),
     left_out=ANYTHING,
-    answers=many(part(_ANSWER)),
-    tighter=many(replace(_OBJECT, write=vars)),
-    spreads=many(replace(_OBJECT, write=lambda spread: vars(spread) | {"columns": list(spread.columns)})),
+    answers=many(record(_ANSWER)),
+    tighter=many(replace(OBJECT, write=vars)),
+    spreads=many(replace(OBJECT, write=lambda spread: vars(spread) | {"columns": list(spread.columns)})),
     rows_per_person=replace(by_name(NUMBER), write=lambda people: {str(m): share for m, share in people.items()})(
         attribute="people"
     ),
@@ -104,8 +101,8 @@ MODEL_PLAN = DocumentFields(
     method=TEXT,
     target=TEXT,
     names=NAMES,
-    rows=whole(),
+    rows=COUNT,
     delta=NUMBER(attribute="promise.delta"),
-    draws=whole(),
-    expected=many(part(_MODEL_EXPECTED)),
+    draws=COUNT,
+    expected=many(record(_MODEL_EXPECTED)),
 )

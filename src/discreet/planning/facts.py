@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core import checks
-from discreet.core.fields import ANYTHING, NUMBER, TEXT, TEXTS, FieldKind, Fields, Written, maybe, record, whole
+from discreet.core.field_kinds import ANYTHING, COUNT, NUMBER, OBJECT, TEXT, TEXTS, maybe, record
+from discreet.core.fields import Fields, Written
 from discreet.data.tables import described_by, feature_names
 from discreet.domain import Domain
 from discreet.domain.columns import Categorical, Numeric, to_days
@@ -101,11 +102,11 @@ class Facts(Written):
         domain=record(Domain),
         target=TEXT,
         features=TEXTS,
-        rows=whole(),
+        rows=COUNT,
         r_squared=NUMBER,
         correlation=maybe(NUMBER),
         correlations=ANYTHING,
-        about=FieldKind({"type": "object"}),
+        about=OBJECT,
         assumed=TEXTS,
     )
 

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any, Self
 
 from discreet.core.checks import LARGEST_ROWS
-from discreet.core.fields import FLAG, SHA256, TEXT, Fields, FileRecord, many, maybe, record, whole
+from discreet.core.field_kinds import COUNT, FLAG, SHA256, TEXT, many, maybe, record, whole
+from discreet.core.fields import Fields, FileRecord
 from discreet.core.files import differences, digest
 from discreet.core.rounding import ROOM, up
 from discreet.domain import Domain
@@ -53,7 +54,7 @@ class Receipt(FileRecord):
         "",
         ledger=TEXT("Its id."),
         account=TEXT,
-        entry=whole(0),
+        entry=COUNT,
         hash=SHA256,
     )
 
@@ -224,7 +225,7 @@ class Certificate(FileRecord):
         method=TEXT("The algorithm."),
         unit=TEXT("Whom the promise protects.", attribute="domain.unit.short", derived=True),
         simulation=FLAG("True if nothing is promised.", derived=True),
-        rows=maybe(whole(1, LARGEST_ROWS))("The public number of rows that was declared; never read from the data."),
+        rows=maybe(whole(1, maximum=LARGEST_ROWS))("The public, declared number of rows; never read from the data."),
         domain=record(Domain)("The bounds that values were clipped to."),
         declared=maybe(record(Domain))(
             "The bounds as declared, where those of the outcome were narrowed.", absent=None, old=True

@@ -11,7 +11,8 @@ from typing import Literal
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.core.fields import FROM_0, NEIGHBORS, TEXT, Fields, FileRecord, choice, kept, number
+from discreet.core.field_kinds import FROM_0, NEIGHBORS, TEXT, choice, kept, number
+from discreet.core.fields import Fields, FileRecord
 from discreet.core.rounding import FEW, down
 from discreet.errors import ParameterError
 
@@ -51,7 +52,7 @@ class Guarantee(FileRecord):
         "The promise.",
         "The guarantee is of an unknown kind.",
         epsilon=kept(FROM_0)("Of the promise."),
-        delta=kept(number(least=0, below=1))("Of the promise."),
+        delta=kept(number(minimum=0, exclusiveMaximum=1))("Of the promise."),
         neighbors=NEIGHBORS,
         status=choice(Status)("Proven and accounted for; stated by a paper; or nothing is promised."),
         reason=TEXT("Why it is not verified."),

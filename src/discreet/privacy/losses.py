@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +18,8 @@ from scipy.special import expit
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.fields import ABOVE_0, FieldKind, Fields, choice, is_object, ref
-from discreet.core.files import number
+from discreet.core.field_kinds import ABOVE_0, NUMBER, choice, record
+from discreet.core.fields import Fields
 from discreet.errors import FileFormatError
 
 
@@ -243,8 +243,9 @@ def loss_from_dict(facts: dict[str, Any]) -> Loss:
     """
     if facts.get("name") not in LOSSES:
         raise FileFormatError(f"Unknown loss {checks.shown(facts.get('name'))}; a newer discreet may know it.")
-    return LOSSES[facts["name"]](**{name: number(value) for name, value in facts.items() if name != "name"})
+    return LOSSES[facts["name"]](**{name: NUMBER.take(value) for name, value in facts.items() if name != "name"})
 
 
-LOSS = FieldKind(ref("loss"), is_object, loss_from_dict, Loss.to_dict)
-Fields("loss", "With its own parameters.", name=choice(*LOSSES), width=ABOVE_0(absent=None), limit=ABOVE_0(absent=None))
+_OWN = ABOVE_0(absent=None)
+_FIELDS = Fields("loss", "With its own parameters.", name=choice(*LOSSES), width=_OWN, limit=_OWN)
+LOSS = replace(record(_FIELDS), read=loss_from_dict, write=Loss.to_dict)

@@ -20,7 +20,8 @@ from typing import Any, Self
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
-from discreet.core.fields import NUMBER, PAIR, TEXT, TEXTS, FieldKind, Fields, FileRecord, kept, maybe
+from discreet.core.field_kinds import NUMBER, PAIR, TEXT, TEXTS, kept, maybe
+from discreet.core.fields import FieldKind, Fields, FileRecord
 from discreet.core.rounding import up
 from discreet.errors import BudgetError, FileFormatError, ParameterError
 from discreet.privacy import gdp

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.fields import FieldKind, Fields, FileRecord, defined, many, record, whole
+from discreet.core.field_kinds import WHOLE, many, record
+from discreet.core.fields import FieldKind, Fields, FileRecord, defined
 from discreet.domain import LATTICE_BITS
 from discreet.domain.cells import BINS
 from discreet.domain.coordinates import Coordinates
@@ -29,7 +30,7 @@ class GridValues(FileRecord):
         "grid_values",
         "",
         "Released values are not integers on a grid.",
-        exponent=whole()("m: an integer q stands for q 2^(m - 40)."),
+        exponent=WHOLE("m: an integer q stands for q 2^(m - 40)."),
         integers=FieldKind(
             {"type": "array", "items": {"type": "string", "pattern": "^-?[0-9]+$"}},
             lambda texts: isinstance(texts, list) and all(isinstance(text, str) for text in texts),

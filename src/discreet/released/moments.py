@@ -12,7 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.fields import DocumentFields, record
+from discreet.core.field_kinds import record
+from discreet.core.fields import DocumentFields
 from discreet.core.files import Source, digest, load_document, write_document
 from discreet.domain import CONSTANT, Domain, Numeric
 from discreet.errors import NotReleasedError

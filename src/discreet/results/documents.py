@@ -8,25 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.core.fields import (
+from discreet.core.field_kinds import (
     ANYTHING,
     MATRIX,
     NAMES,
     NUMBER,
-    REQUIRED,
     TEXT,
     TEXTS,
     VECTOR,
-    DocumentFields,
-    FieldKind,
-    Fields,
     check_shapes,
     choice,
     many,
     maybe,
     record,
-    ref,
 )
+from discreet.core.fields import REQUIRED, DocumentFields, FieldKind, Fields, ref
 from discreet.core.placeholders import Later
 from discreet.domain.linked import Linked
 from discreet.errors import FileFormatError, NotReleasedError

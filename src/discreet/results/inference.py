@@ -22,19 +22,8 @@ import numpy as np
 from scipy import special, stats
 
 from discreet.core.arrays import Bools, Floats
-from discreet.core.fields import (
-    ABOVE_0,
-    FROM_0,
-    MATRIX,
-    TEXTS,
-    VECTOR,
-    Fields,
-    Written,
-    check_shapes,
-    choice,
-    maybe,
-    record,
-)
+from discreet.core.field_kinds import ABOVE_0, FROM_0, MATRIX, TEXTS, VECTOR, check_shapes, choice, maybe, record
+from discreet.core.fields import Fields, Written
 from discreet.core.placeholders import Unavailable, or_unavailable
 from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations

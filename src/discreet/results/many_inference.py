@@ -13,7 +13,8 @@ import numpy as np
 from scipy import stats
 
 from discreet.core.arrays import Bools, Floats
-from discreet.core.fields import MATRIX, VECTOR, Fields, Written, check_shapes
+from discreet.core.field_kinds import MATRIX, VECTOR, check_shapes
+from discreet.core.fields import Fields, Written
 from discreet.core.placeholders import Unavailable, or_unavailable
 from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.fields import check_shapes
+from discreet.core.field_kinds import check_shapes
 from discreet.core.files import Source, load_document, write_document
 from discreet.core.placeholders import Later, Unavailable
 from discreet.domain import CONSTANT

@@ -12,7 +12,8 @@ import numpy as np
 from scipy import stats
 
 from discreet.core.arrays import Floats
-from discreet.core.fields import NUMBER, Fields, FileRecord, many
+from discreet.core.field_kinds import NUMBER, many
+from discreet.core.fields import Fields, FileRecord
 from discreet.domain import CONSTANT, Categorical, Domain
 from discreet.errors import FileFormatError
 from discreet.released.equations import NormalEquations

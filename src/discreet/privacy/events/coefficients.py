@@ -12,21 +12,8 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, TypeVar
 
 from discreet.core.checks import Neighbors
-from discreet.core.fields import (
-    ABOVE_0,
-    FROM_0,
-    NAMES,
-    NEIGHBORS,
-    NUMBER,
-    TEXT,
-    Field,
-    FieldKind,
-    Fields,
-    FileRecord,
-    fixed,
-    kept,
-    maybe,
-)
+from discreet.core.field_kinds import ABOVE_0, FROM_0, NAMES, NEIGHBORS, NUMBER, TEXT, kept, maybe
+from discreet.core.fields import Field, FieldKind, Fields, FileRecord, fixed
 from discreet.core.rounding import up
 from discreet.errors import FileFormatError
 from discreet.privacy.laws import Alone, Law

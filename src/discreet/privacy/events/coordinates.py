@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from discreet.core.fields import ABOVE_0, NAMES, Fields, FileRecord, choice, fixed, many, number, part, whole
+from discreet.core.field_kinds import ABOVE_0, COUNT, NAMES, choice, many, number, record
+from discreet.core.fields import Fields, FileRecord, fixed
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.linked import COORDINATES, Linked
 from discreet.errors import FileFormatError, ParameterError
@@ -136,10 +137,10 @@ class StageEvent(FileRecord):
         "Statistics of turned rows; since version 3.",
         "A stage of the release lists a {name} that no Gaussian noise has.",
         mechanism=fixed(mechanism),
-        mu=number(above=0, most=gdp.LIMIT)("Its cost."),
+        mu=number(exclusiveMinimum=0, maximum=gdp.LIMIT)("Its cost."),
         coordinates=COORDINATES,
-        blocks=many(part(_STAGE_BLOCK)),
-        chosen=many(whole(0))("Which of its half widths each outcome was clipped to, counted from 0.", since=3),
+        blocks=many(record(_STAGE_BLOCK)),
+        chosen=many(COUNT)("Which of its half widths each outcome was clipped to, counted from 0.", since=3),
         radii=many(ABOVE_0)("Of persons' scores, for each outcome.", absent=()),
     )
 

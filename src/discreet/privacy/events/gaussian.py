@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from discreet.core.fields import ABOVE_0, FLAG, NAMES, PAIR, Fields, FileRecord, choice, fixed, many, number, record
+from discreet.core.field_kinds import ABOVE_0, FLAG, NAMES, PAIR, choice, many, number, record
+from discreet.core.fields import Fields, FileRecord, fixed
 from discreet.domain import LATTICE_BITS
 from discreet.domain.cells import Span, is_span
 from discreet.errors import FileFormatError, ParameterError
@@ -155,6 +156,6 @@ class GaussianEvent(FileRecord):
         "Statistics with Gaussian noise.",
         "An event of the release lists a {name} that no Gaussian noise has.",
         mechanism=fixed("gaussian"),
-        mu=number(above=0, most=gdp.LIMIT)("Its cost."),
+        mu=number(exclusiveMinimum=0, maximum=gdp.LIMIT)("Its cost."),
         blocks=BLOCKS,
     )

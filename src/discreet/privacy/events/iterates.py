@@ -18,7 +18,8 @@ import numpy as np
 from discreet.core.arrays import Floats
 from discreet.core.chance import length
 from discreet.core.checks import LARGEST_ROWS
-from discreet.core.fields import FieldKind, whole
+from discreet.core.field_kinds import whole
+from discreet.core.fields import FieldKind
 from discreet.core.rounding import down, up
 from discreet.errors import FileFormatError
 from discreet.privacy import gdp

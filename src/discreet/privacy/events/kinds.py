@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from discreet.core.checks import shown
-from discreet.core.fields import FieldKind, defined, is_object, ref
+from discreet.core.field_kinds import OBJECT
+from discreet.core.fields import defined, ref
 from discreet.errors import FileFormatError
 from discreet.privacy.events.coefficients import CoefficientEvent, PrintedEvent
 from discreet.privacy.events.coordinates import StageEvent
@@ -52,13 +54,9 @@ def event_from_dict(facts: dict[str, Any]) -> Event:
     return _MECHANISMS[mechanism].from_dict(facts)
 
 
+_ANY = {"oneOf": [ref(kind.FIELDS.name) for kind in _MECHANISMS.values()]}
 EVENT = defined(
     "event",
-    FieldKind(
-        {"oneOf": [ref(kind.FIELDS.name) for kind in _MECHANISMS.values()]},
-        is_object,
-        event_from_dict,
-        lambda event: event.to_dict(),
-    ),
+    replace(OBJECT, schema=_ANY, read=event_from_dict, write=lambda event: event.to_dict()),
     "One release from the data, told apart by its mechanism.",
 )

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.core.fields import choice, maybe, whole
+from discreet.core.field_kinds import COUNT, choice, maybe, whole
 from discreet.privacy.events.coefficients import FROM_ZERO, SIGNED, UnaccountedEvent, described
 
 REGULARIZERS = ("ridge", "bridge", "lasso", "elasticnet", "scad", "l0")
@@ -95,9 +95,9 @@ def printed_retrievable(budget: float, modulus: float, least_weight: float) -> f
     noise=choice("gaussian", "laplace"),
     selection=choice("none", "VS", "VS+", "c"),
     strength=FROM_ZERO,
-    moor=whole(0),
+    moor=COUNT,
     iterations=whole(1),
-    rounds=whole(0),
+    rounds=COUNT,
     augmented=maybe(whole(1)),
     truncation=maybe(SIGNED),
     retrieved=FROM_ZERO,

@@ -23,21 +23,8 @@ from scipy.special import ndtr
 from discreet.core.arrays import Floats
 from discreet.core.chance import length
 from discreet.core.checks import LARGEST_ROWS, Neighbors
-from discreet.core.fields import (
-    ABOVE_0,
-    FLAG,
-    NAMES,
-    NEIGHBORS,
-    NUMBER,
-    PAIR,
-    TEXT,
-    Fields,
-    FileRecord,
-    choice,
-    fixed,
-    maybe,
-    record,
-)
+from discreet.core.field_kinds import ABOVE_0, FLAG, NAMES, NEIGHBORS, NUMBER, PAIR, TEXT, choice, maybe, record
+from discreet.core.fields import Fields, FileRecord, fixed
 from discreet.core.rounding import up
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import FileFormatError, ParameterError

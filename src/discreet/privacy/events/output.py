@@ -25,7 +25,7 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.fields import choice, many, maybe
+from discreet.core.field_kinds import choice, many, maybe
 from discreet.core.rounding import FEW, ROOM, up
 from discreet.errors import ParameterError
 from discreet.privacy.events.coefficients import FROM_ZERO, POSITIVE, SIGNED, described

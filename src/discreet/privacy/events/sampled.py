@@ -21,7 +21,8 @@ import numpy as np
 
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
-from discreet.core.fields import ABOVE_0, NEIGHBORS, Fields, FileRecord, fixed, number
+from discreet.core.field_kinds import ABOVE_0, NEIGHBORS, number
+from discreet.core.fields import Fields, FileRecord, fixed
 from discreet.core.rounding import CURVE, down
 from discreet.errors import ParameterError
 from discreet.privacy.events.gaussian import BLOCKS, Block
@@ -68,8 +69,8 @@ class SampledEvent(FileRecord):
         "The same of a secret sample of the rows.",
         "A sampled statistic of the release is of an unknown kind.",
         mechanism=fixed("sampled gaussian"),
-        rate=number(above=0, below=1)("The share of the rows in its secret sample."),
-        full_mu=number(above=0, most=_LARGEST_MU)("What its noise would cost on all rows."),
+        rate=number(exclusiveMinimum=0, exclusiveMaximum=1)("The share of the rows in its secret sample."),
+        full_mu=number(exclusiveMinimum=0, maximum=_LARGEST_MU)("What its noise would cost on all rows."),
         neighbors=NEIGHBORS,
         blocks=BLOCKS,
     )
@@ -102,7 +103,7 @@ class PublicOutcomesEvent(FileRecord):
         "The same where outcomes are declared public: they are NOT protected.",
         "A statistic with public outcomes is of an unknown kind.",
         mechanism=fixed("gaussian, public outcomes"),
-        mu=number(above=0, most=_LARGEST_MU)("Its cost."),
+        mu=number(exclusiveMinimum=0, maximum=_LARGEST_MU)("Its cost."),
         norm=ABOVE_0("The largest norm of the outcomes in a row."),
         blocks=BLOCKS,
     )

@@ -14,7 +14,7 @@ from typing import ClassVar
 from scipy.special import ndtri
 
 from discreet.core.chance import FAR, length
-from discreet.core.fields import many, maybe
+from discreet.core.field_kinds import many, maybe
 from discreet.core.rounding import MANY, up
 from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import FROM_ZERO, POSITIVE, SIGNED, CoefficientEvent, described, grouped
