@@ -68,7 +68,7 @@ class Field:
     old : bool
         Whether it is missing in old files only, and always written.
     beside : str
-        The attribute that decides whether it is written, where that is another one.
+        The attribute beside which it is written: not where that is None.
     derived : bool
         Whether it follows from the others: it is written, and compared, not read.
     since : int
@@ -86,7 +86,9 @@ class Field:
 
     def is_written(self, thing: Any) -> bool:
         """Whether a file of a thing has the field."""
-        value = attrgetter(self.beside or self.attribute)(thing)
+        if self.beside:
+            return attrgetter(self.beside)(thing) is not None
+        value = attrgetter(self.attribute)(thing)
         return self.old or type(value) is not type(self.absent) or bool(value != self.absent)
 
     @property
