@@ -89,13 +89,13 @@ def _all(parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _reached(tables: list[DocumentFields]) -> list[str]:
-    """Names of all that the schemas of files refer to, in the order in which they were defined."""
+    """Names of all that the schemas of files refer to."""
     reached, new = set[str](), {"sha256", *(table.name for table in tables)}
     while new:
         reached |= new
         texts = [json.dumps(described(name)) for name in new]
         new = {name for text in texts for name in re.findall(r'"#/\$defs/(\w+)"', text)} - reached
-    return [name for name in DEFINED if name in reached]
+    return sorted(reached)
 
 
 def laid_out(value: Any, before: int = 0, indent: int = 0) -> str:

@@ -86,10 +86,11 @@ class Field:
 
     def is_written(self, thing: Any) -> bool:
         """Whether a file of a thing has the field."""
-        if self.beside:
-            return attrgetter(self.beside)(thing) is not None
-        value = attrgetter(self.attribute)(thing)
-        return self.old or type(value) is not type(self.absent) or bool(value != self.absent)
+        if self.absent is REQUIRED or self.old:
+            return True
+        value = attrgetter(self.beside or self.attribute)(thing)
+        absent = None if self.beside else self.absent
+        return type(value) is not type(absent) or bool(value != absent)
 
     @property
     def schema(self) -> dict[str, Any]:

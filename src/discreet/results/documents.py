@@ -64,7 +64,7 @@ RESULTS = DocumentFields(
 )
 MODEL = DocumentFields(
     "model",
-    "A released model of classes or counts; since version 5 with what was released besides.",
+    "A released model of classes or counts.",
     (3, 4, 5),
     certificate=record(Certificate),
     target=TEXT("The outcome."),
@@ -79,7 +79,7 @@ MODEL = DocumentFields(
         "With two of them the predictor is of the second; with more there is one predictor for each."
     ),
     weights=maybe(MATRIX)("Of an adaptive penalty."),
-    values=VALUES(absent=()),
+    values=VALUES("What was released besides.", absent=(), since=5),
     inference=_INFERENCE(absent=WITHOUT_ERRORS),
 )
 MANY_RESULTS = DocumentFields(
@@ -106,8 +106,7 @@ def document(fitted: Results) -> dict[str, Any]:
     certificate = fitted.certificate
     if fitted.release_later is not None:
         return RESULTS.body(fitted, certificate.format_version)
-    first, *_, last = MODEL.versions
-    body = MODEL.body(fitted, last if fitted.values else max(first, certificate.domain.format_version))
+    body = MODEL.body(fitted, max(MODEL.versions[0], MODEL.version(fitted), certificate.format_version))
     return body | {"inference": fitted.inference.to_dict()} if fitted.values else body
 
 
