@@ -122,6 +122,7 @@ class Linked(Coordinates):
         largest=ABOVE_0("The largest mean of its outcome.", absent=None),
         exposure=TEXT("Its exposure column.", absent=None),
     )
+    """One description of coordinates of either kind: those of other stages lack the last fields."""
 
 
 def _top(most: float) -> float:

@@ -61,12 +61,12 @@ class CoefficientEvent(FileRecord):
     def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild an event from `to_dict`."""
         made = super().from_dict(facts)
+        if not made.design:
+            raise FileFormatError("An event of the release is of an unknown kind.")
         try:
             _ = made.mu, made.law, made.keeps()
         except ArithmeticError:
             raise FileFormatError(f"An event of the release lists what no {cls.mechanism} has.") from None
-        if not made.design:
-            raise FileFormatError("An event of the release is of an unknown kind.")
         return made
 
 
