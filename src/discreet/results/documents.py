@@ -65,7 +65,7 @@ RESULTS = DocumentFields(
 MODEL = DocumentFields(
     "model",
     "A released model of classes or counts.",
-    (3, 4, 5),
+    VERSIONS[2:],
     certificate=record(Certificate),
     target=TEXT("The outcome."),
     model=TEXT("The estimator."),
