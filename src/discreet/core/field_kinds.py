@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -48,6 +48,11 @@ def choice(*options: Any) -> FieldKind:
     """One of some words, or of those of a literal type."""
     known = [one for option in options for one in (get_args(option) or (option,))]
     return FieldKind({"enum": known}, lambda value: isinstance(value, str) and value in known)
+
+
+def one_of(names: Callable[[], Iterable[str]]) -> FieldKind:
+    """One of the names of a table, which may grow; the description has those of now."""
+    return FieldKind({"enum": list(names())}, lambda value: isinstance(value, str) and value in names())
 
 
 def either(*kinds: FieldKind) -> FieldKind:

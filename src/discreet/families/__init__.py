@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from discreet.core import checks
-from discreet.core.field_kinds import ABOVE_0, NUMBER, choice, record
+from discreet.core.field_kinds import ABOVE_0, NUMBER, one_of, record
 from discreet.core.fields import Fields
 from discreet.errors import FileFormatError
 from discreet.families.base import ClassFamily, Family, FamilyWords, Label, Link, Loss, Outcome, category, places
@@ -18,7 +18,9 @@ from discreet.families.poisson import POISSON, Poisson
 FAMILIES: dict[Link, Family] = {family.link: family for family in (NORMAL, LOGISTIC, POISSON, HINGE)}
 """The table of families, by link: a new family is a file of this folder, and its place here."""
 
-_LOSSES = {loss.name: loss for family in FAMILIES.values() for loss in family.losses}
+
+def _losses() -> dict[str, type[Loss]]:
+    return {loss.name: loss for family in FAMILIES.values() for loss in family.losses}
 
 
 def loss_from_dict(facts: dict[str, Any]) -> Loss:
@@ -29,13 +31,14 @@ def loss_from_dict(facts: dict[str, Any]) -> Loss:
     >>> loss_from_dict({"name": "Poisson", "limit": 9.0})
     Poisson(limit=9.0)
     """
-    if facts.get("name") not in _LOSSES:
+    known = _losses()
+    if facts.get("name") not in known:
         raise FileFormatError(f"Unknown loss {checks.shown(facts.get('name'))}; a newer discreet may know it.")
-    return _LOSSES[facts["name"]](**{name: NUMBER.take(value) for name, value in facts.items() if name != "name"})
+    return known[facts["name"]](**{name: NUMBER.take(value) for name, value in facts.items() if name != "name"})
 
 
 _OWN = ABOVE_0(absent=None)
-_FIELDS = Fields("loss", "With its own parameters.", name=choice(*_LOSSES), width=_OWN, limit=_OWN)
+_FIELDS = Fields("loss", "With its own parameters.", name=one_of(_losses), width=_OWN, limit=_OWN)
 LOSS = replace(record(_FIELDS), read=loss_from_dict, write=Loss.to_dict)
 
 

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.field_kinds import ABOVE_0, TEXT, choice, record
+from discreet.core.field_kinds import ABOVE_0, TEXT, one_of, record
 from discreet.core.fields import Fields
 from discreet.domain.coordinates import Chart, Coordinates, Turned
 from discreet.domain.domain import Domain
@@ -32,6 +32,10 @@ from discreet.domain.elementary import log
 from discreet.domain.encoding import ONE
 from discreet.errors import DomainError, ParameterError
 from discreet.families import FAMILIES, Family, Link
+
+
+def _staged() -> list[Link]:
+    return [link for link, family in FAMILIES.items() if family.staged]
 
 
 @dataclass(frozen=True)
@@ -115,9 +119,7 @@ class Linked(Coordinates):
         Coordinates.FIELDS.name,
         Coordinates.FIELDS.words,
         **Coordinates.FIELDS.rows,
-        link=choice(*(link for link, family in FAMILIES.items() if family.staged))(
-            "Of a stage at a model of classes or counts.", absent=None
-        ),
+        link=one_of(_staged)("Of a stage at a model of classes or counts.", absent=None),
         largest=ABOVE_0("The largest mean of its outcome.", absent=None),
         exposure=TEXT("Its exposure column.", absent=None),
     )

@@ -17,9 +17,9 @@ from discreet.core.field_kinds import (
     TEXTS,
     VECTOR,
     check_shapes,
-    choice,
     many,
     maybe,
+    one_of,
     record,
 )
 from discreet.core.fields import REQUIRED, DocumentFields, FieldKind, Fields, ref
@@ -71,7 +71,7 @@ MODEL = DocumentFields(
     target=TEXT("The outcome."),
     model=TEXT("The estimator."),
     names=NAMES,
-    link=choice(*FAMILIES)(
+    link=one_of(lambda: FAMILIES)(
         "The mean of y is its inverse at intercept + coef'x; the sign of that is the class for sign."
     ),
     coef=replace(MATRIX, write=lambda coef: np.atleast_2d(coef).tolist())(

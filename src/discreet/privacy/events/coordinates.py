@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from discreet.core.field_kinds import ABOVE_0, COUNT, NAMES, choice, many, number, record
+from discreet.core.field_kinds import ABOVE_0, COUNT, NAMES, many, number, one_of, record
 from discreet.core.fields import Fields, fixed
 from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
@@ -56,7 +56,7 @@ _STAGE_BLOCK = Fields(
     "stage_block",
     "",
     "A block of a stage is of an unknown kind.",
-    statistic=choice(*(kind.name for kind in stage_statistics()))(
+    statistic=one_of(lambda: [kind.name for kind in stage_statistics()])(
         "U'U, that of the rows whose residuals are not clipped, U'E, sums of e^2, counts of residuals by half width, "
         "counts of rows by length, sums of e^2 u u', Fisher information."
     ),

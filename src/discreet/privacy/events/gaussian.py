@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from discreet.core.field_kinds import ABOVE_0, FLAG, NAMES, PAIR, choice, many, number, record
+from discreet.core.field_kinds import ABOVE_0, FLAG, NAMES, PAIR, choice, many, number, one_of, record
 from discreet.core.fields import Fields, FileRecord, fixed
 from discreet.domain import LATTICE_BITS
 from discreet.domain.cells import Span, is_span
@@ -80,7 +80,7 @@ class Block(FileRecord):
         "block",
         "One statistic with Gaussian noise.",
         "A block of the release is of an unknown kind.",
-        statistic=choice(*sorted(name for name, kind in STATISTICS.items() if kind.words))(
+        statistic=one_of(lambda: sorted(name for name, kind in STATISTICS.items() if kind.words))(
             "X'X, X'Y, the diagonal of Y'Y, the least eigenvalue of X'X, how many outcomes lie in each of 16 equal "
             "parts of their range; since version 3 sums of columns, and of their squares. X stands for rows, Y for "
             "columns."
