@@ -214,7 +214,7 @@ class Numbers(ABC):
 
 
 def json_ready(value: Any) -> Any:
-    """What JSON can hold of numbers by name: None for a missing number, the reason for what is not available.
+    """What JSON can hold of numbers by name: None for a number that is missing or infinite, the reason for what is not available.
 
     Examples
     --------
@@ -227,4 +227,4 @@ def json_ready(value: Any) -> Any:
         return {key: json_ready(part) for key, part in value.items()}
     if isinstance(value, (tuple, list)):
         return [json_ready(part) for part in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
