@@ -214,7 +214,7 @@ class Numbers(ABC):
 
 
 def json_ready(value: Any) -> Any:
-    """What JSON can hold of numbers by name: None for one that is missing or infinite, reasons for what is not available.
+    """JSON of numbers by name: None for one that is missing or infinite, a reason for what is unavailable.
 
     Examples
     --------
