@@ -1,4 +1,4 @@
-"""What the benchmarks share: timing, processes of their own, and options."""
+"""Timing, subprocesses and options that the benchmarks share."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ MSE over that of the training mean of y, on the UCI sets (``--kind uci``), on th
 columns (``--kind products``) and on made-up tables of levels (``--kind wide``); and for a made-up wage equation
 (``--kind wages``) the mean squared difference to the true one over sigma^2. ``--floor`` holds the default against the
 private mean; ``--glm`` measures models of classes and counts (`benchmarks.declared_glm`). Finished cells are kept in
-the log and not done again: remove it when methods have changed.
+the log and skipped: remove it when methods have changed.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 *Classes*: logistic regression on the UCI sets, outcomes split at their median, bounds as in `benchmarks.declared`. The
 excess is the log loss above that of the fit without privacy: on the rows that both were fitted to, where it is never
-below 0, and on test rows. Beside stages stands the same method in coordinates that were computed from the rows without
-privacy, with the whole budget for the model.
+below 0, and on test rows. Stages are compared with the same method in coordinates that are computed from the rows
+without privacy, with the whole budget for the model.
 
 *Counts*: made-up counts with a declared bound of 100, with and without overdispersion and zeros: test deviance over
 that of the training mean, for Poisson regression and for `DPLinearRegression`, and slopes over the true ones.
 
-Finished cells are kept in the log and not done again: remove it when methods have changed.
+Finished cells are kept in the log and skipped: remove it when methods have changed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Exact moments on every engine, beside the same engine that only reads: ``python -m benchmarks.engines``.
+"""Exact moments on every engine, compared with only reading on the same engine: ``python -m benchmarks.engines``.
 
-CPU seconds of all processes that take part are counted: driver, workers, Java, database server. So other work on the
+Times are CPU seconds of all processes that take part (driver, workers, Java, database server), so other work on the
 machine matters little.
 """
 

@@ -1,7 +1,8 @@
-"""The layout in numbers: names at the top, files, lines, public names, and the way of one fit; now and at a revision.
+"""Figures of the code base: files, lines, names, duplicated decisions, modules of one fit; now and at a revision.
 
-``python -m benchmarks.house --before REV``. The way of one fit is that of ``DPLinearRegression.fit`` from a pandas
-frame: the modules of the package whose functions it calls, and how often a call leads from one module to another.
+``python -m benchmarks.house --before REV``. One fit is ``DPLinearRegression.fit`` on a pandas frame: the figures are
+the modules of the package whose functions it calls, and the number of calls from one module to another. Questions about
+events and columns are calls of ``isinstance``, and patterns of ``match``, that name their classes.
 """
 
 from __future__ import annotations
@@ -9,16 +10,23 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
 import resource
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks.common import at_revision
 
 ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "reference" / "architecture.md"
+"""The page that shows the figures, between two comments."""
 
 
 def layout(src: Path) -> dict[str, Any]:
@@ -56,8 +64,94 @@ def layout(src: Path) -> dict[str, Any]:
     }
 
 
+# ---------------------------------------------------------------- what is told more than once
+
+
+def named(node: ast.expr) -> set[str]:
+    """The names of the classes in a union, a tuple or a single name."""
+    if isinstance(node, ast.BinOp):
+        return named(node.left) | named(node.right)
+    if isinstance(node, ast.Tuple):
+        return set().union(*map(named, node.elts))
+    if isinstance(node, ast.Attribute):
+        return {node.attr}
+    return {node.id} if isinstance(node, ast.Name) else set()
+
+
+def questions(tree: ast.AST) -> Iterator[set[str]]:
+    """The classes that each ``isinstance`` and each pattern of ``match`` asks for."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            yield named(node.args[1])
+        elif isinstance(node, ast.MatchClass):
+            yield named(node.cls)
+
+
+def aliases(trees: list[ast.Module], names: Callable[[str], bool]) -> set[str]:
+    """Names that modules give to unions and tuples of such classes alone."""
+    found = set()
+    for tree in trees:
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.Tuple):
+                parts = named(node.value)
+                if parts and all(map(names, parts)):
+                    found |= set().union(*map(named, node.targets))
+    return found
+
+
+def sequences() -> int:
+    """The strings that list what a complete release of some method consists of."""
+    try:
+        from discreet.solve.lasso import STEPS
+    except ImportError:
+        return 0
+    return sum(map(len, STEPS.values()))
+
+
+def told(src: Path) -> dict[str, Any]:
+    """How often one decision is told in several places."""
+    files = sorted(src.rglob("*.py"))
+    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in files}
+    events = aliases([*trees.values()], lambda name: name.endswith("Event")) | {"Event"}
+    columns = {
+        node.name
+        for file, tree in trees.items()
+        if "columns" in str(file.relative_to(src / "domain") if file.is_relative_to(src / "domain") else "")
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+    asked = {file: list(questions(tree)) for file, tree in trees.items()}
+    about_events = sum(
+        any(name.endswith("Event") or name in events for name in names) for found in asked.values() for names in found
+    )
+    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    classes = Counter(node.name.lstrip("_") for node in nodes if isinstance(node, ast.ClassDef))
+    alone = [node.value.value for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    docstrings = [text for text in alone if isinstance(text, str)]  # of constants, too
+    return {
+        "strings that list event sequences": sequences(),
+        "isinstance on events": about_events,
+        "files with isinstance on columns": sum(any(names & columns for names in found) for found in asked.values()),
+        "class names used more than once": sum(count > 1 for count in classes.values()),
+        'docstrings that begin with "What"': sum(text.startswith("What ") for text in docstrings),
+    }
+
+
+# ---------------------------------------------------------------- the way of a fit
+
+
+def least(action: Callable[[], Any], repeats: int = 5) -> float:
+    """CPU time of an action, the least of several."""
+    found = []
+    for _ in range(repeats):
+        before = time.process_time()
+        action()
+        found.append(time.process_time() - before)
+    return round(min(found), 3)
+
+
 def way(src: Path) -> dict[str, Any]:
-    """Modules, and changes of module, on the way of one fit."""
+    """Modules, and changes of module, on the way of one fit; and what it takes to fit, and to check its release."""
     import numpy as np
     import pandas as pd
 
@@ -68,8 +162,8 @@ def way(src: Path) -> dict[str, Any]:
     y = pd.Series(X.sum(axis=1), name="y")
     domain = discreet.Domain({"a": (0, 1), "b": (0, 1), "y": (0, 2)})
 
-    def fit() -> None:
-        discreet.DPLinearRegression(epsilon=1, delta=1e-6, domain=domain, n_jobs=1, random_state=1).fit(X, y)
+    def fit(seed: int | None = 1) -> Any:
+        return discreet.DPLinearRegression(epsilon=1, delta=1e-6, domain=domain, n_jobs=1, random_state=seed).fit(X, y)
 
     fit()
     inside, seen, changes, last, calls = str(src), set(), 0, "", 0
@@ -87,7 +181,24 @@ def way(src: Path) -> dict[str, Any]:
     sys.setprofile(note)
     fit()
     sys.setprofile(None)
-    return {"modules on the way of a fit": len(seen), "changes of module": changes, "calls": calls}
+    found = {"modules on the way of a fit": len(seen), "changes of module": changes, "calls": calls}
+    found["CPU s, a fit"] = least(fit)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "release.json"
+        fit(None).release_.save(place)
+        found["CPU s, a check of its release"] = least(lambda: checked(place))
+    return found
+
+
+def checked(place: Path) -> Any:
+    """Check a file, at this revision or an earlier one."""
+    import discreet
+
+    if hasattr(discreet, "check"):
+        return discreet.check(place)
+    from discreet.results.saved import check_saved, load_saved
+
+    return check_saved(load_saved(place))
 
 
 def seconds(*arguments: str) -> float:
@@ -109,7 +220,22 @@ def figures(src: Path) -> dict[str, Any]:
         "CPU s, import of DPLinearRegression": seconds("-c", "from discreet import DPLinearRegression"),
         "CPU s, import sklearn.base": seconds("-c", "import sklearn.base"),
     }
-    return layout(src) | way(src) | times
+    return layout(src) | told(src) | way(src) | times
+
+
+def write(before: dict[str, Any], now: dict[str, Any], revision: str) -> None:
+    """Keep the figures, and show them on the page."""
+    body = {"before": before, "now": now}
+    (ROOT / "benchmarks/results/house.json").write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+    lines = [f"| | {revision} | now |", "|---|---:|---:|"]
+    lines += [f"| {name} | {_shown(before.get(name, ''))} | {_shown(value)} |" for name, value in now.items()]
+    text, shown = PAGE.read_text(encoding="utf-8"), "\n".join(lines)
+    table = re.compile(r"(<!-- house -->\n).*?(\n<!-- end -->)", re.DOTALL)
+    PAGE.write_text(table.sub(lambda found: f"{found[1]}{shown}{found[2]}", text), encoding="utf-8")
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def main() -> None:
@@ -128,7 +254,7 @@ def main() -> None:
     for name, value in now.items():
         print(f"{name:40} {before.get(name, ''):>10} {value:>10}")
     if before:
-        (ROOT / "benchmarks/results/house.json").write_text(json.dumps({"before": before, "now": now}, indent=1) + "\n")
+        write(before, now, asked.before)
 
 
 if __name__ == "__main__":

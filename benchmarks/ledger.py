@@ -1,9 +1,9 @@
-"""What a ledger adds to a release, when it is new and when it holds 10,000 entries.
+"""Time that a ledger adds to a release, when it is new and when it holds 10,000 entries.
 
     python -m benchmarks.ledger                SQLite on this disk, and PostgreSQL where it is installed
 
-Each figure is the median over releases, of a release inside an account less one outside of any; the server waits for
-its disk.
+Each figure is the median over releases of the time with an account less the time without one; the server waits for its
+disk.
 """
 
 from __future__ import annotations

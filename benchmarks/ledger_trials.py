@@ -1,11 +1,11 @@
-"""What a ledger must survive: races for the last release, and kill -9 at every step.
+"""Crash trials of a ledger: races for the last release, and kill -9 at every step.
 
     python -m benchmarks.ledger_trials race PLACE --rounds 200
     python -m benchmarks.ledger_trials kill PLACE --rounds 20
     python -m benchmarks.ledger_trials all --rounds 200      both, on SQLite and on a PostgreSQL server of its own
     python -m benchmarks.ledger_trials calls FILE            kill -9 at each write and each sync of SQLite, by strace
 
-PLACE is a file that is not there yet, or the address of an empty database. Every release is a real one. The results of
+PLACE is a file that does not exist yet, or the address of an empty database. All releases are real. The results of
 the long run are in docs/results/ledger_trials.json.
 """
 

@@ -1,6 +1,7 @@
 """Time and memory of wide models, from rows to coefficients: ``python -m benchmarks.levels``.
 
-Categories of many levels, and many numbers. Each fit has a process of its own, whose peak memory counts the rows, too.
+Models have a category of many levels, or many numbers. Each fit runs in its own process, whose peak memory includes the
+rows.
 """
 
 from __future__ import annotations

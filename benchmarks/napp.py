@@ -16,7 +16,7 @@ from scipy.special import expit
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 
 from benchmarks.common import options, seconds
-from discreet import NAPP
+from discreet import NAPP, NappAugmentation
 
 AUGMENTED, ITERATIONS = 10_000, 80
 ORDINARY: dict[str, Any] = {
@@ -46,8 +46,8 @@ def main() -> None:
             other = ITERATIONS * seconds(lambda o=ordinary, z=both: o.fit(more, z), given.repeats)  # type: ignore[misc]
         for selection in (None, "VS+"):
             model = NAPP(
-                epsilon=1, delta=1e-4, data_norm=1, fit_intercept=False, loss=loss, alpha=2.0, selection=selection,
-                n_e=AUGMENTED, iterations=ITERATIONS, published="li2021", **facts,
+                epsilon=1, delta=1e-4, data_norm=1, fit_intercept=False, loss=loss, alpha=2.0, published="li2021",
+                **facts, augmentation=NappAugmentation(selection=selection, n_e=AUGMENTED, iterations=ITERATIONS),
             )  # fmt: skip
             taken = seconds(lambda m=model, y=y: m.fit(X, y), given.repeats)  # type: ignore[misc]
             rows.append({"loss": loss, "noise": selection or "b'theta", "seconds": taken, "ratio": taken / other})

@@ -1,4 +1,4 @@
-"""Moments of a large Parquet folder, beside the same reader that only copies: ``python -m benchmarks.parquet``."""
+"""Moments of a large Parquet folder, compared with copying by the same reader: ``python -m benchmarks.parquet``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other packages: ``python -m benchmarks.peers`` measures speed, ``--page`` writes docs/results/peers.md.
+"""Other packages in comparison: ``python -m benchmarks.peers`` measures speed, ``--page`` writes docs/results/peers.md.
 
 Speed: seconds of the processor for one fit to rows of norm 1 in memory, the least of several, each over that of plain
 least squares in the same run. Accuracy and coverage on the page are from files that other commands wrote; OpenDP and

@@ -59,7 +59,7 @@ def epsilons(folder: Path, name: str) -> None:
 
 
 def leverages(folder: Path, columns: int) -> None:
-    leave_one_out(folder / "data", Moments.load(folder / "moments.npz"), f"x{columns - 1}", penalty=1.0)
+    leave_one_out(folder / "data", Moments.load(folder / "moments.npz"), f"x{columns - 1}", alpha=1.0)
 
 
 JOBS: dict[str, Callable[[Path, int, int], object]] = {

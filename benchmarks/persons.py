@@ -1,6 +1,6 @@
 """Persons with many rows in a large Parquet folder, beside one row a person: ``python -m benchmarks.persons``.
 
-Four rows a person on average, in no order; rows are put in order by DuckDB, on disk.
+A person has four rows on average, in no order; DuckDB sorts them on disk.
 """
 
 from __future__ import annotations

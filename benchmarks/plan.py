@@ -1,4 +1,4 @@
-"""How long a plan takes: ``python -m benchmarks.plan``. Seconds on one core, for 50 features and 1,000,000 rows."""
+"""Time of a plan: ``python -m benchmarks.plan``. Seconds on one core, for 50 features and 1,000,000 rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Seeded summaries, release files and reports of every method, as digests; the same before and after a change.
+"""Digests of seeded summaries, release files and reports of every method, to compare before and after a change.
 
-``python -m benchmarks.seeded`` prints and writes the digests of this checkout. With ``--before REV`` it makes them for
-an earlier revision, too, in the same run, and names what differs.
+``python -m benchmarks.seeded`` prints and writes the digests of this checkout. With ``--before REV`` it also makes
+them for an earlier revision, in the same run, and lists the differences.
 """
 
 from __future__ import annotations

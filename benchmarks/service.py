@@ -1,12 +1,12 @@
-"""Many analysts at once: 50 of them read pages, plan and ask for models for two minutes, of a service that runs.
+"""Load test of a running service: 50 analysts read pages, plan and request models for two minutes.
 
 ::
 
     python -m benchmarks.service --analysts 50 --seconds 120 --out benchmarks/results/service.json
 
 Each analyst reads a page, thinks for about a second, and goes on; one page in 25 is followed by a request for a plan or
-a model. The budget holds a part of the models only, so that the ledger refuses the rest. Afterwards nothing may have
-gone wrong, and the ledger must have paid for exactly the models that came out.
+a model. The budget holds a part of the models only, so that the ledger refuses the rest. Afterwards there must be
+no errors, and the ledger must have paid for exactly the models that were returned.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Accuracy at equal (epsilon, delta): ``python -m benchmarks.utility --data DIR``.
 
-Test MSE over that of predicting 0, by paper 000's protocol (whose preprocessing is not private, erratum E18) on the UCI
+Test MSE over that of predicting 0, by wang2018's protocol (whose preprocessing is not private, erratum E18) on the UCI
 sets, and on made-up designs. Without the data folder only the designs are run.
 """
 
@@ -19,8 +19,8 @@ from experiments import designs, study, uci
 from experiments.methods import NON_PRIVATE, fitter
 from experiments.record import report
 
-UCI_METHODS = ("DPLinearRegression", "AdaSSP", "AdaSSP published 000")
-DESIGN_METHODS = ("DPLinearRegression", "AdaSSP", "AdaSSP published 000", NON_PRIVATE)
+UCI_METHODS = ("DPLinearRegression", "AdaSSP", "AdaSSP published wang2018")
+DESIGN_METHODS = ("DPLinearRegression", "AdaSSP", "AdaSSP published wang2018", NON_PRIVATE)
 DESIGNS = (
     ("isotropic", 1_000, 50, 1.0),
     ("isotropic", 10_000, 50, 0.1),

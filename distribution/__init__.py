@@ -1,1 +1,1 @@
-"""What people install: the wheel, the source archive, the bill of materials, and the manual page."""
+"""Packaging: the wheel, the source archive, the bill of materials, and the manual page."""

@@ -1,7 +1,7 @@
-"""Make everything that is published: ``make dist``, or ``python -m distribution``.
+"""Build everything that is published: ``make dist``, or ``python -m distribution``.
 
 The wheel and the source archive are built twice, the second time from the unpacked source archive, and must be the same
-bytes. The wheel is then installed in a fresh environment, of which the bill of materials is made.
+bytes. The wheel is then installed in a fresh environment, which the bill of materials lists.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The wheel and the source archive, the same bytes wherever they are built, and what they need.
+"""Reproducible builds of the wheel and the source archive, and their bill of materials.
 
-They are dated by `date-released` of CITATION.cff, not by the clock.
+The archives are dated by `date-released` of CITATION.cff, so the same bytes are built everywhere.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from discreet import Domain, Postgres
+from discreet import Domain, NappAugmentation, Postgres
 from discreet.audit import Neighbours, Subject, audit, subject_of
 from discreet.audit.attack import worst_pair
 from discreet.audit.evidence import Evidence
@@ -79,7 +79,12 @@ class Case:
 REPLACE = {"neighbors": "replace-one"}
 PURE = {"noise": "laplace", "delta": None}
 PUBLIC = {"association": "projection"} | REPLACE
-PRINTED = {"published": "li2021", "regularizer": "ridge", "alpha": 1.0, "n_e": None}
+PRINTED = {
+    "published": "li2021",
+    "penalty": "l2",
+    "alpha": 1.0,
+    "augmentation": NappAugmentation(n_e=None),
+}
 PATHS = ("memory", "pandas", "parquet", "csv", "polars", "duckdb", "dask", "postgres", "postgres, pushdown")
 ONE_RUN = "one run"
 ONCE = {"SSP": {}, "ReuseCov": {}, "DPLinearRegression": {"stages": 1}, "DPLogisticRegression": {}, "NoisySGD": {}}
@@ -112,11 +117,11 @@ def cases() -> list[Case]:
         Case("OPS, pure epsilon", {"calibration": "pure", "delta": None}),
         Case("OutputPerturbation, Fisher shape", {"shape": "fisher"}),
         Case("ObjectivePerturbation, replace-one", REPLACE),
-        Case("AdaSSP as printed in 000", {"published": "000"}),
-        Case("SSP as printed in 003", {"published": "003"}),
-        Case("OPS as coded for 000", {"published": "wang2018-code"}),
-        Case("AdaOPS as printed in 000", {"published": "000"}),
-        Case("NAPP as printed in 002", PRINTED),
+        Case("AdaSSP as printed in wang2018", {"published": "wang2018"}),
+        Case("SSP as printed in piazza2021", {"published": "piazza2021"}),
+        Case("OPS as coded for wang2018", {"published": "wang2018-code"}),
+        Case("AdaOPS as printed in wang2018", {"published": "wang2018"}),
+        Case("NAPP as printed in li2021", PRINTED),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Made-up data in the form of paper 000's protocol: rows of norm at most 1, outcomes at most 1 in size."""
+"""Made-up data in the form of wang2018's protocol: rows of norm at most 1, outcomes at most 1 in size."""
 
 from __future__ import annotations
 

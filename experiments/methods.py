@@ -1,4 +1,4 @@
-"""The methods that studies compare, under paper 000's protocol: rows of norm 1, |y| <= 1, no intercept."""
+"""The methods that studies compare, under wang2018's protocol: rows of norm 1, |y| <= 1, no intercept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROTOCOL = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False, "n_jo
 ESTIMATORS: dict[str, tuple[Any, dict[str, Any]]] = {
     "DPLinearRegression": (DPLinearRegression, {}),
     "AdaSSP": (AdaSSP, {}),
-    "AdaSSP published 000": (AdaSSP, {"published": "wang2018"}),
+    "AdaSSP published wang2018": (AdaSSP, {"published": "wang2018"}),
     "ConstSSP": (ConstSSP, {}),
     "SSP": (SSP, {}),
 }

@@ -12,11 +12,11 @@ from experiments.reproduce import catalogue, paper, stored
 from experiments.reproduction import Finding, Reproduction
 
 PAPERS = {
-    "000": 'Paper 000: Y.-X. Wang, "Revisiting differentially private linear regression", 2018',
-    "001": 'Paper 001: Y.-X. Wang, "Per-instance differential privacy", 2017',
-    "002": "Paper 002: NAPP-ERM, noise-augmented privacy-preserving empirical risk minimisation",
-    "003": 'Paper 003: T. Piazza, "Differentially private ridge regression", thesis, 2021',
-    "004": 'Paper 004: S. Neel, "Private regression in multiple outcomes (PRIMO)"',
+    "wang2018": 'wang2018: Y.-X. Wang, "Revisiting differentially private linear regression", 2018',
+    "wang2017": 'wang2017: Y.-X. Wang, "Per-instance differential privacy", 2017',
+    "li2021": "li2021: NAPP-ERM, noise-augmented privacy-preserving empirical risk minimisation",
+    "piazza2021": 'piazza2021: T. Piazza, "Differentially private ridge regression", thesis, 2021',
+    "neel2023": 'neel2023: S. Neel, "Private regression in multiple outcomes (PRIMO)"',
     "comparison": "The comparison: every method at equal privacy",
 }
 MARKS = {True: "yes", False: "**no**", None: ""}

@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 from matplotlib import rc_context
 
-from discreet.core.citations import PAPERS
+from discreet.core.citations import PAPERS, tell_old_key
 from discreet.results.plots.style import PALE, style
 from experiments import study
 from experiments.record import environment
@@ -64,8 +64,8 @@ def paper(name: str) -> str:
 
     Examples
     --------
-    >>> paper("000-fig2"), paper("comparison")
-    ('000', 'comparison')
+    >>> paper("wang2018-fig2"), paper("comparison")
+    ('wang2018', 'comparison')
     """
     return name.split("-")[0]
 
@@ -73,11 +73,12 @@ def paper(name: str) -> str:
 def select(asked: str) -> list[Reproduction]:
     """The experiment of that name, those of a paper, or all; none where nothing has that name.
 
-    A paper goes by its shelf mark or its key: "000-fig3" is also "wang2018-fig3".
+    A paper by its old mark is told what it is called now: "000-fig3" is "wang2018-fig3".
     """
     for known in PAPERS:
-        if paper(asked) == known.key:
-            asked = known.mark + asked.removeprefix(known.key)
+        if paper(asked) == known.mark:
+            tell_old_key("paper", known.mark)
+            asked = known.key + asked.removeprefix(known.mark)
     return [r for name, r in catalogue().items() if asked in ("all", name, paper(name))]
 
 

@@ -32,7 +32,7 @@ class Reproduction:
     Parameters
     ----------
     name : str
-        As on the command line: "000-table3", "002-fig5", "comparison".
+        As on the command line: "wang2018-table3", "li2021-fig5", "comparison".
     title : str
         What the table or figure shows.
     says : str

@@ -1,4 +1,4 @@
-"""The UCI regression sets of paper 000, by name, and that paper's way of preparing them."""
+"""The UCI regression sets of wang2018, by name, and that paper's way of preparing them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _number(text: bytes) -> bool:
 
 
 def prepare(X: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Paper 000's preprocessing: z-scores of X, rows shortened or stretched to norm 1, y divided by max abs y.
+    """wang2018's preprocessing: z-scores of X, rows shortened or stretched to norm 1, y divided by max abs y.
 
     It reads means, deviations and maxima off the data, so it is **not private** (erratum E18): studies only.
     """
@@ -99,7 +99,7 @@ def prepare(X: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def delta(n: int) -> float:
-    """Paper 000's delta for n rows."""
+    """wang2018's delta for n rows."""
     return min(1e-6, 1 / n**2)
 
 

@@ -236,7 +236,7 @@ def spend_public(outcomes=("u", "v"), epsilon=0.2, **options):
 
 
 @pytest.mark.parametrize("outcomes", [("u", "v"), ("v",)])
-@pytest.mark.parametrize("options", [{}, {"subsample": 0.5}, {"published": "004"}])
+@pytest.mark.parametrize("options", [{}, {"subsample": 0.5}, {"published": "neel2023"}])
 def test_a_budget_for_whole_rows_refuses_public_outcomes(outcomes, options, monkeypatch):
     """A release that protects the features only is not added to those that protect whole rows."""
     monkeypatch.setattr("discreet.drivers.run.noisy_blocks", lambda *_: pytest.fail("noise was drawn"))

@@ -129,7 +129,7 @@ def test_paths_are_coefficients_times_declared_ranges(cls):
     penalties, effect = curve(figure, "age")
     assert penalties == pytest.approx(path.penalties)
     assert effect == pytest.approx(72 * path.coef[:, path.names.index("age")])
-    marks = [line for line in figure.axes[0].lines if np.allclose(line.get_xdata(), model.results_.penalty)]
+    marks = [line for line in figure.axes[0].lines if np.allclose(line.get_xdata(), model.results_.alpha)]
     assert len(marks) == 1
     assert_legible(figure)
     low, high = figure.axes[0].get_xlim()

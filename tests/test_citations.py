@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import DiscreetWarning
-from discreet.core.citations import PAPERS, mark_of
+from discreet.core.citations import PAPERS, is_known, key_of, method_and_paper
 from discreet.mechanisms.napp.estimator import NAPP
 from discreet.mechanisms.posterior_sampling.adaptive_estimator import AdaOPS
 from discreet.mechanisms.registry import METHODS
@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 X = np.random.default_rng(0).uniform(-0.5, 0.5, (300, 2))
 Y = X.sum(axis=1)
 OWN = {"ReuseCov": {"neighbors": "replace-one"}, "NAPP": {"alpha": 1.0}}
+MARKS = {paper.key: paper.mark for paper in PAPERS}
 CASES = [(m.estimator, paper) for m in METHODS for paper in m.estimator.papers]
 
 
@@ -32,12 +33,12 @@ def fitted(cls, **options):
 @pytest.mark.parametrize(("cls", "paper"), CASES, ids=lambda case: getattr(case, "__name__", case))
 def test_a_paper_by_its_old_name_gives_the_same_release_and_one_warning(cls, paper, tmp_path):
     options = {"variant": "kappa"} if paper == "wang2017" else {}
-    (new, silent), (old, told) = (fitted(cls, published=name, **options) for name in (paper, mark_of(paper)))
+    (new, silent), (old, told) = (fitted(cls, published=name, **options) for name in (paper, MARKS[paper]))
     assert silent == []
-    assert told == [f'published="{mark_of(paper)}" is the old name of published="{paper}": use the new one.']
-    assert (new.published, old.published) == (paper, mark_of(paper))
+    assert told == [f'published="{MARKS[paper]}" is the old name of published="{paper}": use the new one.']
+    assert (new.published, old.published) == (paper, MARKS[paper])
     assert json.dumps(new.certificate_.to_dict()) == json.dumps(old.certificate_.to_dict())
-    assert new.certificate_.method.endswith(f"as published in {mark_of(paper)}")
+    assert new.certificate_.method.endswith(f"as published in {paper}")
     for model, name in ((new, "new"), (old, "old")):
         model.release_.save(tmp_path / name, simulation=True)
     assert (tmp_path / "new").read_bytes() == (tmp_path / "old").read_bytes()
@@ -48,6 +49,16 @@ def test_the_variant_of_ada_ops_has_an_old_name_too():
     assert silent == []
     assert told == ['variant="000" is the old name of variant="wang2018": use the new one.']
     assert new.coef_.tolist() == old.coef_.tolist()
+
+
+def test_methods_of_files_are_read_by_either_name():
+    for paper in PAPERS:
+        for name in (paper.key, paper.mark):
+            assert is_known(name)
+            assert key_of(name) == paper.key
+            assert method_and_paper(f"SSP as published in {name}") == ("SSP", paper.key)
+    assert method_and_paper("SSP") == ("SSP", None)
+    assert not is_known("wang2019")
 
 
 def test_a_moments_fit_of_one_outcome_warns_once():

@@ -106,7 +106,7 @@ def test_what_is_printed_is_what_is_saved(run, folder):
         (["--method", "OPS", "--rows", 2000], "verified"),
         (["--method", "adaops"], "verified"),
         (["--method", "AdaOPS", "--published", "wang2018"], "claimed"),
-        (["--method", "NAPP", "--set", "regularizer=ridge", "--set", "alpha=3"], "verified"),
+        (["--method", "NAPP", "--set", "penalty=l2", "--set", "alpha=3"], "verified"),
         (["--method", "NAPP", "--published", "li2021", "--set", "alpha=3", "--set", "selection=VS+"], "claimed"),
         (["--method", "NoisyGradientDescent", "--rows", 2000, "--neighbors", "replace-one"], "verified"),
     ],
@@ -157,13 +157,13 @@ def test_printed_constants_that_bound_nothing_fail_the_check(run, folder):
 
 
 def test_parameters_of_a_method_are_set(run, folder):
-    found = run(*FIT, "--method", "DPRidge", "--set", "penalty=0.25", "--json")
-    assert json.loads(found.out)["penalty"] == 0.25
+    found = run(*FIT, "--method", "DPRidge", "--set", "alpha=0.25", "--json")
+    assert json.loads(found.out)["alpha"] == 0.25
     assert run(*FIT, "--method", "OPS", "--rows", 2000, "--set", "calibration=balanced", "--out", "b.json").code == 0
-    for wrong in ("penalty", "epsilon=9", "n_jobs=1", "alpha=1"):
+    for wrong in ("alpha", "epsilon=9", "n_jobs=1", "radius=1"):
         refused = run(*FIT, "--method", "DPRidge", "--set", wrong, "--out", "never.json")
         assert refused.code == 2
-        assert "NAME among covariance, estimand, narrow, penalty, stages." in refused.said
+        assert "NAME among alpha, covariance, estimand, narrow, stages." in refused.said
     assert not (folder / "never.json").exists()
 
 

@@ -122,7 +122,7 @@ def test_models_of_a_release_can_be_saved(run, folder):
     assert run("compare", "one.json", "one.json").code == 0
     assert json.loads(run("model", "r.json", "--out", "all.json", "--json").out)["out"] == "all.json"
     assert Results.load(folder / "all.json").targets == ("a/b", "c.d")
-    for given in (["--report", "r.html"], ["--penalty", 0.1], ["--l1-ratio", 0.5]):
+    for given in (["--report", "r.html"], ["--penalty", "l1"], ["--alpha", 0.1], ["--l1-ratio", 0.5]):
         ran = run("model", "r.json", *given)
         assert (ran.code, given[0] in ran.said) == (2, True)
 

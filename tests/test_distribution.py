@@ -11,11 +11,14 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from distribution import archives, manual
 
 import discreet
 from discreet.cli.commands import COMMANDS
+from discreet.errors import ParameterError
+from discreet.mechanisms.gradient_descent.event import sampled_curve
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -41,7 +44,7 @@ def test_all_extras_of_users_are_in_all():
 def test_the_conda_recipe_says_what_the_project_says():
     """Rendered by rattler-build itself; building it needs conda-forge."""
     rattler = pytest.importorskip("rattler_build", reason="pip install 'discreet[dist]'")
-    (variant,) = rattler.Stage0Recipe.from_file(ROOT / "recipe" / "recipe.yaml").render()
+    (variant,) = rattler.Stage0Recipe.from_file(ROOT / "distribution" / "conda" / "recipe.yaml").render()
     recipe = variant.recipe.to_dict()
     named = {"matplotlib": "matplotlib-base"}  # without what draws windows
     needed = [re.fullmatch(r"([\w-]+)(.*)", one).groups() for one in PROJECT["dependencies"]]
@@ -51,6 +54,17 @@ def test_the_conda_recipe_says_what_the_project_says():
     assert recipe["about"]["summary"] == PROJECT["description"]
     (script,) = [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
     assert recipe["build"]["python"]["entry_points"] == [script]
+
+
+def test_what_needs_the_accountant_says_so_before_anything_is_drawn(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
+    monkeypatch.setattr("discreet.gate.batches.add_normal", None, raising=False)
+    sampled_curve.cache_clear()
+    X = np.linspace(0, 1, 50)[:, None]
+    facts = {"epsilon": 1, "delta": 1e-6, "bounds_X": (0, 1), "bounds_y": (0, 1)}
+    with pytest.raises(ParameterError, match=r"pip install \"discreet\[sgd\]\""):
+        discreet.NoisySGD(**facts, rows=50, steps=5).fit(X, X[:, 0])
+    assert discreet.NoisyGradientDescent(**facts, rows=50).fit(X, X[:, 0]).certificate_.guarantee.status == "verified"
 
 
 # ---------------------------------------------------------------- the manual page
@@ -89,7 +103,8 @@ def test_archives_are_the_same_bytes_wherever_they_are_built(built, tmp_path):
 def test_archives_hold_what_they_must(built):
     with tarfile.open(built[0]) as source:
         held = {name.partition("/")[2] for name in source.getnames()}
-    assert {"Makefile", "recipe/recipe.yaml", "experiments/reproduce.py", "tests/conftest.py", "pyproject.toml"} <= held
+    expected = {"Makefile", "experiments/reproduce.py", "tests/conftest.py", "pyproject.toml"}
+    assert expected | {"distribution/conda/recipe.yaml"} <= held
     with zipfile.ZipFile(built[1]) as wheel:
         names = set(wheel.namelist())
     assert {"discreet/py.typed", "discreet/schemas/documents.json"} <= names

@@ -58,9 +58,9 @@ OPTIONS = {
     "AdaOPS": [{}, {"variant": "kappa"}],
     "OutputPerturbation": [{}, {"shape": "fisher"}, {"shape": "democratic"}],
     "ReuseCov": [
-        {"neighbors": "replace-one", "published": "004"},
+        {"neighbors": "replace-one", "published": "neel2023"},
         {"neighbors": "replace-one", "association": "projection"},
-        {"neighbors": "replace-one", "association": "projection", "published": "004"},
+        {"neighbors": "replace-one", "association": "projection", "published": "neel2023"},
         {"subsample": 0.3},
         {"neighbors": "replace-one", "association": "projection", "subsample": 0.3},
     ],
@@ -76,8 +76,12 @@ OPTIONS = {
     ],
 }
 PUBLISHED = {
-    "AdaOPS": [{"published": "000"}, {"published": "000-code"}, {"published": "001", "variant": "kappa"}],
-    "NAPP": [{"published": "002", "alpha": 1.0}],
+    "AdaOPS": [
+        {"published": "wang2018"},
+        {"published": "wang2018-code"},
+        {"published": "wang2017", "variant": "kappa"},
+    ],
+    "NAPP": [{"published": "li2021", "alpha": 1.0}],
     "ReuseCov": [],
 }
 
@@ -130,7 +134,7 @@ def test_the_table_knows_every_method():
         names = [key for key in KNOWN if key == method.name or key.startswith(f"{method.name} ")]
         assert names
         assert not method.estimator.papers or f"{method.name} as published" in KNOWN
-    assert readers("AdaSSP as published in 003")
+    assert readers("AdaSSP as published in piazza2021")
     assert readers("AMethodOfOurOwn") == ()
 
 
@@ -287,7 +291,7 @@ def another_method(body):
 
 
 def verified_constants(body):
-    body["certificate"]["method"] += " as published in 000"
+    body["certificate"]["method"] += " as published in wang2018"
 
 
 def wider_counts(body):

@@ -40,6 +40,8 @@ from discreet import (
     DPLogisticRegression,
     DPPoissonRegression,
     Moments,
+    NappAugmentation,
+    NappRecycling,
     ObjectivePerturbation,
     OutputPerturbation,
     PrivateMoments,
@@ -522,7 +524,8 @@ WITH_MORE = FRAME.assign(bought=FRAME["age"] > 50, visits=np.arange(ROWS) % 7)
 
 
 MORE = [{"adaptive": False, "penalty": "l1"}, {"adaptive": True, "penalty": "l1"}]
-NAPPS = [{"loss": "logistic"}, {"published": "li2021", "alpha": 2.0, "loss": "logistic", "retrieval": "recycle"}]
+RECYCLING = NappRecycling(retrieval="recycle")
+NAPPS = [{"loss": "logistic"}, {"published": "li2021", "alpha": 2.0, "loss": "logistic", "recycling": RECYCLING}]
 
 
 @pytest.mark.parametrize(
@@ -533,7 +536,7 @@ NAPPS = [{"loss": "logistic"}, {"published": "li2021", "alpha": 2.0, "loss": "lo
         *((DPPoissonRegression, "visits", options) for options in MORE),
         *((ObjectivePerturbation, "income", options) for options in MORE),
         *((NAPP, "bought", options) for options in NAPPS),
-        (NAPP, "income", {"published": "li2021", "alpha": 2.0, "selection": "VS+"}),
+        (NAPP, "income", {"published": "li2021", "alpha": 2.0, "augmentation": NappAugmentation(selection="VS+")}),
     ],
 )
 def test_a_perturbed_model_holds_no_data(cls, target, options, tmp_path, capfd):

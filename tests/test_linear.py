@@ -133,8 +133,8 @@ def const_verified(S, v, B2, epsilon, sds, rho=RHO):
     return solve(S, v, sqrt(d * log(2 * d**2 / rho)) * sds["gram"])
 
 
-def const_003(S, v, B2, epsilon, sds, rho=RHO):
-    """003, algorithm 4."""
+def const_piazza2021(S, v, B2, epsilon, sds, rho=RHO):
+    """piazza2021, algorithm 4."""
     d, eps_nec, delta_nec = len(S), epsilon / 2, DELTA / 2
     penalty = sqrt(2 * d * log(2 / delta_nec) * log(2 * d**2 / rho)) * B2 / eps_nec
     return solve(S, v, penalty + 1)
@@ -146,16 +146,16 @@ def ada_verified(S, v, B2, epsilon, sds, rho=RHO):
     return solve(S, v, max(0, sqrt(d * log(2 * d**2 / rho)) * sds["gram"] - least))
 
 
-def ada_000(S, v, B2, epsilon, sds, rho=RHO):
-    """000, algorithm 2."""
+def ada_wang2018(S, v, B2, epsilon, sds, rho=RHO):
+    """wang2018, algorithm 2."""
     d = len(S)
     least = max(np.linalg.eigvalsh(S)[0] - log(6 / DELTA) / (epsilon / 3) * B2, 0)
     penalty = max(0, sqrt(d * log(6 / DELTA) * log(2 * d**2 / rho)) * B2 / (epsilon / 3) - least)
     return solve(S, v, penalty)
 
 
-def ada_003(S, v, B2, epsilon, sds, rho=RHO, g=1 / 3):
-    """003, algorithm 3; with g = 1/3 algorithm 2."""
+def ada_piazza2021(S, v, B2, epsilon, sds, rho=RHO, g=1 / 3):
+    """piazza2021, algorithm 3; with g = 1/3 algorithm 2."""
     d = len(S)
     eps_hyp, delta_hyp, eps_nec, delta_nec = g * epsilon, g * DELTA, (1 - g) / 2 * epsilon, (1 - g) / 2 * DELTA
     least = max(np.linalg.eigvalsh(S + np.eye(d))[0] - 2 * log(2 / delta_hyp) / eps_hyp * B2, 0)
@@ -170,16 +170,20 @@ def with_options(formula, **options):
 METHODS = {
     "SSP": (SSP, {}, with_options(ssp, ridge=0)),
     "SSP, ridge": (SSP, {"ridge": 70.0}, with_options(ssp, ridge=70)),
-    "SSP 000": (SSP, {"published": "wang2018"}, with_options(ssp, ridge=0)),
-    "SSP 003": (SSP, {"published": "piazza2021"}, with_options(ssp, ridge=1)),
+    "SSP wang2018": (SSP, {"published": "wang2018"}, with_options(ssp, ridge=0)),
+    "SSP piazza2021": (SSP, {"published": "piazza2021"}, with_options(ssp, ridge=1)),
     "ConstSSP": (ConstSSP, {}, const_verified),
     "ConstSSP, rho": (ConstSSP, {"rho": 0.3}, with_options(const_verified, rho=0.3)),
-    "ConstSSP 003": (ConstSSP, {"published": "piazza2021"}, const_003),
+    "ConstSSP piazza2021": (ConstSSP, {"published": "piazza2021"}, const_piazza2021),
     "AdaSSP": (AdaSSP, {}, ada_verified),
     "AdaSSP, share": (AdaSSP, {"eigenvalue_share": 0.1, "rho": 0.01}, with_options(ada_verified, rho=0.01)),
-    "AdaSSP 000": (AdaSSP, {"published": "wang2018"}, ada_000),
-    "AdaSSP 003": (AdaSSP, {"published": "piazza2021"}, ada_003),
-    "AdaSSP 003, share": (AdaSSP, {"published": "piazza2021", "eigenvalue_share": 0.2}, with_options(ada_003, g=0.2)),
+    "AdaSSP wang2018": (AdaSSP, {"published": "wang2018"}, ada_wang2018),
+    "AdaSSP piazza2021": (AdaSSP, {"published": "piazza2021"}, ada_piazza2021),
+    "AdaSSP piazza2021, share": (
+        AdaSSP,
+        {"published": "piazza2021", "eigenvalue_share": 0.2},
+        with_options(ada_piazza2021, g=0.2),
+    ),
 }
 VERIFIED = [name for name, (_, options, _) in METHODS.items() if "published" not in options]
 PUBLISHED = [name for name in METHODS if name not in VERIFIED]
@@ -236,7 +240,7 @@ def test_the_adaptive_penalty_is_right_in_all_its_regimes(name):
     """The constant penalty, one that the eigenvalue lowers, and none."""
     table, seen = TABLES["boxed"], set()
     Z, t = table.rounded()
-    plus = 1.0 if "003" in name else 0.0
+    plus = 1.0 if "piazza2021" in name else 0.0
     for epsilon in np.geomspace(0.05, 12, 12):
         model = fitted(name, table, epsilon=epsilon)
         theta = expected(name, table.norm_squared, model, Z, t, epsilon)
@@ -250,12 +254,12 @@ def test_the_adaptive_penalty_is_right_in_all_its_regimes(name):
 
 
 PRINTED = {
-    "SSP 000": {"": lambda e: 2 * sqrt(log(4 / DELTA)) / e},
-    "SSP 003": {"": lambda e: sqrt(2 * log(4 / DELTA)) / (e / 2)},
-    "ConstSSP 003": {"": lambda e: sqrt(2 * log(2 / (DELTA / 2))) / (e / 2)},
-    "AdaSSP 000": {"": lambda e: sqrt(log(6 / DELTA)) / (e / 3)},
-    "AdaSSP 003": {"": lambda e: sqrt(2 * log(6 / DELTA)) / (e / 3)},
-    "AdaSSP 003, share": {
+    "SSP wang2018": {"": lambda e: 2 * sqrt(log(4 / DELTA)) / e},
+    "SSP piazza2021": {"": lambda e: sqrt(2 * log(4 / DELTA)) / (e / 2)},
+    "ConstSSP piazza2021": {"": lambda e: sqrt(2 * log(2 / (DELTA / 2))) / (e / 2)},
+    "AdaSSP wang2018": {"": lambda e: sqrt(log(6 / DELTA)) / (e / 3)},
+    "AdaSSP piazza2021": {"": lambda e: sqrt(2 * log(6 / DELTA)) / (e / 3)},
+    "AdaSSP piazza2021, share": {
         "eigenvalue": lambda e: sqrt(2 * log(2 / (0.2 * DELTA))) / (0.2 * e),
         "": lambda e: sqrt(2 * log(2 / (0.4 * DELTA))) / (0.4 * e),
     },
@@ -277,7 +281,7 @@ def test_published_noise_is_as_printed(name, table, epsilon):
 
 
 @pytest.mark.parametrize(
-    ("name", "neighbors"), [case for case in CASES if case[0] in ("SSP", "AdaSSP", "SSP 000", "AdaSSP 003")]
+    ("name", "neighbors"), [case for case in CASES if case[0] in ("SSP", "AdaSSP", "SSP wang2018", "AdaSSP piazza2021")]
 )
 def test_released_values_are_unbiased_with_the_stated_sds(name, neighbors):
     cls, options, _ = METHODS[name]

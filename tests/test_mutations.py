@@ -73,7 +73,7 @@ MODELS = {
     "OPS": (OPS, {}),
     "OPS in a ball": (OPS, {"calibration": "pure", "delta": None}),
     "AdaOPS": (AdaOPS, {}),
-    "AdaOPS published": (AdaOPS, {"published": "000"}),
+    "AdaOPS published": (AdaOPS, {"published": "wang2018"}),
     "output": (OutputPerturbation, {"shape": "fisher"}),
     "descent": (NoisyGradientDescent, {"steps": 3}),
     "batches": (NoisySGD, {"steps": 2}),

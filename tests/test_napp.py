@@ -19,6 +19,8 @@ from discreet import (
     Domain,
     DPLogisticRegression,
     DPPoissonRegression,
+    NappAugmentation,
+    NappConstants,
     ObjectivePerturbation,
 )
 from discreet.errors import DiscreetError, GuaranteeError, ParameterError
@@ -53,7 +55,7 @@ REGULARIZERS = ("ridge", "bridge", "lasso", "elasticnet", "scad", "l0")
 
 def model(loss="linear", **options):
     given = {"epsilon": 1, "delta": 1e-4, "bounds_X": (-1, 1), "fit_intercept": False, "n_jobs": 1, "random_state": 0}
-    return NAPP(**given | {"loss": loss, "alpha": 4.0} | GIVEN[loss][1] | options)
+    return NAPP(**NAPP.grouped(given | {"loss": loss, "alpha": 4.0} | GIVEN[loss][1] | options))
 
 
 def published(loss="linear", **options):
@@ -226,12 +228,12 @@ def test_ridge_is_scikit_learns():
 
 
 @pytest.mark.parametrize("loss", GIVEN)
-@pytest.mark.parametrize("kind", REGULARIZERS)
+@pytest.mark.parametrize("kind", ["l1", "l2", "elasticnet", "bridge", "scad", "l0"])
 def test_every_loss_with_every_regulariser(loss, kind):
     for noise, selection, n_e in (("gaussian", "VS+", None), ("laplace", -3.0, 2000)):
         delta = 1e-4 if noise == "gaussian" else None
         facts = {"noise": noise, "selection": selection, "n_e": n_e, "delta": delta}
-        one = fitted(loss, regularizer=kind, iterations=20, **facts)
+        one = fitted(loss, penalty=kind, iterations=20, **facts)
         assert np.isfinite(one.coef_).all()
         assert one.predict(X).shape == (N,)
 
@@ -283,12 +285,12 @@ def test_the_noise_is_eq_4_and_moves_the_estimate_by_as_much():
 # -------------------------------------------------------------------- guarantees
 
 
-@pytest.mark.parametrize("kind", ["ridge", "lasso", "elasticnet"])
+@pytest.mark.parametrize("kind", ["l2", "l1", "elasticnet"])
 @pytest.mark.parametrize("loss", GIVEN)
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_a_fixed_penalty_is_verified(loss, kind, noise):
     delta = 1e-6 if noise == "gaussian" else None
-    one = model(loss, regularizer=kind, noise=noise, delta=delta, random_state=None).fit(X, GIVEN[loss][0])
+    one = model(loss, penalty=kind, noise=noise, delta=delta, random_state=None).fit(X, GIVEN[loss][0])
     assert one.certificate_.guarantee.status == "verified"
     assert all(finding.ok for finding in one.certificate_.check())
     assert one.certificate_.method == "NAPP with a fixed penalty"
@@ -296,12 +298,12 @@ def test_a_fixed_penalty_is_verified(loss, kind, noise):
 
 def test_a_fixed_penalty_is_the_perturbed_objective_of_the_other_models():
     pairs = [
-        ("linear", ObjectivePerturbation, {"regularizer": "ridge"}, {"penalty": "l2", "alpha": 8.0}),
-        ("poisson", DPPoissonRegression, {"regularizer": "lasso"}, {"penalty": "l1", "alpha": 4.0}),
+        ("linear", ObjectivePerturbation, {"penalty": "l2"}, {"penalty": "l2", "alpha": 8.0}),
+        ("poisson", DPPoissonRegression, {"penalty": "l1"}, {"penalty": "l1", "alpha": 4.0}),
         (
             "logistic",
             DPLogisticRegression,
-            {"regularizer": "elasticnet", "kappa": 0.5},
+            {"penalty": "elasticnet", "kappa": 0.5},
             {"penalty": "elasticnet", "alpha": 8.0, "l1_ratio": 0.5},
         ),
     ]
@@ -322,8 +324,8 @@ REASONS = [
     ({"selection": -1.0}, ("E11",), ("E12",)),
     ({"retrieval": "return"}, ("E13",), ()),
     ({"retrieval": "recycle"}, ("E13",), ()),
-    ({"regularizer": "ridge"}, ("augmented rows",), ("E10",)),
-    ({"regularizer": "ridge", "n_e": None}, ("printed",), ("E10",)),
+    ({"penalty": "l2"}, ("augmented rows",), ("E10",)),
+    ({"penalty": "l2", "n_e": None}, ("printed",), ("E10",)),
 ]
 
 
@@ -332,7 +334,7 @@ def test_the_published_method_is_claimed_with_its_errata(options, named, not_nam
     one = fitted(random_state=None, iterations=5, **options)
     g = one.certificate_.guarantee
     assert g.status == "claimed"
-    assert one.certificate_.method == "NAPP as published in 002"
+    assert one.certificate_.method == "NAPP as published in li2021"
     assert all(word in g.reason for word in named)
     assert not any(word in g.reason for word in not_named)
     assert one.certificate_.epsilon == np.inf
@@ -344,14 +346,14 @@ def test_the_published_method_is_claimed_with_its_errata(options, named, not_nam
 
 
 def test_a_returned_budget_is_what_the_paper_then_claims():
-    one = fitted(retrieval="return", regularizer="elasticnet", kappa=5.0, alpha=6.0, random_state=None)
+    one = fitted(retrieval="return", penalty="elasticnet", kappa=5.0, alpha=6.0, random_state=None)
     (event,) = one.certificate_.events
     (found,) = one.retrieved_
     assert 0 < found == event.retrieved < 0.5
     assert one.certificate_.guarantee.epsilon == 1 - found
     least = (1 - found / 0.5) ** -1 * event.modulus / 2
     assert least >= 6.0 * 5.0
-    again = fitted(retrieval="recycle", rounds=3, regularizer="elasticnet", kappa=5.0, alpha=6.0, random_state=None)
+    again = fitted(retrieval="recycle", rounds=3, penalty="elasticnet", kappa=5.0, alpha=6.0, random_state=None)
     assert again.certificate_.guarantee.epsilon == 1
     assert 1 <= len(again.retrieved_) <= 3
     assert not hasattr(fitted(), "retrieved_")
@@ -402,7 +404,7 @@ def test_the_trace_is_of_simulations_only():
     one = fitted("logistic", keep_trace=True, iterations=12)
     assert one.trace_["theta"].shape == (12, D)
     assert len(one.trace_["loss"]) == 12
-    assert not hasattr(one.set_params(keep_trace=False).fit(X, BINARY), "trace_")
+    assert not hasattr(one.set_params(augmentation__keep_trace=False).fit(X, BINARY), "trace_")
 
 
 def test_iterations_end_where_the_loss_settles():
@@ -416,7 +418,7 @@ def test_iterations_end_where_the_loss_settles():
 
 def test_iterations_do_not_see_more_than_they_are_given():
     """The loss in the trace is that of data and augmented rows together."""
-    one = fitted(n_e=None, iterations=1, regularizer="ridge", keep_trace=True)
+    one = fitted(n_e=None, iterations=1, penalty="l2", keep_trace=True)
     (event,) = one.certificate_.events
     b = draw(D, event.scale, "gaussian", None, SeededEntropy(0))
     theta = one.coef_
@@ -441,7 +443,8 @@ def test_tables_with_categories_and_an_intercept():
         "published": "li2021",
         "random_state": NO_NOISE,
     }
-    linear = NAPP(**facts, modulus=1e-3, n_e=None).fit_source(TABLE, "stay", ["age", "smoker", "ward"])
+    limit = {"constants": NappConstants(modulus=1e-3), "augmentation": NappAugmentation(n_e=None)}
+    linear = NAPP(**facts, **limit).fit_source(TABLE, "stay", ["age", "smoker", "ward"])
     assert linear.results_.params["age"] == pytest.approx(0.1, abs=0.01)
     assert linear.feature_names_in_.tolist() == ["age", "smoker", "ward"]
     assert linear.get_feature_names_out().tolist() == ["age", "smoker[True]", "ward[b]", "ward[c]"]
@@ -461,12 +464,13 @@ def test_the_constant_is_neither_selected_nor_weighed():
 
 
 WRONG = [
-    ({"regularizer": "bridge", "published": None}, "published"),
+    ({"penalty": "bridge", "published": None}, "published"),
     ({"selection": "VS+", "published": None}, "published"),
     ({"n_e": None, "published": None}, "published"),
     ({"published": "wang2018"}, "published"),
     ({"loss": "huber"}, "loss"),
-    ({"regularizer": "l1"}, "regularizer"),
+    ({"penalty": "lasso"}, "penalty"),
+    ({"augmentation": {"n_e": None}}, "augmentation must be a NappAugmentation"),
     ({"alpha": None}, "alpha"),
     ({"alpha": -1.0}, "alpha"),
     ({"selection": 1.0}, "selection"),
@@ -491,7 +495,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_read(options, word, 
     monkeypatch.setattr("discreet.mechanisms.napp.release.draw", None)
     given = {"epsilon": 1, "delta": 1e-4, "bounds_X": (-1, 1), "bounds_y": (-1, 1), "alpha": 1.0, "published": "li2021"}
     with pytest.raises(DiscreetError, match=word):
-        NAPP(**given | options).fit(X, NUMBERS)
+        NAPP(**NAPP.grouped(given | options)).fit(X, NUMBERS)
 
 
 def test_three_classes_are_refused_as_published_and_fitted_with_a_fixed_penalty():

@@ -1,4 +1,4 @@
-"""Reproductions of paper 002: their grids, their work at the smallest size, their pictures and verdicts."""
+"""Reproductions of li2021: their grids, their work at the smallest size, their pictures and verdicts."""
 
 import importlib
 import json
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from experiments.li2021 import beside as napp_beside
-from experiments.li2021 import simulation as simulation_002
+from experiments.li2021 import simulation as simulation_li2021
 from experiments.li2021.panels import area
 from experiments.li2021.together import Pairs, Table, curvatures, means, solve, together
 
@@ -26,7 +26,7 @@ def reproduction(number):
 @pytest.mark.parametrize("number", NAMES)
 def test_cells_say_all_that_their_work_depends_on(number):
     one = reproduction(number)
-    assert one.name == f"002-fig{number}"
+    assert one.name == f"li2021-fig{number}"
     grids = {size: one.cells(size, None) for size in ("quick", "normal", "full")}
     for cells in grids.values():
         keys = [json.dumps(cell, sort_keys=True) for cell in cells]
@@ -36,8 +36,8 @@ def test_cells_say_all_that_their_work_depends_on(number):
 
 
 def test_work_is_repeatable():
-    cell = simulation_002.cells("quick")[0] | {"repeats": 1, "Lambdas": [0.5]}
-    assert simulation_002.work(cell) == simulation_002.work(cell)
+    cell = simulation_li2021.cells("quick")[0] | {"repeats": 1, "Lambdas": [0.5]}
+    assert simulation_li2021.work(cell) == simulation_li2021.work(cell)
 
 
 def test_areas_of_known_curves():
@@ -48,45 +48,45 @@ def test_areas_of_known_curves():
 
 
 def test_the_simulation_is_that_of_table_4():
-    for name, setting in simulation_002.SETTINGS.items():
+    for name, setting in simulation_li2021.SETTINGS.items():
         X, y = setting.sample(4000, np.random.default_rng(0))
         assert X.shape == (4000, 16)
         assert np.abs(X).max() <= setting.width
         assert np.linalg.norm(X, axis=1).max() <= {"linear": 1, "poisson": 1, "logistic": 2}[name]
         assert np.count_nonzero(setting.theta) == 8
-        theta = simulation_002.lasso({}, setting.data(X, y), 0.01)
+        theta = simulation_li2021.lasso({}, setting.data(X, y), 0.01)
         assert setting.error(theta, X, y) <= setting.error(setting.theta, X, y) * 1.2
 
 
 def test_the_table_of_the_page():
     rows = napp_beside.work({"loss": "logistic", "n": 200, "chunk": 0, "repeats": 1})
     methods = {row["method"] for row in rows}
-    assert methods == {*napp_beside.PUBLISHED, *napp_beside.SOUND["logistic"], simulation_002.NON_PRIVATE}
+    assert methods == {*napp_beside.PUBLISHED, *napp_beside.SOUND["logistic"], simulation_li2021.NON_PRIVATE}
     lines = [napp_beside.line(("logistic", 200, m), [r for r in rows if r["method"] == m]) for m in sorted(methods)]
     assert {line["guarantee"] for line in lines} == {"claimed", "verified", "none"}
     assert napp_beside.page(lines).count("\n") == len(lines) + 1
 
 
 def test_chunks_are_condensed_to_means_of_all_their_repeats():
-    cell = simulation_002.cells("quick", "limit", losses=("logistic",))[0] | {"Lambdas": [0.5]}
-    rows = [c | row for c in (cell, cell | {"seed": 1}) for row in simulation_002.work(c)]
+    cell = simulation_li2021.cells("quick", "limit", losses=("logistic",))[0] | {"Lambdas": [0.5]}
+    rows = [c | row for c in (cell, cell | {"seed": 1}) for row in simulation_li2021.work(c)]
     frame = pd.DataFrame(rows)
-    found = simulation_002.condense(frame)
+    found = simulation_li2021.condense(frame)
     assert len(found) == len(frame) / 2
     assert (found["repeats"] == 4).all()
     each = frame.groupby("method", sort=False)["error"].mean()
     np.testing.assert_allclose(found["error"], each)
-    assert "500: logistic 4." in simulation_002.repeats(found)
+    assert "500: logistic 4." in simulation_li2021.repeats(found)
 
 
 def test_a_quarter_of_the_noise_and_the_printed_budget_are_what_they_say():
     """Without noise all else is the same; eq. (13) as printed retrieves half where there is nothing to retrieve."""
-    setting = simulation_002.SETTINGS["linear"]
+    setting = simulation_li2021.SETTINGS["linear"]
     data = setting.data(*setting.sample(200, np.random.default_rng(0)))
-    cell, how = simulation_002.cells("quick")[0], {"selection": None, "moor": True}
-    b = simulation_002.unit_noise(cell, np.random.default_rng(1))
+    cell, how = simulation_li2021.cells("quick")[0], {"selection": None, "moor": True}
+    b = simulation_li2021.unit_noise(cell, np.random.default_rng(1))
     fits = [
-        simulation_002.private(
+        simulation_li2021.private(
             cell | {"n_e": None, "noise": noise}, data, scale * b, 0.01, how, np.random.default_rng(2)
         )
         for noise, scale in ((1.0, 1.0), (0.25, 4.0))
@@ -97,18 +97,18 @@ def test_a_quarter_of_the_noise_and_the_printed_budget_are_what_they_say():
 
 
 @pytest.mark.parametrize("n_e", [1000, None])
-@pytest.mark.parametrize("loss", simulation_002.SETTINGS)
+@pytest.mark.parametrize("loss", simulation_li2021.SETTINGS)
 def test_many_fits_at_once_are_those_of_algorithm_1_one_by_one(loss, n_e, monkeypatch):
     """Given the same rows: a generator draws nothing but rows, so each fit alone can draw them again."""
     for function in (iterate, together):  # weights of small coefficients multiply what is left over
         monkeypatch.setitem(function.__globals__, "_TOLERANCE", 1e-10)
-    setting, rng = simulation_002.SETTINGS[loss], np.random.default_rng(0)
+    setting, rng = simulation_li2021.SETTINGS[loss], np.random.default_rng(0)
     data = setting.data(*setting.sample(300, rng))
     cell = {"loss": loss, "epsilon": 0.4, "delta": 1e-4, "noise": 1.0}
-    b, methods = simulation_002.unit_noise(cell, rng), simulation_002.METHODS.values()
-    grid = [(how, Lambda) for how in methods for Lambda in simulation_002.LAMBDAS[loss][1::2]]
-    plans = [replace(simulation_002.plan(loss, Lambda, 0.4, **how, n_e=n_e), T=6) for how, Lambda in grid]
-    B = np.array([simulation_002.noise(cell, b, how) for how, _ in grid])
+    b, methods = simulation_li2021.unit_noise(cell, rng), simulation_li2021.METHODS.values()
+    grid = [(how, Lambda) for how in methods for Lambda in simulation_li2021.LAMBDAS[loss][1::2]]
+    plans = [replace(simulation_li2021.plan(loss, Lambda, 0.4, **how, n_e=n_e), T=6) for how, Lambda in grid]
+    B = np.array([simulation_li2021.noise(cell, b, how) for how, _ in grid])
     for plan, noise, run in zip(plans, B, together(data, plans, B, np.random.default_rng(1)), strict=True):
         alone = iterate(data, setting.loss, plan, noise, np.random.default_rng(1))
         np.testing.assert_allclose(run.thetas, alone.thetas, atol=1e-6)

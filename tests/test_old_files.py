@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import discreet
 from discreet import Moments, PrivateMoments, Results, release
+from discreet.core.files import write_document
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, GuaranteeError
 from discreet.released.units import user_units
@@ -101,3 +103,32 @@ def test_models_of_a_simulation_are_not_saved(tmp_path):
     with pytest.raises(GuaranteeError, match="simulation"):
         simulated.fit("income", ["age"]).save(tmp_path / "model.json")
     assert list(tmp_path.iterdir()) == []
+
+
+MARKED = {
+    "ada_ssp.release.json": ("AdaSSP as published in 003", []),
+    "ada_ssp.results.json": ("AdaSSP as published in 003", []),
+    "objective.model.json": ("ObjectivePerturbation as published in 000-code", ["epsilon of all events"]),
+    "ops.model.json": ("OPS as published in 000", []),
+}
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_papers_by_their_shelf_marks_are_read_and_checked_as_ever(name, tmp_path):
+    """Files of 0.2 name papers by marks; what is read is saved again to the last bit."""
+    method, wrong = MARKED[name]
+    path = DATA / "marks" / name
+    loaded = discreet.load(path)
+    assert loaded.certificate.method == method
+    assert [finding.what for finding in discreet.check(path).failures] == wrong
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
+    assert method in str(loaded.certificate.to_dict())
+
+
+def test_an_unknown_paper_is_found_in_a_file(tmp_path):
+    body = json.loads((DATA / "marks" / "ada_ssp.release.json").read_text())
+    del body["sha256"]
+    body["certificate"]["method"] = "AdaSSP as published in 007"
+    write_document(tmp_path / "forged.json", body)
+    assert not discreet.check(tmp_path / "forged.json")

@@ -36,7 +36,7 @@ def fitted(model, *, data=(X, Y), **options):
         return ESTIMATORS[model](**PROMISE | BOUNDS | options).fit(*data)
 
 
-def reference(model, penalty, fit_intercept):
+def reference(model, alpha, fit_intercept):
     """scikit-learn on the mapped columns, rounded to the lattice."""
     centre, half = (LOW + HIGH) / 2, (HIGH - LOW) / 2
     if not fit_intercept:
@@ -44,24 +44,24 @@ def reference(model, penalty, fit_intercept):
     Z, t = np.rint((X - centre) / half * 2**20) / 2**20, np.rint(Y / HALF_Y * 2**20) / 2**20
     given = {"fit_intercept": fit_intercept}
     if model == "ridge":
-        return HALF_Y * Ridge(alpha=len(Y) * penalty, **given).fit(Z, t).coef_ / half
-    given |= {"alpha": penalty, "tol": 1e-14, "max_iter": 100_000}
+        return HALF_Y * Ridge(alpha=len(Y) * alpha, **given).fit(Z, t).coef_ / half
+    given |= {"alpha": alpha, "tol": 1e-14, "max_iter": 100_000}
     return HALF_Y * (Lasso(**given) if model == "lasso" else ElasticNet(**given)).fit(Z, t).coef_ / half
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("penalty", [1e-4, 0.01])
+@pytest.mark.parametrize("alpha", [1e-4, 0.01])
 @pytest.mark.parametrize("model", ESTIMATORS)
-def test_without_noise_they_are_scikit_learns(model, penalty, fit_intercept):
-    found = fitted(model, penalty=penalty, narrow=False, random_state=NO_NOISE, rows=4000, fit_intercept=fit_intercept)
-    np.testing.assert_allclose(found.coef_, reference(model, penalty, fit_intercept), rtol=0, atol=1e-6 * HALF_Y)
-    assert found.penalty_ == found.results_.penalty == penalty
+def test_without_noise_they_are_scikit_learns(model, alpha, fit_intercept):
+    found = fitted(model, alpha=alpha, narrow=False, random_state=NO_NOISE, rows=4000, fit_intercept=fit_intercept)
+    np.testing.assert_allclose(found.coef_, reference(model, alpha, fit_intercept), rtol=0, atol=1e-6 * HALF_Y)
+    assert found.alpha_ == found.results_.alpha == alpha
 
 
 @pytest.mark.parametrize("model", ESTIMATORS)
 def test_a_given_penalty_means_the_same_whether_bounds_are_narrowed_or_not(model):
     """Up to the clipping itself, which is rare here."""
-    options = {"penalty": 0.01, "random_state": NO_NOISE, "rows": 4000, "epsilon": 9}
+    options = {"alpha": 0.01, "random_state": NO_NOISE, "rows": 4000, "epsilon": 9}
     wide, narrow, staged = (
         fitted(model, **options, **way) for way in ({"narrow": False}, {"stages": 1}, {"stages": 3})
     )
@@ -83,10 +83,10 @@ def test_releases_are_verified_and_fit_the_same_after_a_round_trip(model, neighb
     found.release_.save(tmp_path / "a.json")
     again = PrivateMoments.load(tmp_path / "a.json").fit("y", model=model)
     assert np.array_equal(again.coef, found.coef_)
-    assert (again.intercept, again.penalty, again.l1_ratio) == (found.intercept_, found.penalty_, L1_RATIOS[model])
-    assert again.to_dict()["penalty"] == found.penalty_
+    assert (again.intercept, again.alpha, again.l1_ratio) == (found.intercept_, found.alpha_, L1_RATIOS[model])
+    assert again.to_dict()["alpha"] == found.alpha_
     assert "chosen on the release" in str(again.summary())
-    assert np.array_equal(clone(found).set_params(penalty=1.0).fit(X, Y).coef_ == 0, [model != "ridge"] * 4)
+    assert np.array_equal(clone(found).set_params(alpha=1.0).fit(X, Y).coef_ == 0, [model != "ridge"] * 4)
 
 
 def test_they_release_what_the_default_estimator_releases():
@@ -106,16 +106,16 @@ def test_the_path_holds_the_fitted_model(model):
     assert path.intercept.shape == path.penalties.shape == path.excess_error.shape == (100,)
     assert np.all(np.diff(path.penalties) < 0)
     best = path.best
-    assert path.penalties[best] == found.penalty_
+    assert path.penalties[best] == found.alpha_
     np.testing.assert_allclose(path.coef[best], found.coef_, rtol=1e-12)
     assert path.intercept[best] == pytest.approx(found.intercept_, rel=1e-11)
-    given = fitted(model, random_state=1, penalty=float(path.penalties[10]))
+    given = fitted(model, random_state=1, alpha=float(path.penalties[10]))
     np.testing.assert_allclose(given.coef_, path.coef[10], rtol=0, atol=1e-8)
 
 
 def test_the_elastic_net_lies_between():
-    lasso, ridge = (fitted(model, random_state=2, penalty=0.02).coef_ for model in ("lasso", "ridge"))
-    ends = [fitted("elastic-net", random_state=2, penalty=0.02, l1_ratio=r).coef_ for r in (1, 0)]
+    lasso, ridge = (fitted(model, random_state=2, alpha=0.02).coef_ for model in ("lasso", "ridge"))
+    ends = [fitted("elastic-net", random_state=2, alpha=0.02, l1_ratio=r).coef_ for r in (1, 0)]
     np.testing.assert_allclose(ends[0], lasso, rtol=0, atol=1e-8)
     np.testing.assert_allclose(ends[1], ridge, rtol=0, atol=1e-8)
 
@@ -169,10 +169,10 @@ def test_the_criterion_is_least_at_the_posterior_mean():
 
 
 @pytest.mark.parametrize("model", ESTIMATORS)
-@pytest.mark.parametrize("penalty", [0, -1.0, float("nan"), float("inf"), "strong", True])
-def test_wrong_penalties_are_refused_before_anything_is_spent(model, penalty):
-    with pytest.raises(ParameterError, match="penalty must be a finite number above 0"):
-        ESTIMATORS[model](**PROMISE, **BOUNDS, penalty=penalty).fit(X, Y)
+@pytest.mark.parametrize("alpha", [0, -1.0, float("nan"), float("inf"), "strong", True])
+def test_wrong_penalties_are_refused_before_anything_is_spent(model, alpha):
+    with pytest.raises(ParameterError, match="alpha must be a finite number above 0"):
+        ESTIMATORS[model](**PROMISE, **BOUNDS, alpha=alpha).fit(X, Y)
 
 
 @pytest.mark.parametrize("ratio", [-0.1, 1.1, "half", None, float("nan")])
@@ -192,11 +192,11 @@ def test_few_rows_never_raise(model, rows):
 def test_the_command_line_fits_them(tmp_path, capsys, monkeypatch):
     fitted("lasso").release_.save(tmp_path / "a.json")
     command = ["discreet", "model", str(tmp_path / "a.json"), "--target", "y", "--json", "--model"]
-    for more in (["lasso"], ["ridge", "--penalty", "0.5"], ["elastic-net", "--penalty", "0.5", "--l1-ratio", "0.2"]):
+    for more in (["lasso"], ["ridge", "--alpha", "0.5"], ["elastic-net", "--alpha", "0.5", "--l1-ratio", "0.2"]):
         monkeypatch.setattr("sys.argv", command + more)
         with pytest.raises(SystemExit) as stop:
             main()
         assert stop.value.code == 0
         found = json.loads(capsys.readouterr().out)
         assert (found["model"], found["chosen"]) == (more[0], len(more) == 1)
-        assert found["penalty"] == 0.5 or found["chosen"]
+        assert found["alpha"] == 0.5 or found["chosen"]

@@ -19,6 +19,7 @@ from discreet.domain.coordinates import Coordinates
 from discreet.domain.unit import ROWS
 from discreet.errors import DiscreetError, ParameterError
 from discreet.mechanisms.registry import METHODS
+from discreet.planning import simulation
 from discreet.planning.facts import facts
 from discreet.planning.population import Table, population, spectrum
 from discreet.planning.result import best_of
@@ -69,7 +70,7 @@ def test_a_simulated_table_has_the_moments_and_counts_of_its_rows(rows):
         places = list(range(len(bounds.entries)))
         np.testing.assert_allclose(ours.floats(places), real.floats(places), rtol=1e-14, atol=1e-8 * rows)
         counts = counted(Unread.of(data, bounds), "stay")[0].integers()
-        assert (table.histogram(bounds).integers() == counts).all()
+        assert (table.source(bounds).readings.light(["stay"])[0][0].integers() == counts).all()
 
 
 def test_bounds_of_features_may_be_tightened_too():
@@ -89,7 +90,7 @@ def test_a_simulated_table_has_the_sums_of_its_rows_in_any_coordinates(rows):
     P, theta, widths = rng.normal(size=(5, 5)), 0.3 * rng.normal(size=(5, 1)), [[0.02, 0.1, 0.4]]
     stage = Coordinates.rounded(design, ["stay"], P, theta, 0.7, widths, [0.9, 1.5, 3.0])
     for bounds in (DOMAIN, Domain({**DOMAIN.columns, "age": (30, 60), "stay": (2, 12)})):
-        ours, real = table.readings(bounds), Readings.of(Unread.of(frame(table), bounds))
+        ours, real = table.source(bounds).readings, Readings.of(Unread.of(frame(table), bounds))
         (counts, margins), (their_counts, their_margins) = (own.light(["stay"]) for own in (ours, real))
         assert (counts[0].integers() == their_counts[0].integers()).all()
         assert margins.count == their_margins.count == rows
@@ -355,13 +356,13 @@ def test_stages_are_an_argument():
 
 def test_methods_that_solve_the_same_release_share_it(monkeypatch):
     made = []
-    own = DPLinearRegression._release
+    own = simulation.simulate
 
-    def counted_release(self, *given):
-        made.append(type(self).__name__)
-        return own(self, *given)
+    def counted_release(recipe, people, session):
+        made.append(session.method)
+        return own(recipe, people, session)
 
-    monkeypatch.setattr(DPLinearRegression, "_release", counted_release)
+    monkeypatch.setattr(simulation, "simulate", counted_release)
     given = {"rows": 3000, "epsilon": [0.5, 1], "draws": 2, "tighter": False}
     found = plan(DOMAIN, "stay", methods=["DPLinearRegression", "DPRidge"], **given)
     assert made == ["DPLinearRegression"] * 4

@@ -9,7 +9,6 @@ import pytest
 from small_table import DOMAIN, people, people_moments
 
 from discreet import SSP, AdaSSP, ConstSSP, Domain, release
-from discreet.core.citations import mark_of
 from discreet.drivers.run import release_moments
 from discreet.drivers.sources import MomentsSource
 from discreet.errors import DiscreetError, DiscreetWarning, GuaranteeError, NotReleasedError, ParameterError
@@ -247,7 +246,7 @@ def test_published_variants_are_claimed_with_their_erratum(cls, paper, erratum):
     assert f"erratum {erratum}:" in certificate.guarantee.reason
     assert f"erratum {erratum}:" in certificate.words()
     assert "do not vouch" in certificate.words()
-    assert certificate.method.endswith(f"as published in {mark_of(paper)}")
+    assert certificate.method.endswith(f"as published in {paper}")
     assert in_a_unit_ball(cls, 1).guarantee.status == "verified"
     assert in_a_unit_ball(cls, 1, random_state=0, published=paper).guarantee.status == "simulation"
 
@@ -269,7 +268,7 @@ def test_published_variants_cost_what_the_errata_say(cls, paper, stated, true, t
 
 @pytest.mark.parametrize(("epsilon", "ok"), [(9.0, True), (60.0, False)])
 def test_a_claim_that_fails_is_shown_to_fail(epsilon, ok):
-    """003's Lemma 7 fails for large epsilon; adding up epsilons hides it for a while."""
+    """piazza2021's Lemma 7 fails for large epsilon; adding up epsilons hides it for a while."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscreetWarning)
         certificate = in_a_unit_ball(SSP, epsilon, published="piazza2021")
@@ -283,7 +282,7 @@ def test_published_variants_know_no_replaced_rows(cls):
         in_a_unit_ball(cls, 1, published="piazza2021", neighbors="replace-one")
 
 
-def test_the_share_of_000_is_fixed():
+def test_the_share_of_wang2018_is_fixed():
     with pytest.raises(ParameterError, match="1/3"):
         in_a_unit_ball(AdaSSP, 1, published="wang2018", eigenvalue_share=0.2)
 

@@ -358,9 +358,9 @@ def test_a_ridge_penalty_is_used_as_given(given):
     """Per row, on the slopes of the mapped columns only; exact moments need no repair."""
     e = NOISELESS.equations("income", ["age", "hours"])
     theta = np.linalg.solve(e.S + e.n * given * np.diag([0, 1, 1]), e.v)
-    fitted = NOISELESS.fit("income", ["age", "hours"], model="ridge", penalty=given)
+    fitted = NOISELESS.fit("income", ["age", "hours"], model="ridge", alpha=given)
     assert fitted.coef == pytest.approx(100_000 * theta[1:] / [36, 40], rel=1e-9)
-    assert (fitted.penalty, fitted.chosen) == (given, False)
+    assert (fitted.alpha, fitted.chosen) == (given, False)
 
 
 def test_products_of_different_levels_are_known_to_be_zero():
@@ -446,12 +446,14 @@ def test_features_of_a_release_may_be_outcomes_of_each_other(target, features):
     ("options", "words"),
     [
         ({"model": "forest"}, "model must be one of 'noise-aware', 'ridge', 'lasso', 'elastic-net', 'ols'"),
-        ({"model": "ols", "penalty": 1.0}, "no option 'penalty'"),
+        ({"model": "ols", "alpha": 1.0}, "no option 'alpha'"),
+        ({"model": "ols", "penalty": "l1"}, "leave out model='ols'"),
+        ({"penalty": "lasso"}, "penalty must be one of 'l1', 'l2', 'elasticnet'"),
         ({"alpha": 1.0}, "no option 'alpha'"),
-        ({"model": "ridge", "penalty": 0}, "penalty must be"),
+        ({"model": "ridge", "alpha": 0}, "alpha must be"),
         ({"model": "lasso", "l1_ratio": 0.5}, "no option 'l1_ratio'"),
         ({"model": "elastic-net", "l1_ratio": 1.5}, "l1_ratio must lie between"),
-        ({"model": "ridge", "penalty": float("nan")}, "penalty must be"),
+        ({"model": "ridge", "alpha": float("nan")}, "alpha must be"),
     ],
 )
 def test_wrong_options_of_a_model_are_refused(options, words):

@@ -50,7 +50,7 @@ OPTIONS = [
     {"subsample": 0.4, "neighbors": "replace-one"},
     PUBLIC | {"subsample": 0.4},
     {"solve": "ridge"},
-    {"solve": "cg", "penalty": 10.0},
+    {"solve": "cg", "alpha": 10.0},
     {"gram_share": 0.2},
     {"fit_intercept": False},
 ]
@@ -87,7 +87,7 @@ def test_every_option_keeps_its_promise_exactly(options):
 
 
 @pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
-@pytest.mark.parametrize("options", [o for o in OPTIONS if "subsample" not in o and "penalty" not in o])
+@pytest.mark.parametrize("options", [o for o in OPTIONS if "subsample" not in o and "alpha" not in o])
 def test_without_noise_it_is_least_squares(options):
     fitted = quiet(**options | {"epsilon": 20_000}).fit(X, Y)
     D1 = np.column_stack([np.ones(N), X]) if options.get("fit_intercept", True) else X
@@ -258,7 +258,7 @@ def test_release_once_fit_any_outcome_later(tmp_path):
     for j in (0, L - 1):
         one = loaded.fit(NAMES[j])
         np.testing.assert_allclose(one.coef, many.coef[j], rtol=1e-9)
-    some = loaded.fit_many(["t3", "t1"], ["a", "c"], solve="ridge", penalty=5.0)
+    some = loaded.fit_many(["t3", "t1"], ["a", "c"], solve="ridge", alpha=5.0)
     assert (some.targets, some.names) == (("t3", "t1"), ("a", "c"))
     with pytest.raises(ParameterError, match="outcomes"):
         release(Moments.from_source(TABLE, DOMAIN), epsilon=1, delta=1e-6).fit_many()
@@ -377,8 +377,8 @@ def test_public_outcomes_from_few_and_many_rows():
         ({"subsample": 0}, "subsample"),
         ({"gram_share": 2}, "gram_share"),
         ({"solve": "lasso"}, "solve"),
-        ({"penalty": 1.0}, "penalty"),
-        ({"solve": "ridge", "penalty": -1.0}, "penalty"),
+        ({"alpha": 1.0}, "alpha"),
+        ({"solve": "ridge", "alpha": -1.0}, "alpha"),
         ({"published": "wang2018"}, "published"),
         ({"published": "neel2023"}, "replace-one"),
         ({"published": "neel2023", "neighbors": "replace-one", "gram_share": 0.5}, "fixed split"),

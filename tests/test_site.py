@@ -36,7 +36,7 @@ import formulas  # noqa: E402
         ("it is (eps, delta)-DP (E10), by section 2 and 3.1", ["(eps, delta)"]),
         ("one row changes X'X by its own z z'. So the person's", ["X'X", "z z'"]),
         ("N(0, s^2 I) is drawn", ["N(0, s^2 I)"]),
-        ("paper 002 (Y. Li and F. Liu) fits theta (z by itself, and x)", ["theta", "z", "x"]),
+        ("li2021 (Y. Li and F. Liu) fits theta (z by itself, and x)", ["theta", "z", "x"]),
         ("Y.-X. Wang and T. Piazza of [W], at most R T. Replace", ["R T"]),
     ],
 )

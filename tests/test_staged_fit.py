@@ -322,7 +322,7 @@ def test_models_of_some_columns_fit_the_same_release(model):
     given = {"domain": Domain(COLUMNS), "epsilon": 20, "random_state": NO_NOISE}
     released = DPLinearRegression(**PROMISE | given).fit_source(frame, "pay", FEATURES).release_
     exact = least_squares(frame[["hours", "age"]], frame["pay"])
-    some = released.fit("pay", ["hours", "age"], model=model, **({"penalty": 1e-6} if model in L1_RATIOS else {}))
+    some = released.fit("pay", ["hours", "age"], model=model, **({"alpha": 1e-6} if model in L1_RATIOS else {}))
     assert some.names == ("hours", "age")
     np.testing.assert_allclose(some.coef, exact[:-1], rtol=0.03)
     assert some.intercept == pytest.approx(exact[-1], abs=0.5)

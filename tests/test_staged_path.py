@@ -60,15 +60,15 @@ def posterior(features=None, seed=0):
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("penalty", [1e-3, 0.02])
+@pytest.mark.parametrize("alpha", [1e-3, 0.02])
 @pytest.mark.parametrize("model", MODELS)
-def test_without_noise_they_are_scikit_learns(model, penalty, intercept):
+def test_without_noise_they_are_scikit_learns(model, alpha, intercept):
     """Up to far rows, clipped residuals, and what is shrunk for noise that is not there."""
     X, y, _ = table(20_000)
     given = {"epsilon": 50, "stages": 3, "random_state": NO_NOISE, "fit_intercept": intercept}
-    found = fitted(MODELS[model], X, y, penalty=penalty, **given)
+    found = fitted(MODELS[model], X, y, alpha=alpha, **given)
     r, own = L1_RATIOS[model], {"fit_intercept": intercept}
-    exact = Ridge(len(X) * penalty, **own) if r == 0 else ElasticNet(penalty, l1_ratio=r, tol=1e-12, **own)
+    exact = Ridge(len(X) * alpha, **own) if r == 0 else ElasticNet(alpha, l1_ratio=r, tol=1e-12, **own)
     coef = exact.fit(X, y / 2).coef_ * 2  # of the mapped outcome
     np.testing.assert_allclose(found.coef_, coef, rtol=0, atol=0.005 * np.abs(coef).max())
     assert np.array_equal(found.coef_ == 0, coef == 0)
@@ -79,7 +79,7 @@ def test_without_noise_they_are_scikit_learns(model, penalty, intercept):
 def test_next_to_no_penalty_gives_the_default(model, features):
     release = released()
     plain = release.fit("y", features)
-    found = release.fit("y", features, model=model, penalty=1e-12)
+    found = release.fit("y", features, model=model, alpha=1e-12)
     np.testing.assert_allclose(found.coef, plain.coef, rtol=0, atol=1e-6)
     assert found.intercept == pytest.approx(plain.intercept, abs=1e-6)
 
@@ -109,7 +109,7 @@ def test_the_chosen_penalty_is_the_strongest_that_costs_next_to_nothing(model, s
     known, found = posterior(seed=seed), release.fit("y", model=model)
     path = found.path()
     most = 0.02 * known.expected_error / release.geometry.rows + path.excess_error.min()
-    assert found.penalty == path.penalties[path.best]
+    assert found.alpha == path.penalties[path.best]
     assert path.excess_error[path.best] <= most < path.excess_error[path.best - 1]
 
 

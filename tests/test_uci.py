@@ -1,9 +1,9 @@
-"""The UCI sets, and paper 000's tables as they were made again."""
+"""The UCI sets, and wang2018's tables as they were made again."""
 
 import numpy as np
 import pytest
 from experiments import reproduce, uci
-from experiments.wang2018 import tables as tables_000
+from experiments.wang2018 import tables as tables_wang2018
 from experiments.wang2018.protocol import splits
 
 FOLDER = uci.data_folder()
@@ -13,7 +13,7 @@ SETS = () if FOLDER is None else uci.available(FOLDER)
 
 def test_all_sets_are_there_or_known_to_be_absent():
     assert set(SETS) >= set(uci.NAMES)
-    assert set(tables_000.printed(1, FOLDER)) <= set(SETS) | set(uci.LARGE)
+    assert set(tables_wang2018.printed(1, FOLDER)) <= set(SETS) | set(uci.LARGE)
 
 
 def test_a_large_set_is_taken_where_a_folder_has_it(tmp_path):
@@ -24,7 +24,7 @@ def test_a_large_set_is_taken_where_a_folder_has_it(tmp_path):
     X, y = uci.load("song", tmp_path)
     np.testing.assert_array_equal(X, [[1, 2], [4, 0]])
     np.testing.assert_array_equal(y, [3, 6])
-    assert tables_000.cells(1.0, "normal", tmp_path)[0]["data"] == "song"
+    assert tables_wang2018.cells(1.0, "normal", tmp_path)[0]["data"] == "song"
 
 
 def test_a_changed_file_is_refused(tmp_path):
@@ -57,18 +57,18 @@ def test_splits_are_apart_and_repeatable():
         assert (test == test_2).all()
 
 
-TABLES = {name: reproduce.stored(name, reproduce.RESULTS)[0] for name in ("000-table3", "000-table4")}
+TABLES = {name: reproduce.stored(name, reproduce.RESULTS)[0] for name in ("wang2018-table3", "wang2018-table4")}
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_stored_tables_agree_with_the_papers(name):
     """On at least 90 % of all sets, or 80 % where the paper does not fix the method; text or code, as E25 says."""
     rows = TABLES[name]
-    agree = tables_000.agreeing(rows).groupby(rows["method"]).mean()
+    agree = tables_wang2018.agreeing(rows).groupby(rows["method"]).mean()
     assert (rows[rows["method"] == "trivial"]["data"].isin(uci.NAMES)).sum() == len(uci.NAMES)
-    assert (agree[list(tables_000.REQUIRED)] >= 0.9).all()
+    assert (agree[list(tables_wang2018.REQUIRED)] >= 0.9).all()
     assert (agree[["ObjPert code", "OPS published", "AdaOPS published", "AdaOPS code"]] >= 0.8).all()
-    ratio = tables_000.over_trivial(rows)
+    ratio = tables_wang2018.over_trivial(rows)
     assert ratio["AdaOPS"] <= 1.05 * ratio["AdaOPS published"]
 
 
@@ -86,8 +86,8 @@ def test_the_stored_tables_can_be_repeated(data):
         "NoisyGradientDescent",
     )
     parts = list(splits(data, FOLDER, 10))
-    for name, epsilon in (("000-table3", 0.1), ("000-table4", 1.0)):
+    for name, epsilon in (("wang2018-table3", 0.1), ("wang2018-table4", 1.0)):
         then = TABLES[name][TABLES[name]["data"] == data].set_index("method")["mean"]
         for method in methods:
-            again = [tables_000.error(method, split, epsilon) for split in parts]
+            again = [tables_wang2018.error(method, split, epsilon) for split in parts]
             assert np.mean(again) == pytest.approx(then[method], rel=0.01), (name, method)

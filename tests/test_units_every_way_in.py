@@ -440,6 +440,8 @@ TRIED = {"Budget", "Ledger", "Moments", "PrivateMoments", "compare", "formula", 
 NOTHING_READ = {
     "BudgetError", "DiscreetError", "DiscreetWarning", "LedgerError",  # errors
     "Comparison", "Plan", "ReleasedModel", "Results", "Selection",  # results, whose certificates are looked at above
+    "NappAugmentation", "NappConstants", "NappRecycling", "NappShape",  # groups of parameters
+    "CheckReport", "check", "load",  # of saved files, whose units are looked at above
     "Domain", "FileFormat",  # public facts
     "Postgres",  # a source; see tests/engines/test_units_of_engines.py
     "TrivialRegressor",  # releases nothing

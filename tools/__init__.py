@@ -1,1 +1,1 @@
-"""What keeps the repository in order: tests with old and new versions, and the soak."""
+"""Maintenance of the repository: tests with old and new versions of dependencies, and the soak test."""

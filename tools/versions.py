@@ -1,12 +1,12 @@
-"""Tests with the oldest versions that pyproject.toml declares, and with the newest that there are.
+"""Run tests with the oldest versions that pyproject.toml declares, and with the newest available.
 
     python -m tools.versions oldest     every declared package at its minimum, on the oldest Python that is allowed
     python -m tools.versions newest     all packages at their newest, on the newest Python of this machine
     python -m tools.versions newest --python 3.12
 
-Each has an environment of its own: .venv-oldest, .venv-newest, .venv-newest-3.12. The first is made again when
-pyproject.toml changes, the others are brought up to date each time. What the declared packages need themselves is
-always the newest that fits.
+Each has its own environment: .venv-oldest, .venv-newest, .venv-newest-3.12. The first is rebuilt when pyproject.toml
+changes, the others are updated each time. Dependencies of the declared packages are always at the newest version that
+fits.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ import numpy as np
 
 import discreet
 from discreet import DiscreetWarning, Domain, Moments
-from discreet.core.citations import mark_of
 from discreet.errors import DiscreetError
 from discreet.models.linear import MomentsEstimator
 from experiments.comparison.equal import PROTOCOL, stated_epsilon
@@ -127,16 +126,14 @@ def _published(name: str, cls: Any, paper: str, slow: bool = False, **more: Any)
     """A paper's printed noise, at its true epsilon and as it is printed."""
     options = {"published": paper, **more}
     return [
-        Contender(f"{name} [{mark_of(paper)}]", "equalised", partial(_estimator, cls, options, True), slow=slow),
-        Contender(
-            f"{name} [{mark_of(paper)}], as printed", "as printed", partial(_estimator, cls, options, False), slow=slow
-        ),
+        Contender(f"{name} [{paper}]", "equalised", partial(_estimator, cls, options, True), slow=slow),
+        Contender(f"{name} [{paper}], as printed", "as printed", partial(_estimator, cls, options, False), slow=slow),
     ]
 
 
 def _claimed(name: str, cls: Any, paper: str, slow: bool = False, **options: Any) -> Contender:
     fit = partial(_estimator, cls, {"published": paper, **options}, False)
-    return Contender(f"{name} [{mark_of(paper)}], as printed", "claimed", fit, slow=slow)
+    return Contender(f"{name} [{paper}], as printed", "claimed", fit, slow=slow)
 
 
 def _peer(name: str, fit: Any, promise: Promise = "verified", ready: Callable[[], bool] = lambda: True) -> Contender:

@@ -21,20 +21,20 @@ from experiments.reproduction import Finding
 ENERGY = 0.01
 FLOOR = 1.05
 PRINTED: dict[str, tuple[Any, str]] = {
-    "AdaSSP [000]": (AdaSSP, "wang2018"),
-    "AdaSSP [003]": (AdaSSP, "piazza2021"),
-    "ConstSSP [003]": (ConstSSP, "piazza2021"),
-    "SSP [000]": (SSP, "wang2018"),
-    "SSP [003]": (SSP, "piazza2021"),
-    "ReuseCov [004]": (ReuseCov, "neel2023"),
-    "ObjectivePerturbation [000]": (ObjectivePerturbation, "wang2018"),
-    "ObjectivePerturbation [000-code]": (ObjectivePerturbation, "wang2018-code"),
-    "OPS [000]": (OPS, "wang2018"),
+    "AdaSSP [wang2018]": (AdaSSP, "wang2018"),
+    "AdaSSP [piazza2021]": (AdaSSP, "piazza2021"),
+    "ConstSSP [piazza2021]": (ConstSSP, "piazza2021"),
+    "SSP [wang2018]": (SSP, "wang2018"),
+    "SSP [piazza2021]": (SSP, "piazza2021"),
+    "ReuseCov [neel2023]": (ReuseCov, "neel2023"),
+    "ObjectivePerturbation [wang2018]": (ObjectivePerturbation, "wang2018"),
+    "ObjectivePerturbation [wang2018-code]": (ObjectivePerturbation, "wang2018-code"),
+    "OPS [wang2018]": (OPS, "wang2018"),
 }
 
 WORDS = """### What was compared
 
-{sets} UCI sets, prepared as in paper 000 (rows of norm 1, |y| <= 1; this reads the data and is **not private**, erratum
+{sets} UCI sets, prepared as in wang2018 (rows of norm 1, |y| <= 1; this reads the data and is **not private**, erratum
 E18; it is the same for all methods), 90/10 splits, delta = min(1e-6, 1/n^2), neighbours by adding or removing a row, no
 intercept. {fits}
 
@@ -130,7 +130,7 @@ def _sets(ratios: pd.DataFrame) -> Finding:
 
 def _true() -> Finding:
     true = spent(AdaSSP, "wang2018", 1.0, 1e-6, 1000, 10)
-    claim = "AdaSSP as paper 000 prints it, stated epsilon 1: true epsilon 0.596 (E3)."
+    claim = "AdaSSP as wang2018 prints it, stated epsilon 1: true epsilon 0.596 (E3)."
     return Finding(claim, f"{true:.3f}", math.isclose(true, 0.596, abs_tol=5e-4))
 
 

@@ -16,7 +16,7 @@ LINES: dict[str, tuple[str, str, str]] = {
     DEFAULT: (BLUE, "o", "-"),
     "NoisyGradientDescent": (GREEN, "s", "-"),
     "AdaSSP": (ORANGE, "^", "-"),
-    "AdaSSP [000]": (ORANGE, "v", ":"),
+    "AdaSSP [wang2018]": (ORANGE, "v", ":"),
     "AdaOPS": (PURPLE, "D", "--"),
     "ObjectivePerturbation": (SKY, "P", "-."),
     "Boosted AdaSSP, 10 rounds": (GREY, "X", "--"),

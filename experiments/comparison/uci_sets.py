@@ -1,6 +1,6 @@
 """All methods at equal true (epsilon, delta) on the UCI sets: ``discreet reproduce comparison``.
 
-Every verified method of linear regression, every published one, and the peers that run here, by paper 000's protocol
+Every verified method of linear regression, every published one, and the peers that run here, by wang2018's protocol
 (whose preparation is not private, E18): test error over that of predicting 0.
 """
 
@@ -26,7 +26,7 @@ from experiments.study import Cell, Rows
 EPSILONS = (1.0, 0.1, 10.0, 0.3, 3.0, 0.03)
 """In this order, so that a run cut short tells what matters most."""
 QUICK_SETS, QUICK_EPSILONS = ("servo", "yacht"), (0.1, 1.0)
-QUICK = (DEFAULT, "AdaSSP", "AdaSSP [000]", "AdaSSP [000], as printed", "SSP", "NoisyGradientDescent")
+QUICK = (DEFAULT, "AdaSSP", "AdaSSP [wang2018]", "AdaSSP [wang2018], as printed", "SSP", "NoisyGradientDescent")
 QUICK += ("Boosted AdaSSP, 10 rounds", "TukeyEM", NON_PRIVATE)
 SPLITS: dict[Size, int] = {"quick": 1, "normal": 6, "full": 50}
 TINY = ("autos", "breastcancer", "challenger", "concreteslump", "fertility", "machine", "servo")
@@ -120,5 +120,5 @@ REPRODUCTION = Reproduction(
     judge=comparison_page.judge,
     table=comparison_page.page,
     needs_data=True,
-    note="The sets are prepared as in paper 000, which is not private (E18); the same for all methods.",
+    note="The sets are prepared as in wang2018, which is not private (E18); the same for all methods.",
 )

@@ -1,10 +1,10 @@
-"""NAPP-ERM as published beside methods with verified guarantees, on paper 002's simulation, at the same promise.
+"""NAPP-ERM as published beside methods with verified guarantees, on li2021's simulation, at the same promise.
 
 ``python -m experiments.li2021.beside`` writes experiments/results/napp_beside.json, and the table and figure 1 of
 docs/research/napp.md.
 
 Published methods get the Lambda that is best in hindsight on the test rows, which no user knows, and the zeta_2 of
-`simulation_002`, which is in their favour. The others get no such help: penalties come from their own public rules, and
+`simulation`, which is in their favour. The others get no such help: penalties come from their own public rules, and
 bounds are those of table 4. Selected: the share of the 8 variables that matter, and of the 8 that do not, whose
 coefficient is not 0; for `DPLinearRegression` by `select`, at a probability of one half.
 """

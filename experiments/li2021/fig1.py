@@ -1,4 +1,4 @@
-"""Paper 002, figure 1: the regularisers that NAPP-ERM and the existing DP-ERM realise."""
+"""li2021, figure 1: the regularisers that NAPP-ERM and the existing DP-ERM realise."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
 
 
 REPRODUCTION = Reproduction(
-    name="002-fig1",
+    name="li2021-fig1",
     title="Realised regularisers and their weights, for the lasso, the elastic net and l0.5",
     says="Both realised regularisations deviate from their targets, but NAPP-ERM approximates them significantly "
     "better, especially near 0; strong convexity is guaranteed.",

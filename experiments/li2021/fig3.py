@@ -1,4 +1,4 @@
-"""Paper 002, figure 3: how far NAPP-ERM without privacy noise is from the lasso, with MOOR and without."""
+"""li2021, figure 3: how far NAPP-ERM without privacy noise is from the lasso, with MOOR and without."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
 
 
 REPRODUCTION = Reproduction(
-    name="002-fig3",
+    name="li2021-fig3",
     title="Distance from the lasso, with MOOR and without, no privacy noise",
     says="In linear and logistic regression MOOR brings the estimates significantly closer to the lasso for all "
     "Lambda_0 and Lambda; in Poisson regression too, though less, because zeta_3 and Lambda_0 are large.",

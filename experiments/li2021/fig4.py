@@ -1,4 +1,4 @@
-"""Paper 002, figure 4: variable selection on the simulation of table 4."""
+"""li2021, figure 4: variable selection on the simulation of table 4."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
 
 
 REPRODUCTION = simulation.reproduction(
-    name="002-fig4",
+    name="li2021-fig4",
     title="ROC curves of variable selection by varying Lambda",
     says="NAPP-VS+ performs better than NAPP-VS, which is better than NAPP-ERM and DP-ERM, when n and epsilon are "
     "large. NAPP-VS+ alone goes through the origin. MOOR makes little difference.",

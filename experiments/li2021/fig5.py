@@ -1,4 +1,4 @@
-"""Paper 002, figure 5: prediction errors on the simulation of table 4."""
+"""li2021, figure 5: prediction errors on the simulation of table 4."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHRINKS = (
     "Without MOOR weights are larger by Lambda_0, and where the noise outweighs the data shrinking more is better: "
     "what the paper calls over-regularisation helps."
 )
-GAINS = "With a quarter of the noise MOOR is ahead in Poisson regression (002-quarter)."
+GAINS = "With a quarter of the noise MOOR is ahead in Poisson regression (li2021-quarter)."
 NOISY = (
     "VS+ has b > 0 and so shrinks every coefficient, all the way to 0 for most: where the noise outweighs the data, 0 "
     "is a better estimate than noise."
@@ -56,7 +56,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
     vs = float((best.idxmin(axis=1) == "NAPP-VS, MOOR").mean())
     words = f"smallest in {100 * vs:.0f} % of the {len(best)} cells; of the others VS+ in "
     words += f"{100 * float((best.idxmin(axis=1) == 'NAPP-VS+, MOOR').mean()):.0f} %"
-    why = explained(vs > 0.5, NOISY, "With a quarter of it VS has the smallest errors (002-quarter).", frame)
+    why = explained(vs > 0.5, NOISY, "With a quarter of it VS has the smallest errors (li2021-quarter).", frame)
     findings.append(Finding("NAPP-VS yields the smallest errors in general", words, vs > 0.5, why))
     plus = best["NAPP-VS+, MOOR"] == best.max(axis=1)
     where = ", ".join(f"{loss} n = {n} epsilon = {e:g}" for loss, n, e in plus[plus].index)
@@ -66,7 +66,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
             f"largest at: {where or 'nowhere'}",
             found := any(loss == "poisson" for loss, _, _ in plus[plus].index),
             explained(
-                found, NOISY, "With a quarter of it VS+ is the worst in Poisson regression (002-quarter).", frame
+                found, NOISY, "With a quarter of it VS+ is the worst in Poisson regression (li2021-quarter).", frame
             ),
         )
     )
@@ -84,7 +84,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
 
 
 REPRODUCTION = simulation.reproduction(
-    name="002-fig5",
+    name="li2021-fig5",
     title="Prediction errors on 10,000 test rows",
     says="MOOR has smaller errors in general, except in linear regression at n = 200. Errors grow with Lambda, except "
     "for NAPP-ERM and DP-ERM in linear regression at n = 200 and NAPP-VS+ at epsilon < 0.8. NAPP-VS has the smallest "

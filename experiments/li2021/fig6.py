@@ -1,4 +1,4 @@
-"""Paper 002, figure 6: misclassified rows of the Adult data."""
+"""li2021, figure 6: misclassified rows of the Adult data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from discreet import NAPP, DiscreetWarning
+from discreet import NAPP, DiscreetWarning, NappAugmentation, NappConstants
 from discreet.data.tables import design_matrix
 from discreet.families import Logistic
 from discreet.gate.entropy import SeededEntropy
@@ -112,9 +112,9 @@ def work(cell: Cell, folder: Path | None) -> Rows:
     how, epsilon = METHODS[cell["method"]], cell["epsilon"]
     model = NAPP(
         epsilon=epsilon, delta=cell["delta"], domain=adult.DOMAIN, loss="logistic", alpha=cell["Lambda"] * NORM,
-        modulus=NORM**2 / epsilon, n_e=None, iterations=cell["iterations"], published="li2021",
+        constants=NappConstants(modulus=NORM**2 / epsilon), published="li2021",
+        augmentation=NappAugmentation(n_e=None, iterations=cell["iterations"], keep_trace=True, **how),
         random_state=np.random.default_rng([cell["seed"], round(100 * epsilon)]).integers(2**31), n_jobs=1,
-        keep_trace=True, **how,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscreetWarning)
@@ -192,7 +192,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
 
 
 REPRODUCTION = Reproduction(
-    name="002-fig6",
+    name="li2021-fig6",
     title="Adult: misclassified test rows",
     says="NAPP-VS+ performs best in general, followed by NAPP-VS. At epsilon = 1 NAPP-VS+ misclassifies about 15.5 %, "
     "near the 15.2 % without privacy. MOOR is not obvious in most cases.",

@@ -1,4 +1,4 @@
-"""Paper 002, figure 7: which portion of the Jacobian's budget is retrieved."""
+"""li2021, figure 7: which portion of the Jacobian's budget is retrieved."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
     claim = "The portion grows with epsilon, more for VS and NAPP-ERM than for VS+"
     if by.shape[1] > 1:
         agrees = bool(slower and grown.min() > 0)
-        hint = "With a quarter of the noise it is as claimed (002-quarter)."
+        hint = "With a quarter of the noise it is as claimed (li2021-quarter)."
         why = simulation.explained(agrees, MORE, hint, frame)
         findings.append(Finding(claim, f"growth: {listed(grown)}", agrees, why))
     low = table[table["Lambda"] == table.groupby("loss")["Lambda"].transform("min")]
@@ -77,7 +77,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
 
 
 REPRODUCTION = simulation.reproduction(
-    name="002-fig7",
+    name="li2021-fig7",
     title="Portion of (1 - r) epsilon that is retrieved",
     says="The portion grows with Lambda to a plateau, near 100 % in some cases; it grows with epsilon, more for "
     "NAPP-VS and NAPP-ERM than for NAPP-VS+; more is retrieved without MOOR; NAPP-VS+ retrieves "

@@ -1,4 +1,4 @@
-"""Paper 002, figure 8: linear regression with one round of recycled budget, and without."""
+"""li2021, figure 8: linear regression with one round of recycled budget, and without."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTHING = (
 )
 SPARED = (
     "Less noise helps most those who have most of it in their coefficients, NAPP-ERM; VS+ has set most of them to 0 "
-    "already. So it is with eq. (13) as printed too (002-quarter), only that errors fall more."
+    "already. So it is with eq. (13) as printed too (li2021-quarter), only that errors fall more."
 )
 LITTLE = "Errors hardly change: too little is retrieved at the Lambdas that predict well."
 RULES = {"meant": retrievable, "printed": printed_retrievable}
@@ -104,7 +104,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
             simulation.explained(
                 near,
                 NOTHING,
-                "With a quarter of the noise, and eq. (13) as printed, it comes out (002-quarter).",
+                "With a quarter of the noise, and eq. (13) as printed, it comes out (li2021-quarter).",
                 frame,
             ),
         ),
@@ -118,7 +118,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
 
 
 REPRODUCTION = simulation.reproduction(
-    name="002-fig8",
+    name="li2021-fig8",
     title="Selection and errors of linear regression with one round of recycled budget",
     says="Recycling improves selection for NAPP-ERM and NAPP-VS, hardly for NAPP-VS+, with which they then are about "
     "level; the error falls more for NAPP-VS+.",

@@ -1,4 +1,4 @@
-"""Pictures and comparisons that paper 002's figures share."""
+"""Pictures and comparisons that li2021's figures share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paper 002's figures under other readings of what it leaves open, and its supplement (pure epsilon)."""
+"""li2021's figures under other readings of what it leaves open, and its supplement (pure epsilon)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def draw(frame: pd.DataFrame) -> dict[str, Figure]:
 BUT_LINEAR = "Augmented rows are in their limit but for linear regression."
 REPRODUCTIONS = (
     simulation.reproduction(
-        "002-limit",
+        "li2021-limit",
         "Figures 4, 5 and 7 of Poisson and logistic regression with augmented rows in their limit",
         "The paper uses n_e = 10,000 rows; proposition 1 is about n_e that grows without bound. The claims are those "
         "of figures 4, 5 and 7.",
@@ -95,7 +95,7 @@ REPRODUCTIONS = (
         judge=judge_limit,
     ),
     simulation.reproduction(
-        "002-quarter",
+        "li2021-quarter",
         "Figures 4, 5, 7 and 8 with a quarter of the noise, a guess of ours",
         "The claims of figures 4, 5, 7 and 8. Nothing in the paper says that its experiments had less noise than its "
         "eq. (4); this is tried because some of them come out as claimed only then.",
@@ -108,7 +108,7 @@ REPRODUCTIONS = (
         "its own formula this noise belongs to an epsilon of 2.7 where 1 is stated. " + BUT_LINEAR,
     ),
     simulation.reproduction(
-        "002-figS",
+        "li2021-figS",
         "Supplement, figures S.1 to S.4: figures 4, 5, 7 and 8 for pure epsilon",
         "The results for epsilon-DP are very similar to those for (epsilon, delta)-DP in all experiments.",
         cells=cells_pure,

@@ -1,4 +1,4 @@
-"""Variable selection on paper 002's linear simulation (table 4, figure 4): ``python -m experiments.li2021.selection``.
+"""Variable selection on li2021's linear simulation (table 4, figure 4): ``python -m experiments.li2021.selection``.
 
 Ours: `DPLinearRegression` releases moments with a verified guarantee, and `PrivateMoments.select` ranks the variables
 by their probability. Theirs: NAPP-ERM with the lasso and without variable-selection noise (NAPP-VS), whose guarantee is
@@ -99,7 +99,7 @@ def summary(key: tuple[int, float, float], rows: study.Rows) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = study.parser("li2021.selection", "selection_002", __doc__)
+    parser = study.parser("li2021.selection", "selection_li2021", __doc__)
     parser.add_argument("--repeats", type=int, default=120)
     given = parser.parse_args()
     cells = [
@@ -110,10 +110,12 @@ def main() -> None:
         for chunk in range(4)
     ]
     groups = defaultdict(list)
-    for row in study.run("selection 002", cells, work, given.log, given.jobs):
+    for row in study.run("selection li2021", cells, work, given.log, given.jobs):
         groups[row["n"], row["epsilon"], row["delta"]].append(row)
     table = [summary(key, rows) for key, rows in groups.items()]
-    report("Area under the ROC curve of variable selection, 002's linear simulation", tuple(table[0]), table, given.out)
+    report(
+        "Area under the ROC curve of variable selection, li2021's linear simulation", tuple(table[0]), table, given.out
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Paper 002's simulation (table 4), and the methods that its figures 4, 5, 7 and 8 compare on it.
+"""li2021's simulation (table 4), and the methods that its figures 4, 5, 7 and 8 compare on it.
 
 In the paper's own units, with what it does not print chosen as follows:
 
@@ -294,7 +294,7 @@ def printed_cells(size: Size, folder: Path | None) -> list[Cell]:
 
 def reproduction(name: str, title: str, says: str, *, note: str = "", **own: Any) -> Reproduction:
     """A figure of the simulation: the study of figures 4, 5 and 7, but for what is its own."""
-    study = {} if "cells" in own else {"cells": printed_cells, "study": "002-simulation"}
+    study = {} if "cells" in own else {"cells": printed_cells, "study": "li2021-simulation"}
     note = f"{note} {FEWER}" if study else note
     shared = {"work": work, "table": repeats, "condense": condense}
     return Reproduction(name, title, says, **shared | study | own, note=f"{note} {NOTE}".strip())

@@ -1,4 +1,4 @@
-"""Paper 004's complexity claims (theorem 4.4, section 4.4): how the time of each step grows."""
+"""neel2023's complexity claims (theorem 4.4, section 4.4): how the time of each step grows."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
 
 
 REPRODUCTION = Reproduction(
-    name="004-complexity",
+    name="neel2023-complexity",
     title="How the time of each step grows",
     says="Algorithm 3 takes O(max(min(n l^2, n^2 l), n l d, n d^2, l d^2, d^3)): X'X n d^2, solving for all outcomes "
     "d^3 + l d^2, the projection n l min(n, l) + n l d by the SVD of Y; a sample of s rows makes X'X cost s d^2.",

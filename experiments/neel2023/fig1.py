@@ -1,4 +1,4 @@
-"""Paper 004, figure 1: which mechanism for many outcomes, and what they cost beside one."""
+"""neel2023, figure 1: which mechanism for many outcomes, and what they cost beside one."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _row_2(part: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 
 REPRODUCTION = Reproduction(
-    name="004-fig1",
+    name="neel2023-fig1",
     title="Regimes of ReuseCov: which mechanism, and what many outcomes cost",
     says="With few outcomes, or few rows and public outcomes, many regressions cost no more than one; otherwise "
     "sqrt(l), or with public outcomes a factor that does not depend on l.",

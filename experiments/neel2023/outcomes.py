@@ -1,4 +1,4 @@
-"""Paper 004: error against the number of outcomes, l.
+"""neel2023: error against the number of outcomes, l.
 
 Every method keeps the same promise, for replace-one neighbours, with noise that is exactly calibrated; the seed makes
 each release a simulation. The error is the mean squared difference of predictions from those of least squares without
@@ -6,7 +6,7 @@ privacy, over that of predicting the mean: 0 is as good as without privacy, 1 is
 
 * independent: one regression for each outcome at mu/sqrt(l); a few of the outcomes are run, for they are exchangeable.
 * gaussian, projection: `ReuseCov` with private and with public outcomes, solved noise-aware.
-* ridge: the same releases solved with 004's lambda.
+* ridge: the same releases solved with neel2023's lambda.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
 
 
 REPRODUCTION = Reproduction(
-    name="004-outcomes",
+    name="neel2023-outcomes",
     title="Error against the number of outcomes",
     says="Applying a private regression l times increases the error by sqrt(l); sharing X'X removes the dependence on "
     "l where computing X'X is the main source of error; with public outcomes, projecting X'Y improves on the Gaussian "

@@ -1,4 +1,4 @@
-"""Paper 004, algorithm 4: error against the number of rows that X'X is computed from."""
+"""neel2023, algorithm 4: error against the number of rows that X'X is computed from."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 REPRODUCTION = Reproduction(
-    name="004-sample",
+    name="neel2023-sample",
     title="Error against the size of the sample that X'X comes from (algorithm 4)",
     says="With high probability X'X of a sample is close to that of all rows once the sample is large enough; sampling "
     "divides the privacy cost by n/s. The paper has no experiment: these are theorem 4.5 and algorithm 4, tried.",

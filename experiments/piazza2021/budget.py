@@ -1,4 +1,4 @@
-"""What paper 003's figures share: trials of adaSSPbudget, SSP and constSSPfull as published, and curves over gamma."""
+"""What piazza2021's figures share: trials of adaSSPbudget, SSP and constSSPfull as published, and curves over gamma."""
 
 from __future__ import annotations
 

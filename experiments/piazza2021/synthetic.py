@@ -1,4 +1,4 @@
-"""Paper 003's figures 3, 4 and 5: adaSSPbudget on made-up data, by the eigenvalue's share gamma of the budget."""
+"""piazza2021's figures 3, 4 and 5: adaSSPbudget on made-up data, by the eigenvalue's share gamma of the budget."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ NOTE = (
 
 def _declare(number: int, title: str, says: str, what: str, label: str, log: bool, judge: object) -> Reproduction:
     return Reproduction(
-        name=f"003-fig{number}",
+        name=f"piazza2021-fig{number}",
         title=title,
         says=says,
         cells=cells,
@@ -139,7 +139,7 @@ def _declare(number: int, title: str, says: str, what: str, label: str, log: boo
         draw=partial(draw, what, label, log),
         judge=judge,  # type: ignore[arg-type]
         note=NOTE,
-        study="003-synthetic",
+        study="piazza2021-synthetic",
     )
 
 

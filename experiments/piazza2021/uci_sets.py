@@ -1,4 +1,4 @@
-"""Paper 003's figure 6: adaSSPbudget on UCI sets, by the eigenvalue's share gamma of the budget."""
+"""piazza2021's figure 6: adaSSPbudget on UCI sets, by the eigenvalue's share gamma of the budget."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
 
 
 REPRODUCTION = Reproduction(
-    name="003-fig6",
+    name="piazza2021-fig6",
     title="Prediction error against gamma, UCI sets",
     says="adaSSPbudget outperforms SSP for almost all gamma, even at the extreme ends; constSSPfull is almost always a "
     "lower bound for its error. Performance does not vary significantly but for gamma close to 1. lambda was never 0. "

@@ -1,6 +1,6 @@
 """Does a plan foretell the error? ``python -m experiments.planning.uci_sets --data DIR``.
 
-Truth: the median test MSE of `DPLinearRegression` under paper 000's protocol on the UCI sets (rows of norm 1, |y| <= 1,
+Truth: the median test MSE of `DPLinearRegression` under wang2018's protocol on the UCI sets (rows of norm 1, |y| <= 1,
 no intercept, delta = min(1e-6, 1/n^2)). That preparation reads the data, which is not private (E18): a study only.
 
 Plan: `discreet.plan`, told the rows and columns, the bounds, E y^2 and R^2 (adjusted for the number of columns; without

@@ -1,4 +1,4 @@
-"""Paper 001's figures 1 and 2: what a release costs each person, beside DP, on made-up tables.
+"""wang2017's figures 1 and 2: what a release costs each person, beside DP, on made-up tables.
 
 * Figures 1 and 2, left: ridge coefficients with lambda = 1 and Gaussian noise of sd 4 in every coordinate. Losses are
   exact: mu = |theta_hat - theta_hat'|/4 (erratum E7 concerns the printed formula).
@@ -253,7 +253,7 @@ NOTE = (
 )
 REPRODUCTIONS = (
     Reproduction(
-        name="001-fig1",
+        name="wang2017-fig1",
         title="The losses of the people in a table, of anybody, and DP",
         says="Per-instance DP reveals more than an order of magnitude stronger privacy protection for all users in the "
         "data set, and six times better protection for all users in the entire universe, than DP.",
@@ -264,7 +264,7 @@ REPRODUCTIONS = (
         note="Noise of sd 4 on ridge coefficients, lambda = 1, n = 50. " + NOTE,
     ),
     Reproduction(
-        name="001-fig2",
+        name="wang2017-fig2",
         title="Losses against n for noise on coefficients, and against excess risk for a posterior sample",
         says="In both cases the average per-instance loss over the data sets is several orders of magnitude smaller "
         "than the worst-case differential privacy.",

@@ -1,4 +1,4 @@
-"""Paper 000, figure 1: for which epsilon privacy is for free."""
+"""wang2018, figure 1: for which epsilon privacy is for free."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def judge(rows: pd.DataFrame) -> list[Finding]:
 
 
 REPRODUCTION = Reproduction(
-    name="000-fig1",
+    name="wang2018-fig1",
     title="The region of epsilon where privacy is for free",
     says="When coefficients are small, epsilon <= 1 costs nothing once n exceeds d; when they are large, that takes n "
     ">= d^2 and well-conditioned data.",

@@ -1,4 +1,4 @@
-"""Paper 000's figure 2: test error against epsilon on UCI sets, method by method."""
+"""wang2018's figure 2: test error against epsilon on UCI sets, method by method."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ HALVED = (
 )
 WHY = {
     "SSP": "A singular X'X + N1 makes single errors huge: means of ten folds, ours or the authors', are of a tail "
-    "without a mean. See 000-ssp for how often ten folds agree with other ten."
+    "without a mean. See wang2018-ssp for how often ten folds agree with other ten."
 }
 
 
@@ -212,7 +212,7 @@ def panels(rows: pd.DataFrame, styles: dict[str, tuple[str, str]], *, whole: boo
 
 
 REPRODUCTION = Reproduction(
-    name="000-fig2",
+    name="wang2018-fig2",
     title="Test error against epsilon on four UCI sets",
     says="SSP is unstable for small data. ObjPert suffers from a pre-defined bound and does not converge to the "
     "non-private solution even with a large epsilon. OPS performs well but takes no advantage of strong convexity. "

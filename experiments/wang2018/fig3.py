@@ -1,4 +1,4 @@
-"""Paper 000's figure 3: estimation under a linear model as n grows, and efficiency relative to least squares."""
+"""wang2018's figure 3: estimation under a linear model as n grows, and efficiency relative to least squares."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
 
 
 REPRODUCTION = Reproduction(
-    name="000-fig3",
+    name="wang2018-fig3",
     title="Squared error and relative efficiency under a linear model",
     says="AdaOPS and AdaSSP with epsilon = 0.1 and 1 converge to the maximum likelihood estimator faster than that "
     "converges to the truth: asymptotic efficiency. A gap between SSP and AdaSSP remains for large n, because AdaSSP "

@@ -1,4 +1,4 @@
-"""Paper 000, figure 4: lower bounds with and without privacy, and the price between them."""
+"""wang2018, figure 4: lower bounds with and without privacy, and the price between them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def judge(rows: pd.DataFrame) -> list[Finding]:
 
 
 REPRODUCTION = Reproduction(
-    name="000-fig4",
+    name="wang2018-fig4",
     title="Lower bounds with and without privacy",
     says="With small coefficients privacy has a price only where n < d; with large ones it has one for all n, unless "
     "the data are well conditioned: then in an interval of n only.",

@@ -1,4 +1,4 @@
-"""Paper 000's figure 5: four ways to calibrate a posterior sample."""
+"""wang2018's figure 5: four ways to calibrate a posterior sample."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
 
 
 REPRODUCTION = Reproduction(
-    name="000-fig5",
+    name="wang2018-fig5",
     title="Four ways to calibrate a posterior sample (OPS)",
     says="No single approach dominates the others. In general the concentrated and the balanced approach work "
     "significantly better than the diffuse and the conservative ones.",

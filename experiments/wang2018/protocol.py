@@ -1,4 +1,4 @@
-"""Paper 000's protocol for the UCI sets: preparation, splits, and one seeded fit of any method."""
+"""wang2018's protocol for the UCI sets: preparation, splits, and one seeded fit of any method."""
 
 from __future__ import annotations
 

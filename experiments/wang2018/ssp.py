@@ -1,4 +1,4 @@
-"""How much ten folds of SSP say: the chance that they agree with the figures of paper 000's tables."""
+"""How much ten folds of SSP say: the chance that they agree with the figures of wang2018's tables."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def draw(rows: pd.DataFrame) -> dict[str, Figure]:
 
 
 REPRODUCTION = Reproduction(
-    name="000-ssp",
+    name="wang2018-ssp",
     title="The chance that ten folds of SSP agree with tables 3 and 4",
     says="Tables 3 and 4 give a mean and a spread of ten folds for SSP; both are those of a law with a heavy tail.",
     cells=cells,

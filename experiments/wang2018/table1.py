@@ -1,4 +1,4 @@
-"""Paper 000, table 1: bounds on the optimisation error, evaluated, beside simulated errors."""
+"""wang2018, table 1: bounds on the optimisation error, evaluated, beside simulated errors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def judge(rows: pd.DataFrame) -> list[Finding]:
 
 
 REPRODUCTION = Reproduction(
-    name="000-table1",
+    name="wang2018-table1",
     title="Optimisation errors: the paper's orders beside simulated ones",
     says="AdaOPS and AdaSSP have errors of the order d^2 log(1/delta) B^2 |theta|^2/(alpha n epsilon^2) on "
     "well-conditioned data without being told alpha or |theta|; OPS does not use the conditioning.",

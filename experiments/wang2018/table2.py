@@ -1,4 +1,4 @@
-"""Paper 000, table 2: relative efficiency, evaluated, beside simulated errors."""
+"""wang2018, table 2: relative efficiency, evaluated, beside simulated errors."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def judge(rows: pd.DataFrame) -> list[Finding]:
 
 
 REPRODUCTION = Reproduction(
-    name="000-table2",
+    name="wang2018-table2",
     title="Relative efficiency: the paper's orders beside simulated ones",
     says="Under the linear Gaussian model SSP, AdaOPS and AdaSSP approach least squares as n grows; OPS does not.",
     cells=cells,

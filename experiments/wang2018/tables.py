@@ -1,4 +1,4 @@
-"""Paper 000's tables 3 and 4: test errors on the UCI sets at epsilon 0.1 and 1.
+"""wang2018's tables 3 and 4: test errors on the UCI sets at epsilon 0.1 and 1.
 
 Ten splits and one fit on each, as in the paper. A mean agrees where it is within two of the paper's standard
 deviations of the paper's mean.
@@ -70,9 +70,9 @@ REQUIRED = {"trivial": 0.9, "non-private": 0.9, "AdaSSP published": 0.9}
 SHOWN = ("trivial", "non-private", "ObjPert code", "OPS published", "SSP code", "AdaOPS code", "AdaSSP published")
 WHY = {
     "ObjPert published": "E25: the tables come from the authors' code, which divides by epsilon once more",
-    "SSP published": "means of ten draws of a heavy tail say little, see 000-ssp; and the authors' code has half the "
-    "noise (E4)",
-    "SSP code": "means of ten draws of a heavy tail say little: 000-ssp has the chance of agreement, set by set",
+    "SSP published": "means of ten draws of a heavy tail say little, see wang2018-ssp; and the authors' code has half "
+    "the noise (E4)",
+    "SSP code": "means of ten draws of a heavy tail say little: wang2018-ssp has the chance of agreement, set by set",
 }
 
 
@@ -218,7 +218,7 @@ NOTE = (
 
 def _declare(number: int, epsilon: float) -> Reproduction:
     return Reproduction(
-        name=f"000-table{number}",
+        name=f"wang2018-table{number}",
         title=f"Test errors on the UCI sets at epsilon = {epsilon:g}",
         says="AdaOPS and AdaSSP outperform the existing techniques on nearly all 36 data sets; mean and spread of the "
         "test error of seven methods on each.",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.gradient_descent.batches_estimator import NoisySGD
     from discreet.mechanisms.gradient_descent.estimator import NoisyGradientDescent
     from discreet.mechanisms.napp.estimator import NAPP
+    from discreet.mechanisms.napp.options import NappAugmentation, NappConstants, NappRecycling, NappShape
     from discreet.mechanisms.objective_perturbation.estimator import ObjectivePerturbation
     from discreet.mechanisms.output_perturbation.estimator import OutputPerturbation
     from discreet.mechanisms.posterior_sampling.adaptive_estimator import AdaOPS
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from discreet.models.linear import DPLinearRegression
     from discreet.models.penalised import DPElasticNet, DPLasso, DPRidge
     from discreet.planning import Plan, plan
+    from discreet.results.checking import CheckReport, check, load
     from discreet.results.comparison import Comparison, compare
     from discreet.results.models import Selection
     from discreet.results.private_moments import PrivateMoments
@@ -50,6 +52,7 @@ __all__ = [
     "AdaSSP",
     "Budget",
     "BudgetError",
+    "CheckReport",
     "Comparison",
     "ConstSSP",
     "DPElasticNet",
@@ -66,6 +69,10 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "Moments",
+    "NappAugmentation",
+    "NappConstants",
+    "NappRecycling",
+    "NappShape",
     "NoisyGradientDescent",
     "NoisySGD",
     "ObjectivePerturbation",
@@ -79,8 +86,10 @@ __all__ = [
     "Selection",
     "SubsampleAggregate",
     "TrivialRegressor",
+    "check",
     "compare",
     "formula",
+    "load",
     "per_instance",
     "plan",
     "release",
@@ -107,6 +116,7 @@ _HOMES = {
     "discreet.mechanisms.sufficient_statistics.ada_ssp": ("AdaSSP",),
     "discreet.mechanisms.sufficient_statistics.const_ssp": ("ConstSSP",),
     "discreet.mechanisms.napp.estimator": ("NAPP",),
+    "discreet.mechanisms.napp.options": ("NappAugmentation", "NappConstants", "NappRecycling", "NappShape"),
     "discreet.mechanisms.gradient_descent.estimator": ("NoisyGradientDescent",),
     "discreet.mechanisms.gradient_descent.batches_estimator": ("NoisySGD",),
     "discreet.mechanisms.objective_perturbation.estimator": ("ObjectivePerturbation",),
@@ -120,6 +130,7 @@ _HOMES = {
         "Plan",
         "plan",
     ),
+    "discreet.results.checking": ("CheckReport", "check", "load"),
     "discreet.results.comparison": (
         "Comparison",
         "compare",

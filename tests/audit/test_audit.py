@@ -268,7 +268,7 @@ def test_the_command_makes_one_run(name, tmp_path, monkeypatch):
         (["nobody"], "There is no method"),
         (["ssp", "--picture", "a.txt"], ".png"),
         (["ssp", "--out", "a.png", "--picture", "a.png"], "different files"),
-        (["DPRidge", "--published", "000"], "leave out --published"),
+        (["DPRidge", "--published", "wang2018"], "leave out --published"),
         (["ssp", "--neighbors", "enemies"], "neighbors"),
         (["ssp", "--canaries", "100", "--report", "a.html"], "leave out --fits"),
         (["ssp", "--canaries", "100", "--fits", "60"], "leave out --fits"),

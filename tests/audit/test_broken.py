@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet import Domain
+from discreet import Domain, NappAugmentation
 from discreet.audit import Neighbours, Subject, audit, subject_of
 from discreet.drivers import run
 from discreet.gate.noise import add_normal, add_normal_on_grid, add_rounded_normal, normals, spherical_laplace
@@ -94,7 +94,8 @@ MOVED = {"instead": ({"x": -1.0, "y": 1.0},)}
 WITH_INTERCEPT = {"fit_intercept": True}
 NO_INTERCEPT = {"fit_intercept": False}
 PURE = {"noise": "laplace", "delta": None}
-AUGMENTED = {"published": "li2021", "regularizer": "ridge", "alpha": 1.0, "n_e": None, "iterations": 2} | WITH_INTERCEPT
+AUGMENTED = {"published": "li2021", "penalty": "l2", "alpha": 1.0} | WITH_INTERCEPT
+AUGMENTED |= {"augmentation": NappAugmentation(n_e=None, iterations=2)}
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ SMALLER = {
     ),
     "a posterior sample": drawn(PosteriorEvent, "OPS", 440),
     "a sample by printed constants": drawn(PrintedEvent, "OPS", 440, {"published": "wang2018-code"}, slow=False),
-    "an adaptive one by printed constants": drawn(PrintedEvent, "AdaOPS", 440, {"published": "000"}),
+    "an adaptive one by printed constants": drawn(PrintedEvent, "AdaOPS", 440, {"published": "wang2018"}),
     "a sample in a ball": Smaller(
         BallEvent, posterior, "Ball", in_ball, "OPS", 440, {"calibration": "pure", "delta": None}, FLAT, slow=True
     ),

@@ -202,6 +202,14 @@ def test_bounds_that_do_not_follow_from_counts_are_found(made):
     assert replace(certificate, domain=other).mismatch(released.values) is not None
 
 
+def test_stages_never_narrow_bounds(made):
+    """Their counts would pay for it, but no recipe does it."""
+    released = made("auto")
+    wider = released.domain.with_column("pay", replace(released.domain.columns["pay"], high=300.0))
+    said = replace(released.certificate, declared=wider)
+    assert said.mismatch(released.values).subject in ("bounds that were narrowed", "stages", "noise")
+
+
 @pytest.mark.parametrize("name", ["auto", "classes", "counts", "moments"])
 def test_every_lost_event_is_found(name, made):
     """Of a file with values, and of one without."""

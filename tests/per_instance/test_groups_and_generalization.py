@@ -35,7 +35,7 @@ def test_e20_the_printed_group_delta_fails_in_the_second_direction():
     epsilons, deltas = [0.0, 1.0], [both(P0, P1, 0.0), both(P1, P2, 1.0)]
     assert deltas == pytest.approx([d, 0])
     E, forth, back = group(epsilons, deltas)
-    printed = deltas[0] + deltas[1] * math.exp(epsilons[0])  # 001, fact 6.4, for both directions
+    printed = deltas[0] + deltas[1] * math.exp(epsilons[0])  # wang2017, fact 6.4, for both directions
     assert printed == pytest.approx(d)
     assert stick(P2, P0, E) == pytest.approx(math.e * d)  # 2.7 times as much
     assert stick(P2, P0, E) > 2.7 * printed

@@ -32,7 +32,7 @@ def test_rows_of_the_table_against_n_refits(penalty):
     Z = unit_rows(DOMAIN, {name: frame[name].to_numpy() for name in frame})
     X, y = Z[:, DOMAIN.design(["age", "region", "hours"])], Z[:, DOMAIN.target("income")]
     A = np.diag(np.arange(1.0, X.shape[1] + 1)) + 0.1
-    found = leave_one_out(frame, moments, "income", penalty=penalty, A=A)
+    found = leave_one_out(frame, moments, "income", alpha=penalty, A=A)
     for i in range(len(X)):
         kept = np.arange(len(X)) != i
         exact = by_refitting(X, y, X[kept], y[kept], X[i], y[i], penalty, A)
@@ -46,7 +46,7 @@ def test_targets_outside_against_refits():
     Z, T = (unit_rows(DOMAIN, {name: f[name].to_numpy() for name in f}) for f in (frame, targets))
     places, y = DOMAIN.design(["age", "hours"]), DOMAIN.target("income")
     A = np.eye(len(places))
-    found = leave_one_out(frame, moments, "income", ["age", "hours"], penalty=0.3, targets=targets)
+    found = leave_one_out(frame, moments, "income", ["age", "hours"], alpha=0.3, targets=targets)
     for i, z in enumerate(T):
         X1, y1 = np.vstack([Z, z])[:, places], np.append(Z[:, y], z[y])
         exact = by_refitting(X1, y1, Z[:, places], Z[:, y], z[places], z[y], 0.3, A)

@@ -61,7 +61,7 @@ def test_e19_for_a_loss_that_is_twice_differentiable_only_almost_everywhere():
 
 
 def test_e19_which_leverage_is_which():
-    """The fit that holds the row has the smaller one; section 3 of 001 swaps theorem 14's symbols for them."""
+    """The fit that holds the row has the smaller one; section 3 of wang2017 swaps theorem 14's symbols for them."""
     X, y = table("ridge")
     x = np.array([0.9, -0.9, 0.5])
     outside = Ridge(X.T @ X, X.T @ y, 0.5).adding(x[None], np.zeros(1)).leverage[0]

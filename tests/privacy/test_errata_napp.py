@@ -1,4 +1,4 @@
-"""Errata of paper 002 that concern NAPP-ERM, recomputed with the published method itself."""
+"""Errata of li2021 that concern NAPP-ERM, recomputed with the published method itself."""
 
 import math
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from discreet import NAPP
-from discreet.families import Logistic
+from discreet import NAPP, NappAugmentation, NappConstants
+from discreet.families.logistic import Logistic
 from discreet.mechanisms.napp.algorithm import Plan, Squares, iterate, recycle
 from discreet.mechanisms.napp.augmented import PLACES, DrawnRows, Regularizer
 from discreet.mechanisms.napp.event import least_modulus, least_scale, noise_scale, printed_retrievable, retrievable
@@ -101,8 +101,9 @@ def test_e11_truncated_noise_has_another_support():
 def test_e11_in_the_estimator():
     """Some releases without the row exceed all that are possible with it: a share of 0.090, within 3 sd."""
     X = np.ones((1000, 1))
-    facts = {"epsilon": 1, "delta": 1e-4, "data_norm": 1, "bounds_y": (-1, 1), "fit_intercept": False, "slope": L}
-    facts |= {"alpha": 5, "selection": "VS+", "n_e": None, "published": "li2021"}
+    facts = {"epsilon": 1, "delta": 1e-4, "data_norm": 1, "bounds_y": (-1, 1), "fit_intercept": False}
+    facts |= {"alpha": 5, "published": "li2021", "constants": NappConstants(slope=L)}
+    facts |= {"augmentation": NappAugmentation(selection="VS+", n_e=None)}
     bound = thetas([(1, 1)] * 1000 + [(1, -1)], [0.0], 5.0, selection=True)[0]
     drawn = np.array([NAPP(**facts, random_state=seed).fit(X, np.ones(1000)).coef_[0] for seed in range(100)])
     assert 0.01 < np.mean(drawn > bound) < 0.18

@@ -1,4 +1,4 @@
-"""Errata of paper 002 that concern objective perturbation, recomputed, beside what we do instead."""
+"""Errata of li2021 that concern objective perturbation, recomputed, beside what we do instead."""
 
 import math
 

@@ -20,13 +20,13 @@ DELTA = 1e-6
 
 
 def theorem_10(leverage, residual, gamma, delta):
-    """Epsilon of 000 (16), which is 001 (7), from leverage and residual without the row."""
+    """Epsilon of wang2018 (16), which is wang2017 (7), from leverage and residual without the row."""
     m, r2, tail = leverage, residual**2, log(2 / delta)
     return abs(-log1p(m) + gamma * m / (1 + m) * r2) / 2 + m / 2 * tail + sqrt(gamma * m * tail * r2)
 
 
 def theorem_10_in_data(leverage, residual, gamma, delta):
-    """Epsilon of 000 (17), which is 001 (8), from leverage and residual in the fit that holds the row."""
+    """Epsilon of wang2018 (17), which is wang2017 (8), from leverage and residual in the fit that holds the row."""
     m, r2, tail = leverage, residual**2, log(2 / delta)
     return abs(-log1p(-m) - gamma * m / (1 - m) * r2) / 2 + m / 2 * tail + sqrt(gamma * m * tail * r2)
 
@@ -61,7 +61,7 @@ def test_e1_the_exact_curve_holds_by_simulation(m, gamma, r):
 
 @pytest.mark.parametrize("name", ["diffuse", "concentrated", "balanced", "conservative"])
 def test_e1_the_calibrations_of_appendix_f_are_private_by_slack_only(name):
-    """At epsilon 1 a row at 000's own bounds costs 1.08 to 1.10. But no data reach both: the worst row costs less.
+    """At epsilon 1 a row at wang2018's own bounds costs 1.08 to 1.10. But no data reach both: the worst row costs less.
 
     Whoever sharpens the bound on the residuals, and keeps remark 11, breaks the promise.
     """
@@ -102,7 +102,7 @@ def test_e2_the_in_data_form_is_false_even_with_the_right_tail():
     assert theorem_10_in_data(0.5, 0.5, 1.0, DELTA) < outside - 4  # said to be equal
 
 
-# E5: AdaOPS of 000
+# E5: AdaOPS of wang2018
 
 
 def test_e5_the_bounds_fail_117_times_as_often_as_said():
@@ -150,7 +150,7 @@ def test_e5_the_noise_on_the_eigenvalue_lacks_b_squared():
     assert gdp.epsilon(mu=100 / plan.s1, delta=DELTA / 3) < 0.25
 
 
-# E6: AdaOPS of 001
+# E6: AdaOPS of wang2017
 
 
 @pytest.mark.parametrize(("n", "exact"), [(400, 0.560), (1000, 0.547), (100_000, 0.538)])
@@ -191,7 +191,7 @@ def test_e6_min_would_never_regularise():
     assert plan.penalty(0.0).h == 1000
 
 
-# E7: the Gaussian mechanism of 001
+# E7: the Gaussian mechanism of wang2017
 
 
 def test_e7_the_printed_epsilon_is_too_small_for_small_gamma():
@@ -211,7 +211,7 @@ def test_e7_fails_below_gamma_2_only():
         assert (gdp.delta(mu=sqrt(gamma) * D, epsilon=claim) > DELTA) is fails
 
 
-# E8: proposition 16 of 001
+# E8: proposition 16 of wang2017
 
 
 @pytest.mark.parametrize(("h", "gamma", "printed", "exact"), [(1.0, 0.01, 0.463, 11.04), (20.0, 0.01, 0.0893, 0.490)])
@@ -238,7 +238,7 @@ def test_e8_the_worst_case_form_fails_too():
     assert ops.epsilon(DELTA, 1 / H, -1 - X @ y / H, verified.gamma) <= claim
 
 
-# E25: the authors' code of 000
+# E25: the authors' code of wang2018
 
 
 def test_e25_the_cap_of_the_code_is_below_what_data_reach():
@@ -308,7 +308,7 @@ def test_printed_ada_ops_needs_no_penalty_where_the_data_are_well_conditioned():
         assert penalty(100.0)[1] > 1
 
 
-def test_the_kappa_of_001_is_kept_within_its_limit():
+def test_the_kappa_of_wang2017_is_kept_within_its_limit():
     """0 <= kappa <= n epsilon/(4 d (1 + log(4/delta)))."""
     n, d = 2000, 5
     limit = ada_ops.kappa_limit(1.0, DELTA, n, d)

@@ -1,4 +1,4 @@
-"""Errata E16 and E17: paper 004's noise held against exact curves; the verified variant holds on the same cases."""
+"""Errata E16 and E17: neel2023's noise held against exact curves; the verified variant holds on the same cases."""
 
 import itertools
 from dataclasses import replace
@@ -113,7 +113,7 @@ def test_e16_the_certificate_of_the_published_variant_recomputes_it(stated):
     """In a box it is a bound: the worst corners of three columns cost 4, and it says less than the 4.5 of a ball."""
     published = fitted(published="neel2023", epsilon=stated)
     certificate = published.certificate_
-    assert certificate.method == "ReuseCov as published in 004"
+    assert certificate.method == "ReuseCov as published in neel2023"
     assert "E16" in certificate.guarantee.reason or certificate.simulation
     gram, cross = published.release_.blocks
     assert (gram.sd, gram.layout) == (pytest.approx(2 * L * 3 / stated), "uniform")

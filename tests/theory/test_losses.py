@@ -1,4 +1,4 @@
-"""Remark 15 and proposition 16 of paper 001: as printed, and mended against the exact curve."""
+"""Remark 15 and proposition 16 of wang2017: as printed, and mended against the exact curve."""
 
 from math import log, sqrt
 

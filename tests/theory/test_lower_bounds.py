@@ -1,4 +1,4 @@
-"""(1) to (6) of paper 000 and the region where privacy is for free."""
+"""(1) to (6) of wang2018 and the region where privacy is for free."""
 
 import numpy as np
 import pytest

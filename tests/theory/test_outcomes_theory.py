@@ -1,4 +1,4 @@
-"""Paper 004's orders, the cost column of figure 1, and X'X from a sample."""
+"""neel2023's orders, the cost column of figure 1, and X'X from a sample."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_e36_row_2_prints_a_cost_that_its_bound_does_not_have():
     assert reuse_cost(n, d, k, labels=labels, norm_w=w) == pytest.approx(bound(n, d, k, w) / lower, rel=0.01)
 
 
-def test_one_outcome_costs_what_the_lower_bound_of_000_says():
+def test_one_outcome_costs_what_the_lower_bound_of_wang2018_says():
     n, d, epsilon = 1e6, 49, 0.5
     lower = private_lower_bound(n, d, epsilon, norm_theta=8.0, norm_y=0.1) / n
     assert reuse_rate(n, d, 1, epsilon, norm_w=8.0, norm_y=0.1) == pytest.approx(lower, rel=0.02)

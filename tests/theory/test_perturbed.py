@@ -1,4 +1,4 @@
-"""Paper 002's lemma 7, theorems 8 and 10 and proposition 1, against perturbed minimisers and counterexamples."""
+"""li2021's lemma 7, theorems 8 and 10 and proposition 1, against perturbed minimisers and counterexamples."""
 
 import numpy as np
 import pytest

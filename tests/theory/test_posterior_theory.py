@@ -1,4 +1,4 @@
-"""Lemmas 8 and 9 and proposition 18 of paper 000, against posterior samples and the library's OPS."""
+"""Lemmas 8 and 9 and proposition 18 of wang2018, against posterior samples and the library's OPS."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def test_lemma_8_3_the_covariance_of_a_sample(problem):
     measured = np.cov(theta.T) @ G / sigma**2
     assert measured == pytest.approx(posterior_efficiency(gamma, sigma) * np.eye(4), abs=0.3)
     assert np.trace(measured) / 4 == pytest.approx(posterior_efficiency(gamma, sigma), rel=0.02)
-    assert np.trace(measured) / 4 > 2 * (1 + 1 / gamma)  # what 001 prints in proposition 16.3 (E20)
+    assert np.trace(measured) / 4 > 2 * (1 + 1 / gamma)  # what wang2017 prints in proposition 16.3 (E20)
 
 
 def test_e32_the_order_of_ops_in_table_2_falls_below_1():

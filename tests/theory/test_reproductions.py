@@ -10,13 +10,13 @@ from experiments.reproduction import Finding, Reproduction
 from test_plots import assert_legible
 
 NAMES = {
-    "wang2018.fig1": "000-fig1",
-    "wang2018.fig4": "000-fig4",
-    "wang2018.table1": "000-table1",
-    "wang2018.table2": "000-table2",
-    "neel2023.fig1": "004-fig1",
+    "wang2018.fig1": "wang2018-fig1",
+    "wang2018.fig4": "wang2018-fig4",
+    "wang2018.table1": "wang2018-table1",
+    "wang2018.table2": "wang2018-table2",
+    "neel2023.fig1": "neel2023-fig1",
 }
-WRONG = {"004-fig1": 1}  # claims of the papers that do not hold
+WRONG = {"neel2023-fig1": 1}  # claims of the papers that do not hold
 
 
 @pytest.fixture(scope="module", params=NAMES)

@@ -1,4 +1,4 @@
-"""Theorems 4.2 and 4.5 of paper 004: the printed orders, and the mended bounds against simulated errors."""
+"""Theorems 4.2 and 4.5 of neel2023: the printed orders, and the mended bounds against simulated errors."""
 
 from math import log, sqrt
 

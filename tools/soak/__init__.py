@@ -1,1 +1,1 @@
-"""The soak: what no fixed test tries, with new seeds each time, for as long as one likes."""
+"""The soak test: random trials with new seeds each time, for as long as one likes."""

@@ -1,7 +1,7 @@
-"""Try, for as long as one likes and with new seeds each time, what fixed tests do not.
+"""Run random trials that fixed tests do not cover, with new seeds each time, for as long as one likes.
 
     python -m tools.soak --minutes 30            all parts in turn, and one summary
-    python -m tools.soak inputs --seed 5         what one seed did, again
+    python -m tools.soak inputs --seed 5         repeats one seed of a part
 
 Parts are fuzz of inputs, parameters, files and commands (tools/soak/parts.py), of units (tools/soak/units.py), tests
 that draw their examples, with new seeds, and audits of the mechanisms. A failure prints the command that repeats it.

@@ -1,6 +1,6 @@
-"""Expressions with extreme constants, at every way in, with and without the row at which they are no number.
+"""Trials of expressions with extreme constants, at every entry point, with and without a row where they are undefined.
 
-What is accepted is answered the same way with that row and without it; what is refused is refused in the same words.
+An expression must be accepted both with that row and without it, or refused in the same words.
 """
 
 from __future__ import annotations

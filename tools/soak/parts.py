@@ -1,4 +1,4 @@
-"""The parts of the soak: each is a function that tries something with one seed, under a watch."""
+"""The parts of the soak test: each is a function that tries something with one seed and records it in a `Watch`."""
 
 from __future__ import annotations
 

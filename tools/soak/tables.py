@@ -1,4 +1,4 @@
-"""Tables of all kinds, good and bad, with marks planted in them."""
+"""Tables of all kinds, valid and invalid, with planted values."""
 
 from __future__ import annotations
 

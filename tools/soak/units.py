@@ -1,7 +1,7 @@
-"""Tables with odd units, at every way in: the certificate names the unit that was declared, or there is none.
+"""Trials of unusual units of privacy, at every entry point: a certificate must name the declared unit.
 
 Persons have keys of mixed kinds, missing ones and thousands of rows; weights are negative, infinite, missing or beyond
-their bound. A release that protects others than the domain says counts as an exception that is not ours.
+their bound. A release with another unit than the domain's counts as a failure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a trial is watched for: exceptions that are not ours, and planted values in anything that is said or written."""
+"""Failures that a trial is watched for: exceptions that are not ours, and planted values in any message or file."""
 
 from __future__ import annotations
 

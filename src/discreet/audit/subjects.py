@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.audit.tables import ROWS, Neighbours, corners
+from discreet.core import citations
 from discreet.core.arrays import Floats
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, DiscreetWarning, ParameterError
@@ -110,8 +111,7 @@ class Subject:
     @property
     def name(self) -> str:
         """The method, and which paper's constants it has."""
-        published = getattr(self.estimator, "published", None)
-        return type(self.estimator).__name__ + (f" as published in {published}" if published else "")
+        return citations.as_published(type(self.estimator).__name__, self.estimator._paper)
 
     @property
     def status(self) -> str:

@@ -1,4 +1,4 @@
-"""What the arguments of the command line stand for."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Formula = Annotated[
 ReleaseFile = Annotated[Path, typer.Argument(help="A release file.", show_default=False)]
 Report = Annotated[Path | None, typer.Option("--report", help="Where to write a report: one HTML page.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", help="A parameter of the method, as penalty=l1; may be repeated.")
+    list[str] | None, typer.Option("--set", help="A parameter of the method, as alpha=0.1; may be repeated.")
 ]
 LedgerPlace = Annotated[
     str,
@@ -69,7 +69,7 @@ ModelName = Annotated[str, typer.Option("--model", help="noise-aware, ridge, las
 def counted(
     place: str | None, account: str | None, purpose: str, request: str | None, formula: str | None
 ) -> Iterator[Account | None]:
-    """Charge what is released inside to an account, where a ledger is named."""
+    """Charge the releases of the block to an account, if a ledger is named."""
     if place is None and (account or request):
         raise ParameterError("--account and --request need --ledger, the ledger that counts.")
     with asked(formula):
@@ -81,7 +81,7 @@ def counted(
 
 
 def split(names: str | None) -> list[str]:
-    """Names that are separated by commas; those inside of parentheses and brackets belong to a name.
+    """Split names at commas outside of parentheses and brackets.
 
     Examples
     --------
@@ -98,8 +98,10 @@ def split(names: str | None) -> list[str]:
     return [name.strip() for name in parts if name.strip()]
 
 
-def method_settings(given: list[str] | None, estimator: type) -> dict[str, Any]:
-    """Parameters of a method from texts such as ``alpha=0.1``; only those that have no option of their own.
+def method_settings(given: list[str] | None, estimator: type[Any]) -> dict[str, Any]:
+    """Parse parameters of a method from texts such as ``alpha=0.1``; only those that have no option of their own.
+
+    Members of a group of parameters are named without their group.
 
     Examples
     --------
@@ -107,18 +109,20 @@ def method_settings(given: list[str] | None, estimator: type) -> dict[str, Any]:
     >>> method_settings(["penalty=l1", "adaptive=True"], DPLogisticRegression)
     {'penalty': 'l1', 'adaptive': True}
     """
-    own = {field.name for field in fields(estimator)} - COMMON
+    named = {field.name for field in fields(estimator)} - COMMON - estimator.groups.keys()
+    own = named | estimator.members().keys()
     found: dict[str, Any] = {}
     for text in given or []:
         name, equals, value = text.partition("=")
-        if not equals or name not in own:
+        if not equals or name not in own | estimator.renamed.keys():
             raise ParameterError(f"--set {text}: give NAME=VALUE with a NAME among {', '.join(sorted(own)) or 'none'}.")
         found[name] = _value(name, value)
-    return found
+    grouped: dict[str, Any] = estimator.grouped(found)
+    return grouped
 
 
 def _value(name: str, text: str) -> Any:
-    """A number, a truth value, None or a list as Python writes it; anything else as text."""
+    """Parse a number, a truth value, None or a list as Python writes it; return anything else as text."""
     if len(text) > LONGEST:
         raise ParameterError(f"--set {name}: its value is longer than {LONGEST:,} characters.")
     try:
@@ -133,15 +137,15 @@ COMMON = {
     "epsilon", "delta", "domain", "bounds_X", "bounds_y", "data_norm", "fit_intercept", "rows", "neighbors",
     "published", "rows_per_person", "largest_weight", "n_jobs", "random_state", "classes",
 }  # fmt: skip
-"""Parameters that have options of their own, or that files have no use for."""
+"""Parameters that have options of their own, or that do not apply to files."""
 
 
 LONGEST = 4000
-"""Characters of a value on the command line."""
+"""Maximum number of characters of a value on the command line."""
 
 
 def stem(data: Path) -> str:
-    """The name of a file or folder without its ending.
+    """Return the name of a file or folder without its ending.
 
     Examples
     --------
@@ -152,7 +156,7 @@ def stem(data: Path) -> str:
 
 
 def chosen(domain: Domain, target: str | None, features: list[str], text: str | None) -> Model:
-    """The columns, the outcome and the features that options or a formula name."""
+    """Return the columns, the outcome and the features that options or a formula name."""
     if text is None:
         return Model(domain, target, features)
     if target is not None or features:
@@ -161,28 +165,28 @@ def chosen(domain: Domain, target: str | None, features: list[str], text: str | 
 
 
 def outcome_of(model: Model) -> str:
-    """The outcome, which must be named."""
+    """Return the outcome, which must be named."""
     if model.target is None:
         raise ParameterError("Name the outcome, with --target or left of '~' in --formula.")
     return model.target
 
 
 def outcomes_of(model: Model) -> list[str]:
-    """The outcomes: one, or several names between commas that are not together the name of one."""
+    """Return the outcomes: one column, or several names between commas unless the whole text is one column's name."""
     named = outcome_of(model)
     declared = {*model.domain.columns, *(entry.name for entry in model.domain.entries)}
     return [named] if named in declared or "," not in named else split(named)
 
 
 def refuse_several(estimator: type, report: Path | None) -> None:
-    """Refuse several outcomes where the method is for one, and a report of them."""
+    """Refuse several outcomes for methods and reports that take one."""
     if not getattr(estimator, "many_outcomes", False):
         raise ParameterError(f"{estimator.__name__} is for one outcome. For several, use --method ReuseCov.")
     refuse_for_many({"--report": report})
 
 
 def refuse_for_many(options: dict[str, Any]) -> None:
-    """Refuse options that have no meaning for several outcomes at once."""
+    """Refuse options that do not apply to several outcomes at once."""
     for name, value in options.items():
         if value is not None:
             raise ParameterError(
@@ -191,12 +195,12 @@ def refuse_for_many(options: dict[str, Any]) -> None:
 
 
 def all_outcomes(released: PrivateMoments, target: str | None, formula: str | None, model: str) -> bool:
-    """Whether a release names several outcomes and none is asked for."""
+    """Whether a release names several outcomes and none was requested."""
     return target is None and formula is None and model == "noise-aware" and len(released.outcomes) > 1
 
 
 def default_place(data: Path, *parts: str) -> Path:
-    """The name of a result in the current folder; what a file's name cannot hold becomes an underscore.
+    """Return the default file name of a result, in the current folder; forbidden characters become underscores.
 
     Examples
     --------
@@ -207,7 +211,7 @@ def default_place(data: Path, *parts: str) -> Path:
 
 
 def free(path: Path, force: bool, option: str = "--out", inputs: Sequence[Path | None] = ()) -> Path:
-    """A place where the result can be written, which is none of the inputs: asked before any budget is spent."""
+    """Check, before any budget is spent, that a result can be written to a path and that it is no input."""
     if any(_is_in(path.resolve(), given.resolve()) for given in inputs if given is not None):
         raise ParameterError(f"{path} is an input, or in its folder: it is not replaced. Name another with {option}.")
     if path.exists() and not force:
@@ -220,7 +224,7 @@ def free(path: Path, force: bool, option: str = "--out", inputs: Sequence[Path |
 
 
 def free_report(report: Path | None, force: bool, release: Path, inputs: Sequence[Path | None] = ()) -> Path | None:
-    """A place for the report, which is neither that of the release nor an input."""
+    """Check that a report can be written to a path, which is neither the release nor an input."""
     if report is not None and report.resolve() == release.resolve():
         raise ParameterError("The report would replace the release. Name another file with --report.")
     return None if report is None else free(report, force, "--report", inputs)
@@ -231,7 +235,7 @@ def _is_in(path: Path, given: Path) -> bool:
 
 
 def asked_of(released: PrivateMoments, target: str | None, features: str | None, text: str | None) -> str:
-    """The outcome that options or a formula name; the only one of a release that has one."""
+    """Return the outcome that options or a formula name; by default the only outcome of the release."""
     only = released.outcomes[0] if len(released.outcomes) == 1 and text is None else None
     return outcome_of(chosen(released.domain, target or only, split(features), text))
 
@@ -239,7 +243,7 @@ def asked_of(released: PrivateMoments, target: str | None, features: str | None,
 def fit_release(
     released: PrivateMoments, target: str | None, features: str | None, text: str | None, model: str, **options: Any
 ) -> Results:
-    """The model of a release that options or a formula describe."""
+    """Fit the model that options or a formula describe to a release."""
     outcome = asked_of(released, target, features, text)
     return released.fit(text or outcome, split(features) or None, model=model, **options)
 
@@ -247,7 +251,7 @@ def fit_release(
 def open_models(
     paths: tuple[Path, Path], target: str | None, features: str | None, text: str | None, model: str
 ) -> list[Any]:
-    """Models from files: saved ones as they are; to releases the same model is fitted."""
+    """Load models from files; a release gets the model that options or a formula describe."""
     saved = [load_saved(path) for path in paths]
     if not any(isinstance(one, PrivateMoments) for one in saved):
         refuse_fitting(target, features, text, model)
@@ -257,7 +261,7 @@ def open_models(
 
 
 def refuse_fitting(target: str | None, features: str | None, text: str | None, model: str, **others: Any) -> None:
-    """Refuse options that describe a model to fit, where a file holds one."""
+    """Refuse options that describe a model, for files that hold a fitted one."""
     given = {"--target": target, "--features": features, "--formula": text} | others
     refused = [name for name, value in given.items() if value is not None] + ["--model"] * (model != "noise-aware")
     if refused:
@@ -265,7 +269,7 @@ def refuse_fitting(target: str | None, features: str | None, text: str | None, m
 
 
 def two_names(a: Path, b: Path) -> tuple[str, str]:
-    """What to call two files.
+    """Return labels for two files.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Questions about the columns of a table, for people who never wrote a schema: answers are checked, one at a time."""
+"""Interactive questions about the columns of a table, for people new to schemas; each answer is checked at once."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ T = TypeVar("T")
 
 CHOICES = (*FORMS, "skip")
 _DIGITS = 3
-"""A bound of more digits than this looks as if it had been read off the data."""
+"""A bound with more digits than this was probably read off the data."""
 
 
 class Interview:
-    """Goes through the columns with questions.
+    """Asks about each column in turn.
 
     Parameters
     ----------
     columns : sequence of (name, kind)
-        As `column_kinds` finds them, from a file's first line or metadata alone.
+        The result of `column_kinds`, from a file's first line or metadata alone.
     written : FileFormat
-        How the file is written, as far as it was told.
+        The format of the file, as far as options tell.
     """
 
     def __init__(self, columns: Sequence[tuple[str, str]], written: FileFormat) -> None:
@@ -46,7 +46,7 @@ class Interview:
         return min(1e-6, 1 / self._rows**2)
 
     def domain(self) -> Domain:
-        """The public facts that the answers say."""
+        """Ask about all columns and return the domain."""
         console.say(
             "Answer from what is known of the subject: laws, questionnaires, common sense. Never look into the data: a "
             "minimum or a list of the values that occur is itself private. Ctrl-C stops, and nothing is written.",
@@ -66,7 +66,7 @@ class Interview:
         return Domain(specs, missing="drop" if drop else "error", file=self._file(specs))
 
     def tell(self, domain: Domain) -> None:
-        """What the bounds cost a model of one of the columns, if one is named."""
+        """Show the effect of the bounds on the model of a column, if one is named."""
         numbers = [name for name, column in domain.columns.items() if column.bounds]
         if not numbers or len(domain.columns) < 2:
             return
@@ -115,7 +115,7 @@ class Interview:
             return column
 
     def _cost(self, column: Column) -> str:
-        """What noise does to the mean of a column by itself, were all of the budget spent on it: h/(mu n)."""
+        """State how far noise moves the mean of a column if the whole budget is spent on it: h/(mu n)."""
         low, high = column.range
         half = (high - low) / 2
         mu = gdp.mu(self._epsilon, self._delta)
@@ -138,7 +138,7 @@ class Interview:
 
 
 def _ask(question: str, read: Callable[[str], T], default: str | None = None) -> T:
-    """An answer that can be used; asked again, with the reason, until it can."""
+    """Ask until the answer is valid; each refusal says why."""
     while True:
         text = typer.prompt(printable(question), default=default, show_default=bool(default))
         try:
@@ -162,7 +162,7 @@ def _epsilon(text: str) -> float:
 
 
 def _answer(question: Question) -> Any:
-    """The answer to a question about a column; a number must be round, or known without looking at the data."""
+    """Ask a question about a column; a number must be round, or known without looking at the data."""
 
     def read(text: str) -> Any:
         value = question.read(text)
@@ -184,7 +184,7 @@ def _is_round(value: float) -> bool:
 
 
 def _words(found: Any) -> list[str]:
-    """What a plan comes to, in two or three lines."""
+    """Sum up a plan in two or three lines."""
     one = found.at(found.reference)
     share = (
         f"{one.vs_trivial:.2f} times that of predicting the mean; without privacy {one.non_private / one.trivial:.2f}"

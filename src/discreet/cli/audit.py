@@ -1,4 +1,4 @@
-"""`discreet audit`: an attack on a method, held against its promise."""
+"""`discreet audit`: an attack on a method, compared with its guarantee."""
 
 from __future__ import annotations
 

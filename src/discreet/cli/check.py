@@ -1,8 +1,7 @@
-"""`discreet check`: whether a file keeps what it promises, and who signed it."""
+"""`discreet check`: verifies a release against its guarantee, and its signature."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +9,9 @@ import typer
 
 from discreet.cli import console
 from discreet.cli.arguments import Json, ReleaseFile
-from discreet.core import signing
 from discreet.core.files import Document
-from discreet.privacy.events.base import Finding
+from discreet.results.checking import check as check_document
 from discreet.results.glossary import meanings
-from discreet.results.saved import check_file
 
 EPILOG = "Example: discreet check people.release.json --key custodian.public.pem"
 
@@ -33,27 +30,13 @@ def check(release: ReleaseFile, key: PublicKey = None, signature: SignatureFile 
     may be a pipe. Exit code 0: it adds up. 1: it does not, or is not signed by the key. 2: the file or the key cannot
     be read.
     """
-    document = Document.read(release, pipes=True)
-    saved, found = check_file(document)
-    certificate, signed = saved.certificate, signing.verify(document, key, signature)
-    found += _findings(signed, asked=key is not None)
-    ok = all(finding.ok for finding in found)
+    found = check_document(Document.read(release, pipes=True), key=key, signature=signature)
     if json:
-        facts = [{"what": f.what, "ok": f.ok, "detail": f.detail} for f in found]
-        epsilon = certificate.epsilon if math.isfinite(certificate.epsilon) else None
-        told = {"ok": ok, "guarantee": certificate.guarantee.to_dict(), "unit": certificate.domain.unit.short}
-        console.print_json(told | {"epsilon": epsilon, "findings": facts, "signature": vars(signed)})
+        console.print_json(found.to_dict())
     else:
-        console.findings(found)
+        console.findings(found.findings)
         console.meanings(meanings(text for finding in found for text in (finding.what, finding.detail)))
-        console.say("", signed.words)
-        console.certificate(certificate)
-    if not ok:
+        console.say("", found.signature.words if found.signature else "")
+        console.certificate(found.certificate)
+    if not found.ok:
         raise typer.Exit(1)
-
-
-def _findings(verdict: signing.Verdict, *, asked: bool) -> list[Finding]:
-    """A signature may not be forged; where a key was given, it must be there, and by that key."""
-    if not asked and verdict.status != "forged":
-        return []
-    return [Finding("signature", verdict.status == "verified", verdict.words)]

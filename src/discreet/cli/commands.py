@@ -1,4 +1,4 @@
-"""The commands of `discreet`; each is a file beside this one, and is loaded when it is asked for."""
+"""The commands of `discreet`; each has its own file, which is imported when the command runs."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ COMMANDS = {
     "schema": "Write, show and check schemas: the public facts about a table.",
     "serve": "Serve private models of tables to analysts who may not see the data.",
 }
-"""What each command does, in the words of its own help."""
+"""The summary of each command, as in its own help."""
 
 
 class Commands(TyperGroup):
-    """Commands that are listed by their words alone, and loaded when they run."""
+    """Commands that are listed by their summaries alone, and imported when they run."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands."""
+        """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command as it is listed."""
+        """Return a placeholder of a command, for the list."""
         return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """A command as it is run."""
+        """Return the command to run."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command and load(command.name or ""), rest
 
 
 def load(name: str) -> Any:
-    """A command, or a group of them, from its file."""
+    """Import a command, or a group of them, from its file."""
     file = importlib.import_module(f"discreet.cli.{name}")
     if hasattr(file, "app"):
         return typer.main.get_command(file.app)

@@ -1,4 +1,4 @@
-"""Tables and words for the terminal. Whatever is printed is escaped here first, names and arguments included."""
+"""Output to the terminal. All text is escaped here first, names and arguments included."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 
 WIDE = 10_000
-"""Columns of what is no terminal: lines in a pipe or a file are as long as they are, and no table is divided."""
+"""The width of output that is no terminal: in a pipe or a file, lines are not wrapped and tables not divided."""
 
 
 class _Console(Console):
-    """A console whose closed pipe has an exit code of its own: 1 means that a check failed."""
+    """A console with its own exit code for a closed pipe, because 1 means that a check failed."""
 
     @property
     def size(self) -> ConsoleDimensions:
-        """That of the terminal, or as COLUMNS says; where there is no terminal, wide."""
+        """The size of the terminal, or as COLUMNS says; wide if there is no terminal."""
         told = self._width or os.environ.get("COLUMNS") or self.is_terminal
         return super().size if told else ConsoleDimensions(WIDE, 25)
 
@@ -54,23 +54,23 @@ err = _Console(stderr=True, highlight=False)
 
 
 def output_closed() -> int:
-    """Drop what is still to be printed once nobody reads it; returns the exit code for that."""
+    """Discard further output once the pipe is closed; return the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 141
 
 
 def as_json(body: Any) -> str:
-    """Machine-readable text."""
+    """Write JSON."""
     return json.dumps(body, indent=2, allow_nan=False) + "\n"
 
 
 def print_json(body: Any) -> None:
-    """Machine-readable output, and nothing else, on standard output."""
+    """Print JSON, and nothing else, on standard output."""
     sys.stdout.write(as_json(body))
 
 
 def plain(text: str) -> Text:
-    """Text without markup, escaped."""
+    """Make text without markup, escaped."""
     return Text(printable(text))
 
 
@@ -128,14 +128,14 @@ def summary(read: Summary) -> None:
 
 
 def _width(read: Summary, i: int) -> int:
-    """Room for the cells of a column and the longest word of its heading; for names, half of the terminal at most."""
+    """Return the width for the cells of a column and the longest word of its heading, at most half of the terminal."""
     heading = read.columns[i]
     words = heading.split() if len(heading) > 7 else [heading]
     return min(max(map(len, [*(row[i] for row in read.rows), *words, "-"])), out.width // 2)
 
 
 def _fitting(read: Summary) -> list[list[int]]:
-    """Columns of a table, divided so that each part fits the terminal; the names stand in each."""
+    """Divide the columns of a table into parts that fit the terminal; each part repeats the names."""
     names = list(range(read.keys))
     parts: list[list[int]] = [[*names]]
     for i in range(read.keys, len(read.columns)):
@@ -158,7 +158,7 @@ def say_public(path: Path, certified: Certificate, *, models: bool) -> None:
 
 
 def say_counted(account: Account | None) -> None:
-    """Say what is left of the account that a release was charged to, or that nothing counts it."""
+    """Say what is left of the account that a release was charged to, or that it was not counted."""
     if account is None:
         say("", "Not counted together with other releases of the same people: `discreet ledger init` starts a count.")
         return
@@ -173,14 +173,14 @@ def say_counted(account: Account | None) -> None:
 
 
 def say_where(report: Path | None) -> None:
-    """Name the report, where one was written."""
+    """Name the report, if one was written."""
     if report is not None:
         say(f"The report is in {report}. Open it in a browser, or print it.")
 
 
 @contextlib.contextmanager
 def saved_before(path: Path) -> Iterator[None]:
-    """Say, where what follows a release fails, that the release is safe."""
+    """Say that the release is safe if a later step fails."""
     try:
         yield
     except Exception:
@@ -189,13 +189,13 @@ def saved_before(path: Path) -> Iterator[None]:
 
 
 def findings(found: Sequence[Finding]) -> None:
-    """Print what a check of a certificate found."""
+    """Print the findings of a check."""
     rows = [[f.what, "ok" if f.ok else "FAILS", f.detail] for f in found]
     table("Check", ["what", "", "detail"], rows, whole=(1,))
 
 
 def meanings(terms: Sequence[tuple[str, str]]) -> None:
-    """Print what terms mean."""
+    """Print the meanings of terms."""
     grid = Table(box=None, show_header=False, pad_edge=False)
     for term, meaning in terms:
         grid.add_row(plain(term), plain(meaning))
@@ -210,7 +210,7 @@ def certificate(certified: Certificate) -> None:
 
 
 def guarded(command: Callable[[], Any]) -> int:
-    """Run a command and turn what goes wrong into words, which quote no data, and an exit code."""
+    """Run a command; errors become messages, which quote no data, and an exit code."""
     warnings.showwarning = _warn  # type: ignore[assignment]
     with _noting_ctrl_c() as stopped:
         try:
@@ -230,7 +230,7 @@ def guarded(command: Callable[[], Any]) -> int:
 
 @contextlib.contextmanager
 def _noting_ctrl_c() -> Iterator[list[int]]:
-    """Remember Ctrl-C, for what it interrupts may turn KeyboardInterrupt into another error, a lock for example."""
+    """Record Ctrl-C, because the interrupted code may turn KeyboardInterrupt into another error."""
     noted: list[int] = []
 
     def note(number: int, _: Any) -> None:
@@ -267,7 +267,7 @@ def _explain(error: BaseException) -> int:
 
 
 def _show(error: Any) -> None:
-    """What the command line's own errors say: a line or more, which quote arguments."""
+    """Show an error of the command line itself, with the quoted arguments escaped."""
     words = "\n".join(map(printable, error.format_message().split("\n")))
     error.format_message = lambda: words
     error.show()

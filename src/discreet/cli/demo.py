@@ -1,4 +1,4 @@
-"""The demo: 100,000 made-up people, from a Parquet file to a certified model."""
+"""`discreet demo`: 100,000 made-up people, from a Parquet file to a certified model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ income    = { low = 0, high = 150000, unit = "EUR" }
 
 
 def people(rows: int = ROWS, seed: int = 2026) -> pa.Table:
-    """A table of people who do not exist.
+    """Make a table of made-up people.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def demo(
 
 
 def non_private(table: pa.Table, domain: Domain, target: str = "income") -> dict[str, float]:
-    """Ordinary least squares on the unclipped table: what privacy is compared with, never to be published."""
+    """Fit ordinary least squares to the unclipped table: not private, for comparison only."""
     features = [name for name in domain.columns if name != target]
     entries = [domain.entries[i] for i in domain.design(features)]
     columns = [np.ones(table.num_rows)]

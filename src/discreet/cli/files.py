@@ -1,4 +1,4 @@
-"""Options that tell how a file is written, of every command that reads a table."""
+"""Options for the format of a file and for the unit of privacy, shared by all commands that read a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPTIONS: dict[str, Any] = {
     "date_format": Annotated[str | None, typer.Option(help="How dates are written, as '%d/%m/%Y'.")],
     "sheet": Annotated[str | None, typer.Option(help="The sheet of an Excel file; the first by default.")],
 }
-"""Those of `FileFormat`; each stands for what the schema's file says of it."""
+"""The options of `FileFormat`; each overrides the schema."""
 
 
 UNITS: dict[str, Any] = {
@@ -26,13 +26,13 @@ UNITS: dict[str, Any] = {
     "weights": Annotated[str | None, typer.Option(help="The column of weights.")],
     "largest_weight": Annotated[float | None, typer.Option(help="A public bound on the weights.")],
 }
-"""Those of `Unit`; each stands for what the schema says of it."""
+"""The options of `Unit`; each overrides the schema."""
 
 Command = Callable[..., None]
 
 
 def told_by(name: str, options: dict[str, Any]) -> Callable[[Command], Command]:
-    """A command whose parameter of a name, a mapping of what is told, is given by options.
+    """Replace the named parameter of a command, a mapping, by options.
 
     Examples
     --------

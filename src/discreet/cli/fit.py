@@ -46,6 +46,9 @@ from discreet.mechanisms.registry import DEFAULT, find
 from discreet.results.private_moments import PrivateMoments
 
 _KEYS = ", ".join(paper.key for paper in PAPERS)
+StagesOption = Annotated[
+    str | None, typer.Option("--stages", help="Stages of methods that have them: 1 to 4, or auto, the default.")
+]
 EPILOG = "Example: discreet fit people.csv --schema people.toml --target income --epsilon 1 --delta 1e-6"
 
 
@@ -65,6 +68,7 @@ def fit(
     method: Annotated[str, typer.Option(help="See `discreet methods`.")] = DEFAULT,
     published: Annotated[str | None, typer.Option(help=f"A paper's printed constants: {_KEYS}.")] = None,
     settings: Settings = None,
+    stages: StagesOption = None,
     neighbors: Relation = "add-remove",
     out: Out = None,
     report: Report = None,
@@ -81,9 +85,7 @@ def fit(
 ) -> None:
     """Fit a private model to a table and save its certified release."""
     estimator = find(method).estimator
-    options = method_settings(settings, estimator) | ({} if published is None else {"published": published})
-    if published is not None and not estimator.papers:
-        raise ParameterError(f"{estimator.__name__} is not from a paper: leave out --published.")
+    options = _options(estimator, settings, published, stages)
     asked = chosen(Domain.from_file(schema).with_file(**file).with_unit(**unit), target, split(features), formula)
     domain, outcomes = asked.domain, outcomes_of(asked)
     if len(outcomes) > 1:
@@ -111,3 +113,19 @@ def fit(
     console.say_counted(charged)
     console.say_public(path, model.certificate_, models=moments is not None)
     console.say_where(page)
+
+
+def _options(estimator: Any, settings: list[str] | None, published: str | None, stages: str | None) -> dict[str, Any]:
+    """Return the parameters that options name; refuse those that the method does not have."""
+    options = method_settings(settings, estimator)
+    if published is not None:
+        if not estimator.papers:
+            raise ParameterError(f"{estimator.__name__} is not from a paper: leave out --published.")
+        options["published"] = published
+    if stages is not None:
+        if "stages" in options:
+            raise ParameterError("Give either --stages or --set stages=..., not both.")
+        if not hasattr(estimator, "stages"):
+            raise ParameterError(f"{estimator.__name__} has no stages: leave out --stages.")
+        options["stages"] = int(stages) if stages.isdecimal() else stages
+    return options

@@ -1,4 +1,4 @@
-"""`discreet ledger`: what was spent on whom, over all releases."""
+"""`discreet ledger`: the privacy budget of people over all releases."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def plan(
 
 
 def _epsilon(balance: Balance, times: int, count: int, delta: float) -> float:
-    """The epsilon, rounded down, of each of so many more Gaussian releases that count so many times."""
+    """Return the epsilon, rounded down, of each of `count` more Gaussian releases that are counted `times` times."""
     if balance.limits.adding:
         epsilon, whole = balance.others_left
         return float(picture.floor(epsilon / count)) if times == 1 and delta * count <= whole else 0.0
@@ -240,7 +240,7 @@ def _told(account: Account) -> list[str]:
 
 
 def _exists(place: str) -> bool:
-    """Whether there is a ledger; a database may be there without one."""
+    """Whether there is a ledger; a database may exist without one."""
     if "://" not in place:
         return Path(place).exists()
     try:

@@ -39,7 +39,12 @@ def model(
     features: Features = None,
     formula: Formula = None,
     model: ModelName = "noise-aware",
-    penalty: Annotated[float | None, typer.Option(help="Of penalised models; by default chosen for you.")] = None,
+    penalty: Annotated[
+        str | None, typer.Option(help="Instead of --model, by the kind of its penalty: l1, l2 or elasticnet.")
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="Strength of the penalty, of penalised models; by default chosen for you.")
+    ] = None,
     l1_ratio: Annotated[float | None, typer.Option(help="Of the elastic net: 0 is ridge, 1 is lasso.")] = None,
     estimand: Annotated[
         str | None, typer.Option(help="What intervals are about: bounded (far rows count less), or declared.")
@@ -55,7 +60,7 @@ def model(
     """
     place = None if out is None else free(out, force, inputs=[release])
     page = free_report(report, force, place or release, [release])
-    given = {"--penalty": penalty, "--l1-ratio": l1_ratio, "--estimand": estimand}
+    given = {"--penalty": _kind(penalty), "--alpha": alpha, "--l1-ratio": l1_ratio, "--estimand": estimand}
     saved: Any = load_saved(release)
     moments = saved if isinstance(saved, PrivateMoments) else None
     if (moments is None and saved.several) or (moments and all_outcomes(moments, target, formula, model)):
@@ -81,10 +86,18 @@ def model(
     console.say_where(page)
 
 
+def _kind(penalty: str | None) -> str | float | None:
+    """Return the kind of a penalty, or a number in the option's old form, of which `PrivateMoments.fit` warns."""
+    try:
+        return penalty if penalty is None else float(penalty)
+    except ValueError:
+        return penalty
+
+
 def _fitted(
     released: PrivateMoments, target: str | None, features: str | None, formula: str | None, model: str, given: Any
 ) -> Any:
-    """The models of a release that options describe."""
+    """Fit the models of a release that options describe."""
     if all_outcomes(released, target, formula, model):
         return released.fit_many(features=split(features) or None)
     options = {name[2:].replace("-", "_"): value for name, value in given.items() if value is not None}
@@ -92,7 +105,7 @@ def _fitted(
 
 
 def _say_left_out(domain: Domain, names: Sequence[str]) -> None:
-    """Say for which columns that a model does not use rows were left out."""
+    """Name the columns that the model does not use but whose missing values removed rows from the release."""
     columns = {domain.entries[domain.target(name)].column for name in names}
     used = set().union(*map(domain.made_of, columns))
     others = [name for name in domain.inputs if name not in used]

@@ -1,4 +1,4 @@
-"""`discreet pdp`: what a release cost each person, for the curator only."""
+"""`discreet pdp`: the privacy loss of each person under a release, for the curator only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`discreet plan`: how good a model will be, from public facts alone."""
+"""`discreet plan`: the expected accuracy of a model, from public facts alone."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _pair(option: str, text: str) -> tuple[str, float]:
 
 
 def _guesses(given: list[str] | None) -> dict[str, dict[str, Any]]:
-    """Guesses by column, from texts such as ``age.mean=50``.
+    """Parse guesses by column, from texts such as ``age.mean=50``.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def _guesses(given: list[str] | None) -> dict[str, dict[str, Any]]:
 
 
 def _guess(what: str, value: str) -> float | str | list[float]:
-    """Shares, a number, or a date, which is left as text."""
+    """Parse shares, a number, or a date, which is left as text."""
     if what == "shares":
         return [_number("--about", part) for part in split(value)]
     is_date = what == "mean" and value[:4].isdigit() and value[4:5] == "-"

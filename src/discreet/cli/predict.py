@@ -1,4 +1,4 @@
-"""`discreet predict`: what a model says of the rows of a table."""
+"""`discreet predict`: predictions of a model for the rows of a table."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def predict(
 
 
 def _model(path: Path, target: str | None, features: str | None, formula: str | None, kind: str) -> Results:
-    """A saved model as it is; to a release the model that options describe is fitted."""
+    """Load a saved model, or fit the model that options describe to a release."""
     saved = load_saved(path)
     if isinstance(saved, PrivateMoments):
         if all_outcomes(saved, target, formula, kind):

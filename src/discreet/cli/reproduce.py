@@ -1,4 +1,4 @@
-"""`discreet reproduce`: the papers' tables and figures, made again."""
+"""`discreet reproduce`: the papers' tables and figures, reproduced."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ import typer
 from discreet.cli import console
 from discreet.errors import ParameterError
 
-EPILOG = "Example: discreet reproduce 000-fig3 --quick --out trial"
+EPILOG = "Example: discreet reproduce wang2018-fig3 --quick --out trial"
 
 
 def reproduce(
     name: Annotated[
-        str | None, typer.Argument(help="An experiment (000-fig3 or wang2018-fig3), a paper (000 or wang2018), or all.")
+        str | None, typer.Argument(help="An experiment (wang2018-fig3), a paper (wang2018), or all.")
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     data: Annotated[
@@ -84,7 +84,7 @@ def _list(runner: Any) -> None:
 
 
 def _experiments(module: str) -> ModuleType:
-    """A module of the experiments, which are part of the repository and not of the installed package."""
+    """Import a module of the experiments, which are part of the repository and not of the installed package."""
     if not (Path.cwd() / "experiments" / "reproduction.py").exists():
         raise ParameterError(
             "The experiments are not part of the installed package. Get the repository of discreet, or its source "
@@ -97,7 +97,7 @@ def _experiments(module: str) -> ModuleType:
 
 
 def load(root: Path) -> None:
-    """Make the package `experiments` of a checkout known to this process, and nothing else of it: `sys.path` stays."""
+    """Import the package `experiments` of a checkout, without changing `sys.path`."""
     place = root.resolve() / "experiments"
     known = sys.modules.get("experiments")
     if known is not None and str(place) in map(str, known.__path__):
@@ -113,7 +113,7 @@ def load(root: Path) -> None:
 
 
 def begin_worker(root: Path) -> None:
-    """Make a process ready: it knows the experiments, and ends with who started it, even where that one is killed."""
+    """Prepare a worker process: it imports the experiments, and ends with its parent, even if that one is killed."""
     load(root)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

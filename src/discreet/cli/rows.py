@@ -1,4 +1,4 @@
-"""Where the rows of a command are: in files, in object storage, in a database, or wherever an engine reads them."""
+"""The source of a command's rows: files, object storage, a database, or an engine."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Given:
     Parameters
     ----------
     source : Any
-        What `fit_source` takes.
+        A source, as `fit_source` takes it.
     name : Path
-        What results are called after.
+        The path that results are named after.
     files : tuple of Path
         Files that must not be replaced.
     """
@@ -51,7 +51,7 @@ class Given:
 
 
 def given_rows(data: str, engine: str | None, table: str | None, pushdown: bool) -> Given:
-    """The rows that arguments name.
+    """Find the rows that arguments name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`discreet select`: which variables belong to a model."""
+"""`discreet select`: selection of the variables of a model."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _serve(config: Path, port: int | None, *, demo: bool) -> None:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A socket of our own, so that a port that is taken is told before anything begins."""
+    """Bind a socket, so that a port in use is reported before anything starts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""`discreet sign`: a signature beside a file, and keys to sign with."""
+"""`discreet sign`: signatures of files, and keys to sign with."""
 
 from __future__ import annotations
 

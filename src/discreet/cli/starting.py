@@ -1,4 +1,4 @@
-"""Imported first: Ctrl-C while the command line is still being loaded ends it without a traceback."""
+"""Imported first: Ctrl-C while the command line is still being imported ends it without a traceback."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_command(argv: Sequence[str], original: Sequence[str]) -> bool:
 
 
 def _stopped(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Leave with 130 for Ctrl-C, also where a package that was being imported made another error of it."""
+    """Exit with 130 after Ctrl-C, even if an import turned it into another error."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
         cause = cause.__cause__ or cause.__context__

@@ -1,4 +1,4 @@
-"""A client of `discreet serve`: the library's verbs, for a table that stays where it is."""
+"""A client of `discreet serve`: plans, releases and models of tables that stay on the server."""
 
 from discreet.client.client import Client, Job, RequestError
 

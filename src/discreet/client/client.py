@@ -1,4 +1,4 @@
-"""Asking a service for plans, releases and models, and fetching what came of it."""
+"""Client of a service: sends requests for plans, releases and models, and fetches their results."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ except ImportError:
     raise ParameterError('The client needs httpx2: pip install "discreet[service]"') from None
 
 KEY = "DISCREET_KEY"
-"""The variable of the environment that holds a key."""
+"""The environment variable that holds a key."""
 
 LOCAL = ("127.0.0.1", "::1", "localhost")
 PAUSE = 0.5
-"""Seconds between two looks at a request."""
+"""Seconds between two polls of a request."""
 
 
 class RequestError(DiscreetError):
-    """What a service refused, or did not answer, in its own words."""
+    """A refusal by the service, in its own words, or a service that does not answer."""
 
 
 class Client:
@@ -44,7 +44,7 @@ class Client:
     Parameters
     ----------
     address : str
-        Where it is: ``https://...``, or ``http://127.0.0.1:8350`` on the same computer.
+        Its URL: ``https://...``, or ``http://127.0.0.1:8350`` on the same computer.
     key : str, optional
         The analyst's key; by default `DISCREET_KEY` of the environment.
     """
@@ -66,64 +66,64 @@ class Client:
     # ---------------------------------------------------------------- tables
 
     def tables(self) -> list[dict[str, Any]]:
-        """All tables, with what is left of their budgets."""
+        """Return all tables, with what is left of their budgets."""
         return list(self._json("GET", "/v1/tables"))
 
     def table(self, name: str) -> dict[str, Any]:
-        """A table, with its schema."""
+        """Return a table, with its schema."""
         return dict(self._json("GET", f"/v1/tables/{quote(name, safe='')}"))
 
     def domain(self, name: str) -> Domain:
-        """The public facts about a table, for `discreet.plan` and `discreet.formula`."""
+        """Return the public facts about a table, for `discreet.plan` and `discreet.formula`."""
         return Domain.from_dict(self.table(name)["schema"])
 
     def synthetic(self, name: str, rows: int = 1000, seed: int = 0) -> pa.Table:
-        """A table of people who do not exist, made from the schema alone."""
+        """Return made-up rows, generated from the schema alone."""
         asked = {"rows": rows, "seed": seed}
         content = self._send("GET", f"/v1/tables/{quote(name, safe='')}/synthetic", params=asked).content
         return pyarrow.csv.read_csv(io.BytesIO(content))
 
     def releases(self, name: str) -> list[dict[str, Any]]:
-        """Releases of a table that models can be fitted to for free."""
+        """Return the releases of a table that models can be fitted to for free."""
         return list(self._json("GET", f"/v1/tables/{quote(name, safe='')}/releases"))
 
     # ---------------------------------------------------------------- the library's verbs
 
     def quote(self, table: str, formula: str, *, epsilon: float, **options: Any) -> dict[str, Any]:
-        """What a model would cost, whether the budget holds it, and which releases serve it for free."""
+        """Return the cost of a model, whether the budget holds it, and which releases serve it for free."""
         asked = {"kind": "fit", "table": table, "formula": formula, "epsilon": epsilon, **options}
         return dict(self._json("POST", "/v1/quote", json=asked))
 
     def plan(self, table: str, formula: str, *, epsilon: float, **options: Any) -> dict[str, Any]:
-        """How good a model would be, from public facts alone: free. ``r_squared=`` is a guess."""
+        """Predict the accuracy of a model from public facts alone: free. ``r_squared=`` is a guess."""
         job = self.ask("plan", table=table, formula=formula, epsilon=epsilon, **options)
         return dict(json.loads(job.file("plan.json")))
 
     def try_out(self, table: str, formula: str, *, epsilon: float, **options: Any) -> Job:
-        """The same model of made-up people: free, and it says nothing of the real ones."""
+        """Fit a model to made-up rows: free, and it says nothing about the real ones."""
         return self.ask("try", table=table, formula=formula, epsilon=epsilon, **options)
 
     def fit(self, table: str, formula: str, *, epsilon: float, **options: Any) -> Job:
-        """A private model of a table; free where a release serves it as well.
+        """Fit a private model of a table; free where an earlier release serves it as well.
 
         Parameters
         ----------
         table, formula : str
-            Of what, and which model.
+            The table and the model.
         epsilon : float
-            The promise; delta is the table's.
+            The epsilon of the release; delta is the table's.
         **options
             ``method=``, ``purpose=``, ``reuse=``; and those of `ask`: ``reference=``, ``wait=``.
         """
         return self.ask("fit", table=table, formula=formula, epsilon=epsilon, **options)
 
     def release(self, table: str, formulas: str | Sequence[str], *, epsilon: float, **options: Any) -> Job:
-        """What the models of some formulas need, released once: `Job.release`."""
+        """Release the statistics that the models of some formulas need, once: `Job.release`."""
         texts = [formulas] if isinstance(formulas, str) else list(formulas)
         return self.ask("release", table=table, formulas=texts, epsilon=epsilon, **options)
 
     def model(self, table: str, release: str, formula: str, **options: Any) -> Job:
-        """A model of a release that there is, by its id: free."""
+        """Fit a model to an existing release, by its id: free."""
         return self.ask("model", table=table, release=release, formula=formula, **options)
 
     # ---------------------------------------------------------------- requests
@@ -136,22 +136,22 @@ class Client:
         kind : str
             ``"fit"``, ``"release"``, ``"model"``, ``"plan"`` or ``"try"``.
         reference : str, optional
-            A name for the request: sent again under it, it is neither made nor paid for a second time.
+            A name for the request: sent again under it, it is neither run nor paid for a second time.
         wait : float, optional
-            How many seconds to wait for its end; None: not at all.
+            Seconds to wait for it to end; None returns at once.
         **asked
-            What the request says.
+            The fields of the request.
         """
         headers = {"Idempotency-Key": reference or secrets.token_urlsafe(24)}
         job = Job(self, self._json("POST", "/v1/jobs", json={"kind": kind, **asked}, headers=headers))
         return job if wait is None else job.wait(wait)
 
     def jobs(self) -> list[Job]:
-        """Your requests, the newest first."""
+        """Return your requests, the newest first."""
         return [Job(self, facts) for facts in self._json("GET", "/v1/jobs")]
 
     def job(self, id_: str) -> Job:
-        """One of your requests."""
+        """Return one of your requests."""
         return Job(self, self._json("GET", f"/v1/jobs/{quote(id_, safe='')}"))
 
     def _json(self, method: str, path: str, **options: Any) -> Any:
@@ -172,7 +172,7 @@ class Client:
 
 
 class Job:
-    """A request, and what came of it."""
+    """A request and its results."""
 
     def __init__(self, client: Client, facts: dict[str, Any]) -> None:
         self._client, self.facts = client, facts
@@ -182,25 +182,25 @@ class Job:
 
     @property
     def id(self) -> str:
-        """What to ask for it by."""
+        """The id of the request."""
         return str(self.facts["id"])
 
     @property
     def state(self) -> str:
-        """As it was when it was looked at last."""
+        """The state of the request when it was last fetched."""
         return str(self.facts["state"])
 
     @property
     def free(self) -> bool:
-        """Whether it cost nothing."""
+        """Whether the request cost nothing."""
         return self.facts["price"] is None
 
     def look(self) -> Job:
-        """The request as it is now."""
+        """Fetch the request again."""
         return self._client.job(self.id)
 
     def wait(self, seconds: float = 600.0) -> Job:
-        """The request once it is done; what keeps it from that is an error in the service's words."""
+        """Wait until the request is done and return it; if it ends otherwise, raise an error in the service's words."""
         until, job = time.monotonic() + seconds, self
         while not job.facts["over"]:
             if time.monotonic() > until:
@@ -212,11 +212,11 @@ class Job:
         return job
 
     def cancel(self) -> Job:
-        """Give it up, where it did not begin yet."""
+        """Cancel the request, if it has not started yet."""
         return Job(self._client, self._client._json("DELETE", f"/v1/jobs/{self.id}"))
 
     def file(self, name: str) -> str:
-        """The text of one of its files."""
+        """Return the text of one of its files."""
         return str(self._client._send("GET", f"/v1/jobs/{self.id}/files/{name}").text)
 
     def save(self, name: str, path: str | Path) -> None:
@@ -242,7 +242,7 @@ class Job:
 
     @property
     def certificate(self) -> dict[str, Any]:
-        """What was promised and released."""
+        """The certificate: the guarantee, and what was released."""
         return dict(json.loads(self.file("certificate.json")))
 
     def _loaded(self, name: str) -> Saved:

@@ -1,4 +1,7 @@
-"""The papers whose printed constants `published=` can name: one table for keys, citations and messages."""
+"""The papers whose printed constants `published=` can name: one table for keys, citations and messages.
+
+Versions before 0.3 named papers by shelf marks, and so do the certificates in their files: only this module knows them.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ class Paper:
     Parameters
     ----------
     key : str
-        What ``published=`` and ``--published`` call it.
+        Author and year: what ``published=``, certificates and files call it.
     mark : str
-        Its shelf mark: the key of earlier versions, and what certificates and release files say.
+        Its shelf mark: what versions before 0.3 called it.
     authors, year, title
         The citation.
     """
@@ -66,8 +69,8 @@ PAPERS = (
     ),
     Paper("neel2023", "004", "S. Neel", 2023, "Private regression in multiple outcomes (PRIMO)"),
 )
+_PUBLISHED = " as published in "
 _KEYS = {paper.mark: paper.key for paper in PAPERS}
-_MARKS = {paper.key: paper.mark for paper in PAPERS}
 
 
 def key_of(value: Any) -> Any:
@@ -89,18 +92,30 @@ def is_known(name: str) -> bool:
     >>> is_known("wang2018"), is_known("000"), is_known("wang2019")
     (True, True, False)
     """
-    return name in _KEYS or name in _MARKS
+    return name in _KEYS or name in _KEYS.values()
 
 
-def mark_of(key: str) -> str:
-    """The shelf mark of a paper, as certificates name it.
+def as_published(method: str, key: str | None) -> str:
+    """Name a method that has the printed constants of a paper, as certificates do.
 
     Examples
     --------
-    >>> mark_of("piazza2021")
-    '003'
+    >>> as_published("AdaSSP", "piazza2021"), as_published("AdaSSP", None)
+    ('AdaSSP as published in piazza2021', 'AdaSSP')
     """
-    return _MARKS[key]
+    return method if key is None else f"{method}{_PUBLISHED}{key}"
+
+
+def method_and_paper(method: str) -> tuple[str, str | None]:
+    """The method that a certificate names, and the key of the paper whose constants it has, by key or shelf mark.
+
+    Examples
+    --------
+    >>> method_and_paper("AdaSSP as published in 003"), method_and_paper("AdaSSP as published in piazza2021")
+    (('AdaSSP', 'piazza2021'), ('AdaSSP', 'piazza2021'))
+    """
+    name, published, paper = method.partition(_PUBLISHED)
+    return name, key_of(paper) if published else None
 
 
 def tell_old_key(parameter: str, value: Any) -> None:

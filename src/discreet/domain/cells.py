@@ -1,12 +1,12 @@
-"""How finely the range of an outcome is divided, where outcomes are counted."""
+"""Histogram bins and cells of the range of an outcome, for counts of outcomes."""
 
 from __future__ import annotations
 
 BINS = 16
-"""Into how many equal parts the range of an outcome is divided for `counts`."""
+"""Number of equal bins that the range of an outcome is divided into for `counts`."""
 
 CELLS = 1 << 12
-"""Into how many equal cells that range is divided at most: ends of spans, and of their parts, are ends of cells."""
+"""Maximum number of equal cells of that range: ends of spans, and of their parts, are ends of cells."""
 
 Span = tuple[float, float]
 """A part of the mapped range [-1, 1] of an outcome."""

@@ -1,4 +1,4 @@
-"""Private coordinates: rows turned by public matrices, weighted into a ball, and put back on the lattice.
+"""Private coordinates: rows transformed by public matrices, weighted into a ball, and rounded to the lattice.
 
 With x the design's coordinates of an encoded row and y_j an outcome, both on the lattice, a stage is
 
@@ -40,7 +40,7 @@ MOST_EXPONENT = 256
 """Powers of two up to this size, and their squares times 2^106, are far from the ends of float64."""
 
 MOST_WIDTHS = 64
-"""Candidates for the half width of one outcome, or edges between lengths."""
+"""Maximum number of candidate half widths of one outcome, and of edges between row norms."""
 
 _LINES = 256
 """Rows that are transposed at a time, few enough for a processor's cache."""
@@ -136,14 +136,14 @@ class Coordinates(FileRecord):
     theta : Directions
         One vector for each outcome: the model whose residuals are taken.
     radius : float
-        r: rows whose z is longer are shortened to it, with their residuals.
+        r: rows with |z| > r are scaled down to it, with their residuals.
     widths : tuple of tuples of float
         For each outcome its half width b, or several of them in rising order, one of which is chosen later.
     lengths : tuple of float
         Edges between which rows are counted by |z|, in rising order, none below the radius; without any, rows are not
         counted.
     most : int
-        How many rows one person counts for at most.
+        The largest number of rows that one person counts for.
 
     Examples
     --------
@@ -219,7 +219,7 @@ class Coordinates(FileRecord):
         return next(own for own in names if not set(own) & set(self.outcomes))
 
     def bins(self, outcome: str) -> int:
-        """Into how many parts the half widths of an outcome divide the sizes of its weighted residuals."""
+        """Return the number of bins that an outcome's half widths make of the sizes of its weighted residuals."""
         return len(self.widths[self.outcomes.index(outcome)]) + 1
 
     @cached_property
@@ -280,7 +280,7 @@ def _are_rising(values: Sequence[Any]) -> bool:
 
 
 class Turned(NamedTuple):
-    """Rows of a batch in the coordinates of a stage, a column each, good until the next batch.
+    """Rows of a batch in the coordinates of a stage, a column each, valid until the next batch.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ class Turned(NamedTuple):
 
 
 class Chart:
-    """Turns batches of encoded rows of one domain into the coordinates of a stage.
+    """Transforms batches of encoded rows of one domain into the coordinates of a stage.
 
     A chart holds the arrays that it works in: each thread needs its own.
 
@@ -311,9 +311,9 @@ class Chart:
     coordinates : Coordinates
         The stage.
     domain : Domain
-        How rows were encoded.
+        The domain that rows were encoded in.
     rows : int
-        The most rows of a batch.
+        The largest number of rows of a batch.
 
     Examples
     --------
@@ -341,7 +341,7 @@ class Chart:
         self._both, self._work = np.empty((self._l + len(W)) * rows), np.empty(q * rows)
 
     def turn(self, A: Floats) -> Turned:
-        """Turn a batch, one encoded row a line."""
+        """Transform a batch, one encoded row a line."""
         l, q, n = self._l, self._q, len(A)  # noqa: E741
         lines = l + q + len(self._widths)
         held = self._both[: lines * n].reshape(lines, n)  # without gaps, for numpy's sake
@@ -358,11 +358,11 @@ class Chart:
         return Turned(both, E, U, V, length)
 
     def _weigh(self, V: Floats, w: Floats, A: Floats) -> None:
-        """From y - theta'x to v."""
+        """Weight the residuals: y - theta'x becomes v."""
         V *= w
 
     def _products(self, A: Floats, out: Floats) -> None:
-        """P'x and y - theta'x, exactly."""
+        """Compute P'x and y - theta'x, exactly."""
         if self._alone is None:
             for rows, columns, W in self._parts:
                 np.matmul(W, A[:, columns].T, out=out[rows])
@@ -382,17 +382,17 @@ class Chart:
         np.rint(E, out=E)
 
     def counts(self, V: Floats, weights: Floats | None = None) -> list[Ints]:
-        """How many of the weighted residuals of a batch lie in each part that the half widths of its outcome make."""
+        """Count the weighted residuals of a batch in each bin between the half widths of its outcome."""
         pairs = zip(np.abs(V), self._widths, strict=True)
         return [_between(v, own * ONE, weights) for v, own in pairs]
 
     def lengths(self, lengths: Floats, weights: Floats | None = None) -> Ints:
-        """How many rows of a batch lie in each part that the edges make; none where there are no edges."""
+        """Count the rows of a batch by norm, in the bins between the edges; empty if there are no edges."""
         return _between(lengths, self._edges, weights) if len(self._edges) else np.zeros(0, dtype=np.int64)
 
 
 def _between(sizes: Floats, edges: Floats, weights: Floats | None) -> Ints:
-    """How many sizes lie up to each edge and beyond the one before, and beyond the last; or what they weigh."""
+    """Count the sizes, or add their weights, in the bins that end at each edge, and beyond the last."""
 
     def count(these: Bools) -> int:
         return int(np.count_nonzero(these) if weights is None else weights[these].sum())
@@ -402,7 +402,7 @@ def _between(sizes: Floats, edges: Floats, weights: Floats | None) -> Ints:
 
 
 def shortened(T: Floats, radius: float, norm_squared: int) -> Floats:
-    """Columns over a radius, those that are longer shortened to it, as lattice integers within a squared norm.
+    """Scale columns by 1/radius, clip their norms to 1, and round to lattice integers within a squared norm.
 
     Parameters
     ----------
@@ -411,7 +411,7 @@ def shortened(T: Floats, radius: float, norm_squared: int) -> Floats:
     radius : float
         In the units of T.
     norm_squared : int
-        What no column exceeds after it is rounded, in lattice units; see `Coordinates.norm_squared_lattice`.
+        The squared norm that no rounded column exceeds, in lattice units; see `Coordinates.norm_squared_lattice`.
 
     Examples
     --------
@@ -425,12 +425,12 @@ def shortened(T: Floats, radius: float, norm_squared: int) -> Floats:
 
 
 def scores(U: Floats, e: Floats, out: Floats | None = None) -> Floats:
-    """The scores u e of one outcome, as lattice integers: in no coordinate larger than u.
+    """Compute the scores u e of one outcome, as lattice integers: in no coordinate larger than u.
 
     Parameters
     ----------
     U, e : array
-        Of a batch, as lattice integers; a column of U is a row of the table.
+        Coordinates and residuals of a batch, as lattice integers; a column of U is a row of the table.
     out : array, optional
         Where to write them.
 

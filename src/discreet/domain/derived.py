@@ -1,7 +1,7 @@
 """Derived columns (interactions, powers, functions): their ranges, units and values.
 
 A derived column is a product of factors, each a number or an expression of numbers (`discreet.domain.expressions`) to a
-whole power, or a category. What it may hold follows from its factors' own public facts, so it needs no bounds:
+whole power, or a category. Its range follows from its factors' own public facts, so it needs no bounds:
 
 * only numbers, as in ``age:hours`` and ``age^2``: the number p = x_a x_b in the user's own units. Its bounds are the
   exact range of the product over the factors' bounds (interval arithmetic), and it is mapped to [-1, 1] as any other

@@ -57,14 +57,14 @@ class Domain(Written):
         or a dict with ``low``, ``high``, ``unit`` or ``levels``. Bounds are facts that you know without looking
         at the data: values outside are moved to the nearest bound, silently.
     data_norm : float, optional
-        Bound on the Euclidean norm of ``norm_columns``, in their own units; longer rows are shortened to it,
+        Bound on the Euclidean norm of ``norm_columns``, in their own units; rows of larger norm are clipped to it,
         after the columns' own bounds are applied.
     norm_columns : sequence of str, optional
         The columns that `data_norm` covers; all numeric ones by default.
     intercept : bool
         Whether models have an intercept. Without one, columns are scaled but not centred.
     missing : {"error", "drop"}
-        What to do with a row that lacks a value of one of the columns that are used.
+        Whether a row that lacks a value in one of the columns in use is an error or is left out.
     file : FileFormat or mapping, optional
         How CSV and Excel files are written, where it is not the usual way: ``{"sep": ";", "decimal": ","}``.
     person, rows_per_person : str and int, optional
@@ -272,7 +272,7 @@ class Domain(Written):
 
     @cached_property
     def reads(self) -> dict[str, Readable]:
-        """The columns to read from the data, with those that tell whose a row is and what it counts."""
+        """The columns to read from the data, with those of identifiers and weights."""
         return {**self.inputs, **self.unit.columns}
 
     @property

@@ -34,7 +34,7 @@ Range = tuple[Fraction, Fraction]
 
 _CUTS = {1: 1024, 2: 32}
 _BITS, _KEPT, _TINY = 1024, 256, 4096
-"""Fractions of more bits are rounded to so many, outwards, and to multiples of 2^-4096."""
+"""Fractions with more than 1024 bits are rounded outwards to 256 bits, and to multiples of 2^-4096."""
 
 _LARGEST = Fraction(2) ** 1024
 _ATOM, _POWER, _PRODUCT, _SUM = 3, 2, 1, 0
@@ -56,7 +56,7 @@ class Expression(ABC):
     """A number made of declared numbers."""
 
     rank = _ATOM
-    """How tightly its text holds together."""
+    """The precedence of its operator, which decides on parentheses."""
 
     @property
     @abstractmethod
@@ -145,15 +145,15 @@ class Variable(Expression):
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """Itself."""
+        """The variable itself."""
         return (self,)
 
     def range(self, inside: Mapping[str, Range]) -> Range:
-        """Its own."""
+        """The declared range."""
         return inside[self.name]
 
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
-        """Its own."""
+        """The column's values."""
         return columns[self.name]
 
 
@@ -166,7 +166,7 @@ class Constant(Expression):
 
     @property
     def rank(self) -> int:  # type: ignore[override]
-        """A number below 0 is a sum to its neighbours."""
+        """The precedence: a number below 0 binds like a sum."""
         return _ATOM if self.value >= 0 else _SUM
 
     @property
@@ -176,19 +176,19 @@ class Constant(Expression):
 
     @property
     def unit(self) -> None:
-        """None of its own."""
+        """None: a constant has no unit."""
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """None."""
+        """No variables."""
         return ()
 
     def range(self, inside: Mapping[str, Range]) -> Range:
-        """The number."""
+        """The number at both ends."""
         return Fraction(self.value), Fraction(self.value)
 
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
-        """The number."""
+        """The number itself."""
         return np.asarray(self.value)
 
 
@@ -202,7 +202,7 @@ class Operation(Expression):
 
     @property
     def rank(self) -> int:  # type: ignore[override]
-        """Products hold together more tightly than sums."""
+        """The precedence: products bind more tightly than sums."""
         return _SUM if self.sign in "+-" else _PRODUCT
 
     @cached_property
@@ -212,7 +212,7 @@ class Operation(Expression):
 
     @cached_property
     def unit(self) -> str | None:
-        """That of both sides of a sum; the product, or the quotient, of the units."""
+        """The common unit of both sides of a sum; the product, or the quotient, of the units otherwise."""
         left, right = self.left.unit, self.right.unit
         if self.sign in "+-":
             numbers = [side.unit for side in (self.left, self.right) if side.variables]
@@ -223,16 +223,16 @@ class Operation(Expression):
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Those of both sides."""
+        """The variables of both sides."""
         return self.left.variables + self.right.variables
 
     @cached_property
     def work(self) -> int:
-        """That of both sides, and of the sign."""
+        """The cost of both sides and of the operator."""
         return self.left.work + self.right.work + {"+": 1, "-": 1, "*": 2, "/": 4}[self.sign]
 
     def range(self, inside: Mapping[str, Range]) -> Range:
-        """By interval arithmetic."""
+        """The range by interval arithmetic."""
         (a, b), (c, d) = self.left.range(inside), self.right.range(inside)
         if self.sign == "+":
             return self._short(a + c, b + d)
@@ -251,7 +251,7 @@ class Operation(Expression):
         return self._short(min(corners), max(corners))
 
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
-        """One operation a row."""
+        """The values, by one operation a row."""
         apply: Any = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[self.sign]
         result: Floats = apply(self.left.values(columns, clip=clip), self.right.values(columns, clip=clip))
         return result
@@ -278,12 +278,12 @@ class Power(Expression):
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """Those of the base."""
+        """The variables of the base."""
         return self.base.variables
 
     @cached_property
     def work(self) -> int:
-        """That of the base, and of a product."""
+        """The cost of the base and of one product."""
         return self.base.work + 2
 
     def range(self, inside: Mapping[str, Range]) -> Range:
@@ -293,7 +293,7 @@ class Power(Expression):
         return self._short(Fraction(0) if self.power % 2 == 0 and a < 0 < b else min(ends), max(ends))
 
     def values(self, columns: Mapping[str, Floats], *, clip: bool) -> Floats:
-        """By repeated multiplication."""
+        """The values by repeated multiplication."""
         return power(self.base.values(columns, clip=clip), self.power)
 
 
@@ -314,22 +314,22 @@ class Call(Expression):
 
     @property
     def unit(self) -> str | None:
-        """That of the argument, once it is centred; other functions make plain numbers."""
+        """The unit of the argument for `center`; other functions make plain numbers."""
         return self.argument.unit if self.function == "center" else None
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """Those of the argument."""
+        """The variables of the argument."""
         return self.argument.variables
 
     @cached_property
     def work(self) -> int:
-        """That of the argument, and of the curve at both ends."""
+        """The cost of the argument, and of the curve at both ends."""
         return self.argument.work + 20
 
     @property
     def effort(self) -> int:
-        """That of the argument, and of the curve's polynomials, looked at once over the argument's bounds."""
+        """The cost of the argument, and of the curve's polynomials, once over the argument's bounds."""
         return self.argument.effort + 10 * self.parts[self.part - 1].polynomials
 
     @cached_property
@@ -353,7 +353,7 @@ class Call(Expression):
             ) from None
 
     def range(self, inside: Mapping[str, Range]) -> Range:
-        """That of the curve over the argument's range."""
+        """The range of the curve over the argument's range."""
         low, high = self._over(*_outward(*self.argument.range(inside)))
         return Fraction(low), Fraction(high)
 

@@ -30,12 +30,12 @@ class FileFormat(Written):
     Parameters
     ----------
     sep : str, optional
-        What stands between the values of a CSV file: one character, or ``"tab"``. By default a comma, a semicolon or a
-        tab, whichever the first line has most of.
+        The separator of values in a CSV file: one character, or ``"tab"``. By default a comma, a semicolon or a tab,
+        whichever the first line has most of.
     decimal : str
         The decimal mark of numbers that are text: ``"."`` or ``","``.
     thousands : str, optional
-        What stands between groups of three digits, as the point in 1.234.567; none by default.
+        The separator of groups of three digits, as the point in 1.234.567; none by default.
     na : tuple of str
         More words for a missing value, besides an empty one, NA, N/A, n/a, NaN, null and their like.
     date_format : str, optional

@@ -77,7 +77,7 @@ def formula(text: str, domain: Domain, effort: Effort | None = None) -> Model:
     domain : Domain
         The public facts about the columns.
     effort : Effort, optional
-        What several formulas may take together to be read; by default this one has `MOST_WORK` of its own.
+        The work that several formulas may take together; by default this one has `MOST_WORK` of its own.
 
     Examples
     --------

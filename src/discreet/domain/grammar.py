@@ -49,9 +49,9 @@ class Reader:
     Parameters
     ----------
     text : str
-        What is read.
+        The text to read.
     numbers : mapping of str to declared numbers
-        What expressions may be made of.
+        The numbers that expressions may use.
 
     Examples
     --------

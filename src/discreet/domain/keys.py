@@ -1,4 +1,4 @@
-"""Keys of persons: the one text of an entry that tells whose a row is, before it is compared, hashed or sorted.
+"""Keys of persons: the canonical text of an identifier, before it is compared, hashed or sorted.
 
 A whole number is its decimal digits, text is itself, letter by letter, and a UUID is its 36 lower-case letters. So 7
 and "7" are the same person in every container and engine. All else is refused by its type, everywhere alike: floats and
@@ -39,7 +39,7 @@ def key_of(value: Any) -> str:
 
 
 def is_key_type(type_: pa.DataType) -> bool:
-    """Whether a column of this Arrow type can tell whose rows are."""
+    """Whether a column of this Arrow type can identify persons."""
     t = pa.types
     if t.is_dictionary(type_):
         type_ = type_.value_type
@@ -52,7 +52,7 @@ def keys(array: pa.Array, name: str) -> pa.Array:
     Parameters
     ----------
     array : Arrow array
-        Of a type of which `is_key_type` holds.
+        The entries, of a type that `is_key_type` accepts.
     name : str
         The column, for the error.
 

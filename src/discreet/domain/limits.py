@@ -25,7 +25,7 @@ MOST_WORK = 100_000
 product two, a quotient four, a function ten or more, each for every piece that bounds are cut into."""
 
 MOST_TOGETHER = 300_000
-"""The same for all formulas of one release, and for all columns of a schema or of a file."""
+"""Maximum number of these steps for all formulas of one release, and for all columns of a schema or of a file."""
 
 MOST_TERMS = 10_000
 """Maximum number of terms of a formula."""

@@ -183,7 +183,7 @@ class TextType(LevelType):
         return str.__str__(value)
 
     def places(self, array: pa.Array, levels: Sequence[Any]) -> pa.Array:
-        """By the text itself."""
+        """Look up the text itself."""
         return pc.index_in(array.cast(self.arrow), value_set=pa.array(levels, self.arrow))
 
 
@@ -202,7 +202,7 @@ class WholeType(LevelType):
         return whole
 
     def places(self, array: pa.Array, levels: Sequence[Any]) -> pa.Array:
-        """By the number, in whatever type it is held."""
+        """Look up the number, in whatever type it is held."""
         return pc.index_in(_whole_numbers(array), value_set=pa.array([*map(int, levels)], pa.int64()))
 
 
@@ -218,7 +218,7 @@ class TruthType(LevelType):
         return bool(value)
 
     def places(self, array: pa.Array, levels: Sequence[Any]) -> pa.Array:
-        """By the truth value; numbers 0 and 1 stand for them."""
+        """Look up the truth value; numbers 0 and 1 stand for them."""
         if not pa.types.is_boolean(array.type):
             return WHOLE.places(array, levels)
         return pc.index_in(array, value_set=pa.array(levels, self.arrow))

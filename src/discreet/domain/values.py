@@ -39,8 +39,8 @@ def as_arrow(values: Any, name: str, column: Readable) -> pa.Array | pa.ChunkedA
     name : str
         The column, for the error.
     column : Readable
-        What is declared: Python objects become float64, timestamps in microseconds (UTC), the type of the levels, or
-        text.
+        The declared column: Python objects become float64, timestamps in microseconds (UTC), the type of the levels,
+        or text.
 
     Examples
     --------

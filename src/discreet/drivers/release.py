@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
+from discreet.core.old_keywords import renamed
 from discreet.data.moments import Moments, outcome_names
 from discreet.data.reading import Progress, Unread
 from discreet.data.stages import Readings
@@ -29,8 +30,9 @@ from discreet.recipes.noise import StatisticRequest
 from discreet.results.private_moments import PrivateMoments
 
 
+@renamed(moments="table")
 def release(
-    moments: Any,
+    table: Any,
     *,
     domain: Domain | None = None,
     epsilon: float | None = None,
@@ -51,8 +53,8 @@ def release(
 
     Parameters
     ----------
-    moments, domain : Moments; or a source of rows, and Domain
-        The exact moments of the private table; or the table, as for `Moments.from_source`, with its bounds and levels.
+    table, domain : a source of rows, and Domain; or Moments
+        The private table, as for `Moments.from_source`, with its bounds and levels; or the exact moments of it.
     epsilon, delta : float
         The promise. `delta` is 1/rows^2 when it is None and `rows` is given.
     targets : sequence of str, optional
@@ -83,12 +85,12 @@ def release(
     """
     session = Session(promised(epsilon, delta, rows, neighbors), "moments", rows, random_state)
     checks.choice("covariance", covariance, COVARIANCES)
-    _check(moments, domain, stages)
+    _check(table, domain, stages)
     if isinstance(domain, Domain):
         domain, targets = _asked(domain, targets, features, models)
     elif features is not None or models is not None:
         raise ParameterError("features= and models= need the table itself: Moments hold the columns that they hold.")
-    return _release(moments, domain, targets, shares, (stages, covariance), session, (n_jobs, progress))
+    return _release(table, domain, targets, shares, (stages, covariance), session, (n_jobs, progress))
 
 
 def _release(
@@ -136,14 +138,14 @@ def _asked(
             "leave out rows for the columns that models use alone, name the models: models=['income ~ age + sex'], or "
             "--formula.",
             DiscreetWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return domain, targets
 
 
-def _check(moments: Any, domain: Any, stages: Stages) -> None:
+def _check(table: Any, domain: Any, stages: Stages) -> None:
     checks.choice("stages", stages, ("auto", *range(1, MOST_STAGES + 1)))
-    if isinstance(moments, Moments) == isinstance(domain, Domain):
+    if isinstance(table, Moments) == isinstance(domain, Domain):
         raise ParameterError(
             "moments must be Moments: sum up the table first, with Moments.from_source(...). Or give the table itself, "
             "and domain=, the public bounds of its columns; Moments have a domain of their own."

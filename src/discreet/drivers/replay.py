@@ -14,11 +14,11 @@ from discreet.domain.cells import BINS
 from discreet.errors import NotReleasedError
 from discreet.families.coordinates import Linked
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
-from discreet.privacy.events.base import BlockEvent, Event
+from discreet.privacy.events.base import Event, of_kind
 from discreet.privacy.events.coordinates import StageEvent
-from discreet.privacy.events.gaussian import Block, GaussianEvent
+from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import GridValues, ReleasedStage, bins, statistic
-from discreet.recipes.base import Ask, AskEvent, AskMinimisers, AskStage, Noisy, Question, Recipe, Steps
+from discreet.recipes.base import Ask, AskMinimisers, AskStage, Noisy, Question, Recipe, Steps
 from discreet.recipes.geometry import is_close
 from discreet.recipes.glm import Minimised
 
@@ -128,10 +128,10 @@ class _Answers:
 
     def _next(self, question: Question) -> Event:
         """The next event, which must be what is asked for."""
-        asked, left = _asked(question), self._events[self._at :]
+        asked, left = question.words, self._events[self._at :]
         if not left:
             raise Mismatch("list of events", f"{asked} is missing")
-        if not _suits(question, left[0]):
+        if not question.suits(left[0]):
             raise Mismatch(
                 "list of events", f"the recipe asks for {asked}, and the certificate lists {event_words(left[0])}"
             )
@@ -151,11 +151,10 @@ class _Answers:
 
     def _minimised(self, question: AskMinimisers) -> Minimised:
         """The coefficients are those of the stage that follows, if there is one: a minimiser cannot be replayed."""
-        events = [self._next(question) for _ in range(question.count)]
+        events = of_kind(ObjectiveEvent, [self._next(question) for _ in range(question.count)])
         event = events[0]
-        assert isinstance(event, ObjectiveEvent)
         left = self._events[self._at :]
-        at = left[0].coordinates if left and isinstance(left[0], StageEvent) else None
+        at = left[0].rotated if left else None
         self._check_objectives(question, events)
         theta = np.zeros((len(event.design), question.count)) if at is None else at.theta.floats
         return Minimised(event, list(theta.T))
@@ -169,7 +168,7 @@ class _Recorded(_Answers):
 
     def __init__(self, events: Sequence[Event], values: Values, domain: Domain) -> None:
         super().__init__(events, values)
-        self._domain = domain
+        self._domain = self._bounds = domain
 
     def _noisy(self, question: Ask, event: Any) -> Noisy:
         _check_noise(question.blocks, event.blocks, event_words(event))
@@ -178,9 +177,14 @@ class _Recorded(_Answers):
             raise Mismatch(
                 "stages", "the part of the outcome's range that was counted does not follow from earlier counts"
             )
-        if self._at == len(self._events) and question.domain != self._domain:
-            raise Mismatch("bounds that were narrowed", "they do not follow from the counts of the outcome")
+        self._bounds = question.domain
         return super()._noisy(question, event)
+
+    def finish(self) -> None:
+        """Refuse bounds other than those of the last question, too."""
+        super().finish()
+        if self._bounds != self._domain:
+            raise Mismatch("bounds that were narrowed", "they do not follow from the counts of the outcome")
 
     def _staged(self, question: AskStage, event: Any) -> ReleasedStage:
         own = event.coordinates
@@ -250,50 +254,12 @@ def _plausible(block: Block, count: int) -> Floats:
 # ---------------------------------------------------------------- what is compared
 
 
-def _kinds(blocks: Sequence[Block]) -> list[tuple[Any, ...]]:
-    return [(block.statistic, block.rows, block.columns, block.layout, block.span is None) for block in blocks]
-
-
-def _suits(question: Question, event: Event) -> bool:
-    """Whether an event is of the kind that is asked for, with the same statistics."""
-    if isinstance(question, AskEvent):
-        if isinstance(event, BlockEvent | StageEvent):
-            return False
-        declared = isinstance(event, ObjectiveEvent) and event.declared is not None
-        return _mechanism(event) in question.mechanisms and declared == question.declared
-    if isinstance(question, AskMinimisers):
-        return isinstance(event, ObjectiveEvent) and event.coordinates is not None and event.declared is None
-    if isinstance(question, AskStage):
-        linked = isinstance(question.coordinates, Linked)
-        same = isinstance(event, StageEvent) and isinstance(event.coordinates, Linked) == linked
-        return same and _kinds(event.statistics) == _kinds(question.blocks)
-    kind = GaussianEvent if question.event is None else type(question.event)
-    return isinstance(event, kind) and _kinds(event.statistics) == _kinds(question.blocks)
-
-
-def _mechanism(event: Event) -> str:
-    return "objective perturbation" if isinstance(event, ObjectiveEvent) else str(getattr(event, "mechanism", ""))
-
-
 def _check_noise(asked: Sequence[Block], listed: Sequence[Block], name: str) -> None:
     """Refuse noise that does not follow from the shares of the recipe."""
     if not all(math.isclose(a.sd, b.sd, rel_tol=_CLOSE) for a, b in zip(asked, listed, strict=True)):
         raise Mismatch("noise", f"the noise of {name} does not follow from the shares of the recipe")
 
 
-def _asked(question: Question) -> str:
-    """A question in words."""
-    if isinstance(question, AskEvent):
-        return ", or ".join(question.mechanisms)
-    if isinstance(question, AskMinimisers):
-        return "a perturbed objective in the coordinates of a stage"
-    if isinstance(question, AskStage):
-        return StageEvent(0.0, question.coordinates, question.blocks, ()).name
-    return ", ".join(block.name for block in question.blocks)
-
-
 def event_words(event: Event) -> str:
     """An event in words."""
-    if isinstance(event, BlockEvent):
-        return ", ".join(block.name for block in event.blocks) or "nothing"
-    return event.name
+    return event.name or ", ".join(block.name for block in event.statistics) or "nothing"

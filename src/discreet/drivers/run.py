@@ -22,7 +22,7 @@ from discreet.gate.statistics import block_noise, noisy_blocks
 from discreet.mechanisms.objective_perturbation.release import Task, check_moduli, minimiser
 from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent
 from discreet.privacy import gdp, sensitivity
-from discreet.privacy.events.base import Event
+from discreet.privacy.events.base import Event, of_kind
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.privacy.values import GridValues, ReleasedStage, statistic
 from discreet.recipes.base import Ask, AskMinimisers, AskStage, Noisy, Question, Recipe
@@ -85,7 +85,7 @@ def release_moments(recipe: Recipe, source: Source, session: Session) -> Private
 def _price(certificate: Certificate, events: Sequence[Event], domain: Domain) -> dict[str, Any]:
     """The cost of events that are known beforehand."""
     mu = None if any(event.law is not None for event in events) else gdp.compose(event.mu for event in events)
-    public = [block for event in events if isinstance(event, PublicOutcomesEvent) for block in event.blocks]
+    public = [block for event in of_kind(PublicOutcomesEvent, events) for block in event.blocks]
     columns = {domain.entries[i].column for block in public for i in domain.indices(block.columns)}
     inputs = inputs_of({name: domain.columns[name] for name in columns})
     return {"mu": mu, "epsilon": certificate.epsilon, "public_outcomes": inputs}

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.core import checks, citations
 from discreet.core.arrays import Floats
 from discreet.core.checks import Neighbors
+from discreet.core.old_keywords import WithOldKeywords
 from discreet.core.threads import threads_for
 from discreet.data.moments import outcome_names
 from discreet.data.reading import Progress, Unread, threads
@@ -50,7 +51,7 @@ _GOOD_SCORE = 100.0
 """The epsilon from which every method has R^2 > 0.5 on scikit-learn's 200 rows of 10 features, in tight bounds."""
 
 
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(WithOldKeywords, BaseEstimator):  # type: ignore[misc]
     """Tags, names of coefficients, the paper that is followed, and the check of what is to be predicted."""
 
     release_: PrivateMoments | ReleasedModel
@@ -76,7 +77,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _paper(self) -> str | None:
-        """The key of the paper that `published` names, by its key or by its shelf mark."""
+        """The key of the paper that `published` names, by author and year, or by its old mark."""
         key: str | None = citations.key_of(getattr(self, "published", None))
         return key
 
@@ -440,7 +441,7 @@ class PrivateEstimator(Estimator, ABC):
         method = self._method
         if reason is not None:
             promise = replace(promise, status="claimed", reason=reason)
-            method += f" as published in {citations.mark_of(str(self._paper))}"
+            method = citations.as_published(method, self._paper)
         return Session(promise, method, self.rows, self.random_state)
 
     def _describe(self, X: Table, y: Outcomes, bounds_y: Any) -> tuple[Domain, list[str], list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from discreet.core.old_keywords import accepts_old_keywords, old_attribute
 from discreet.models.base import Asked
 from discreet.models.linear import DPLinearRegression
 from discreet.privacy.guarantee import Guarantee
@@ -14,11 +15,12 @@ from discreet.solve.equations import NormalEquations
 
 _PENALISED = """narrow : bool
         Whether the outcome's bounds may be narrowed privately, as in `DPLinearRegression`.
-    penalty : float, optional
-        alpha, for all columns mapped to [-1, 1] by their declared bounds; the intercept is not penalised. By default it
-        is chosen on the release itself, which costs nothing: in one stage the one whose model the noise-aware posterior
-        expects to predict best; in several, where no penalty at all would give `DPLinearRegression`, the strongest one
-        that adds at most 2 % to its expected error. `penalty_` says which, and ``results_.path()`` gives all others."""
+    alpha : float, optional
+        The strength of the penalty, for all columns mapped to [-1, 1] by their declared bounds; the intercept is not
+        penalised. By default it is chosen on the release itself, which costs nothing: in one stage the one whose model
+        the noise-aware posterior expects to predict best; in several, where no penalty at all would give
+        `DPLinearRegression`, the strongest one that adds at most 2 % to its expected error. `alpha_` says which, and
+        ``results_.path()`` gives all others."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -36,11 +38,13 @@ class PenalisedRegressor(DPLinearRegression):
 
     many_outcomes: ClassVar[bool] = False
     words: ClassVar[dict[str, str]] = {"penalised": _PENALISED}
+    renamed: ClassVar[dict[str, str]] = {"penalty": "alpha"}
+    penalty_ = old_attribute("penalty_", "alpha_")
 
-    penalty: float | None = None
+    alpha: float | None = None
 
     def _options(self) -> tuple[float | None, float]:
-        return check_options(self.model, {"penalty": self.penalty})
+        return check_options(self.model, {"alpha": self.alpha})
 
     def _check(self) -> Guarantee:
         self._options()
@@ -51,9 +55,10 @@ class PenalisedRegressor(DPLinearRegression):
 
     def _set(self, release: Any, fitted: Any, asked: Asked) -> None:
         super()._set(release, fitted, asked)
-        self.penalty_ = fitted.to_dict()["penalty"]
+        self.alpha_ = fitted.to_dict()["alpha"]
 
 
+@accepts_old_keywords
 @dataclass(kw_only=True, eq=False, repr=False)
 class DPRidge(PenalisedRegressor):
     """Private ridge regression: 1/(2n) |y - X theta|^2 + alpha/2 |theta|^2 on released moments.
@@ -71,13 +76,14 @@ class DPRidge(PenalisedRegressor):
     >>> import numpy as np
     >>> X = np.random.default_rng(0).uniform(0, 1, (5000, 2))
     >>> model = DPRidge(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 2)).fit(X, X.sum(axis=1))
-    >>> model.certificate_.guarantee.status, model.penalty_ > 0
+    >>> model.certificate_.guarantee.status, model.alpha_ > 0
     ('verified', True)
     """
 
     model: ClassVar[str] = "ridge"
 
 
+@accepts_old_keywords
 @dataclass(kw_only=True, eq=False, repr=False)
 class DPLasso(PenalisedRegressor):
     """Private lasso: 1/(2n) |y - X theta|^2 + alpha |theta|_1 on released moments; some coefficients are exactly zero.
@@ -93,7 +99,7 @@ class DPLasso(PenalisedRegressor):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).uniform(0, 1, (5000, 3))
-    >>> lasso = DPLasso(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 1), penalty=0.5).fit(X, X[:, 0])
+    >>> lasso = DPLasso(epsilon=1, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 1), alpha=0.5).fit(X, X[:, 0])
     >>> lasso.coef_.tolist(), lasso.results_.path().coef.shape
     ([0.0, 0.0, 0.0], (100, 3))
     """
@@ -101,6 +107,7 @@ class DPLasso(PenalisedRegressor):
     model: ClassVar[str] = "lasso"
 
 
+@accepts_old_keywords
 @dataclass(kw_only=True, eq=False, repr=False)
 class DPElasticNet(PenalisedRegressor):
     """Private elastic net: 1/(2n) |y - X theta|^2 + alpha r |theta|_1 + alpha (1 - r)/2 |theta|^2 on released moments.
@@ -126,4 +133,4 @@ class DPElasticNet(PenalisedRegressor):
     l1_ratio: float = 0.5
 
     def _options(self) -> tuple[float | None, float]:
-        return check_options(self.model, {"penalty": self.penalty, "l1_ratio": self.l1_ratio})
+        return check_options(self.model, {"alpha": self.alpha, "l1_ratio": self.l1_ratio})

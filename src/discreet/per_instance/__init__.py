@@ -1,4 +1,4 @@
-"""Per-instance privacy losses: the cost of one release to each person (001). Everything here is **confidential**."""
+"""Per-instance privacy losses (wang2017): the cost of one release to each person. Everything is **confidential**."""
 
 from discreet.per_instance.composition import compose, group, household
 from discreet.per_instance.distribution import Distribution, over

@@ -1,4 +1,4 @@
-r"""Several releases and several people: composition, groups, post-processing, identification (001, facts 5 and 6).
+r"""Several releases and several people: composition, groups, post-processing, identification (wang2017, facts 5 and 6).
 
 *Composition.* Gaussian parts add up as mu_i^2, exactly; see `compose`. *Post-processing* costs nothing: a function of
 a release has at most its losses. *Groups.* For people z_1, ..., z_k added one after the other, with (epsilon_i,

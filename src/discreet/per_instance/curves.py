@@ -39,7 +39,7 @@ _CHUNK = 1 << 15
 
 
 def epsilon(mu: ArrayLike, delta: float) -> Floats:
-    """The least epsilon, at least 0, at which each mu-GDP mechanism is (epsilon, delta)-private.
+    """Return the least epsilon, at least 0, at which each mu-GDP mechanism is (epsilon, delta)-private.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def epsilon(mu: ArrayLike, delta: float) -> Floats:
 
 
 def delta(mu: ArrayLike, epsilon: float) -> Floats:
-    """The least delta at which each mu-GDP mechanism is (epsilon, delta)-private.
+    """Return the least delta at which each mu-GDP mechanism is (epsilon, delta)-private.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def delta(mu: ArrayLike, epsilon: float) -> Floats:
 
 
 def checked(epsilon: float) -> float:
-    """A finite epsilon from 0."""
+    """Check that epsilon is finite and at least 0."""
     if not checks.is_real(epsilon) or not 0 <= epsilon < np.inf:
         raise ParameterError(f"epsilon must be a finite number from 0, got {epsilon!r}.")
     return float(epsilon)
@@ -104,7 +104,7 @@ def _mus(mu: ArrayLike) -> Floats:
 
 
 def _solve(mu: Floats, delta: float) -> tuple[Floats, Floats]:
-    """Epsilon, and its slope in mu, by Newton steps on log D, which is concave in epsilon, from where D <= delta."""
+    """Solve for epsilon, and its slope in mu, by Newton steps on log D (concave in epsilon) from where D <= delta."""
     e = np.maximum(0.0, mu * (mu / 2 - ndtri(delta)))
     for _ in range(100):
         value = ops.gaussian_delta(e, mu)[0]
@@ -120,7 +120,7 @@ def _solve(mu: Floats, delta: float) -> tuple[Floats, Floats]:
 
 
 def normal_points(panels: int) -> tuple[Floats, Floats]:
-    """Points and weights for integrals against the normal density over [-9, 9]: 16 points a panel.
+    """Return points and weights for integrals against the normal density over [-9, 9]: 16 points a panel.
 
     Examples
     --------

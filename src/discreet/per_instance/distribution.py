@@ -1,4 +1,4 @@
-"""Distributions of the privacy loss epsilon(Z, z) over rows, targets or data sets (001, section 2.2).
+"""Distributions of the privacy loss epsilon(Z, z) over rows, targets or data sets (wang2017, section 2.2).
 
 Which pairs (Z, z) are drawn decides what is described:
 
@@ -48,11 +48,11 @@ class Distribution:
         self.weights = given / given.sum()
 
     def moments(self, k: int) -> Floats:
-        """E epsilon, E epsilon^2, ..., E epsilon^k (001, definition 7)."""
+        """Return E epsilon, E epsilon^2, ..., E epsilon^k (wang2017, definition 7)."""
         return np.array([self.weights @ self.values**i for i in range(1, k + 1)])
 
     def exponential(self, t: float = 1.0) -> float:
-        """E e^(t epsilon)."""
+        """Return E e^(t epsilon)."""
         return float(self.weights @ np.exp(t * self.values))
 
     def quantiles(self, levels: Sequence[float]) -> Floats:

@@ -1,11 +1,11 @@
-r"""Bounds on generalisation gaps from moments of per-instance losses (001 section 2.3), as mended (E20).
+r"""Bounds on generalisation gaps from moments of per-instance losses (wang2017 section 2.3), as mended (E20).
 
 For a loss in [0, 1], with Z the other n - 1 rows, z' drawn as the data and z'' as the target population,
 
     gap <= E [ e^(epsilon(Z, z') + epsilon(Z, z'')) - 1 + delta(Z, z') + e^epsilon(Z, z') delta(Z, z'') ].
 
 *Proof.* P_[Z,z'](S) <= e^e' P_Z(S) + d' <= e^e' (e^e'' P_[Z,z''](S) + d'') + d', and the largest P' - P'' over sets is
-the same in both directions, so |E' f - E'' f| is bounded by it for f in [0, 1]; then the ghost sample of 001. The
+the same in both directions, so |E' f - E'' f| is bounded by it for f in [0, 1]; then the ghost sample of wang2017. The
 printed third term, epsilon delta, lacks its exponential: with epsilon = 0 it vanishes, and a gap of 1.8 delta is
 possible (tests).
 """
@@ -82,7 +82,7 @@ def _tables(epsilon: ArrayLike, delta: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _pairs(e: Floats, d: Floats, e2: Floats, d2: Floats, *, same: bool) -> float:
-    """The mean over data sets of the mean over pairs of targets."""
+    """Compute the mean over data sets of the mean over pairs of targets."""
     k = e.shape[1]
     if same and k < 2:
         raise ParameterError("At least two targets a data set are needed.")

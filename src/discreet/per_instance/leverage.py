@@ -19,6 +19,7 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
+from discreet.core.old_keywords import renamed
 from discreet.data.moments import Moments
 from discreet.data.reading import Progress, as_progress
 from discreet.errors import ParameterError
@@ -87,7 +88,7 @@ class Ridge:
         self.theta = self.inverse @ v
 
     def without(self, X: Floats, y: Floats, A: Floats | None = None) -> LeaveOneOut:
-        """Compute them for rows of the table, each left out of the fit."""
+        """Compute leverages and residuals of rows of the table, each left out of the fit."""
         U, m, s, r = self._parts(X, y)
         left = 1 - m
         if np.any(left <= 0):
@@ -100,7 +101,7 @@ class Ridge:
         return LeaveOneOut(m / left, r, s / left**2, np.einsum("ij,ij->i", X, X), shift, without, whole)
 
     def adding(self, X: Floats, y: Floats, A: Floats | None = None) -> LeaveOneOut:
-        """Compute them for rows outside the table, each added to it."""
+        """Compute leverages and residuals of rows outside the table, each added to it."""
         U, m, s, r = self._parts(X, y)
         grown = r / (1 + m)
         inner = float(self.theta @ self.theta)
@@ -122,13 +123,14 @@ class Ridge:
         return "Ridge(confidential)"
 
 
+@renamed(penalty="alpha")
 def leave_one_out(
     source: Any,
     moments: Moments,
     target: str,
     features: Sequence[str] | None = None,
     *,
-    penalty: float = 0.0,
+    alpha: float = 0.0,
     A: Floats | None = None,
     targets: Any = None,
     n_jobs: int | None = None,
@@ -142,8 +144,8 @@ def leave_one_out(
         The rows and their moments.
     target, features
         The outcome, and the regressors; all other columns by default.
-    penalty : float
-        lambda, in units of the mapped columns.
+    alpha : float
+        The strength of a ridge penalty, lambda, in units of the mapped columns.
     A : array, optional
         The norm of `LeaveOneOut.shift`.
     targets : like `source`, optional
@@ -160,8 +162,8 @@ def leave_one_out(
     >>> rows, bool(np.abs(rows.residual).max() < 1e-5)
     (LeaveOneOut(confidential), True)
     """
-    if penalty != 0:
-        checks.positive("penalty", penalty)
+    if alpha != 0:
+        checks.positive("alpha", alpha)
     domain = moments.domain
     y = domain.target(target)
     own = {domain.entries[y].column}
@@ -169,7 +171,7 @@ def leave_one_out(
     domain.refuse_outcomes(own, names)
     X = domain.design(names)
     gram = moments.floats([*X, y])
-    fit = Ridge(gram[:-1, :-1], gram[:-1, -1], penalty)
+    fit = Ridge(gram[:-1, :-1], gram[:-1, -1], alpha)
     ask = fit.without if targets is None else fit.adding
 
     def work(rows: Rows) -> Floats:

@@ -71,7 +71,7 @@ def _bend(T: Quadratic, epsilon: Floats) -> Floats:
 
 
 def _stick(T: Quadratic, epsilon: Floats, points: _Points) -> Floats:
-    """E (1 - e^(epsilon - T))+, by a rule for U.
+    """Compute E (1 - e^(epsilon - T))+, by a rule for U.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _stick(T: Quadratic, epsilon: Floats, points: _Points) -> Floats:
 
 
 def _in_space(T: Quadratic, epsilon: Floats, points: _Points) -> Floats:
-    """`_stick` with Z2."""
+    """Compute `_stick` with Z2."""
     A, B, b1, b2, mu, c = T
     c = c - epsilon
     a = -2 * c / _square(T)  # twice the way to T = epsilon, over the gradient
@@ -118,16 +118,16 @@ def _in_space(T: Quadratic, epsilon: Floats, points: _Points) -> Floats:
 def nearly_linear(
     T: Quadratic, epsilon: Floats, rules: _Rules, otherwise: Callable[[NDArray[np.bool_]], Floats]
 ) -> Floats:
-    """`_stick` of each row by the first rule that allows its bend, raised by more than the error of any.
+    """Compute `_stick` of each row by the first rule that allows its bend, raised by more than the error of any.
 
     Parameters
     ----------
     T : Quadratic
         The loss.
     epsilon : array
-        Of each row.
+        Epsilon of each row.
     rules : sequence of (limit, points)
-        Limits rise.
+        Quadrature rules by rising limits on the bend.
     otherwise : callable
         From a mask to the values of the rows that no rule is for.
     """
@@ -146,14 +146,14 @@ def nearly_linear(
 
 @cache
 def line(n: int) -> _Points:
-    """Gauss-Hermite points for losses without Z2."""
+    """Return Gauss-Hermite points for losses without Z2."""
     x, w = np.polynomial.hermite_e.hermegauss(n)
     return tuple((float(a), 0.0, float(b)) for a, b in zip(x, w / w.sum(), strict=True))
 
 
 @cache
 def plane(n: int) -> _Points:
-    """The product of two such rules; for n = 2 and 3 the four and seven points of the same degree."""
+    """Return the product of two such rules; for n = 2 and 3 the four and seven points of the same degree."""
     if n == 2:
         return tuple((np.sqrt(2) * x, np.sqrt(2) * y, 0.25) for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)))
     if n == 3:
@@ -163,13 +163,13 @@ def plane(n: int) -> _Points:
 
 
 def _square(T: Quadratic) -> Floats:
-    """The squared length of the gradient at the mean."""
+    """Compute the squared norm of the gradient at the mean."""
     found: Floats = np.maximum(T.b1**2 + T.b2**2 + T.mu**2, 1e-280)
     return found
 
 
 def _above(alpha: Floats, beta: Floats, gamma: Floats, s: Floats) -> Floats:
-    """E (1 - e^-T)+ for T = alpha Y^2 + beta Y + gamma, with s^2 = 1 + 2 alpha."""
+    """Compute E (1 - e^-T)+ for T = alpha Y^2 + beta Y + gamma, with s^2 = 1 + 2 alpha."""
     beta, inside = np.abs(beta), beta**2 - 4 * alpha * gamma
     root = beta + np.sqrt(np.maximum(inside, 0.0))
     near, lean = -2 * gamma / root, beta / s

@@ -68,7 +68,7 @@ def delta(curve: Curve, mu: Floats, statistics: Floats, epsilon: float) -> Float
 
 
 def _each_delta(curve: Curve, mu: Floats, statistics: Floats, epsilon: float) -> Floats:
-    """delta_i(epsilon), from the curve of each row."""
+    """Compute delta_i(epsilon), from the curve of each row."""
 
     def work(at: slice) -> Floats:
         here = mu[at]
@@ -78,7 +78,7 @@ def _each_delta(curve: Curve, mu: Floats, statistics: Floats, epsilon: float) ->
 
 
 def _each_epsilon(curve: Curve, mu: Floats, statistics: Floats, delta: float) -> Floats:
-    """epsilon_i(delta), solved for each row."""
+    """Solve for epsilon_i(delta) of each row."""
     target = delta - curve.failure
     if target <= 0:
         return np.full(len(mu), np.inf)

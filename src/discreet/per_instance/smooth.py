@@ -1,4 +1,4 @@
-r"""Per-instance sensitivity of smooth learning problems (001 section 3), in any norm.
+r"""Per-instance sensitivity of smooth learning problems (wang2017 section 3), in any norm.
 
 theta_hat minimises sum_i f(x_i'theta, y_i) + lambda |theta|^2/2. Let theta_hat be the fit without z = (x, y) and
 theta_hat' that with it. Lemma 13, with its second sign mended (E19):
@@ -191,7 +191,7 @@ def output_epsilon(sensitivity: Floats, gamma: float, delta: float) -> Floats:
 
 
 def _a_norm(v: Floats, A: Floats | None = None) -> float:
-    """sqrt(v'Av)."""
+    """Compute sqrt(v'Av)."""
     square = float(v @ v if A is None else v @ A @ v)
     if square < 0:
         raise ParameterError("A must be positive definite.")

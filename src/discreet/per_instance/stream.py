@@ -52,11 +52,11 @@ class Rows:
         return self.Z[:, 0]
 
     def norm2(self, indices: Iterable[int]) -> Floats:
-        """Squared norms of some coordinates."""
+        """Return the squared norms of some coordinates."""
         return self.squares @ self._indicator(indices)
 
     def norm4(self, indices: Iterable[int]) -> Floats:
-        """Sums of fourth powers of some coordinates."""
+        """Return the sums of fourth powers of some coordinates."""
         return (self.squares * self.squares) @ self._indicator(indices)
 
     def _indicator(self, indices: Iterable[int]) -> Floats:

@@ -7,7 +7,7 @@ With mu the whole budget, a share g of mu^2 for X'X and 1 - g for X'Y, one outco
                               <= 2 n R T sqrt(d)/l change_xy/(mu sqrt(1 - g))    after the projection
 
 (``docs/mathematics``, 9.5). A penalty lambda that may be chosen freely turns them into an excess squared error of at
-most 2 |w| sqrt(covariance + association)/n a row, which is 004's bound (7) with its constants.
+most 2 |w| sqrt(covariance + association)/n a row, which is neel2023's bound (7) with its constants.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ from discreet.domain.coordinates import Coordinates
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
 from discreet.privacy import gdp
 from discreet.privacy.events.base import BlockEvent, Event
-from discreet.privacy.events.gaussian import Block
+from discreet.privacy.events.coordinates import StageEvent
+from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.values import ReleasedStage
 from discreet.recipes.noise import StatisticRequest, calibrate, stage_blocks
@@ -60,6 +61,16 @@ class Ask:
     domain: Domain
     event: BlockEvent | None = None
 
+    @property
+    def words(self) -> str:
+        """The statistics, for people."""
+        return ", ".join(block.name for block in self.blocks)
+
+    def suits(self, event: Event) -> bool:
+        """Whether an event is of the kind that is asked for, with the same statistics."""
+        kind = GaussianEvent if self.event is None else type(self.event)
+        return type(event) is kind and _kinds(event.statistics) == _kinds(self.blocks)
+
 
 @dataclass(frozen=True)
 class AskStage:
@@ -77,6 +88,16 @@ class AskStage:
     blocks: tuple[Block, ...]
     choose: Choice | None = None
     radii: Radii | None = None
+
+    @property
+    def words(self) -> str:
+        """The statistics, for people."""
+        return StageEvent(0.0, self.coordinates, self.blocks, ()).name
+
+    def suits(self, event: Event) -> bool:
+        """Whether an event is a stage of the same kind with the same statistics."""
+        same = type(event) is StageEvent and type(event.rotated) is type(self.coordinates)
+        return same and _kinds(event.statistics) == _kinds(self.blocks)
 
 
 @dataclass(frozen=True)
@@ -98,6 +119,13 @@ class AskMinimisers:
     centre: Floats
     count: int
 
+    words: ClassVar[str] = "a perturbed objective in the coordinates of a stage"
+
+    def suits(self, event: Event) -> bool:
+        """Whether an event is a perturbed objective in the coordinates of a stage."""
+        same = event.mechanism == self.event.mechanism and event.rotated is not None
+        return same and getattr(event, "declared", None) is None
+
 
 @dataclass(frozen=True)
 class AskEvent:
@@ -113,6 +141,20 @@ class AskEvent:
 
     mechanisms: tuple[str, ...]
     declared: bool = False
+
+    @property
+    def words(self) -> str:
+        """The mechanisms, for people."""
+        return ", or ".join(self.mechanisms)
+
+    def suits(self, event: Event) -> bool:
+        """Whether an event is of one of the mechanisms."""
+        return event.mechanism in self.mechanisms and (getattr(event, "declared", None) is not None) == self.declared
+
+
+def _kinds(blocks: Sequence[Block]) -> list[tuple[Any, ...]]:
+    """Which statistics blocks are, whatever their noise."""
+    return [(block.statistic, block.rows, block.columns, block.layout, block.span is None) for block in blocks]
 
 
 Question = Ask | AskStage | AskMinimisers | AskEvent

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from discreet.mechanisms.objective_perturbation.event import ObjectiveEvent
-from discreet.privacy.events.base import Event
+from discreet.privacy.events.base import Event, of_kind
 from discreet.recipes.base import AskEvent, Facts, Recipe, Steps
 
 
@@ -46,7 +46,7 @@ class Objectives(Draws):
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
         """The recipe of a release that lists objectives of the columns as declared."""
-        own = [event for event in events if isinstance(event, ObjectiveEvent) and event.coordinates is None]
+        own = [event for event in of_kind(ObjectiveEvent, events) if event.coordinates is None]
         if not own or len(own) < len(events):
             return None
         declared = sum(event.declared is not None for event in own)

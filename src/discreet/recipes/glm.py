@@ -23,7 +23,7 @@ from discreet.families import Family, Link, Loss, family_of
 from discreet.families.coordinates import Linked
 from discreet.mechanisms.objective_perturbation.event import TURNED_SIZE, Calibration, ObjectiveEvent
 from discreet.privacy import sensitivity
-from discreet.privacy.events.base import Event
+from discreet.privacy.events.base import Event, of_kind
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.recipes import budget
@@ -305,7 +305,7 @@ class Glm(Recipe):
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
         """The recipe of a release that lists objectives in the coordinates of a stage."""
-        objectives = [event for event in events if isinstance(event, ObjectiveEvent)]
+        objectives = of_kind(ObjectiveEvent, events)
         if not objectives or objectives[0].coordinates is None:
             return None
         if (told := stage_options(options, MOST_STAGES)) is None:
@@ -322,7 +322,7 @@ class Glm(Recipe):
 
     def outlined(self, events: Sequence[Event]) -> Self:
         """The same with products of columns, and score products, if they are listed."""
-        stages = [event for event in events if isinstance(event, StageEvent)]
+        stages = of_kind(StageEvent, events)
         scouts = [event for event in stages if not isinstance(event.coordinates, Linked)]
         at = [event for event in stages if isinstance(event.coordinates, Linked)]
         robust = any(block.statistic == "meat" for event in at for block in event.blocks)
@@ -334,12 +334,10 @@ class Glm(Recipe):
 def _predictors(facts: Facts, events: Sequence[Event], objectives: Sequence[ObjectiveEvent]) -> Predictors:
     """The linear predictors that listed events are about."""
     design, loss = objectives[0].design, objectives[0].loss
-    stages = [event.coordinates for event in events if isinstance(event, StageEvent)]
+    stages = [event.coordinates for event in of_kind(StageEvent, events)]
     at = next((own for own in stages if isinstance(own, Linked)), None)
     named = [name for own in stages for name in own.outcomes]
-    counted = [
-        b.columns[0] for e in events if isinstance(e, GaussianEvent) for b in e.blocks if b.statistic == "counts"
-    ]
+    counted = [b.columns[0] for e in of_kind(GaussianEvent, events) for b in e.blocks if b.statistic == "counts"]
     column = facts.domain.column_of[named[0]] if named else counted[0] if counted else ""
     family = family_of(loss)
     if family.sized:

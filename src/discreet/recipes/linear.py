@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 from discreet.domain import CONSTANT, Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.domain.levels import model_design
-from discreet.privacy.events.base import Event
+from discreet.privacy.events.base import Event, of_kind
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.values import ReleasedStage
@@ -186,7 +186,7 @@ class Linear(Recipe):
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
         """The recipe of a release that lists stages of a linear model."""
-        own = [event.coordinates for event in events if isinstance(event, StageEvent)]
+        own = [event.coordinates for event in of_kind(StageEvent, events)]
         if not own:
             return None
         if (told := stage_options(options, budget.MOST_STAGES)) is None:
@@ -201,7 +201,7 @@ class Linear(Recipe):
 
     def outlined(self, events: Sequence[Event]) -> Self:
         """The same with as many stages as are listed, and score products if they are listed."""
-        stages = [event for event in events if isinstance(event, StageEvent)]
+        stages = of_kind(StageEvent, events)
         mean = len(stages) == 1 and len(stages[0].coordinates.axes) == 1
         robust = any(block.statistic == "meat" for block in stages[-1].blocks)
         count = (0 if mean else len(stages)) if self.stages == "auto" else self.stages

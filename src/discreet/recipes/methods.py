@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from discreet.core import citations
-from discreet.privacy.events.base import BlockEvent, Event
+from discreet.privacy.events.base import BlockEvent, Event, of_kind
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.recipes.base import AskEvent, Facts, Recipe
 from discreet.recipes.events import Draws, Objectives
@@ -30,8 +30,8 @@ def _statistics(
     options: Mapping[str, Any],
 ) -> Recipe | None:
     """One event with these statistics."""
-    own = events[0] if len(events) == 1 else None
-    if not isinstance(own, GaussianEvent) or [block.statistic for block in own.blocks] != list(names):
+    listed = [[block.statistic for block in event.blocks] for event in of_kind(GaussianEvent, events)]
+    if len(events) != 1 or listed != [list(names)]:
         return None
     return kind.listed(facts, events, options)
 
@@ -48,8 +48,7 @@ def printed(*names: str) -> Reader:
 
 def _printed_outcomes(facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Recipe | None:
     """X'X and X'Y of many outcomes with the noise that a paper prints."""
-    own = [event for event in events if isinstance(event, BlockEvent)]
-    listed = [block.statistic for event in own for block in event.blocks]
+    listed = [block.statistic for event in of_kind(BlockEvent, events) for block in event.blocks]
     return Fixed.listed(facts, events, options) if listed == ["gram", "cross"] else None
 
 
@@ -106,10 +105,10 @@ def readers(method: str) -> tuple[Reader, ...]:
     >>> len(readers("AdaSSP as published in piazza2021")), readers("SecretSauce")
     (1, ())
     """
-    name, published, paper = method.partition(f"{PUBLISHED} in ")
-    if published and not citations.is_known(paper):
-        return ()
-    return METHODS.get(name + PUBLISHED if published else name, ())
+    name, paper = citations.method_and_paper(method)
+    if paper is None:
+        return METHODS.get(name, ())
+    return METHODS.get(name + PUBLISHED, ()) if citations.is_known(paper) else ()
 
 
 def method_of(kind: type) -> str:

@@ -15,7 +15,7 @@ from discreet.domain import Domain
 from discreet.domain.levels import model_design
 from discreet.errors import DomainError
 from discreet.privacy import sensitivity
-from discreet.privacy.events.base import BlockEvent, Event
+from discreet.privacy.events.base import BlockEvent, Event, of_kind
 from discreet.privacy.events.gaussian import Block, GaussianEvent
 from discreet.recipes import budget
 from discreet.recipes.base import Ask, Facts, Noisy, Recipe, Steps
@@ -52,7 +52,7 @@ class Fixed(Recipe):
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
         """The same events, where all of them are noise on statistics."""
-        own = tuple(event for event in events if isinstance(event, BlockEvent))
+        own = of_kind(BlockEvent, events)
         return cls(facts, own) if own and len(own) == len(events) else None
 
 
@@ -89,14 +89,15 @@ class MomentsOnce(Fixed):
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
         """The recipe of a release that lists one event with these statistics."""
-        if len(events) != 1 or not isinstance(events[0], GaussianEvent):
+        own = of_kind(GaussianEvent, events)
+        if len(events) != 1 or not own:
             return None
         shares = options.get("shares")
         if shares is None:
-            return cls(facts, (events[0],))
-        if not are_shares(shares) or [block.statistic for block in events[0].blocks] != list(shares):
+            return cls(facts, own)
+        if not are_shares(shares) or [block.statistic for block in own[0].blocks] != list(shares):
             return None
-        blocks = events[0].blocks
+        blocks = own[0].blocks
         return cls(
             facts, (), tuple(StatisticRequest(b.statistic, b.rows, b.columns, shares[b.statistic]) for b in blocks)
         )
@@ -179,8 +180,8 @@ class Counted(Recipe):
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
         """The recipe of a release that lists counts, and then moments."""
-        statistics = [[b.statistic for b in e.blocks] if isinstance(e, GaussianEvent) else [] for e in events]
-        if statistics != [["counts"], ["gram", "cross", "squares"]]:
+        statistics = [[block.statistic for block in event.blocks] for event in of_kind(GaussianEvent, events)]
+        if len(events) != 2 or statistics != [["counts"], ["gram", "cross", "squares"]]:
             return None
         gram, cross, _ = events[1].statistics
         return cls(facts, gram.rows, cross.columns[0]) if len(cross.columns) == 1 else None

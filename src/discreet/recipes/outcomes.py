@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from discreet.mechanisms.reuse_covariance.event import PublicOutcomesEvent, SampledEvent, largest_mu
 from discreet.privacy import sensitivity
-from discreet.privacy.events.base import BlockEvent, Event
+from discreet.privacy.events.base import BlockEvent, Event, of_kind
 from discreet.privacy.events.gaussian import GaussianEvent
 from discreet.recipes.base import Facts
 from discreet.recipes.moments import Fixed, are_shares
@@ -77,7 +77,7 @@ class ManyOutcomes(Fixed):
     @classmethod
     def listed(cls, facts: Facts, events: Sequence[Event], options: Mapping[str, Any]) -> Self | None:
         """The recipe of a release that lists X'X and X'Y, of a sample or of all rows."""
-        own = tuple(event for event in events if isinstance(event, BlockEvent))
+        own = of_kind(BlockEvent, events)
         if len(own) != len(events) or not _is_complete(own):
             return None
         shares = options.get("shares")
@@ -86,15 +86,15 @@ class ManyOutcomes(Fixed):
         if not are_shares(shares) or not {"gram", "cross"} <= shares.keys():
             return None
         cross = next(block for block in own[-1].blocks if block.statistic == "cross")
-        norm = own[-1].norm if isinstance(own[-1], PublicOutcomesEvent) else None
-        rate = own[0].rate if isinstance(own[0], SampledEvent) else None
+        norm = next((event.norm for event in of_kind(PublicOutcomesEvent, own)), None)
+        rate = next((event.rate for event in of_kind(SampledEvent, own)), None)
         return cls(facts, (), cross.rows, cross.columns, shares, norm, rate)
 
 
 def _is_complete(events: Sequence[BlockEvent]) -> bool:
     """Whether events are X'X and X'Y, and perhaps y'y of private outcomes, X'X alone perhaps of a sample."""
     found = [[block.statistic for block in event.blocks] for event in events]
-    sampled = len(events) == 2 and isinstance(events[0], SampledEvent) and found[0] == ["gram"]
+    sampled = len(events) == 2 and bool(of_kind(SampledEvent, events[:1])) and found[0] == ["gram"]
     rest = found[-1] if sampled else [*found[-1][1:]] if len(events) == 1 and found[0][:1] == ["gram"] else []
-    private = isinstance(events[-1], GaussianEvent)
+    private = bool(of_kind(GaussianEvent, events[-1:]))
     return rest == ["cross"] or (rest == ["cross", "squares"] and private) if rest else False

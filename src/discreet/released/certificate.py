@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
@@ -31,7 +31,7 @@ from discreet.drivers.replay import Mismatch, Values, event_words, outline, repl
 from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, printable
 from discreet.privacy import accounting, gdp
 from discreet.privacy.bounds import Bounds
-from discreet.privacy.events.base import BlockEvent, Event, Finding
+from discreet.privacy.events.base import BlockEvent, Event, Finding, of_kind
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
 from discreet.privacy.events.kinds import EVENT
@@ -115,7 +115,7 @@ class Certificate(FileRecord):
     software: str = ""
     declared: Domain | None = None
     receipts: tuple[Receipt, ...] = ()
-    recipe: Mapping[str, Any] | None = None
+    recipe: Mapping[str, Any] | None = field(default=None, hash=False)
 
     @property
     def facts(self) -> Facts:
@@ -204,7 +204,7 @@ class Certificate(FileRecord):
 
     def of(self, kind: type[Kind]) -> tuple[Kind, ...]:
         """Its events of one kind."""
-        return tuple(event for event in self.events if isinstance(event, kind))
+        return of_kind(kind, self.events)
 
     @property
     def blocks(self) -> list[Block]:
@@ -332,7 +332,7 @@ _UNSPENT = 1e-3
 
 def unspent(events: Sequence[Event], promise: Guarantee) -> str | None:
     """Why listed stages cannot be all: together they cost less than the promise allows, of which stages use all."""
-    if not any(isinstance(event, StageEvent) for event in events):
+    if not of_kind(StageEvent, events):
         return None
     if promise.epsilon > gdp.LIMIT:
         return f"no noise is calibrated to epsilon = {promise.epsilon:g}"

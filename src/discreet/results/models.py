@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
+from discreet.core.old_keywords import old_attribute, renamed, tell_renamed
 from discreet.domain import CONSTANT
 from discreet.errors import ParameterError, printable
 from discreet.released.certificate import Certificate
@@ -32,6 +33,10 @@ Solve = Literal["noise-aware", "ridge", "cg"]
 L1_RATIOS = {"ridge": 0.0, "lasso": 1.0, "elastic-net": 0.5}
 """The penalised models, with the share of the l1 norm in their penalty; that of the elastic net is a default."""
 
+PenaltyKind = Literal["l1", "l2", "elasticnet"]
+PENALTIES = {"l1": "lasso", "l2": "ridge", "elasticnet": "elastic-net"}
+"""The kinds of penalties, with the models that have them."""
+
 _SLACK = 0.02
 """A penalty may add this share to the error that the release expects of its best model."""
 
@@ -40,6 +45,28 @@ _SURE = 0.95
 
 
 # ---------------------------------------------------------------- one outcome
+
+
+def penalised_by(penalty: Any, model: str, alpha: float | None, l1_ratio: float | None) -> tuple[str, dict[str, Any]]:
+    """The model that a kind of penalty names, and its options; a number for the kind is an old way to give alpha.
+
+    Examples
+    --------
+    >>> penalised_by("l1", "noise-aware", 0.1, None)
+    ('lasso', {'alpha': 0.1})
+    """
+    if checks.is_real(penalty):
+        if alpha is not None:
+            raise ParameterError("penalty= names a kind, and alpha= its strength: give the strength once, as alpha=.")
+        tell_renamed("penalty= for the strength of a penalty", "alpha=")
+        penalty, alpha = None, penalty
+    if penalty is not None:
+        named = PENALTIES[checks.choice("penalty", penalty, tuple(PENALTIES))]
+        if model not in ("noise-aware", named):
+            raise ParameterError(f"penalty={penalty!r} is that of model={named!r}: leave out model={model!r}.")
+        model = named
+    given = {"alpha": alpha, "l1_ratio": l1_ratio}
+    return model, {name: value for name, value in given.items() if value is not None}
 
 
 def fit_equations(released: ReleasedMoments, e: NormalEquations, model: str, options: Mapping[str, Any]) -> Results:
@@ -92,19 +119,21 @@ class PenalisedResults(Results):
 
     Parameters
     ----------
-    penalty : float
-        alpha in 1/(2n) |y - X theta|^2 + alpha r |theta|_1 + alpha (1 - r)/2 |theta|^2, for columns mapped to [-1, 1]
-        by their declared bounds.
+    alpha : float
+        The strength of the penalty, in 1/(2n) |y - X theta|^2 + alpha r |theta|_1 + alpha (1 - r)/2 |theta|^2, for
+        columns mapped to [-1, 1] by their declared bounds.
     l1_ratio : float
         r.
     chosen : bool
         Whether the penalty was chosen on the release.
     """
 
-    penalty: float
+    alpha: float
     l1_ratio: float
     chosen: bool
     _problem: _Problem = field(repr=False)
+
+    penalty = old_attribute("penalty", "alpha")
 
     def path(self) -> RegularisationPath:
         """Compute the model for a grid of penalties; it costs no privacy."""
@@ -118,12 +147,12 @@ class PenalisedResults(Results):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
-        return super().to_dict() | {"penalty": self.penalty, "l1_ratio": self.l1_ratio, "chosen": self.chosen}
+        return super().to_dict() | {"alpha": self.alpha, "l1_ratio": self.l1_ratio, "chosen": self.chosen}
 
     def summary(self, level: float = 0.95, most: int = 20) -> Summary:
         """A table of the coefficients, with the guarantee and the penalty on top."""
         how = "chosen on the release" if self.chosen else "as given"
-        words = f"{self.penalty:.4g} ({how}), l1_ratio {self.l1_ratio:g}"
+        words = f"{self.alpha:.4g} ({how}), l1_ratio {self.l1_ratio:g}"
         return super().summary(level, most).with_fact("Penalty", words)
 
 
@@ -181,40 +210,40 @@ class _Problem:
 
 
 def fit_penalised(
-    released: ReleasedMoments, e: NormalEquations, model: str, penalty: float | None, l1_ratio: float
+    released: ReleasedMoments, e: NormalEquations, model: str, alpha: float | None, l1_ratio: float
 ) -> PenalisedResults:
-    """Fit at a given penalty, or at one whose model the noise-aware posterior expects to predict well.
+    """Fit at a given strength, or at one whose model the noise-aware posterior expects to predict well.
 
     Given the release, theta has a posterior with mean m, and coefficients t have an expected squared prediction error
     of (t - m)' X'X (t - m) plus a constant. Of one stage, the path's minimiser of it is taken. The path of several
     stages ends at m itself, so there it is the strongest penalty that adds next to nothing to the error of m.
     """
     problem = _Problem(released, e, l1_ratio)
-    penalties, thetas = problem.solve(None if penalty is None else np.array([penalty]))
+    penalties, thetas = problem.solve(None if alpha is None else np.array([alpha]))
     best = problem.best(thetas)
     plain = results(released, e, thetas[best], model)
     facts = {f.name: getattr(plain, f.name) for f in fields(plain)}
     return PenalisedResults(
-        **facts, penalty=float(penalties[best]), l1_ratio=l1_ratio, chosen=penalty is None, _problem=problem
+        **facts, alpha=float(penalties[best]), l1_ratio=l1_ratio, chosen=alpha is None, _problem=problem
     )
 
 
 def check_options(model: str, options: Mapping[str, Any]) -> tuple[float | None, float]:
-    """The penalty and the l1_ratio of a penalised model, from a user's options.
+    """The strength and the l1_ratio of a penalised model, from a user's options.
 
     Examples
     --------
-    >>> check_options("lasso", {"penalty": 0.1})
+    >>> check_options("lasso", {"alpha": 0.1})
     (0.1, 1.0)
     """
-    known = ("penalty", "l1_ratio") if model == "elastic-net" else ("penalty",)
+    known = ("alpha", "l1_ratio") if model == "elastic-net" else ("alpha",)
     for name in options:
         if name not in known:
             raise ParameterError(f"model={model!r} has no option {name!r}.")
-    penalty, l1_ratio = options.get("penalty"), options.get("l1_ratio", L1_RATIOS[model])
+    alpha, l1_ratio = options.get("alpha"), options.get("l1_ratio", L1_RATIOS[model])
     if not checks.is_real(l1_ratio) or not 0 <= l1_ratio <= 1:
         raise ParameterError(f"l1_ratio must lie between 0 (ridge) and 1 (lasso), got {l1_ratio!r}.")
-    return None if penalty is None else checks.positive("penalty", penalty), float(l1_ratio)
+    return None if alpha is None else checks.positive("alpha", alpha), float(l1_ratio)
 
 
 def _outcome_scale(released: ReleasedMoments, target: str) -> float:
@@ -229,28 +258,29 @@ def _outcome_scale(released: ReleasedMoments, target: str) -> float:
 # ---------------------------------------------------------------- many outcomes
 
 
+@renamed(penalty="alpha")
 def fit_many(
     released: ReleasedMoments,
     targets: Sequence[str] | None,
     features: Sequence[str] | None,
     solve: Solve = "noise-aware",
-    penalty: float | None = None,
+    alpha: float | None = None,
 ) -> Results:
     """Fit one model to many outcomes of a release."""
     named = released.outcomes
     if targets is None and not named:
         raise ParameterError("This release names no outcomes: give targets, a list of columns.")
     e = normal_equations(released, named if targets is None else targets, features)
-    return results(released, e, solve_many(released, e, solve, penalty), solve)
+    return results(released, e, solve_many(released, e, solve, alpha), solve)
 
 
-def solve_many(released: ReleasedMoments, e: NormalEquations, how: Solve, penalty: float | None = None) -> Floats:
+def solve_many(released: ReleasedMoments, e: NormalEquations, how: Solve, alpha: float | None = None) -> Floats:
     """Coefficients of the mapped columns, one column an outcome."""
     if how not in get_args(Solve):
         raise ParameterError(f"solve must be one of {', '.join(map(repr, get_args(Solve)))}; got {how!r}.")
     if how == "noise-aware":
         return noise_aware_solution(released, e)
-    strength = paper_penalty(e) if penalty is None else penalty
+    strength = paper_penalty(e) if alpha is None else alpha
     return ridge(e.S, e.V, strength) if how == "ridge" else conjugate_gradients(e.S, e.V, strength)
 
 

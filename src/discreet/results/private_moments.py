@@ -12,7 +12,7 @@ from discreet.domain.formula import released as released_formula
 from discreet.errors import ParameterError
 from discreet.released.moments import ReleasedMoments
 from discreet.results.inference import ESTIMANDS, Estimand
-from discreet.results.models import Selection, fit_equations, fit_many, select_variables
+from discreet.results.models import PenaltyKind, Selection, fit_equations, fit_many, penalised_by, select_variables
 from discreet.results.results import Results
 
 
@@ -34,8 +34,10 @@ class PrivateMoments(ReleasedMoments):
         features: Sequence[str] | None = None,
         *,
         model: str = "noise-aware",
+        penalty: PenaltyKind | None = None,
+        alpha: float | None = None,
+        l1_ratio: float | None = None,
         estimand: Estimand = "bounded",
-        **options: Any,
     ) -> Results:
         """Fit a model to the release; this costs no privacy, however often it is done.
 
@@ -47,11 +49,16 @@ class PrivateMoments(ReleasedMoments):
             The regressors; all released columns but the outcome's by default.
         model : {"noise-aware", "ridge", "lasso", "elastic-net", "ols"}
             The solve of `DPLinearRegression`; a penalised model; or plain least squares.
+        penalty : {None, "l1", "l2", "elasticnet"}
+            Another way to name a penalised model, by the kind of its penalty: lasso, ridge or elastic net.
+        alpha : float, optional
+            The strength of the penalty; chosen on the release by default.
+        l1_ratio : float, optional
+            Of the elastic net: 0 is ridge, 1 is lasso.
         estimand : {"bounded", "declared"}
             What intervals are about; see `Results.about`.
-        **options
-            Of penalised models: ``penalty=``, chosen on the release by default; of the elastic net ``l1_ratio=`` too.
         """
+        model, options = penalised_by(penalty, model, alpha, l1_ratio)
         checks.choice("estimand", estimand, ESTIMANDS)
         if not is_formula(target, self.domain):
             return fit_equations(self, self.equations(target, features), model, options).about(estimand)
@@ -69,7 +76,7 @@ class PrivateMoments(ReleasedMoments):
         targets, features : sequence of str, optional
             The outcomes, and the regressors: all released columns but outcomes' by default.
         **options
-            ``solve="noise-aware"``, ``"ridge"`` or ``"cg"``, and of the latter two ``penalty=``, 004's by default.
+            ``solve="noise-aware"``, ``"ridge"`` or ``"cg"``, and of the latter two ``alpha=``, neel2023's by default.
         """
         return fit_many(self, targets, features, **options)
 

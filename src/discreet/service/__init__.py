@@ -1,1 +1,1 @@
-"""A service for analysts who may not see the data: tables, requests, a queue of jobs, and pages."""
+"""A service for analysts who may not see the data: tables, requests, a job queue and web pages."""

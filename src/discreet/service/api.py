@@ -1,4 +1,4 @@
-"""The interface for programs, under /v1: JSON, keys in a header, and closed requests."""
+"""The JSON API under /v1: keys in a header, and requests that may hold listed fields only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.service.log import newest
 from discreet.service.requests import AnyRequest
 
 MOST_ROWS = 10_000
-"""Rows of a made-up table."""
+"""Maximum number of rows of a made-up table."""
 
 Reference = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=100)]
 
@@ -187,7 +187,7 @@ def log(person: Custodian, service: Open) -> list[dict[str, Any]]:
 
 
 def made_up_csv(service: Service, name: str, rows: int, seed: int) -> bytes:
-    """Made-up rows as CSV."""
+    """Write made-up rows as CSV."""
     out = io.BytesIO()
     pyarrow.csv.write_csv(synthetic(service.catalogue.domain(name), rows, seed), out)
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""The web application: pages, the interface for programs, and what both are held to."""
+"""The web application: pages, the JSON API, and the checks that both share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STATUS: dict[type[Exception], int] = {
     ConflictError: 409,
     BusyError: 429,
 }
-"""What each of our errors is in HTTP; all others are about the request itself."""
+"""The HTTP status of each of our errors; all others are errors in the request itself (422)."""
 
 NOT_ALLOWED = {
     "key": (401, "This key is not known, or was revoked."),
@@ -42,7 +42,7 @@ NOT_ALLOWED = {
 
 
 def build(service: Service, config: str | None = None) -> FastAPI:
-    """The application of a service; with a configuration it has workers of its own."""
+    """Build the application of a service; with a configuration, it runs its own workers."""
 
     @contextlib.asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
@@ -72,13 +72,13 @@ def build(service: Service, config: str | None = None) -> FastAPI:
 
 
 def _hosts(service: Service) -> list[str]:
-    """The names that the service answers to, so that no other site can have a browser reach it under its own."""
+    """The host names that the service answers to, which prevents DNS rebinding by other sites."""
     public = urlsplit(service.settings.service.public or "").hostname
     return [*LOCAL, *([public] if public else [])]
 
 
 def _handle(app: FastAPI) -> None:
-    """Turn errors into answers, which quote no data."""
+    """Turn errors into replies, which quote no data."""
 
     def ours(request: Request, error: Exception) -> Response:
         status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 422)

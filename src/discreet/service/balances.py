@@ -1,7 +1,7 @@
-"""What is left of the accounts, as analysts see it: as of the last tick of a clock.
+"""Balances of the accounts as analysts see them: as of the last tick of a clock.
 
-A ledger is charged while a job runs. Were its balance shown at once, it would tell how long the rows took to read. So
-everybody but custodians sees what it was when the clock ticked last.
+A ledger is charged while a job runs. A balance shown at once would reveal how long the rows took to read, so everybody
+but custodians sees the balance at the last tick.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from discreet.service.requests import PAID, Request, is_gaussian
 from discreet.service.settings import TableSettings
 
 WORDS = dict(zip(POTS, ("Gaussian", "Other"), strict=True))
-"""What pots are called on pages."""
+"""The names of the parts of a budget on pages."""
 
 
 @dataclass(frozen=True)
 class Price:
-    """What a request costs at most."""
+    """The largest cost of a request."""
 
     epsilon: float
     delta: float
     mu: float | None
     people: int
-    """How often the account counts it: the price to a person is that of so many steps."""
+    """The number of steps that the account charges for a release with this unit of privacy."""
     person: str | None = None
-    """The column that tells whose a row is, where a release protects a person with all rows."""
+    """The column that identifies persons, for a release that protects a person with all rows."""
 
     @property
     def cost(self) -> Cost:
-        """As ledgers count it."""
+        """The cost as ledgers count it."""
         return Cost(self.epsilon, self.delta, self.mu, person=self.person)
 
     @property
     def words(self) -> str:
-        """For people."""
+        """The cost in words."""
         return priced(self.cost) + (f", counted {self.people} times for a person" if self.people > 1 else "")
 
 
@@ -59,7 +59,7 @@ class Balances:
         self.tick()
 
     def tick(self) -> None:
-        """Look at the ledger."""
+        """Read the ledger again."""
         self._ticked, self._known = dt.datetime.now(dt.UTC), {}
         last = self.ledger.read(lambda t: t.last())
         if last is not None and last.number != self._head:
@@ -67,19 +67,19 @@ class Balances:
             self._head = last.number
 
     def story(self, account: str) -> Story:
-        """What became of an account."""
+        """Return the history of an account."""
         return self._stories[account]
 
     def neighbors(self, account: str) -> Neighbors:
-        """The relation that its releases are about."""
+        """Return the neighbouring relation of the account's releases."""
         return self.story(account).terms.neighbors
 
     def times(self, account: str, person: str | None) -> int:
-        """How often an account counts a release of a table with this person column; refuse what it cannot count."""
+        """Return how often an account counts a release with this person column; refuse what it cannot count."""
         return self.story(account).terms.steps(person, f"the account {account!r}")
 
     def price(self, asked: Request, table: TableSettings, unit: Unit) -> Price | None:
-        """What a request costs, of a table with such a unit; None where it is free."""
+        """Return the price of a request for a table with this unit of privacy; None if it is free."""
         if asked.kind not in PAID and not hasattr(asked, "epsilon"):
             return None
         epsilon, delta = asked.epsilon, table.failure  # type: ignore[union-attr]
@@ -87,7 +87,7 @@ class Balances:
         return Price(epsilon, delta, mu, self.times(table.account, unit.person), unit.person)
 
     def refuse(self, account: str, price: Price) -> None:
-        """Refuse what an account, or its population, does not hold any more."""
+        """Refuse a price that exceeds what is left of an account or of its population."""
         each = price.cost.to_people(price.people)
         for part in dict.fromkeys((population(account), account)):
             story = self.story(part)
@@ -96,21 +96,21 @@ class Balances:
                 story.balance.after(each, f"the account {part!r}", price.people)
 
     def share(self, account: str, price: Price) -> float | None:
-        """The part of its pot that a request takes, of the whole of it."""
+        """Return the share of the account's total limit that a request takes, in the part of the budget that pays."""
         limits = self.story(account).limits
         gaussian, others = Balance(limits, limits.due(price.cost.to_people(price.people))).shares
         return others if price.mu is None or gaussian is None else gaussian
 
     def told(self, account: str) -> dict[str, Any]:
-        """An account for pages and replies."""
+        """Describe an account for pages and replies."""
         return self._once("told", account, self._told)
 
     def steps(self, account: str) -> dict[str, Any]:
-        """What was spent over time, as the corners of a line for each pot."""
+        """Return the spending over time as a step line for each part of the budget."""
         return self._once("steps", account, self._steps)
 
     def _once(self, what: str, account: str, work: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
-        """What is the same until the next tick."""
+        """Cache a result until the next tick."""
         known = self._known
         if (what, account) not in known:
             known[what, account] = work(account)

@@ -1,8 +1,8 @@
-"""The tables, and whether they are open.
+"""The tables of a service, and whether they are open to requests.
 
-Whether the rows fit the schema is found out by the custodian, over all columns, before analysts see a table, and again
-whenever its file has changed. A table that does not fit is closed to everybody, whatever they ask for. So no request,
-by the columns that it names, can find out where the odd row is.
+The custodian checks all columns against the schema before analysts see a table, and again whenever its file has
+changed. A table that does not fit is closed to all requests, so no request can find out, by the columns that it names,
+where an invalid row is.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Catalogue:
     Parameters
     ----------
     settings : Settings
-        What the custodian set up.
+        The custodian's configuration.
     store : Store
-        Where it is kept which tables are open.
+        The database that records which tables are open.
     """
 
     def __init__(self, settings: Settings, store: Store) -> None:
@@ -49,15 +49,15 @@ class Catalogue:
         return name in self.settings.tables
 
     def domain(self, name: str) -> Domain:
-        """The public facts about a table."""
+        """Return the public facts about a table."""
         return self.settings.domains[name]
 
     def data(self, name: str) -> Path:
-        """Where its rows are."""
+        """Return the path of its rows."""
         return self.settings.path(self[name].data)
 
     def states(self) -> dict[str, dict[str, Any]]:
-        """Which tables are open, and why others are not: for custodians."""
+        """Return which tables are open, and why others are not: for custodians."""
         with self._store.reading() as connection:
             rows = connection.execute(select(tables)).mappings().all()
         known = {row["name"]: dict(row) for row in rows}
@@ -65,27 +65,27 @@ class Catalogue:
         return {name: known.get(name, unknown) for name in self.settings.tables}
 
     def is_open(self, name: str) -> bool:
-        """Whether requests are taken."""
+        """Whether a table takes requests."""
         return self.states().get(name, {}).get("state") == "open"
 
     def is_checked(self, name: str) -> bool:
-        """Whether the rows are those that were found to fit."""
+        """Whether the table is unchanged since its last check."""
         with self._store.reading() as connection:
             found = connection.execute(select(tables).where(tables.c.name == name)).first()
         return found is not None and found.state == "open" and found.fingerprint == self._fingerprint(name)
 
     def check(self, name: str, by: str) -> str | None:
-        """Read all columns of a table; open it where they fit the schema, or close it and tell why."""
+        """Read all columns of a table; open it if they fit the schema, otherwise close it and return the reason."""
         mark, problem = self._fingerprint(name), problem_of(self.data(name), self.domain(name))
         self._set(name, problem, mark, by)
         return problem
 
     def close(self, name: str, problem: str, by: str) -> None:
-        """Take no more requests until the table was checked again."""
+        """Take no more requests until the table has been checked again."""
         self._set(name, problem, None, by)
 
     def changed(self, name: str) -> float:
-        """When the table was last seen to be another one: releases from before are about other rows."""
+        """When the table was last found changed: earlier releases are about other rows."""
         return float(self.states()[name].get("changed", 0.0))
 
     def _set(self, name: str, problem: str | None, mark: str | None, by: str) -> None:
@@ -102,7 +102,7 @@ class Catalogue:
                 connection.execute(update(tables).where(tables.c.name == name).values(**values))
 
     def _fingerprint(self, name: str) -> str:
-        """What changes when the file or the schema does."""
+        """Compute a digest that changes when the file or the schema does."""
         path = self.data(name)
         parts = sorted(path.rglob("*")) if path.is_dir() else [path]
         stats = [(str(part), part.stat().st_size, part.stat().st_mtime_ns) for part in parts if part.exists()]
@@ -110,7 +110,7 @@ class Catalogue:
 
 
 def problem_of(data: Path, domain: Domain) -> str | None:
-    """Why the rows of a file do not fit a domain; no value is quoted."""
+    """Return the reason why the rows of a file do not fit a domain, without quoting values; None if they fit."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)

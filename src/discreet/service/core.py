@@ -1,4 +1,4 @@
-"""A service as a whole: what its pages, its interface and its workers share."""
+"""The service as a whole: state that pages, API and workers share."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from discreet.service.work import Work, load_release
 
 
 class NotFoundError(DiscreetError):
-    """Something that is not there, or that is somebody else's."""
+    """Something that does not exist, or that belongs to somebody else."""
 
 
 class OverBudgetError(DiscreetError):
-    """A request that an account does not hold any more."""
+    """A request that costs more than is left of an account."""
 
 
 CLOSED = "This table takes no requests at the moment. The custodian knows why."
@@ -34,22 +34,22 @@ CLOSED = "This table takes no requests at the moment. The custodian knows why."
 
 @dataclass(frozen=True)
 class Quote:
-    """What a request would cost, and which releases serve it for free."""
+    """The price of a request, and the releases that serve it for free."""
 
     price: Price | None
     why_not: str | None
     serves: list[dict[str, Any]]
     share: float | None
-    """Of the pot that pays."""
+    """The share that the request takes of the part of the budget that pays."""
 
 
 class Service:
-    """All of it.
+    """A running service: its tables, jobs, people and balances.
 
     Parameters
     ----------
     settings : Settings
-        What the custodian set up.
+        The custodian's configuration.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -66,7 +66,7 @@ class Service:
 
     @classmethod
     def open(cls, config: str) -> Service:
-        """A service from its configuration."""
+        """Open a service from its configuration."""
         return cls(Settings.from_file(config))
 
     def _check_accounts(self) -> None:
@@ -77,7 +77,7 @@ class Service:
     # ---------------------------------------------------------------- requests
 
     def check(self, asked: Any) -> None:
-        """Refuse a request that cannot be meant, from public facts alone."""
+        """Refuse an invalid request, from public facts alone."""
         if asked.table not in self.catalogue:
             raise NotFoundError("There is no such table.")
         table, domain = self.catalogue[asked.table], self.catalogue.domain(asked.table)
@@ -96,7 +96,7 @@ class Service:
             raise many
 
     def quote(self, asked: Any, person: Person) -> Quote:
-        """What a request costs, whether the account holds it, and what serves it for free."""
+        """Return the price of a request, whether the account holds it, and the releases that serve it for free."""
         self.check(asked)
         table, unit = self.catalogue[asked.table], self.catalogue.domain(asked.table).unit
         price, why_not, share = self.balances.price(asked, table, unit), None, None
@@ -109,9 +109,9 @@ class Service:
         return Quote(price, why_not, self.serves(asked, person), share)
 
     def serves(self, asked: Any, person: Person) -> list[dict[str, Any]]:
-        """Releases of the table as it is that a model can be fitted to without paying, the most accurate first.
+        """Return current releases of the table that a model can be fitted to for free, the most accurate first.
 
-        Those that protect others than its schema says, or weigh rows in another way, are none of them.
+        Releases with another unit of privacy or other weights than the schema's are left out.
         """
         if getattr(asked, "method", None) not in SOLVES:
             return []
@@ -130,7 +130,7 @@ class Service:
         return sorted(found, key=lambda one: -one["epsilon"])
 
     def submit(self, person: Person, asked: Any, reference: str | None = None) -> tuple[Job, bool]:
-        """Take a request: free ones are queued, paid ones too unless the custodian decides first."""
+        """Queue a request; a paid one waits for the custodian first if the table requires it."""
         reference = reference or secrets.token_urlsafe(24)
         if (known := self.jobs.known(person, asked, reference)) is not None:
             return known, False
@@ -157,26 +157,26 @@ class Service:
         return self._releases[id_]
 
     def recheck(self, person: Person, name: str) -> Job:
-        """Have a table read again; custodians ask for it."""
+        """Queue a check of a table; custodians ask for it."""
         asked = Check(table=name)
         return self.jobs.submit(person, asked, asked, secrets.token_urlsafe(24), None, "queued")[0]
 
     def job(self, id_: str, person: Person) -> Job:
-        """A job that somebody may see."""
+        """Return a job that somebody may see."""
         found = self.jobs.get(id_, person)
         if found is None:
             raise NotFoundError("There is no such request.")
         return found
 
     def release_of(self, id_: str, person: Person, table: str) -> Job:
-        """A release of a table that somebody may fit models to: their own, or any where the table shares them."""
+        """Return a release that somebody may fit models to: their own, or any if the table shares them."""
         mine = self.jobs.get(id_, None if self.catalogue[table].shared else person)
         if mine is None or mine.table != table or mine.state != "done" or not mine.is_shown:
             raise NotFoundError("There is no such release.")
         return mine
 
     def file(self, job: Job, name: str) -> str:
-        """A file of a job that is over."""
+        """Return a file of a job that is over."""
         found = self.jobs.file(job.id, name) if job.is_over else None
         if found is None:
             raise NotFoundError("There is no such file.")

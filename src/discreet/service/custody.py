@@ -22,12 +22,12 @@ custody = APIRouter(prefix="/custody")
 Short = Annotated[str, Form(max_length=300)]
 
 _DRAWING = threading.Lock()
-"""Pictures are drawn one at a time."""
+"""Plots are drawn one at a time."""
 
 
 @custody.get("")
 def overview(person: CustodyReader, service: Open) -> Response:
-    """Accounts, requests that wait, and what went wrong."""
+    """Show accounts, waiting requests, and errors."""
     states, now = service.catalogue.states(), Balances(service.ledger)
     tables = [table | {"is": states[table["name"]]} for table in views.tables(service, now)]
     waiting, troubled = (
@@ -55,7 +55,7 @@ def check(table: str, person: CustodySender, service: Open) -> Response:
 
 @custody.get("/ledger")
 def ledger(person: CustodyReader, service: Open) -> Response:
-    """The whole ledger: what was spent over time, and every release."""
+    """Show the whole ledger: spending over time, and every release."""
     with _DRAWING:
         text = html(service.ledger.name, service.ledger.entries())
     return HTMLResponse(text, headers={"content-security-policy": REPORT_CSP})
@@ -63,7 +63,7 @@ def ledger(person: CustodyReader, service: Open) -> Response:
 
 @custody.get("/keys")
 def keys(person: CustodyReader, service: Open) -> Response:
-    """All keys."""
+    """List all keys."""
     return _keys(person, service, None)
 
 
@@ -75,7 +75,7 @@ def new_key(person: CustodySender, service: Open, name: Short, role: Short) -> R
 
 @custody.post("/keys/{key}/revoke")
 def revoke(key: str, person: CustodySender, service: Open) -> Response:
-    """Make a key worth nothing."""
+    """Revoke a key."""
     service.people.revoke_key(key, person.name)
     return RedirectResponse("/custody/keys", 303)
 
@@ -89,7 +89,7 @@ def revoke_person(person: CustodySender, service: Open, name: Short) -> Response
 
 @custody.get("/log")
 def log(person: CustodyReader, service: Open) -> Response:
-    """Who did what."""
+    """Show the log of events."""
     events = [event | {"when": views.moment(event["at"])} for event in newest(service.store)]
     return render("log.html", person, events=events)
 

@@ -1,4 +1,4 @@
-"""A service about people who do not exist, to look around in."""
+"""A demo service over a made-up table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ about = "The same people. The custodian approves each release."
 
 
 def set_up(folder: Path, people: Callable[[], Any], schema: str) -> Path:
-    """Make a table, a ledger with an account, and a configuration; where that is."""
+    """Make a table, a ledger with an account, and a configuration; return the configuration's path."""
     pq.write_table(people(), folder / "people.parquet")
     (folder / "people.toml").write_text(schema, encoding="utf-8")
     config = folder / "service.toml"

@@ -1,4 +1,4 @@
-"""Who asks: by a key for programs, by a session for browsers. Neither is taken for the other."""
+"""Authentication: keys for programs, sessions for browsers. Neither is accepted in place of the other."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ class SignInError(Exception):
 
 
 class NotAllowedError(Exception):
-    """Somebody who may not do this, or a form that is not ours."""
+    """An action that the person is not allowed, or a form that the service did not make."""
 
 
 class TooOftenError(Exception):
-    """More requests than are answered in a minute."""
+    """More requests in a minute than the limit allows."""
 
 
 def service_of(request: Request) -> Service:
-    """The service that answers."""
+    """Return the service of the application."""
     service: Service = request.app.state.service
     return service
 
 
 async def opened(request: Request) -> Service:
-    """The same, for those who depend on it; it waits for nothing, so it needs no thread."""
+    """Return the service, as a FastAPI dependency; async, so that it needs no thread."""
     return service_of(request)
 
 
 def by_key(request: Request) -> Person:
-    """Whose key a program sent, in the header ``Authorization: Bearer KEY``."""
+    """Return the owner of the key that a program sent in the header ``Authorization: Bearer KEY``."""
     kind, _, key = request.headers.get("authorization", "").partition(" ")
     found = service_of(request).people.of_key(key.strip()) if kind.lower() == "bearer" else None
     if found is None:
@@ -49,7 +49,7 @@ def by_key(request: Request) -> Person:
 
 
 def by_session(request: Request) -> Person:
-    """Who is signed in with this browser."""
+    """Return who is signed in with this browser."""
     person = peek(request)
     if person is None:
         raise SignInError
@@ -58,13 +58,13 @@ def by_session(request: Request) -> Person:
 
 
 def peek(request: Request) -> Person | None:
-    """Who is signed in, if anybody is."""
+    """Return who is signed in, or None."""
     token = request.cookies.get(cookie_name(request))
     return service_of(request).people.of_session(token) if token else None
 
 
 async def by_form(request: Request, person: Annotated[Person, Depends(by_session)]) -> Person:
-    """Who sent a form of ours."""
+    """Return who sent a form, after checking that the service made it."""
     form = await request.form()
     refuse_foreign(request)
     if not hmac.compare_digest(str(form.get("form", "")).encode(), person.form.encode()):
@@ -73,17 +73,17 @@ async def by_form(request: Request, person: Annotated[Person, Depends(by_session
 
 
 async def custodian_by_key(person: Annotated[Person, Depends(by_key)]) -> Person:
-    """A custodian's program."""
+    """Return the custodian whose program sent this request; refuse others."""
     return _custodian(person)
 
 
 async def custodian_by_session(person: Annotated[Person, Depends(by_session)]) -> Person:
-    """A custodian's browser."""
+    """Return the custodian who is signed in with this browser; refuse others."""
     return _custodian(person)
 
 
 async def custodian_by_form(person: Annotated[Person, Depends(by_form)]) -> Person:
-    """A custodian's form."""
+    """Return the custodian who sent a form; refuse others."""
     return _custodian(person)
 
 
@@ -94,7 +94,7 @@ def _custodian(person: Person) -> Person:
 
 
 def refuse_foreign(request: Request) -> None:
-    """Refuse a form that another site made the browser send."""
+    """Refuse a form that another site made the browser send (CSRF)."""
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
     own = urlsplit(own_address(request)).netloc
     if (origin is not None and urlsplit(origin).netloc != own) or site not in ("same-origin", "none"):
@@ -102,30 +102,30 @@ def refuse_foreign(request: Request) -> None:
 
 
 def own_address(request: Request) -> str:
-    """Where people reach the service."""
+    """Return the address at which people reach the service."""
     public = service_of(request).settings.service.public
     return (public or f"{request.url.scheme}://{request.headers.get('host', '')}").rstrip("/")
 
 
 def cookie_name(request: Request) -> str:
-    """What the cookie is called; its first letters make browsers insist on TLS where there is TLS."""
+    """Return the name of the session cookie; with TLS its prefix makes browsers insist on TLS."""
     return "__Host-discreet" if service_of(request).settings.public_is_https else "discreet"
 
 
 def set_session(request: Request, response: Response, token: str) -> None:
-    """Let a browser keep a session, where no script can read it."""
+    """Set the session cookie, which scripts cannot read."""
     secure = service_of(request).settings.public_is_https
     options: dict[str, Any] = {"httponly": True, "secure": secure, "samesite": "lax", "path": "/"}
     response.set_cookie(cookie_name(request), token, max_age=HOURS * 3600, **options)
 
 
 def computer(request: Request) -> str:
-    """The computer that asks."""
+    """Return the address of the client computer."""
     return request.client.host if request.client else "unknown"
 
 
 def count(rates: Rates, who: str) -> None:
-    """Refuse what comes too often."""
+    """Count a request, and refuse it above the rate limit."""
     if not rates.allow(who):
         raise TooOftenError
 

@@ -1,13 +1,13 @@
-"""Requests that became jobs: waiting for the custodian, queued, running, and what came of them.
+"""Jobs: requests that wait for the custodian, are queued, run, or are over, with their results.
 
 waiting    the custodian decides
 queued     next in line
-running    a worker is at it; its lease runs out unless the worker says that it lives
-done       with files: the release, the model, the report
-refused    by the custodian, by the budget, or because it cannot be done at all; nothing was spent
-failed     not answered; the custodian was told why, and nobody else
-lost       paid for, and its result is gone with the worker that died
-cancelled  by whoever asked for it, before it ran
+running    assigned to a worker, whose lease runs out unless it is renewed
+done       its files are the release, the model and the report
+refused    by the custodian, for lack of budget, or because it is impossible; nothing was spent
+failed     not answered; only the custodian is told why
+lost       paid for, but its worker died before the result was stored
+cancelled  by its owner, before it ran
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from discreet.service.requests import Asked, read
 from discreet.service.storage import Store, files, jobs
 
 LEASE = 60.0
-"""Seconds after its last sign of life at which a worker is taken for dead."""
+"""Seconds without a sign of life after which a worker is presumed dead."""
 
 OVER = ("done", "refused", "failed", "lost", "cancelled")
 UNFINISHED = ("waiting", "queued", "running")
@@ -39,19 +39,19 @@ LOST = (
     "nobody can know who saw it."
 )
 NEUTRAL = "This request was not answered. The custodian has been told why."
-"""All that analysts hear of errors about data."""
+"""The only answer that analysts get to errors about data."""
 
 
 class ConflictError(DiscreetError):
-    """A request that comes at the wrong time."""
+    """A request that the current state does not allow."""
 
 
 class ReferenceUsedError(DiscreetError):
-    """A request under the reference of another one."""
+    """A request under a reference that another one has."""
 
 
 class BusyError(DiscreetError):
-    """More requests than somebody may have unfinished."""
+    """More unfinished requests than one person may have."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Job:
 
     @property
     def is_shown(self) -> bool:
-        """Whether its end may be seen: times are padded."""
+        """Whether its end may be seen yet: times are padded."""
         return self.state not in OVER or self.shown is None or self.shown <= time.time()
 
     @property
@@ -122,7 +122,7 @@ class Jobs:
     def submit(
         self, person: Person, asked: Asked, made: Asked, reference: str, price: dict[str, Any] | None, state: str
     ) -> tuple[Job, bool]:
-        """A job that answers a request, and whether it is new; asked for again under its reference, it is the same."""
+        """Store a job for a request; return it and whether it is new. A reference seen before returns its job."""
         try:
             return self._submit(person, asked, made, reference, price, state)
         except IntegrityError:  # somebody was quicker with the same reference
@@ -152,12 +152,12 @@ class Jobs:
         return job, True
 
     def known(self, person: Person, asked: Asked, reference: str) -> Job | None:
-        """The job that a reference stands for, if there is one."""
+        """Return the job of a reference, or None."""
         with self._store.reading() as connection:
             return _known(connection, person, asked, reference)
 
     def get(self, id_: str, person: Person | None = None) -> Job | None:
-        """A job; None where there is none, or where it is somebody else's and the person is no custodian."""
+        """Return a job; None if there is none, or if it is somebody else's and the person is no custodian."""
         with self._store.reading() as connection:
             found = _first(connection, jobs.c.id == id_)
         if found is not None and person is not None and not person.is_custodian and found.person != person.name:
@@ -165,37 +165,37 @@ class Jobs:
         return found
 
     def listed(self, *where: Any, most: int = 100) -> list[Job]:
-        """Jobs, the newest first."""
+        """Return jobs, the newest first."""
         with self._store.reading() as connection:
             found = connection.execute(select(jobs).where(*where).order_by(jobs.c.number.desc()).limit(most))
             return [_job(row) for row in found.mappings()]
 
     def of_person(self, name: str) -> list[Job]:
-        """Somebody's jobs, the newest first."""
+        """Return somebody's jobs, the newest first."""
         return self.listed(jobs.c.person == name)
 
     def waiting(self) -> list[Job]:
-        """Those that the custodian decides."""
+        """Return the jobs that wait for the custodian's decision."""
         return self.listed(jobs.c.state == "waiting")
 
     def troubled(self) -> list[Job]:
-        """Those that a custodian should know of, the newest first."""
+        """Return the last jobs with a problem that the custodian should know of, the newest first."""
         return self.listed(jobs.c.problem.is_not(None), most=20)
 
     def releases(self, table: str) -> list[Job]:
-        """Those that hold a release of a table which models can be fitted to, the newest first."""
+        """Return the jobs that hold a release of a table, the newest first."""
         holds = select(files.c.job).where(files.c.name == "release.json")
         where = jobs.c.table == table, jobs.c.state == "done", jobs.c.kind.in_(("fit", "release"))
         return [job for job in self.listed(*where, jobs.c.id.in_(holds)) if job.is_shown]
 
     def file(self, id_: str, name: str) -> str | None:
-        """A file of a job."""
+        """Return a file of a job."""
         with self._store.reading() as connection:
             where = files.c.job == id_, files.c.name == name
             return connection.execute(select(files.c.content).where(*where)).scalar()
 
     def file_names(self, id_: str) -> list[str]:
-        """What a job holds."""
+        """Return the names of a job's files."""
         with self._store.reading() as connection:
             return list(connection.execute(select(files.c.name).where(files.c.job == id_)).scalars())
 
@@ -211,7 +211,7 @@ class Jobs:
             note(connection, custodian, "approved a request" if approve else "refused a request", job=id_)
 
     def cancel(self, id_: str, person: str) -> None:
-        """Give up a request that did not begin yet."""
+        """Cancel a request that has not started yet."""
         with self._store.writing() as connection:
             where = jobs.c.id == id_, jobs.c.state.in_(("waiting", "queued"))
             changed = connection.execute(update(jobs).where(*where).values(state="cancelled", finished=time.time()))
@@ -222,7 +222,7 @@ class Jobs:
     # ---------------------------------------------------------------- for workers
 
     def claim(self, worker: str) -> Job | None:
-        """The next job, which belongs to a worker from here on."""
+        """Assign the next job to a worker and return it."""
         line = select(jobs.c.id).where(jobs.c.state == "queued").order_by(jobs.c.number).limit(1)
         with self._store.reading() as connection:  # an empty queue keeps nobody from writing
             if connection.execute(line).scalar() is None:
@@ -237,7 +237,7 @@ class Jobs:
             return _first(connection, jobs.c.id == id_)
 
     def live(self, worker: str) -> None:
-        """Say that a worker lives."""
+        """Renew the lease of a worker."""
         with self._store.writing() as connection:
             mine = jobs.c.worker == worker, jobs.c.state == "running"
             connection.execute(update(jobs).where(*mine).values(lease=time.time() + LEASE))
@@ -252,7 +252,7 @@ class Jobs:
         problem: str | None = None,
         shown: float | None = None,
     ) -> bool:
-        """Write down what came of a job, unless it was taken away meanwhile."""
+        """Store the outcome of a job, unless it was taken from its worker meanwhile."""
         values = {"state": state, "answer": answer, "problem": problem, "finished": time.time(), "shown": shown}
         with self._store.writing() as connection:
             mine = jobs.c.id == job.id, jobs.c.state == "running", jobs.c.worker == job.worker
@@ -265,14 +265,14 @@ class Jobs:
         return True
 
     def orphans(self, dead: str | None = None) -> list[Job]:
-        """Running jobs whose worker died: one that is known to be dead, or any whose lease ran out."""
+        """Return running jobs whose worker died: one that is known to be dead, or any whose lease ran out."""
         gone = jobs.c.lease < time.time()
         if dead is not None:
             gone = gone | (jobs.c.worker == dead)
         return self.listed(jobs.c.state == "running", gone)
 
     def again(self, job: Job) -> None:
-        """Put a job back into the queue, of which nothing was paid for yet."""
+        """Put a job of which nothing was paid for yet back into the queue."""
         with self._store.writing() as connection:
             mine = jobs.c.id == job.id, jobs.c.state == "running", jobs.c.worker == job.worker
             if connection.execute(update(jobs).where(*mine).values(state="queued", worker=None, lease=None)).rowcount:

@@ -1,4 +1,4 @@
-"""What every answer and every request is held to: headers, sizes, hosts, and how often somebody may ask."""
+"""Limits on all requests and replies: headers, sizes, hosts and rates."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 LARGEST = 64 * 1024
-"""Bytes of a request."""
+"""Maximum number of bytes of a request."""
 
 ATTEMPTS = 20
-"""Wrong keys that one computer may try in a minute."""
+"""Maximum number of wrong keys from one computer in a minute."""
 
 _BOTH = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 CSP = f"{_BOTH}; style-src 'self'; img-src 'self' data:"
-"""Pages have one style sheet of their own and no script at all, whatever a name tries."""
+"""The policy of pages: one style sheet of their own and no scripts, whatever a column is named."""
 
 REPORT_CSP = f"{_BOTH}; style-src 'unsafe-inline'; img-src data:"
-"""Reports carry their style with them, and no script either."""
+"""The policy of reports: inline styles, and no scripts."""
 
 HEADERS = {
     "content-security-policy": CSP,
@@ -37,7 +37,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class Guard:
-    """Adds the headers to every answer, and refuses bodies that are too long, also those that do not say so."""
+    """Add the headers to every reply, and refuse bodies that are too long, declared or not."""
 
     def __init__(self, app: Any, https: bool) -> None:
         self._app = app
@@ -71,7 +71,7 @@ class Guard:
 
 
 async def _body(receive: Receive) -> Message | None:
-    """A whole body, as one message; None where it is too long."""
+    """Read a whole body as one message; None if it is too long."""
     body, more = b"", True
     while more:
         message = await receive()
@@ -91,7 +91,7 @@ async def _answer(send: Send, status: int, body: bytes) -> None:
 
 
 class Rates:
-    """How often somebody may do something: so many times a minute, and as many at once.
+    """A rate limit for each person: so many events a minute, and as many at once.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Rates:
         self._lock = threading.Lock()
 
     def allow(self, who: str) -> bool:
-        """Count once more, unless it is too often."""
+        """Count one more event, and return whether it is within the limit."""
         now = time.monotonic()
         with self._lock:
             left, before = self._left.get(who, (self._most, now))

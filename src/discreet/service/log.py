@@ -1,4 +1,4 @@
-"""The log that custodians read: who did what. No data, no keys, no formulas' results stand in it."""
+"""The log that custodians read: who did what. It holds no data, keys or results."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from discreet.errors import printable
 from discreet.service.storage import Store, events
 
 LONGEST = 300
-"""Characters of a fact."""
+"""Maximum number of characters of a fact."""
 
 
 def note(connection: Connection, who: str, what: str, **about: Any) -> None:
-    """Add an event, as a part of what it tells of."""
+    """Add an event, in the transaction that it describes."""
     told = {name: printable(str(value))[:LONGEST] for name, value in about.items()}
     connection.execute(insert(events).values(at=time.time(), who=who, what=what, about=json.dumps(told)))
 
 
 def newest(store: Store, count: int = 200) -> list[dict[str, Any]]:
-    """The last events, the newest first."""
+    """Return the last events, the newest first."""
     with store.reading() as connection:
         found = connection.execute(select(events).order_by(events.c.number.desc()).limit(count)).mappings().all()
     return [{**row, "about": json.loads(row["about"])} for row in found]

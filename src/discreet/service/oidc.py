@@ -1,6 +1,6 @@
-"""Signing in with a provider of identities (OpenID Connect): authorisation code, PKCE, state and nonce.
+"""Sign-in with an identity provider (OpenID Connect): authorisation code, PKCE, state and nonce.
 
-Authlib does the protocol. The provider says who somebody is; the settings say what they may do here.
+Authlib implements the protocol. The provider authenticates people; the settings authorise them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from discreet.service.people import Role, server_secret
 from discreet.service.settings import Oidc, secret
 
 MINUTES = 10
-"""How long a sign-in may be under way."""
+"""Minutes that a sign-in may take."""
 
 
 def role_of(settings: Oidc, claims: dict[str, Any]) -> tuple[str, Role]:
-    """Who somebody is here, and what they may do; refuse whom nobody listed.
+    """Return somebody's name and role from the provider's claims; refuse people who are not listed.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def role_of(settings: Oidc, claims: dict[str, Any]) -> tuple[str, Role]:
 
 
 def _address(given: str, claims: dict[str, Any]) -> str:
-    """An address in one spelling, which the provider has verified; refuse any other."""
+    """Return an address that the provider has verified, in lower case; refuse any other."""
     if claims.get("email_verified") is not True:
         raise ParameterError(
             "The provider does not say that it verified this address (email_verified is not true), so it is not taken. "
@@ -58,11 +58,11 @@ def _address(given: str, claims: dict[str, Any]) -> str:
 
 
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'+/=?^_`{|}~-]+@[A-Za-z0-9.-]+")
-"""A plain address: one name, one domain, and no letter that looks like another one."""
+"""A plain ASCII address: one name and one domain, without look-alike letters."""
 
 
 def add(app: FastAPI, service: Service) -> None:
-    """Add the two steps of a sign-in, where a provider is set up."""
+    """Add the two routes of a sign-in, if a provider is configured."""
     settings = service.settings.oidc
     if settings is None:
         return

@@ -1,4 +1,4 @@
-"""The pages of analysts: rendered here, with forms and links, and no script."""
+"""The pages of analysts: server-side HTML with forms and links, and no scripts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ pages = APIRouter()
 
 
 def _shown(value: Any) -> Any:
-    """What stands in a page: names may hold anything, and nothing of it may be unseen."""
+    """Escape invisible characters in every text of a page: names may hold anything."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -56,18 +56,18 @@ _PAGES = Environment(
 
 
 def render(template: str, person: Person | None, status: int = 200, **facts: Any) -> HTMLResponse:
-    """A page for somebody."""
+    """Render a page for somebody."""
     return HTMLResponse(_PAGES.get_template(template).render(person=person, **facts), status)
 
 
 def error_page(request: Request, status: int, words: str) -> HTMLResponse:
-    """What went wrong, in words."""
+    """Show an error in words."""
     return render("error.html", peek(request), status, code=status, lines=words.split("\n"))
 
 
 @pages.get("/style.css")
 def style() -> Response:
-    """The one style sheet."""
+    """Return the style sheet."""
     text = files("discreet.service").joinpath("static/style.css").read_text(encoding="utf-8")
     return Response(text, media_type="text/css", headers={"cache-control": "max-age=3600"})
 
@@ -77,7 +77,7 @@ def style() -> Response:
 
 @pages.get("/sign-in")
 def sign_in_page(request: Request) -> Response:
-    """Where keys are entered."""
+    """Show the form for keys."""
     return _sign_in(request)
 
 
@@ -122,13 +122,13 @@ def sign_out(request: Request, person: Sender, service: Open) -> Response:
 
 @pages.get("/")
 def home(person: Reader, service: Open) -> Response:
-    """All tables, with what is left of their budgets."""
+    """List all tables, with what is left of their budgets."""
     return render("tables.html", person, tables=views.tables(service))
 
 
 @pages.get("/tables/{table}")
 def table(table: str, person: Reader, service: Open) -> Response:
-    """A table: its columns, its budget, and what was released of it."""
+    """Show a table: its columns, its budget, and its releases."""
     found, domain = views.table(service, table), service.catalogue.domain(table)
     columns = [(name, *column.words) for name, column in domain.inputs.items()]
     return render(
@@ -140,14 +140,14 @@ def table(table: str, person: Reader, service: Open) -> Response:
 
 @pages.get("/tables/{table}/schema.toml")
 def schema(table: str, person: Reader, service: Open) -> Response:
-    """The schema as a file."""
+    """Return the schema as a file."""
     views.table(service, table)
     return _download(filled_schema(service.catalogue.domain(table).to_dict()), "text/plain", f"{table}.toml")
 
 
 @pages.get("/tables/{table}/synthetic.csv")
 def made_up(table: str, person: Reader, service: Open) -> Response:
-    """A made-up table as a file."""
+    """Return a made-up table as a file."""
     views.table(service, table)
     return _download(made_up_csv(service, table, 1000, 0), "text/csv", f"{table}.synthetic.csv")
 
@@ -159,7 +159,7 @@ def made_up(table: str, person: Reader, service: Open) -> Response:
 def builder(
     table: str, person: Reader, service: Open, formula: str = "", epsilon: str = "", method: str = ""
 ) -> Response:
-    """A form for a model."""
+    """Show a form for a model."""
     given = {"formula": formula[:2000], "epsilon": epsilon[:20], "method": method[:50]}
     return _builder(person, service, table, {name: text for name, text in given.items() if text})
 
@@ -169,7 +169,7 @@ def build(
     table: str, person: Sender, service: Open, formula: Text = "", outcome: Text = "", features: Names = None,
     method: Text = "", epsilon: Text = "", r_squared: Text = "", reference: Text = "",
 ) -> Response:  # fmt: skip
-    """Check a model; on to its price and plan where it can be meant."""
+    """Check a model; if it is valid, go on to its price and plan."""
     chosen = features or []
     given = {"formula": formula, "outcome": outcome, "features": chosen, "method": method}
     given |= {"epsilon": epsilon, "r_squared": r_squared}
@@ -192,7 +192,7 @@ def _builder(person: Person, service: Service, table: str, given: dict[str, Any]
 
 
 def formula_of(text: str, outcome: str, features: list[str]) -> str:
-    """The formula that was written, or clicked.
+    """Return the formula that was typed, or make one of the chosen columns.
 
     Examples
     --------
@@ -206,12 +206,12 @@ def formula_of(text: str, outcome: str, features: list[str]) -> str:
 
 
 def quoted(name: str) -> str:
-    """The name of a column as formulas write it."""
+    """Quote the name of a column as formulas write it."""
     return name if name.isidentifier() else f"`{name}`"
 
 
 def number(text: str) -> float:
-    """A number from a form; a text that is none is refused with what else is wrong."""
+    """Parse a number of a form; other text becomes NaN, which is refused with the other errors."""
     try:
         return float(text)
     except ValueError:
@@ -223,14 +223,14 @@ def number(text: str) -> float:
 
 @pages.get("/jobs")
 def jobs(person: Reader, service: Open) -> Response:
-    """Somebody's requests."""
+    """List somebody's requests."""
     found = [views.listed(job, person) | {"words": words(job)} for job in service.jobs.of_person(person.name)]
     return render("jobs.html", person, jobs=found)
 
 
 @pages.get("/jobs/{job}")
 def job(job: str, person: Reader, service: Open) -> Response:
-    """A request; once there is a report, that."""
+    """Show a request, or its report once there is one."""
     found = service.job(job, person)
     told = views.job(service, found, person)
     if "report.html" in told["files"]:
@@ -248,7 +248,7 @@ def job(job: str, person: Reader, service: Open) -> Response:
 
 @pages.get("/jobs/{job}/files/{name}")
 def file(job: str, name: str, person: Reader, service: Open) -> Response:
-    """A file of a request."""
+    """Return a file of a request."""
     if name not in views.DOWNLOADS or name == "report.html":
         raise NotFoundError("There is no such file.")
     found = service.job(job, person)
@@ -257,7 +257,7 @@ def file(job: str, name: str, person: Reader, service: Open) -> Response:
 
 @pages.post("/jobs/{job}/cancel")
 def cancel(job: str, person: Sender, service: Open) -> Response:
-    """Give up a request."""
+    """Cancel a request."""
     service.jobs.cancel(service.job(job, person).id, person.name)
     return RedirectResponse(f"/jobs/{job}", 303)
 
@@ -267,7 +267,7 @@ def ask(
     job: str, person: Sender, service: Open, what: Text, reference: Text, purpose: Annotated[str, PURPOSE] = "",
     release: Text = "",
 ) -> Response:  # fmt: skip
-    """Go on from a plan: pay for the model, try it on made-up people, or take it from a release that there is."""
+    """Continue from a plan: pay for the model, try it on made-up rows, or fit it to an existing release."""
     facts = service.job(job, person).facts
     if facts["kind"] != "plan":
         raise NotFoundError("There is no such request.")
@@ -286,7 +286,7 @@ def release(
     table: str, person: Sender, service: Open, formulas: Annotated[str, Form(max_length=20_000)] = "",
     epsilon: Text = "", purpose: Annotated[str, PURPOSE] = "", reference: Text = "",
 ) -> Response:  # fmt: skip
-    """Ask for what several models need, at once."""
+    """Request a release for several models."""
     lines = [line.strip() for line in formulas.splitlines() if line.strip()]
     asked = _checked(Release, table=table, formulas=lines, epsilon=number(epsilon), purpose=purpose)
     made, _ = service.submit(person, asked, reference[:100] or None)
@@ -295,7 +295,7 @@ def release(
 
 @pages.get("/tables/{table}/release")
 def release_form(table: str, person: Reader, service: Open) -> Response:
-    """A form for a release of several models."""
+    """Show a form for a release of several models."""
     return render("release.html", person, table=views.table(service, table), reference=secrets.token_urlsafe(24))
 
 
@@ -309,21 +309,21 @@ def free(
     reference: Text,
     model: Text = "noise-aware",
 ) -> Response:
-    """Fit a model to a release that there is."""
+    """Fit a model to an existing release."""
     asked = _checked(Model, table=table, release=release, formula=formula, model=model)
     made, _ = service.submit(person, asked, reference[:100])
     return RedirectResponse(f"/jobs/{made.id}", 303)
 
 
 def report_page(service: Service, found: Job, told: dict[str, Any]) -> Response:
-    """The report, with a line above it that leads back."""
+    """Return the report, with a link back above it."""
     bar = _PAGES.get_template("bar.html").render(job=told)
     text = service.file(found, "report.html").replace("<main>", f"{bar}\n<main>", 1)
     return HTMLResponse(text, headers={"content-security-policy": REPORT_CSP})
 
 
 def words(job: Job) -> str:
-    """A request in words."""
+    """Describe a request in words."""
     return f"{_KINDS[job.kind]}: {job.table if job.kind == 'check' else '; '.join(views.formulas(job))}"
 
 
@@ -343,7 +343,7 @@ def _fit(job: Job) -> Fit:
 
 
 def _checked(kind: Any, **facts: Any) -> Any:
-    """A request from a form; all that is wrong with it is told."""
+    """Validate a request of a form; the error lists all problems."""
     try:
         return kind(**facts)
     except ValidationError as error:

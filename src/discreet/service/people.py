@@ -1,6 +1,6 @@
-"""Who may use the service: people, their keys, and the sessions of their browsers.
+"""Accounts of people: their keys, and the sessions of their browsers.
 
-A key is 256 random bits, so one SHA-256 of it is enough: nobody can try them all. Keys and sessions are stored as such
+A key is 256 random bits, so a single SHA-256 protects it: nobody can try all of them. Keys and sessions are stored as
 digests only, and compared in constant time. Revoking a key ends the sessions that it opened.
 """
 
@@ -23,10 +23,10 @@ Role = Literal["analyst", "custodian"]
 ROLES = ("analyst", "custodian")
 
 HOURS = 12
-"""How long a browser stays signed in."""
+"""Hours that a browser stays signed in."""
 
 LONGEST = 100
-"""Characters of a name."""
+"""Maximum number of characters of a name."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,16 @@ class Person:
     name: str
     role: Role
     form: str = ""
-    """What their forms must send back: empty for keys, which no other page can make a browser send."""
+    """The CSRF token of their forms: empty for keys, which no other page can make a browser send."""
 
     @property
     def is_custodian(self) -> bool:
-        """Whether they look after the tables."""
+        """Whether they are a custodian of the tables."""
         return self.role == "custodian"
 
 
 def digest(text: str) -> str:
-    """SHA-256."""
+    """Compute a SHA-256 digest."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -58,7 +58,7 @@ class People:
     # ---------------------------------------------------------------- keys
 
     def new_key(self, name: str, role: Role, by: str) -> str:
-        """A key for somebody, who need not be known before; it is told here and never again."""
+        """Make a key for somebody, known or new, and return it; only its digest is stored."""
         name = _checked(name, role)
         id_, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         with self._store.writing() as connection:
@@ -79,7 +79,7 @@ class People:
             connection.execute(update(people).where(people.c.name == name).values(revoked=None))
 
     def of_key(self, key: str) -> tuple[Person, str] | None:
-        """Whose key it is, and its id; None where it is nobody's, or was revoked."""
+        """Return the owner of a key and its id; None if it is unknown or was revoked."""
         mark, _, rest = key.partition("_")
         id_, _, secret = rest.partition("_")
         joined = keys.join(people, keys.c.person == people.c.name)
@@ -91,7 +91,7 @@ class People:
         return (Person(found.name, found.role), id_) if found and same and mark == "dk" else None
 
     def revoke_key(self, id_: str, by: str) -> bool:
-        """Make a key worth nothing; whether there was one."""
+        """Revoke a key; return whether there was one."""
         with self._store.writing() as connection:
             gone = connection.execute(
                 update(keys).where(keys.c.id == id_, keys.c.revoked.is_(None)).values(revoked=time.time())
@@ -102,7 +102,7 @@ class People:
         return bool(gone)
 
     def all_keys(self) -> list[dict[str, Any]]:
-        """All keys without what opens, the newest first."""
+        """Return all keys without their secrets, the newest first."""
         joined = keys.join(people, keys.c.person == people.c.name)
         columns = keys.c.id, keys.c.person, people.c.role, keys.c.since, keys.c.revoked
         with self._store.reading() as connection:
@@ -112,7 +112,7 @@ class People:
     # ---------------------------------------------------------------- sessions of browsers
 
     def sign_in(self, name: str, key: str | None, how: str) -> str:
-        """Begin a session; what the browser's cookie holds."""
+        """Begin a session and return its token, for the browser's cookie."""
         token, form = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         values = {"hash": digest(token), "person": name, "key": key, "form": form, "until": time.time() + HOURS * 3600}
         with self._store.writing() as connection:
@@ -122,9 +122,9 @@ class People:
         return token
 
     def known(self, name: str, role: Role, *, any_case: bool = False) -> str:
-        """Note somebody whom a provider of identities vouches for, and say what they are called here.
+        """Record somebody whom an identity provider vouches for, and return their name here.
 
-        Refuse who was revoked; `any_case`, for addresses, in whatever case they were written then.
+        Refuse people who were revoked; with `any_case`, for addresses, names are compared ignoring case.
         """
         name = _checked(name, role)
         same = func.lower(people.c.name) == name.lower() if any_case else people.c.name == name
@@ -141,7 +141,7 @@ class People:
             return str(found[0].name)
 
     def of_session(self, token: str) -> Person | None:
-        """Whose session it is; None where it is nobody's, or has ended."""
+        """Return whose session it is; None if there is none or it has ended."""
         joined = sessions.join(people, sessions.c.person == people.c.name)
         wanted = select(people.c.name, people.c.role, sessions.c.form).select_from(joined)
         wanted = wanted.where(sessions.c.hash == digest(token), sessions.c.until > time.time())
@@ -155,7 +155,7 @@ class People:
             connection.execute(delete(sessions).where(sessions.c.hash == digest(token)))
 
     def revoke_person(self, name: str, by: str) -> bool:
-        """End all keys and sessions of somebody, who cannot sign in any more; whether there is such a person."""
+        """End all keys and sessions of somebody for good; return whether there is such a person."""
         with self._store.writing() as connection:
             now, alive = time.time(), people.c.revoked.is_(None)
             gone = connection.execute(update(people).where(people.c.name == name, alive).values(revoked=now)).rowcount
@@ -167,7 +167,7 @@ class People:
 
 
 def server_secret(store: Store) -> str:
-    """A secret of this service, made once: what signs the cookie of a sign-in under way."""
+    """Return the secret of this service, made once, that signs the cookie of a sign-in under way."""
     with store.writing() as connection:
         found = connection.execute(select(facts.c.value).where(facts.c.name == "secret")).scalar()
         if found is None:

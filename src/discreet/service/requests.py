@@ -1,4 +1,4 @@
-"""What analysts may ask for. All else that a request says is refused: bounds, levels and seeds are not theirs."""
+"""Requests of analysts. Unlisted fields are refused: bounds, levels and seeds are not theirs to set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Purpose = Annotated[str, Field(max_length=300)]
 Id = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 OFFERED = tuple(method.name for method in METHODS if method.source.startswith("ours"))
-"""The methods that may be asked for: those that we vouch for ourselves."""
+"""The methods on offer: those of the project itself."""
 
 SOLVES = {
     "DPLinearRegression": "noise-aware",
@@ -24,11 +24,11 @@ SOLVES = {
     "DPLasso": "lasso",
     "DPElasticNet": "elastic-net",
 }
-"""What solves a release as each method does."""
+"""The model of a release that corresponds to each method."""
 
 
 class Asked(BaseModel):
-    """A request, with nothing in it that is not listed."""
+    """The base of all requests; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -36,7 +36,7 @@ class Asked(BaseModel):
     kind: str
 
     def text(self) -> str:
-        """One spelling of it."""
+        """The request as canonical text."""
         return json.dumps(self.model_dump(), sort_keys=True)
 
 
@@ -95,18 +95,18 @@ Request = Fit | Release | Model | Plan | Try
 AnyRequest = Annotated[Request, Field(discriminator="kind")]
 
 PAID = ("fit", "release")
-"""What costs budget."""
+"""The kinds of requests that cost budget."""
 
 _READER: TypeAdapter[Any] = TypeAdapter(Annotated[Request | Check, Field(discriminator="kind")])
 
 
 def read(body: str) -> Any:
-    """A request from its text."""
+    """Read a request from its text."""
     return _READER.validate_json(body)
 
 
 def is_gaussian(asked: Request | Check) -> bool:
-    """Whether a request is paid for from the pot of Gaussian releases."""
+    """Whether a request is charged to the Gaussian part of the budget."""
     from discreet.models.linear import MomentsEstimator
 
     return isinstance(asked, Release) or (
@@ -115,5 +115,5 @@ def is_gaussian(asked: Request | Check) -> bool:
 
 
 def estimator_of(asked: _Model) -> Any:
-    """The estimator that a request names."""
+    """Return the estimator that a request names."""
     return find(asked.method).estimator

@@ -1,4 +1,4 @@
-"""What the custodian sets up: tables with their schemas and accounts, where things are kept, and who may sign in."""
+"""The custodian's configuration: tables with their schemas and accounts, storage, and who may sign in."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from discreet.domain import Domain
 from discreet.errors import FileFormatError, ParameterError
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
-"""What tables are called: it stands in addresses."""
+"""The names of tables, which are part of URLs."""
 
 LOCAL = ("127.0.0.1", "localhost")
 
 
 class _Closed(BaseModel):
-    """Entries that are known, and no others."""
+    """The base of all settings; unknown entries are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class TableSettings(_Closed):
-    """A table that models may be asked of."""
+    """A table that models may be requested of."""
 
     data: str
     schema_file: Annotated[str, Field(alias="schema")]
@@ -43,12 +43,12 @@ class TableSettings(_Closed):
 
     @property
     def failure(self) -> float:
-        """The delta of every release: 1/rows^2 unless another one is set."""
+        """The delta of every release: 1/rows^2 unless another is configured."""
         return self.delta or 1 / self.rows**2
 
 
 class Oidc(_Closed):
-    """A provider of identities; who signs in there and is listed here may use the service."""
+    """An identity provider; people who sign in there and are listed here may use the service."""
 
     issuer: str
     client_id: str
@@ -60,7 +60,7 @@ class Oidc(_Closed):
 
 
 class ServiceSettings(_Closed):
-    """Where the service listens, what it keeps and how busy it may be."""
+    """The address, storage and load limits of the service."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8350
@@ -81,7 +81,7 @@ class Settings(_Closed):
     service, tables, oidc
         The parts of the file.
     folder : Path
-        What paths in it are relative to.
+        The folder that paths in it are relative to.
     """
 
     service: ServiceSettings = ServiceSettings()
@@ -91,7 +91,7 @@ class Settings(_Closed):
 
     @classmethod
     def from_file(cls, path: str | Path) -> Settings:
-        """Read a TOML file; all that is wrong with it is told at once."""
+        """Read a TOML file; the error lists all problems."""
         path = Path(path)
         refuse_special(path)
         try:
@@ -110,11 +110,11 @@ class Settings(_Closed):
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> Settings:
-        """Validate what TOML says, where lists stand for tuples."""
+        """Validate parsed TOML, in which lists stand for tuples."""
         return cls.model_validate(_tuples(facts))
 
     def check(self) -> None:
-        """Refuse what would not be safe."""
+        """Refuse unsafe settings."""
         if self.service.host not in LOCAL and not self.public_is_https:
             raise ParameterError(
                 f"host = {self.service.host!r} is reached from other computers, and keys would travel in the clear. "
@@ -126,26 +126,26 @@ class Settings(_Closed):
 
     @property
     def public_is_https(self) -> bool:
-        """Whether people reach the service by TLS, so that cookies may say so."""
+        """Whether people reach the service by TLS, so that cookies may be marked as secure."""
         return urlsplit(self.service.public or "").scheme == "https"
 
     def path(self, name: str) -> Path:
-        """A file that the settings name."""
+        """Return the path of a file that the settings name."""
         return self.folder / name
 
     def place(self, name: str) -> str:
-        """A database: the address of one, perhaps from the environment by ``$NAME``, or a file."""
+        """Return a database: a URL, perhaps from the environment by ``$NAME``, or a file."""
         found = secret(name)
         return found if "://" in found else str(self.path(found))
 
     @cached_property
     def domains(self) -> dict[str, Domain]:
-        """The public facts of each table."""
+        """Read the public facts of each table."""
         return {name: Domain.from_file(self.path(table.schema_file)) for name, table in self.tables.items()}
 
 
 def secret(text: str) -> str:
-    """A value, or that of a variable of the environment: ``$NAME``."""
+    """Return a value, or that of an environment variable: ``$NAME``."""
     if not text.startswith("$"):
         return text
     found = os.environ.get(text[1:])

@@ -1,6 +1,6 @@
-"""What the service keeps besides the ledger: people, keys, sessions, jobs and what came of them, and a log.
+"""Storage of the service besides the ledger: people, keys, sessions, jobs with their results, and a log.
 
-In a SQLite file or a PostgreSQL database. One transaction writes at a time in SQLite; in PostgreSQL rows are locked.
+The storage is a SQLite file or a PostgreSQL database. SQLite has one writer at a time; PostgreSQL locks rows.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from sqlalchemy import (
 )
 
 WAIT = 60
-"""Seconds to wait for others that write."""
+"""Seconds to wait for other writers."""
 
 _LOCK = 0x64697372
-"""The number of the lock under which tables are made in PostgreSQL."""
+"""The advisory lock under which tables are created in PostgreSQL."""
 
 metadata = MetaData()
 
@@ -133,13 +133,13 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction: all of it is on disk when it has ended, or none of it."""
+        """Open a transaction: either all of it is on disk when it has ended, or none of it."""
         with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that only looks."""
+        """Open a read-only transaction."""
         with self.engine.connect() as connection, connection.begin():
             yield connection
 
@@ -169,5 +169,5 @@ def _prepare(connection: Any, _: Any) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """SQLite takes the lock at the beginning: a transaction that reads first could not write any more."""
+    """Lock SQLite for writing at the beginning: a transaction that reads first may be unable to write later."""
     connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")

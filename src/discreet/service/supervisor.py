@@ -1,4 +1,4 @@
-"""Keeps workers at work: starts them, starts others where they die, and settles what they left behind."""
+"""Supervision of workers: starts them, replaces those that die, and settles the jobs that they left."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from discreet.service.core import Service
 from discreet.service.jobs import LEASE
 
 LOOK = 0.25
-"""Seconds between two looks at the workers."""
+"""Seconds between two checks of the workers."""
 
 PATIENCE = 5.0
-"""Seconds before another worker is started in place of one that died at once."""
+"""Seconds before a worker that died at once is replaced."""
 
 
 class Supervisor:
@@ -25,9 +25,9 @@ class Supervisor:
     Parameters
     ----------
     service : Service
-        What they work for.
+        The service that they work for.
     config : str
-        Its configuration, which each of them reads for itself.
+        Its configuration file, which each worker reads for itself.
     """
 
     def __init__(self, service: Service, config: str) -> None:
@@ -36,13 +36,13 @@ class Supervisor:
         self._stopped, self._thread = threading.Event(), threading.Thread(target=self._watch, daemon=True)
 
     def start(self) -> None:
-        """Start the workers, and look after them from here on."""
+        """Start the workers and the thread that supervises them."""
         for _ in range(self._service.settings.service.workers):
             self._hire()
         self._thread.start()
 
     def stop(self, wait: float = 10.0) -> None:
-        """Let workers finish what they are at; who takes longer ends later, by itself."""
+        """Let workers finish their jobs; those that take longer end later, by themselves."""
         self._stopped.set()
         self._thread.join()
         for process, _ in self._workers.values():

@@ -1,4 +1,4 @@
-"""What is told of tables, jobs and quotes, to whom: the same for pages and for programs."""
+"""Descriptions of tables, jobs and quotes, the same for pages and for programs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ DOWNLOADS = {
     "plan.json": "application/json",
     "report.html": "text/html; charset=utf-8",
 }
-"""The files of a job that people may fetch, with what they are."""
+"""The files of a job that people may download, with their media types."""
 
 
 def tables(service: Service, balances: Balances | None = None) -> list[dict[str, Any]]:
-    """All tables, with their balances at the last tick unless others are given."""
+    """Describe all tables, with their balances at the last tick unless others are given."""
     states, known = service.catalogue.states(), balances or service.balances
     return [_table(service, name, states[name]["state"], known) for name in service.settings.tables]
 
 
 def table(service: Service, name: str) -> dict[str, Any]:
-    """One table."""
+    """Describe one table."""
     if name not in service.catalogue:
         raise NotFoundError("There is no such table.")
     return _table(service, name, service.catalogue.states()[name]["state"], service.balances)
@@ -51,7 +51,7 @@ def _table(service: Service, name: str, state: str, balances: Balances) -> dict[
 
 
 def quote(found: Quote) -> dict[str, Any]:
-    """What a request would cost."""
+    """Describe the price of a request."""
     price = None if found.price is None else asdict(found.price) | {"words": found.price.words}
     return {"price": price, "fits": found.why_not is None, "why_not": found.why_not, "share": found.share} | {
         "serves": found.serves
@@ -59,13 +59,13 @@ def quote(found: Quote) -> dict[str, Any]:
 
 
 def job(service: Service, found: Job, person: Person) -> dict[str, Any]:
-    """A job with the names of its files."""
+    """Describe a job, with the names of its files."""
     files = service.jobs.file_names(found.id) if found.is_over else []
     return listed(found, person) | {"files": [name for name in DOWNLOADS if name in files]}
 
 
 def listed(found: Job, person: Person) -> dict[str, Any]:
-    """A job, as somebody may see it: its end at a step, and what went wrong with data for custodians only."""
+    """Describe a job as somebody may see it: its end is padded, and errors about data are for custodians only."""
     facts: dict[str, Any] = {
         "id": found.id,
         "kind": found.kind,
@@ -83,18 +83,18 @@ def listed(found: Job, person: Person) -> dict[str, Any]:
 
 
 def moment(when: float | None) -> str | None:
-    """A time, to the minute."""
+    """Write a time, to the minute."""
     return None if when is None else dt.datetime.fromtimestamp(when, dt.UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def formulas(found: Job) -> list[str]:
-    """The models that a release was made for."""
+    """Return the formulas that a release was made for."""
     facts = found.facts
     return list(facts["formulas"]) if "formulas" in facts else [facts["formula"]]
 
 
 def releases(service: Service, table: str, person: Person) -> list[dict[str, Any]]:
-    """Releases of a table that somebody may fit models to, the newest first."""
+    """Describe the releases of a table that somebody may fit models to, the newest first."""
     shared, changed = service.catalogue[table].shared, service.catalogue.changed(table)
     return [
         {

@@ -1,8 +1,8 @@
-"""What a worker does for each kind of request.
+"""The work for each kind of request.
 
-A paid one goes three steps. First the same code runs on made-up people: whatever is wrong with the request itself comes
-out there, in full words, for no row was touched. Then the table must be the one that was found to fit its schema. Only
-then the rows are read, under the account of the table; what goes wrong there is the custodian's to know.
+A paid request has three steps. First the same code runs on made-up rows: errors of the request itself appear there, and
+are shown in full because no row was read. Then the table must be unchanged since it was checked against its schema.
+Only then the rows are read and the table's account is charged; errors of this step are shown to the custodian only.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from discreet.service.requests import PAID, Check, Fit, Model, Plan, Release, Tr
 from discreet.service.settings import TableSettings
 
 MADE_UP_ROWS = 1000
-"""Rows of made-up people that a request is tried on."""
+"""Number of made-up rows that a request is tried on."""
 
 TRIES = 3
-"""How often a job is begun whose worker died before anything was paid for."""
+"""Maximum number of times that a job is started whose worker dies before anything is paid for."""
 
 
 class RefusedError(DiscreetError):
-    """A request that cannot be done, for reasons that are public."""
+    """A request that cannot be carried out, for public reasons."""
 
 
 class TroubleError(DiscreetError):
-    """What went wrong with the data, in words for the custodian."""
+    """An error about the data, in words for the custodian."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a job."""
+    """The outcome of a job."""
 
     state: str
     files: dict[str, str] = field(default_factory=dict)
@@ -59,12 +59,12 @@ class Done:
 
 
 def request_name(job: Job) -> str:
-    """What a ledger calls the release of a job, so that none is paid for twice."""
+    """Return the name of a job's release in the ledger, which prevents paying for it twice."""
     return f"service job {job.id}"
 
 
 def shown_at(started: float, now: float, step: float) -> float:
-    """When the end of a job may be seen: at the first of 1, 2, 4, 8, ... steps after its beginning.
+    """Return when the end of a job may be seen: at the first of 1, 2, 4, 8, ... steps after its beginning.
 
     Examples
     --------
@@ -76,19 +76,19 @@ def shown_at(started: float, now: float, step: float) -> float:
 
 
 class Work:
-    """Does jobs.
+    """Carries out jobs.
 
     Parameters
     ----------
     catalogue, jobs, ledger
-        The tables, the queue, and who is charged.
+        The tables, the queue, and the ledger that is charged.
     """
 
     def __init__(self, catalogue: Catalogue, jobs: Jobs, ledger: Ledger) -> None:
         self._catalogue, self._jobs, self._ledger = catalogue, jobs, ledger
 
     def do(self, job: Job) -> float:
-        """Do a job and write down what came of it; how many seconds to rest, so that the next begins at a step."""
+        """Carry out a job and store its outcome; return the seconds to wait, so that the next job begins at a step."""
         done, shown = self._done(job), None
         if job.kind in PAID:
             shown = shown_at(job.started or time.time(), time.time(), self._catalogue.settings.service.step)
@@ -96,7 +96,7 @@ class Work:
         return 0.0 if shown is None else max(shown - time.time(), 0.0)
 
     def settle(self, job: Job) -> None:
-        """Decide what becomes of a job whose worker died: it is lost where it was paid for, else begun again."""
+        """Settle a job whose worker died: it is lost if it was paid for, otherwise it is started again."""
         if is_paid(self._ledger, job):
             self._jobs.finish(job, "lost", answer=LOST, problem="Its worker died after the release was paid for.")
         elif job.tries >= TRIES:
@@ -115,7 +115,7 @@ class Work:
             return self._trouble(job, error)
 
     def _trouble(self, job: Job, error: Exception) -> Done:
-        """What custodians hear of an error, and what everybody else does; the table is closed until it was checked."""
+        """Word an error for custodians and for everybody else; a paid request closes the table until it is checked."""
         known = isinstance(error, DiscreetError)
         problem = str(error) if known else INTERNAL.format(type(error).__name__)
         if job.kind not in PAID:
@@ -140,7 +140,7 @@ class Work:
         return self._paid(job, asked, table)
 
     def _model(self, asked: Model) -> dict[str, str]:
-        """A model of a release that there is."""
+        """Fit a model to an existing release."""
         content = self._jobs.file(asked.release, "release.json")
         if content is None:
             raise RefusedError("There is no such release.")
@@ -170,14 +170,14 @@ class Work:
 
 
 class Table:
-    """A table under work: its public facts, and its rows for those who pay."""
+    """A table during a job: its public facts, and its rows for paid requests."""
 
     def __init__(self, catalogue: Catalogue, name: str) -> None:
         self._catalogue, self.name = catalogue, name
 
     @property
     def settings(self) -> TableSettings:
-        """What the custodian set up."""
+        """The table's settings."""
         return self._catalogue[self.name]
 
     @property
@@ -187,11 +187,11 @@ class Table:
 
     @cached_property
     def made_up(self) -> Any:
-        """People who do not exist."""
+        """Made-up rows."""
         return synthetic(self.domain, MADE_UP_ROWS)
 
     def plan(self, asked: Plan) -> dict[str, str]:
-        """How good a model would be."""
+        """Predict the accuracy of a model."""
         public: dict[str, Any] = {"rows": self.settings.rows, "delta": self.settings.failure}
         guessed: dict[str, Any] = {"epsilon": _around(asked.epsilon), "r_squared": asked.r_squared}
         found = make_plan(
@@ -201,20 +201,20 @@ class Table:
         return {"plan.json": found.to_json(), "tables.json": json.dumps(told)}
 
     def tried(self, asked: Try) -> dict[str, str]:
-        """A model of made-up people."""
+        """Fit a model to made-up rows."""
         model = self._estimator(asked, "add-remove", 0).fit_formula(asked.formula, self.made_up)
         released = model.release_ if isinstance(model.release_, PrivateMoments) else None
         return {"report.html": report(model.results_, released), "results.json": _dumped(model.results_.to_dict())}
 
     def rehearsed(self, asked: Fit | Release, neighbors: Neighbors) -> None:
-        """Run a paid request on made-up people, and throw away what comes out."""
+        """Run a paid request on made-up rows, and discard the result."""
         if isinstance(asked, Fit):
             self._estimator(asked, neighbors, 0).fit_formula(asked.formula, self.made_up)
         else:
             self._release(asked, neighbors, self.made_up, random_state=0)
 
     def released(self, asked: Fit | Release, neighbors: Neighbors) -> dict[str, str]:
-        """Read the rows, release, and write it down."""
+        """Read the rows, release, and return the files."""
         data = self._catalogue.data(self.name)
         if isinstance(asked, Release):
             released = self._release(asked, neighbors, data)
@@ -238,7 +238,7 @@ class Table:
 
 
 def is_paid(ledger: Ledger, job: Job) -> bool:
-    """Whether the release of a job was paid for, and not given back."""
+    """Whether the release of a job was paid for, and not refunded."""
 
     def read(t: Any) -> bool:
         entry = t.find("request", request_name(job))
@@ -249,12 +249,12 @@ def is_paid(ledger: Ledger, job: Job) -> bool:
 
 
 def formulas(asked: Fit | Release) -> list[str]:
-    """The models that a request is about."""
+    """Return the formulas of a request."""
     return [asked.formula] if isinstance(asked, Fit) else list(asked.formulas)
 
 
 def load_release(content: str) -> PrivateMoments:
-    """A release from its document."""
+    """Load a release from its document."""
     with Scratch() as folder:
         path = folder / "release.json"
         path.write_text(content, encoding="utf-8")
@@ -262,7 +262,7 @@ def load_release(content: str) -> PrivateMoments:
 
 
 def saved(what: Any) -> str:
-    """The document of a release or a model."""
+    """Return the document of a release or a model."""
     with Scratch() as folder:
         path = folder / "saved.json"
         what.save(path)
@@ -270,7 +270,7 @@ def saved(what: Any) -> str:
 
 
 def model_files(fitted: Any, released: PrivateMoments | None) -> dict[str, str]:
-    """A model, its report and its certificate."""
+    """Return the files of a model: its document, its report and its certificate."""
     return {
         "results.json": saved(fitted),
         "report.html": report(fitted, released),
@@ -279,7 +279,7 @@ def model_files(fitted: Any, released: PrivateMoments | None) -> dict[str, str]:
 
 
 def _public(work: Callable[[], Any]) -> Any:
-    """Do what touches no row: what is wrong with it may be told in full."""
+    """Run a step that reads no rows, whose errors may be shown in full."""
     try:
         return work()
     except LedgerError:
@@ -289,7 +289,7 @@ def _public(work: Callable[[], Any]) -> Any:
 
 
 def _around(epsilon: float) -> list[float]:
-    """The epsilon that was asked for, half and twice of it."""
+    """Return the requested epsilon, half and twice of it."""
     return [epsilon / 2, epsilon, 2 * epsilon]
 
 

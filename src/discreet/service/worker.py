@@ -1,4 +1,4 @@
-"""A worker: a process that takes one job after another. It is started by the service, and ends with it."""
+"""A worker: a process that runs one job after another. It is started by the service, and ends with it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from discreet.service.core import Service
 from discreet.service.jobs import LEASE
 
 PAUSE = 0.1
-"""Seconds between two looks at an empty queue."""
+"""Seconds between two polls of an empty queue."""
 
 NICE = 5
-"""How much a worker gives way to the pages."""
+"""The niceness of a worker, so that pages stay fast."""
 
 
 def work(config: str, name: str, parent: int) -> None:
-    """Do jobs until the service ends; one that is under way is finished."""
+    """Run jobs until the service ends; the current one is finished."""
     service = Service.open(config)
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())

@@ -1,4 +1,4 @@
-"""The projection of noisy associations with public outcomes: paper 004, algorithm 2, by one secular equation.
+"""The projection of noisy associations with public outcomes: neel2023, algorithm 2, by one secular equation.
 
 G = X'Y/n + noise, a matrix of d x l. Whatever X is, as long as its rows have a norm of at most B, X'Y/n lies in
 K = {Z'Y/n : |Z|_F <= sqrt(n) B}, and Y is public; so G is replaced by the nearest point of K. With Y'Y = V L^2 V',

@@ -80,7 +80,7 @@ def noise_norm(d: int, s_xx: float, rho: float = 0.05) -> float:
 
 
 def paper_penalty(e: NormalEquations, rho: float = 0.05) -> float:
-    """004's lambda (25) with our noise: sqrt(d log(2 d^2/rho)) sqrt(s_xx^2 + s_xy^2/|w|^2), for |w| = 1.
+    """neel2023's lambda (25) with our noise: sqrt(d log(2 d^2/rho)) sqrt(s_xx^2 + s_xy^2/|w|^2), for |w| = 1.
 
     It balances the bounds on the errors that N1, N2 and the penalty cause when X'X may be singular.
     """

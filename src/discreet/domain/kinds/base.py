@@ -45,7 +45,7 @@ class Readable(ABC):
 
 @dataclass(frozen=True)
 class Identifier(Readable):
-    """A column that tells whose a row is, in text or whole numbers; no coordinate of a row."""
+    """A column that identifies persons, in text or whole numbers; no coordinate of a row."""
 
     levels = ()
 
@@ -67,7 +67,7 @@ class Column(Readable):
     date : bool
         Whether values are days since 1970.
     factors : tuple of Factor
-        What a derived column is the product of; none for a declared column.
+        The factors whose product a derived column is; none for a declared column.
     """
 
     date: bool
@@ -76,10 +76,10 @@ class Column(Readable):
     """What files hold of a declared column."""
 
     keys: ClassVar[frozenset[str]]
-    """What `facts` and mappings that people write may hold."""
+    """The keys of `facts` and of mappings that people write."""
 
     forms: ClassVar[tuple[Form, ...]]
-    """How people are asked about such a column."""
+    """The questions to ask people about such a column."""
 
     # ---------------------------------------------------------------- facts
 
@@ -210,7 +210,7 @@ class Column(Readable):
 
     @abstractmethod
     def described(self, shown: Callable[[float], str]) -> str:
-        """What is publicly known, in words; `shown` writes a number."""
+        """Describe the public facts in words; `shown` writes a number."""
 
     def shown(self, value: float, shown: Callable[[float], str]) -> str:
         """One value of a number in words: dates as such."""

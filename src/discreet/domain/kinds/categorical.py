@@ -92,7 +92,7 @@ class Categorical(Column):
 
     @property
     def range(self) -> Bounds:
-        """As large as the number that the levels multiply, on both sides."""
+        """The range of the number that the levels multiply, symmetric about 0."""
         return -self.scale, self.scale
 
     def fill(self, out: Floats, numbers: Any, cells: Any, centre: float) -> None:

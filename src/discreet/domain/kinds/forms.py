@@ -1,4 +1,4 @@
-"""How people are asked about a column of some kind: a line to fill in, or questions whose answers are checked."""
+"""Questions about a column of some kind: a line to fill in, or prompts whose answers are checked."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Form:
     word : str
         The kind, as people choose it.
     article : str
-        What stands before the word in a sentence.
+        The article before the word in a sentence.
     kind : str
         The type of entries in a file (`value_types.kind`) that are taken to be of this kind.
     holds : tuple of str
         The types of entries that may be of this kind.
     blank : str
-        What is to be filled in, in TOML.
+        The TOML value to fill in.
     questions : tuple of Question
         The questions, in order.
     make : callable

@@ -223,7 +223,7 @@ class Numeric(Column):
         return from_days(value) if self.date else shown(value)
 
     def span(self, shown: Callable[[float], str]) -> tuple[float, str]:
-        """From the least to the largest value."""
+        """The width from the least to the largest value, and the range in words."""
         return self.high - self.low, f"{self.shown(self.low, shown)} to {self.shown(self.high, shown)}"
 
     # ---------------------------------------------------------------- effects

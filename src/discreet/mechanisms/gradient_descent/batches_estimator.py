@@ -44,7 +44,7 @@ class NoisySGD(CoefficientsRegressor):
     Notes
     -----
     `rows` must be given. It decides step sizes only; the promise does not depend on it. dp-accounting does the
-    accounting.
+    accounting: ``pip install "discreet[sgd]"``.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from discreet.core.arrays import Floats
 from discreet.core.field_kinds import whole
 from discreet.core.fields import FieldKind
 from discreet.core.rounding import down, up
-from discreet.errors import FileFormatError
+from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.events.coefficients import POSITIVE, CoefficientEvent, described, grouped
 from discreet.privacy.laws import Alone, Law
@@ -155,7 +155,12 @@ def sampled_curve(multiplier: float, rate: float, steps: int) -> Any:
     >>> sampled_curve(2.0, 0.01, 100)(1.0) < 1e-6
     True
     """
-    from dp_accounting.pld import privacy_loss_distribution
+    try:
+        from dp_accounting.pld import privacy_loss_distribution
+    except ImportError:
+        raise ParameterError(
+            'What sampled batches cost is told by the package dp-accounting: pip install "discreet[sgd]"'
+        ) from None
 
     loss = privacy_loss_distribution.from_gaussian_mechanism(
         multiplier,

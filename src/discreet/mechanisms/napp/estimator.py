@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -12,33 +12,38 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
+from discreet.core.old_keywords import accepts_old_keywords
 from discreet.data.reading import Unread
 from discreet.data.tables import Outcomes, Table
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.mechanisms.napp.augmented import Regularizer
 from discreet.mechanisms.napp.models import CLASSIFIERS, MODELS, Asked, NAPPModel
+from discreet.mechanisms.napp.options import NappAugmentation, NappConstants, NappRecycling, NappShape
 from discreet.mechanisms.objective_perturbation.event import Noise
 from discreet.models.base import Asked as Fit
 from discreet.models.base import PrivateEstimator, ReleasesModel
 from discreet.privacy.guarantee import Guarantee
 
-SOUND = ("ridge", "lasso", "elasticnet")
-OWN = ("modulus", "slope", "share", "moor", "selection", "n_e", "iterations", "tol", "zero", "retrieval", "rounds",
-       "keep_trace")  # fmt: skip
-"""Options that only the published method has."""
+PENALTIES = {"l1": "lasso", "l2": "ridge", "elasticnet": "elasticnet", "bridge": "bridge", "scad": "scad", "l0": "l0"}
+"""The kinds of penalties, with the names that certificates have for the regularisers."""
+
+SOUND = ("l1", "l2", "elasticnet")
+OWN = ("constants", "augmentation", "recycling")
+"""Groups of options that only the published method has."""
 
 
 def _has(name: str) -> Callable[[NAPP], bool]:
     return lambda model: hasattr(MODELS.get(model.loss, MODELS["linear"]), name)
 
 
+@accepts_old_keywords
 @dataclass(kw_only=True, eq=False, repr=False)
 class NAPP(ReleasesModel, PrivateEstimator):
     """Regression by objective perturbation with weights that realise a target regulariser (li2021, NAPP-ERM).
 
-    ``published="li2021"`` is the paper's method: the rows and `n_e` augmented rows go to a solver without penalty, and
-    the noise of the augmented rows has variances that follow the last coefficients, over `iterations`. Its guarantee
+    ``published="li2021"`` is the paper's method: the rows and augmented rows go to a solver without penalty, and
+    the noise of the augmented rows has variances that follow the last coefficients, over iterations. Its guarantee
     is `claimed`: see errata E9 to E14. Without `published` the penalty is fixed, as its sound part is: ridge, lasso or
     elastic net, whose quadratic part counts towards what privacy needs, with an exact minimiser and a `verified`
     guarantee.
@@ -60,43 +65,22 @@ class NAPP(ReleasesModel, PrivateEstimator):
         The public, rounded number of rows, declared by you.
     loss : {"linear", "poisson", "logistic", "hinge"}
         Of a row; the hinge is that of the paper's section 6.
-    regularizer : {"ridge", "bridge", "lasso", "elasticnet", "scad", "l0"}
-        The target R(theta), beside the *sum* of the losses, for columns (and the outcome, where it is linear) mapped to
-        [-1, 1].
+    penalty : {"l1", "l2", "elasticnet", "bridge", "scad", "l0"}
+        The kind of the target R(theta), beside the *sum* of the losses, for columns (and the outcome, where it is
+        linear) mapped to [-1, 1].
     alpha : float, optional
-        Lambda. Needed by the published method; by default a rule chooses it from public facts.
-    gamma, kappa, knot : float
-        |theta|^(2 - gamma) of the bridge; |theta| + kappa theta^2 of the elastic net; where SCAD begins to bend.
+        Its strength, Lambda. Needed by the published method; by default a rule chooses it from public facts.
+    shape : NappShape, optional
+        ``NappShape(gamma=, kappa=, knot=)``: |theta|^(2 - gamma) of the bridge; |theta| + kappa theta^2 of the elastic
+        net; where SCAD begins to bend.
     noise : {"gaussian", "laplace"}
         The law of b; spherical Laplace noise needs no delta.
-    modulus : float, optional
-        Lambda_0, from which the paper has privacy; zeta_3/(2 (1 - share) epsilon) by default.
-    slope : float, optional
-        zeta_2, the largest derivative of the loss by x'theta; by default what the bounds give, for |x'theta| <= 1
-        where the loss is linear regression's.
-    share : float
-        r, the share of epsilon for the noise; the rest is for the Jacobian.
-    moor : bool
-        Whether weights are the maximum of the target's and Lambda_0 (the paper's proposal) or their sum.
-    selection : {None, "VS", "VS+"} or float
-        The noise term: b'theta; b'|theta|; the same with b > 0; or with b > c for a number c <= 0.
-    n_e : int, optional
-        The number of augmented rows; None for their limit (proposition 1).
-    iterations : int
-        T.
-    tol : float, optional
-        Stop where the loss on the augmented data changes by less than this share; by default never.
-    zero : float, optional
-        Coefficients are means of the last ten iterates (of the last half, if that is fewer). Those up to this size are
-        set to 0, as are those whose sign changed within them; with None nothing is set to 0.
-    retrieval : {None, "return", "recycle"}
-        Algorithm 2: state a smaller epsilon, or use less noise and go on, `rounds` times at most. `retrieved_` then
-        lists the budget that was retrieved in all, after each round. The intercept does not count; "return" needs a
-        model without one.
-    rounds : int
-        Of recycling.
-    keep_trace : bool
-        In simulations only: keep the iterates (of the mapped columns) and the losses of the last run in `trace_`.
+    constants : NappConstants, optional
+        Of the published method: ``NappConstants(modulus=, slope=, share=)``, Lambda_0, zeta_2 and r.
+    augmentation : NappAugmentation, optional
+        Of the published method: ``NappAugmentation(n_e=, moor=, selection=, iterations=, tol=, zero=, keep_trace=)``.
+    recycling : NappRecycling, optional
+        Of the published method: ``NappRecycling(retrieval=, rounds=)``, algorithm 2.
     published : {None, "li2021"}
         The paper's method, with a guarantee that is `claimed`.
     neighbors : {"add-remove", "replace-one"}
@@ -114,33 +98,30 @@ class NAPP(ReleasesModel, PrivateEstimator):
     >>> facts = {"epsilon": 1, "delta": 1e-6, "bounds_X": (-1, 1), "bounds_y": (-1, 1), "alpha": 20}
     >>> NAPP(**facts).fit(X, y).certificate_.guarantee.status
     'verified'
-    >>> NAPP(**facts, selection="VS+", published="li2021").fit(X, y).certificate_.guarantee.status
+    >>> published = NAPP(**facts, augmentation=NappAugmentation(selection="VS+"), published="li2021").fit(X, y)
+    >>> published.certificate_.guarantee.status
     'claimed'
     """
 
     papers: ClassVar[tuple[str, ...]] = ("li2021",)
+    renamed: ClassVar[dict[str, str]] = {"regularizer": "penalty"}
+    groups: ClassVar[dict[str, type]] = {
+        "shape": NappShape,
+        "constants": NappConstants,
+        "augmentation": NappAugmentation,
+        "recycling": NappRecycling,
+    }
 
     bounds_y: Any = None
     classes: Sequence[Any] | str | None = None
     loss: str = "linear"
-    regularizer: str = "lasso"
+    penalty: str = "l1"
     alpha: float | None = None
-    gamma: float = 0.5
-    kappa: float = 0.5
-    knot: float = 1.0
+    shape: NappShape | None = None
     noise: Noise = "gaussian"
-    modulus: float | None = None
-    slope: float | None = None
-    share: float = 0.5
-    moor: bool = True
-    selection: Any = None
-    n_e: int | None = 10_000
-    iterations: int = 80
-    tol: float | None = None
-    zero: float | None = 1e-3
-    retrieval: str | None = None
-    rounds: int = 1
-    keep_trace: bool = False
+    constants: NappConstants | None = None
+    augmentation: NappAugmentation | None = None
+    recycling: NappRecycling | None = None
     published: str | None = None
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -205,33 +186,49 @@ class NAPP(ReleasesModel, PrivateEstimator):
             raise ParameterError(
                 'published="li2021" needs alpha=, the Lambda of the paper: a public choice, not read off the data.'
             )
-        target = Regularizer(self.regularizer, self.alpha, self.gamma, self.kappa, self.knot)
-        return Asked(self.loss, target, **{name: getattr(self, name) for name in OWN})
+        kind = PENALTIES[checks.choice("penalty", self.penalty, tuple(PENALTIES))]
+        target = Regularizer(kind, self.alpha, **self._group("shape"))
+        options = {name: value for group in OWN for name, value in self._group(group).items()}
+        return Asked(self.loss, target, **options)
+
+    def _group(self, name: str) -> dict[str, Any]:
+        """The options of a group, by default those of its class."""
+        kind, given = self.groups[name], getattr(self, name)
+        if not isinstance(given, kind | None):
+            raise ParameterError(f"{name} must be a {kind.__name__}, got {type(given).__name__}.")
+        return vars(kind() if given is None else given)
 
     def _fixed(self) -> dict[str, Any]:
         """The penalty Lambda R(theta) of the sound variant, in the words of the other models."""
-        fields = type(self).__dataclass_fields__
-        changed = [name for name in OWN if getattr(self, name) != fields[name].default]
-        if changed or self.regularizer not in SOUND:
-            what = f"regularizer={self.regularizer!r}" if not changed else f"{changed[0]}="
+        changed = [name for group in OWN for name, value in self._group(group).items()
+                   if value != getattr(self.groups[group](), name)]  # fmt: skip
+        if changed or self.penalty not in SOUND:
+            what = f"penalty={self.penalty!r}" if not changed else f"{changed[0]}="
             raise ParameterError(
                 f"{what} belongs to the published method, whose guarantee is claimed only (errata E10 to E13): say "
-                'published="li2021" to use it. Without, the penalty is fixed and the guarantee is verified: ridge, '
-                "lasso or elasticnet."
+                'published="li2021" to use it. Without, the penalty is fixed and the guarantee is verified: l1, l2 or '
+                "elasticnet."
             )
         if self.alpha is not None:
             checks.positive("alpha", self.alpha)
-        checks.positive("kappa", self.kappa)
-        if self.regularizer != "elasticnet":
-            ridge = self.regularizer == "ridge"
-            alpha = self.alpha if self.alpha is None or not ridge else 2 * self.alpha
-            return {"penalty": "l2" if ridge else "l1", "alpha": alpha}
-        times = 1 + 2 * self.kappa
+        kappa = checks.positive("kappa", self._group("shape")["kappa"])
+        if self.penalty != "elasticnet":
+            alpha = self.alpha if self.alpha is None or self.penalty == "l1" else 2 * self.alpha
+            return {"penalty": self.penalty, "alpha": alpha}
+        times = 1 + 2 * kappa
         return {
             "penalty": "elasticnet",
             "alpha": None if self.alpha is None else self.alpha * times,
             "l1_ratio": 1 / times,
         }
+
+    @classmethod
+    def _renewed(cls, given: Mapping[str, Any], known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """As for all estimators; regularisers have the names of penalties now."""
+        found = super()._renewed(given, known)
+        if "regularizer" in given:
+            found["penalty"] = {"lasso": "l1", "ridge": "l2"}.get(found["penalty"], found["penalty"])
+        return found
 
     def _done(self) -> Any:
         check_is_fitted(self)

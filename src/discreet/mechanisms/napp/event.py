@@ -1,4 +1,4 @@
-"""The constants that paper 002 (NAPP-ERM) prints, and the event of a release made with them: errata E9 to E14.
+"""The constants that li2021 (NAPP-ERM) prints, and the event of a release made with them: errata E9 to E14.
 
 Epsilon is split: the share r pays for the noise b in the objective (ratio r_1), the rest for the Jacobian (ratio r_2),
 which the curvature 2 Lambda_0 of the penalty bounds. L = zeta_1 zeta_2 bounds the gradient of one row, zeta_3 its

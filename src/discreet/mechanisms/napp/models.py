@@ -18,7 +18,7 @@ from discreet.errors import ParameterError
 from discreet.families import Loss, Outcome, Poisson, QuadraticHinge, Squared
 from discreet.mechanisms.napp.algorithm import Losses, Plan, Recycled, Squares, recycle
 from discreet.mechanisms.napp.augmented import Part, Regularizer
-from discreet.mechanisms.napp.event import REGULARIZERS, NappEvent, least_modulus, noise_scale
+from discreet.mechanisms.napp.event import NappEvent, least_modulus, noise_scale
 from discreet.mechanisms.napp.release import Draws, release_napp
 from discreet.mechanisms.objective_perturbation.estimator import ObjectivePerturbation
 from discreet.models.glm import DPLinearSVC, DPLogisticRegression, DPPoissonRegression
@@ -53,7 +53,6 @@ class Asked:
     def check(self) -> None:
         """Refuse what cannot be meant."""
         r = self.regularizer
-        checks.choice("regularizer", r.kind, REGULARIZERS)
         _from_zero("alpha", r.strength)
         if not checks.is_real(r.gamma) or not 0 <= r.gamma < 2:
             raise ParameterError(f"gamma must be from 0 and below 2, got {r.gamma!r}.")
@@ -155,7 +154,7 @@ class NAPPModel(PerturbedModel):
 
     @property
     def _method(self) -> str:
-        return "NAPP with a fixed penalty" if self.asked is None else "NAPP as published in 002"
+        return "NAPP with a fixed penalty" if self.asked is None else "NAPP as published in li2021"
 
     def _minimisers(
         self, read: Callable[[], Rows], domain: Domain, design: tuple[str, ...], outcome: Outcome, promise: Guarantee

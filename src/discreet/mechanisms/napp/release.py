@@ -1,4 +1,4 @@
-"""The gate of NAPP-ERM as published (paper 002), which promises nothing of its own.
+"""The gate of NAPP-ERM as published (li2021), which promises nothing of its own.
 
 The noise b is that of eqs. (4), (9) and (10): Gaussian or spherical Laplace, on all of space or above c <= 0. What is
 done with rows and noise, the paper's algorithms, comes from `algorithm`. See errata E9 to E13.

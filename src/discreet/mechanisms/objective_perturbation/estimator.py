@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.core import checks
-from discreet.core.citations import mark_of
+from discreet.core.citations import as_published
 from discreet.domain import Domain
 from discreet.errors import ParameterError
 from discreet.families import NORMAL, Family, Loss
@@ -21,7 +21,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.solve.newton import Penalty
 
 _REASON = (
-    "paper 000 names no constants; these are the ones of the theorem that it cites (Kifer, Smith, Thakurta 2012), "
+    "wang2018 names no constants; these are the ones of the theorem that it cites (Kifer, Smith, Thakurta 2012), "
     "which is about exact minimisers, and whose proof for Gaussian noise we did not check. The authors' code divides "
     "by epsilon squared instead (E25)."
 )
@@ -107,4 +107,4 @@ class ObjectivePerturbation(PerturbedRegressor):
 
     @property
     def _method(self) -> str:
-        return super()._method if self._paper is None else f"{super()._method} as published in {mark_of(self._paper)}"
+        return as_published(super()._method, self._paper)

@@ -1,4 +1,4 @@
-"""OutputPerturbation: ridge coefficients with Gaussian noise of one of three shapes (001 section 4).
+"""OutputPerturbation: ridge coefficients with Gaussian noise of one of three shapes (wang2017 section 4).
 
     1  l  = lambda_min(X'X) + s1 Z1, and lt below lambda_min, as in `ada_ops`
     2  lambda from lt and public facts; h = lambda + lt

@@ -1,4 +1,4 @@
-r"""Gaussian noise on ridge coefficients, in three shapes (001 section 4): ``docs/mathematics``, 8.6 and 8.7.
+r"""Gaussian noise on ridge coefficients, in three shapes (wang2017 section 4): ``docs/mathematics``, 8.6 and 8.7.
 
 theta_hat + N(0, A^-1/gamma) with a **public** matrix A is mu-GDP, mu = sqrt(gamma) Delta, where Delta is the largest
 change of theta_hat in the norm of A. Let h be a lower bound on the eigenvalues of H = X'X + lambda I and R one on

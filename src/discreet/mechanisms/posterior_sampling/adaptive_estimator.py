@@ -1,4 +1,4 @@
-r"""AdaOPS: a posterior sample that adapts to private figures (000 algorithm 1; 001 algorithm 1 with kappa), verified.
+r"""AdaOPS: a posterior sample that adapts to private figures (wang2018 algorithm 1; wang2017 algorithm 1 with kappa).
 
     1  l  = lambda_min(X'X) + s1 Z1                        mu1 = B^2/s1
        lt = max(0, l - s1 q(delta_a) - B^2)                below lambda_min of the data and of every neighbour
@@ -12,7 +12,7 @@ facts, so that D(mu, epsilon) + delta_a + delta_b + delta_o <= delta with mu^2 =
 step 3 releases nothing and R is the public bound. Proof: ``docs/mathematics``, 8.5. `gate.posterior` runs the steps.
 
 What the papers print stands below, so that their figures can be reproduced; its privacy claims do not hold (errata E5,
-E6, E25). The text is followed, with a plus sign in equation (8) of 000, where one is missing. 000's bounds are taken
+E6, E25). The text is followed, with a plus sign in equation (8) of wang2018, where one is missing. Its bounds are taken
 with B^2 = 1 where it omits them, as in its experiments.
 """
 
@@ -138,7 +138,7 @@ def plan(
     n_max : int, optional
         Public bound on the number of rows. It sharpens the choice of lambda and bounds the residuals.
     kappa : float, optional
-        001's variant: h is at least n_max B^2/(kappa d), and no norm is released. Needs `n_max`.
+        wang2017's variant: h is at least n_max B^2/(kappa d), and no norm is released. Needs `n_max`.
     neighbors : {"add-remove", "replace-one"}
         Replace-one plans for the promise of `add_remove`.
     eigenvalue_sensitivity : float, optional
@@ -227,7 +227,7 @@ def _default_kappa(plan: Plan) -> float:
 
 
 def printed_penalty(epsilon: float, delta: float, B: float, d: int, eigenvalue: float) -> tuple[float, float]:
-    """Steps 2 to 4 of 000 algorithm 1: the released least eigenvalue, less its offset, and lambda by rule (7).
+    """Steps 2 to 4 of wang2018 algorithm 1: the released least eigenvalue, less its offset, and lambda by rule (7).
 
     Examples
     --------
@@ -248,7 +248,7 @@ def printed_penalty(epsilon: float, delta: float, B: float, d: int, eigenvalue: 
 
 
 def printed_gamma(epsilon: float, delta: float, B: float, Y: float, h: float, norm: float) -> tuple[float, float]:
-    """Steps 6 and 7 of 000 algorithm 1: L~ and gamma, from h = lambda + lt and the released (noisy) norm."""
+    """Steps 6 and 7 of wang2018 algorithm 1: L~ and gamma, from h = lambda + lt and the released (noisy) norm."""
     log, s = math.log(6 / delta), math.log1p(B**2 / h)
     L = B * math.exp(math.log(Y + B * norm) + s / (epsilon / (4 * log)))
     tilde = _positive_root((1 / log + (1 + log) / log) / 2, epsilon / 2)
@@ -256,7 +256,7 @@ def printed_gamma(epsilon: float, delta: float, B: float, Y: float, h: float, no
 
 
 def code_penalty(epsilon: float, delta: float, d: int, eigenvalue: float) -> tuple[float, float]:
-    """The released least eigenvalue of X'X + I, less its offset, and lambda, as 000's code has them (E25); B = Y = 1.
+    """The released least eigenvalue of X'X + I, less its offset, and lambda, by wang2018's code (E25); B = Y = 1.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def code_penalty(epsilon: float, delta: float, d: int, eigenvalue: float) -> tup
 
 
 def code_gamma(epsilon: float, delta: float, h: float, n: float, log_norm: float) -> float:
-    """Gamma as 000's code has it, its cap on L included (E25), from the released log(1 + norm)."""
+    """Gamma as wang2018's code has it, its cap on L included (E25), from the released log(1 + norm)."""
     log, s = math.log(6 / delta), math.log1p(1 / h)
     L = min(math.exp(log_norm + s / (epsilon / 4) * log), 1 + math.sqrt(2 * math.sqrt(n) / h))
     a, b = L**2 / (2 * (h + 1)), L * math.sqrt(log / h)
@@ -286,7 +286,7 @@ def code_gamma(epsilon: float, delta: float, h: float, n: float, log_norm: float
 
 
 def kappa_limit(epsilon: float, delta: float, n: int, d: int) -> float:
-    """The largest kappa that 001 algorithm 1 allows, n epsilon/(4 d (1 + log(4/delta))).
+    """The largest kappa that wang2017 algorithm 1 allows, n epsilon/(4 d (1 + log(4/delta))).
 
     Examples
     --------
@@ -297,7 +297,7 @@ def kappa_limit(epsilon: float, delta: float, n: int, d: int) -> float:
 
 
 def printed_kappa(epsilon: float, delta: float, n: int, d: int, kappa: float, eigenvalue: float) -> tuple[float, float]:
-    """Lambda and gamma of 001 algorithm 1, for B = Y = 1, from the released eigenvalue; max for min (E6)."""
+    """Lambda and gamma of wang2017 algorithm 1, for B = Y = 1, from the released eigenvalue; max for min (E6)."""
     log = math.log(4 / delta)
     lambda_ = max(0.0, n / (d * kappa) - eigenvalue + log / (epsilon / 2))
     scale = n / (kappa * d) ** 2
@@ -408,7 +408,7 @@ class AdaOPS(CoefficientsRegressor, MomentsEstimator):
         return plan(promise.epsilon, promise.delta, **facts)
 
     def _printed(self, subject: Subject, promise: Guarantee) -> Printed:
-        """The stages of the paper; noise on the eigenvalue as printed, which lacks B^2 in 000 (E5)."""
+        """The stages of the paper; noise on the eigenvalue as printed, which lacks B^2 in wang2018 (E5)."""
         e, delta, d, B, Y = promise.epsilon, promise.delta, len(subject.design), subject.norm, subject.outcome
         if self._paper == "wang2017":
             return self._printed_kappa(subject, promise)

@@ -1,4 +1,4 @@
-r"""OPS: one posterior sample, its penalty and precision from public facts (000 appendix F), by the exact privacy curve.
+r"""OPS: one posterior sample: penalty and precision of public facts (wang2018 appendix F), by the exact privacy curve.
 
 theta ~ N(theta_hat, H^-1/gamma), H = X'X + lambda I. Rows obey norm(x) <= B and abs(y) <= Y, and there are at most
 n_max of them. A row outside the data that has leverage m <= B^2/lambda then has a residual of at most
@@ -117,7 +117,7 @@ def calibrate(facts: PublicFacts, lambda_: float) -> Calibration:
 def diffuse(facts: PublicFacts) -> Calibration:
     """Twice the least feasible lambda; all the rest goes into gamma.
 
-    000 takes lambda = (1 + log(2/delta)) B^2/epsilon, twice the value at which its own bound becomes infeasible.
+    wang2018 takes lambda = (1 + log(2/delta)) B^2/epsilon, twice the value at which its own bound becomes infeasible.
 
     Examples
     --------
@@ -150,10 +150,10 @@ def concentrated(facts: PublicFacts, gamma: float | None = None) -> Calibration:
 
 @lru_cache(maxsize=64)
 def balanced(facts: PublicFacts, coef_norm: float | None = None) -> Calibration:
-    """The lambda that minimises k (R/rho)^2 + lambda `coef_norm`^2, 000's bound (24) on the excess error.
+    """The lambda that minimises k (R/rho)^2 + lambda `coef_norm`^2, wang2018's bound (24) on the excess error.
 
     R and rho are those of the largest residual and leverage; k = d/2 + sqrt(d log(1/varrho)) + log(1/varrho).
-    `coef_norm` is a guess of the coefficients' norm; Y/B is 000's.
+    `coef_norm` is a guess of the coefficients' norm; Y/B is wang2018's.
 
     Examples
     --------
@@ -225,7 +225,7 @@ CALIBRATIONS: dict[str, Callable[[PublicFacts], Calibration]] = {
 
 
 def printed(facts: PublicFacts, calibration: str) -> Calibration:
-    """Lambda and gamma as 000 appendix F prints them: diffuse, concentrated, balanced (B = Y/B there), conservative.
+    """Lambda and gamma as wang2018, appendix F: diffuse, concentrated, balanced (B = Y/B there), conservative.
 
     Its privacy claim does not hold (E1, E2); kept so that the paper's figures can be reproduced.
 
@@ -257,7 +257,7 @@ def printed(facts: PublicFacts, calibration: str) -> Calibration:
 
 
 def coded(facts: PublicFacts, calibration: str) -> Calibration:
-    """Lambda and gamma as 000's code has them, for B = Y = 1; the code draws with X'X + I for X'X besides (E25).
+    """Lambda and gamma as wang2018's code has them, for B = Y = 1; the code draws with X'X + I for X'X besides (E25).
 
     C1 has min(epsilon/2, sqrt(epsilon/2)) for epsilon; lambda is in closed form, a minimiser of (24) without the 1 in
     L; gamma solves a quadratic that lacks a factor 1/2. "concentrated" solves epsilon lambda^2 = (sqrt(2 n t) +
@@ -292,12 +292,12 @@ def _coded_lipschitz(n: float, lambda_: float) -> float:
 
 
 def _lipschitz(facts: PublicFacts, lambda_: float) -> float:
-    """L(lambda) of 000 appendix F."""
+    """L(lambda) of wang2018 appendix F."""
     return facts.B * facts.Y * (math.sqrt(facts.n_max / (2 * lambda_)) * facts.B + 1)
 
 
 def remark_11(facts: PublicFacts, lambda_: float, gamma: float) -> float:
-    """Epsilon of 000 remark 11 with L(lambda), and 0 for the least eigenvalue."""
+    """Epsilon of wang2018 remark 11 with L(lambda), and 0 for the least eigenvalue."""
     L, log, B2 = _lipschitz(facts, lambda_), math.log(2 / facts.delta), facts.B**2
     linear = math.sqrt(gamma * L**2 * log / lambda_)
     return linear + gamma * L**2 / (2 * (lambda_ + B2)) + (1 + log) * B2 / (2 * lambda_)

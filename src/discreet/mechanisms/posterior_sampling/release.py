@@ -192,7 +192,7 @@ class Printed:
 
     `eigenvalue_sd` is the noise on the least eigenvalue, None where it is not released; `penalty` gives lambda and h
     from the released eigenvalue; `norm_sd` the noise on log(Y + B norm(theta)) from h, or None; `gamma` the precision
-    from h and that release. With `code` the stages are those of 000's code: X'X + I stands
+    from h and that release. With `code` the stages are those of wang2018's code: X'X + I stands
     for X'X, and the draw has covariance (R R')^-1/gamma, H = R'R, for H^-1/gamma (E25).
     """
 

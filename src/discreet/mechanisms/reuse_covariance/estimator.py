@@ -21,6 +21,7 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
+from discreet.core.old_keywords import accepts_old_keywords
 from discreet.data.moments import Moments, outcome_names, summed
 from discreet.data.public_outcomes import PublicOutcomes
 from discreet.data.reading import Progress, Unread
@@ -57,6 +58,7 @@ E17 = (
 )
 
 
+@accepts_old_keywords
 @dataclass(kw_only=True, eq=False, repr=False)
 class ReuseCov(MomentsRegressor):
     """Linear models of many outcomes on the same features, from one release.
@@ -77,8 +79,8 @@ class ReuseCov(MomentsRegressor):
         many features, and costs accuracy. The sample is secret, and its effect on privacy is counted exactly.
     solve : {"noise-aware", "ridge", "cg"}
         The solve of `DPLinearRegression`; or the paper's ridge regression, directly or by conjugate gradients.
-    penalty : float, optional
-        Of ridge regression, for the mapped columns; the paper's lambda by default.
+    alpha : float, optional
+        The penalty of ridge regression, for the mapped columns; the paper's lambda by default.
     gram_share : float, optional
         The share of the budget (of mu^2) for X'X; by default it follows from the numbers of features and outcomes and
         from the bounds, all public.
@@ -99,11 +101,12 @@ class ReuseCov(MomentsRegressor):
     papers: ClassVar[tuple[str, ...]] = ("neel2023",)
     paper_neighbors: ClassVar[Neighbors] = "replace-one"
     many_outcomes: ClassVar[bool] = True
+    renamed: ClassVar[dict[str, str]] = {"penalty": "alpha"}
 
     association: Literal["gaussian", "projection"] = "gaussian"
     subsample: float | None = None
     solve: Solve = "noise-aware"
-    penalty: float | None = None
+    alpha: float | None = None
     gram_share: float | None = None
     published: str | None = None
 
@@ -167,10 +170,10 @@ class ReuseCov(MomentsRegressor):
         for name in ("subsample", "gram_share"):
             if getattr(self, name) is not None:
                 checks.fraction(name, getattr(self, name))
-        if self.penalty is not None:
-            checks.positive("penalty", self.penalty)
+        if self.alpha is not None:
+            checks.positive("alpha", self.alpha)
             if self.solve == "noise-aware":
-                raise ParameterError('penalty= is for solve="ridge" or "cg": the noise-aware solve has none.')
+                raise ParameterError('alpha= is for solve="ridge" or "cg": the noise-aware solve has none.')
         if self.association == "projection" and self.neighbors != "replace-one":
             raise ParameterError(
                 'association="projection" takes the outcomes as public and protects the features, by replace-one: set '
@@ -219,7 +222,7 @@ class ReuseCov(MomentsRegressor):
         raw = normal_equations(released, asked.targets, features)
         raw = raw if public is None else with_squares(raw, public)
         e = raw if public is None else projected(raw, public, sensitivity.norm(design, domain))
-        return self._fit_equations(released, e, raw, asked, self.solve, self.penalty)
+        return self._fit_equations(released, e, raw, asked, self.solve, self.alpha)
 
 
 # ---------------------------------------------------------------- the budget's split, and what public outcomes tell

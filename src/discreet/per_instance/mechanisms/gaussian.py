@@ -110,7 +110,7 @@ def _exchange(block: Block, facts: Facts, pair: Pair, everyone: float) -> Part:
 
 
 def _swap(block: Block, facts: Facts, pair: Pair, rows: Rows) -> Floats:
-    """Squared change of a statistic."""
+    """Compute the squared change of a statistic."""
     if (column := block.kind.column(block)) is not None:
         return block.kind.swap(block, facts.domain.select([column]), pair.declared[column], rows)
     if block.exact:
@@ -212,7 +212,7 @@ class SampledCurve:
     neighbors: Neighbors
 
     def delta(self, epsilon: Floats, mu: Floats, statistics: Floats) -> Floats:
-        """The worse of the directions."""
+        """Return the larger delta of the two directions."""
         size = self.size(statistics)
         losses, masses, infinite = _discrete(np.maximum(mu, np.maximum(_BESIDE * size, _LEAST)))
         own: Any = np.maximum(statistics[0], 1e-100)
@@ -221,12 +221,12 @@ class SampledCurve:
         return np.where((size > 0) | (mu > 0), np.minimum(found * _UP, 1.0), 0.0)
 
     def size(self, statistics: Floats) -> Floats:
-        """About q mu."""
+        """Return about q mu."""
         found: Floats = self.rate * statistics[0]
         return found
 
     def levels(self, mu: Floats, top: float) -> tuple[tuple[Law, ...], Floats]:
-        """Laws at a few mu, evenly on a log scale over three powers of two up to the top; and the place of each row."""
+        """Return laws at a few mu, evenly spaced in log mu up to the top, and the index of each row's law."""
         mus = top * 2.0 ** (3 * (np.arange(1, _LEVELS + 1) - _LEVELS) / _LEVELS)
         laws: tuple[Law, ...] = (Point(0.0), *(sampled(self.rate, float(one), self.neighbors) for one in mus))
         return laws, np.where(mu > 0, np.minimum(np.searchsorted(mus, down(mu)) + 1.0, _LEVELS), 0.0)

@@ -48,7 +48,7 @@ class Part:
     given : str
         The earlier release that fixed this part's noise scale, on which the loss is conditional.
     column : str, optional
-        Where the part was computed from one column alone, in its bounds as declared.
+        The column that the part was computed from, in its declared bounds, if it was computed from one alone.
     laws : tuple of laws, optional
         For parts of which a law of the loss is known at some levels.
     curve : Curve, optional

@@ -1,4 +1,4 @@
-"""AdaSSP and AdaOPS: 000's theorems 2 and 3 as orders, and theorem 3 (ii) with constants; 003's lemma 15."""
+"""AdaSSP and AdaOPS: wang2018's theorems 2, 3 as orders, and theorem 3 (ii) with constants; piazza2021's lemma 15."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def adassp_rate(
     norm_theta: ArrayLike = 1.0,
     rho: ArrayLike = 0.05,
 ) -> Floats:
-    """000's theorem 3 (ii), the order of AdaSSP's F(theta_hat) - F(theta), with constant 1.
+    """wang2018's theorem 3 (ii), the order of AdaSSP's F(theta_hat) - F(theta), with constant 1.
 
     min{sqrt(d log(d^2/rho) log(6/delta)) B^2 |theta|^2/epsilon, B^4 |theta|^2 tr G^-1 log(6/delta)
-    log(d^2/rho)/epsilon^2}, with log(2 d^2/rho) as in the algorithm, so that d = 1 has a meaning. 003 prints max for
-    min in its proposition 16 (E24).
+    log(d^2/rho)/epsilon^2}, with log(2 d^2/rho) as in the algorithm, so that d = 1 has a meaning. piazza2021 prints max
+    for min in its proposition 16 (E24).
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def adaops_rate(
     norm_theta: ArrayLike = 1.0,
     rho: ArrayLike = 0.05,
 ) -> Floats:
-    """000's theorem 2 (ii), the order of AdaOPS's F(theta_hat) - F(theta), with constant 1.
+    """wang2018's theorem 2 (ii), the order of AdaOPS's F(theta_hat) - F(theta), with constant 1.
 
     min{sqrt((d + log(1/rho)) log(1/delta)) B^2 |theta|^2/epsilon, d (d + log(1/rho)) log(1/delta) B^2 |theta|^2/(alpha
     n epsilon^2)}. The paper leaves out the B^2 of the second term, here and in table 1 (E28): with it the bound does
@@ -109,7 +109,7 @@ def adaops_covariance(
     norm_y: ArrayLike = 1.0,
     norm_theta: ArrayLike = 1.0,
 ) -> Floats:
-    """000's theorem 2 (iii): AdaOPS's covariance is at most this many times that of least squares, given an event.
+    """wang2018's theorem 2 (iii): AdaOPS's covariance is at most this many times that of least squares, given an event.
 
     1 + 64 e^4 C B^2 log(6/delta)/(lambda_min(G) sigma^2 epsilon^2) with C = Y^2 + B^2 (|theta_0|^2 + sigma^2 tr G^-1),
     the constant being the proof's. It is for the algorithm as printed, whose privacy proof fails (E5); the verified
@@ -220,18 +220,18 @@ def adassp_penalty(
 
 
 def overestimate(delta: ArrayLike, *, published: bool = False) -> Floats:
-    """003's lemma 15: how likely AdaSSP's released eigenvalue is above the true one.
+    """piazza2021's lemma 15: how likely AdaSSP's released eigenvalue is above the true one.
 
-    Exactly Q(sqrt(2 log(2/delta'))) with delta' = delta/3 for 003's offset; for 000's and ours, sqrt(log(6/delta))
-    sds, Q(sqrt(log(6/delta))). The thesis's figure for the bound, 0.000084 at delta' = 300^-1.1, is in base 2; 1.0e-4
-    is right (E24).
+    Exactly Q(sqrt(2 log(2/delta'))) with delta' = delta/3 for piazza2021's offset; for wang2018's and ours,
+    sqrt(log(6/delta)) sds, Q(sqrt(log(6/delta))). The thesis's figure for the bound, 0.000084 at delta' = 300^-1.1, is
+    in base 2; 1.0e-4 is right (E24).
 
     Parameters
     ----------
     delta : array_like
         The promise's delta.
     published : bool
-        003's offset instead of ours.
+        piazza2021's offset instead of ours.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How far noisy normal equations lead from least squares: 000's lemma 6, (9), (13) and theorem 3, with constants.
+"""How far noisy normal equations lead from least squares: wang2018's lemma 6, (9), (13) and theorem 3, with constants.
 
 theta_hat = (X'X + N1 + lambda I)^-1 (X'y + N2), where N1 is symmetric with sd s_xx on the diagonal and s_xx/sqrt(2)
 off it, and N2 has sd s_xy: what `SSP`, `ConstSSP`, `AdaSSP` release. With H = X'X + lambda I and u = N2 - N1 theta -
@@ -93,7 +93,7 @@ def excess_bound(
     penalty: ArrayLike = 0.0,
     rho: ArrayLike = 0.05,
 ) -> Floats:
-    """A bound on F(theta_hat) - F(theta) that holds with probability at least 1 - rho; 000's (9) and (13), mended.
+    """A bound on F(theta_hat) - F(theta) that holds with probability at least 1 - rho; wang2018's (9) and (13), mended.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def penalised_excess(
 def estimation_bound(
     gram: ArrayLike, theta: ArrayLike, sigma: ArrayLike, s_xx: ArrayLike, s_xy: ArrayLike, *, rho: ArrayLike = 0.05
 ) -> Floats:
-    """A bound on E[|theta_hat - theta_0|^2 | E], P(E) at least 1 - rho; 000's theorem 3 (iii), mended (E30).
+    """A bound on E[|theta_hat - theta_0|^2 | E], P(E) at least 1 - rho; wang2018's theorem 3 (iii), mended (E30).
 
     The paper says that theta_hat is unbiased given an event that concerns the eigenvalue's noise only. It is not: its
     mean does not even exist, because X'X + N1 may be singular, and with that excluded its expectation is too large (in

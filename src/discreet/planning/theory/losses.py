@@ -1,4 +1,4 @@
-r"""What one posterior sample costs a row, in closed form: remark 15 and proposition 16 of 001, printed and mended.
+r"""What one posterior sample costs a row, in closed form: remark 15 and proposition 16 of wang2017, printed and mended.
 
 theta ~ N(theta_hat, H^-1/gamma) with H = X'X + lambda I. For a row outside the data let m = x'H^-1 x be its leverage
 and r = y - x'theta_hat its residual. With Z a standard normal, the loss of the row is
@@ -25,7 +25,7 @@ from discreet.planning.theory.inputs import fractions, positive
 def leverage_loss(
     leverage: ArrayLike, residual: ArrayLike, gamma: ArrayLike, delta: ArrayLike, *, printed: bool = False
 ) -> Floats:
-    """001's remark 15: m (1 + t^2)/2 + gamma min(m, 1) r^2/2 + sqrt(gamma m) t abs(r).
+    """wang2017's remark 15: m (1 + t^2)/2 + gamma min(m, 1) r^2/2 + sqrt(gamma m) t abs(r).
 
     Where x = sqrt(gamma m) t abs(r) is at most 1, and delta at most e^-1/4, this is at most 2 x + m (1 + t^2)/2, as
     the remark goes on. It prints log(2/delta) for t^2, and means the residual in the fit *with* the row, which is
@@ -54,7 +54,7 @@ def leverage_loss(
 def conditioned_loss(
     least: ArrayLike, residual: ArrayLike, gamma: ArrayLike, delta: ArrayLike, *, printed: bool = False
 ) -> Floats:
-    """001's (9): anybody with norm(x) <= 1 and this residual, from h = lambda + lambda_min(X'X), the least value of H.
+    """wang2017's (9): anybody with norm(x) <= 1 and this residual, from h = lambda + lambda_min(X'X), least value of H.
 
     `leverage_loss` at m = 1/h. As printed the term (1 + t^2)/(2 h), which is the price of the covariance, carries a
     factor gamma (E8).
@@ -82,7 +82,7 @@ def conditioned_loss(
 def worst_loss(
     n: ArrayLike, penalty: ArrayLike, gamma: ArrayLike, delta: ArrayLike, *, printed: bool = False
 ) -> Floats:
-    """001's (10): anybody in any table of at most n rows with norm(x) <= 1 and abs(y) <= 1.
+    """wang2017's (10): anybody in any table of at most n rows with norm(x) <= 1 and abs(y) <= 1.
 
     `conditioned_loss` at h = lambda and the largest residual there is, 1 + sqrt(n/lambda)/2 (its proof has the half,
     its text has not). As printed: sqrt(2 (n + lambda) gamma t^2)/lambda + 2 (n + lambda) gamma/(lambda max(1, lambda))
@@ -133,7 +133,7 @@ def model_losses(
     rho: ArrayLike = 0.05,
     printed: bool = False,
 ) -> ModelLosses:
-    """001's proposition 16.2: losses where the linear model holds, for large n and lambda small beside n/d.
+    """wang2017's proposition 16.2: losses where the linear model holds, for large n and lambda small beside n/d.
 
     anybody     (1 + norm(theta_0)) sqrt(d gamma/(alpha n)) t
     from_model  sigma sqrt(2 log(2/rho)) sqrt(d gamma/(alpha n)) t

@@ -1,4 +1,4 @@
-"""Many outcomes at once: paper 004's (2), (5), (7), theorems 4.1, 4.3, figure 1, and sampling.
+"""Many outcomes at once: neel2023's (2), (5), (7), theorems 4.1, 4.3, figure 1, and sampling.
 
 Errors are mean squared errors of a row, |y - X w|^2/n, averaged over the l outcomes. X = norm_x bounds the norm of a
 row, Y = norm_y an outcome, w = norm_w is the size of an outcome's coefficients. The lower bound (1) is
@@ -34,7 +34,7 @@ def paper_baseline(
     norm_y: ArrayLike = 1.0,
     norm_w: ArrayLike = 1.0,
 ) -> Floats:
-    """004's (5), one private regression for each outcome: sqrt(l d) (X^2 w^2 + X w Y)/(n epsilon), without logarithms.
+    """neel2023's (5), a private regression for each outcome: sqrt(l d) (X^2 w^2 + X w Y)/(n epsilon), without logs.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def reuse_rate(
     norm_y: ArrayLike = 1.0,
     norm_w: ArrayLike = 1.0,
 ) -> Floats:
-    """004's (2), the order of the error with one X'X for all outcomes: theorem 4.1, and 4.3 for public ones.
+    """neel2023's (2), the order of the error with one X'X for all outcomes: theorem 4.1, and 4.3 for public ones.
 
     w sqrt(d X^4 w^2/(n epsilon)^2 + a), with a = l d X^2 Y^2/(n epsilon)^2 by the Gaussian mechanism, or, where
     outcomes are public, sqrt(d) X^2 Y^2/(n epsilon) by the projection if that is less. An order, with constant 1 and
@@ -103,7 +103,7 @@ def reuse_cost(
     norm_y: ArrayLike = 1.0,
     norm_w: ArrayLike = 1.0,
 ) -> Floats:
-    """cost(l) of 004's figure 1: `reuse_rate` over sqrt(d) X^2 w^2/(n epsilon), the order of (1) for Y up to X w.
+    """cost(l) of neel2023's figure 1: `reuse_rate` over sqrt(d) X^2 w^2/(n epsilon), the order of (1) for Y up to X w.
 
     1 means that many outcomes cost no more than one. Row 4 of the figure, sqrt(l), is for X w = Y; in general it is
     sqrt(l) Y/(X w). Row 2 prints n/d^(1/4) (E36); its own bound over (1) is sqrt(n epsilon)/d^(1/4) times Y/(X w).
@@ -133,7 +133,7 @@ def sampling_excess(
     norm_y: ArrayLike = 1.0,
     rho: ArrayLike = 0.05,
 ) -> Floats:
-    """What X'X of a sample of s rows costs in accuracy, apart from noise: 004's lemma 12, mended (E37), with constants.
+    """What X'X of a sample of s rows costs in accuracy, apart from noise: neel2023's lemma 12, mended (E37).
 
     With S = X'X/n + lambda I and S_s its estimate, w_s - w = S_s^-1 (S - S_s) w, so |w_s - w|_S^2 <= (t/(1 - t))^2
     |w|_S^2 and |w|_S <= Y whenever the eigenvalues of S^-1/2 S_s S^-1/2 lie within t of 1: by the matrix Chernoff
@@ -211,7 +211,7 @@ class Regime:
             f"{name:<12} {error:>12.4g}   share of X'X {self.shares[name]:.3f}" for name, error in self.errors.items()
         ]
         head = f"{'mechanism':<12} {'error <=':>12}   (a model of this size explains {self.signal:.4g})"
-        return "\n".join([head, *lines, f"Best: {self.winner}. {self.why}", f"Paper 004, figure 1: {self.paper_row}"])
+        return "\n".join([head, *lines, f"Best: {self.winner}. {self.why}", f"neel2023, figure 1: {self.paper_row}"])
 
 
 def regime(

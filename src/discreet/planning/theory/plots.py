@@ -22,7 +22,7 @@ def free_region_plot(
 ) -> Figure:
     """The epsilons above which privacy adds nothing to the order of the error, against the number of rows.
 
-    Paper 000's figure 1: above a curve, the private bound (5) or (6) is below the bound without privacy, (4).
+    wang2018's figure 1: above a curve, the private bound (5) or (6) is below the bound without privacy, (4).
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def lower_bounds_plot(
 ) -> Figure:
     """What learning costs anyway, what privacy costs, and its price where that is more, against the number of rows.
 
-    Paper 000's figure 4: (4), and the smaller of (5) and (6), orders of a summed squared error in units of norm_y^2.
+    wang2018's figure 4: (4), and the smaller of (5) and (6), orders of a summed squared error in units of norm_y^2.
 
     Parameters
     ----------

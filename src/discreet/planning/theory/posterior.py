@@ -1,4 +1,4 @@
-"""One posterior sample, theta ~ N(theta_hat, H^-1/gamma) with H = X'X + lambda I: 000's lemmas 8, 9, proposition 18."""
+"""One posterior sample, theta ~ N(theta_hat, H^-1/gamma), H = X'X + lambda I: wang2018, lemmas 8, 9, proposition 18."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from discreet.planning.theory.inputs import fractions, positive
 
 
 def posterior_distance(d: ArrayLike, gamma: ArrayLike, *, rho: ArrayLike = 0.05) -> Floats:
-    """000's lemma 8.1, exactly: |theta - theta_hat|_H^2 exceeds this with probability rho.
+    """wang2018's lemma 8.1, exactly: |theta - theta_hat|_H^2 exceeds this with probability rho.
 
     gamma |theta - theta_hat|_H^2 is chi-square with d degrees of freedom. The paper bounds its quantile by
     d + 2 sqrt(d log(1/rho)) + 2 log(1/rho), and that by 5 d log(1/rho) "for all rho"; the latter needs rho <= 1/e
@@ -39,7 +39,7 @@ def posterior_distance(d: ArrayLike, gamma: ArrayLike, *, rho: ArrayLike = 0.05)
 def posterior_excess(
     d: ArrayLike, gamma: ArrayLike, *, penalty: ArrayLike = 0.0, norm_theta: ArrayLike = 0.0, rho: ArrayLike = 0.05
 ) -> Floats:
-    """000's lemma 9, with a penalty: F(theta) - min F exceeds this with probability at most rho.
+    """wang2018's lemma 9, with a penalty: F(theta) - min F exceeds this with probability at most rho.
 
     `posterior_distance`/2 + lambda |theta*|^2/2; exact for lambda = 0. (Section 2 of the paper writes lambda |theta|^2
     for the penalty whose minimiser it takes; that minimiser belongs to lambda |theta|^2/2: E38.)
@@ -65,10 +65,10 @@ def posterior_excess(
 
 
 def posterior_efficiency(gamma: ArrayLike, sigma: ArrayLike) -> Floats:
-    """000's lemma 8.3: the covariance of a sample with lambda = 0 is 1 + 1/(gamma sigma^2) times that of least squares.
+    """wang2018's lemma 8.3: the covariance of a sample with lambda = 0 is 1 + 1/(gamma sigma^2) times least squares'.
 
-    Exact for y = X theta_0 + N(0, sigma^2 I), none of it clipped, and gamma chosen without the data. 001 prints 1 +
-    1/gamma in its proposition 16.3 and 1 + gamma in 17.2 (E20).
+    Exact for y = X theta_0 + N(0, sigma^2 I), none of it clipped, and gamma chosen without the data. wang2017 prints
+    1 + 1/gamma in its proposition 16.3 and 1 + gamma in 17.2 (E20).
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def ops_rate(
     norm_y: ArrayLike = 1.0,
     norm_theta: ArrayLike = 1.0,
 ) -> Floats:
-    """000's proposition 18, the order of the balanced OPS's excess F, with constant 1.
+    """wang2018's proposition 18, the order of the balanced OPS's excess F, with constant 1.
 
     (d n log(2/delta) B^4 Y^2 |theta|^4/epsilon^2)^(1/3), for n so large that the penalty chosen exceeds the least one
     that can be private. The paper's gamma is not private (E1); `ops_bound` has the exact one, and the same order.

@@ -1,4 +1,4 @@
-"""What no method can do better than, when privacy is for free, and what families of methods achieve: paper 000.
+"""What no method can do better than, when privacy is for free, and what families of methods achieve: wang2018.
 
 The bounds (1) to (6), figure 1, and tables 1 and 2. B = norm_x bounds the norm of a row, Y = norm_y the outcome, T =
 norm_theta the coefficients. Errors are of F(theta) = |y - X theta|^2/2, summed over the rows. (1) to (3) are exact; (4)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from discreet.core.fields import FileRecord
 from discreet.core.rounding import ROOM, up
@@ -210,6 +210,14 @@ class BlockEvent(StatisticsEvent):
         """(what, why) where its statistics are not of one design, or are listed twice."""
         if (why := _mixed(self.blocks)) is not None:
             yield "list of statistics", why
+
+
+Kind = TypeVar("Kind", bound=Event)
+
+
+def of_kind(kind: type[Kind], events: Iterable[Event]) -> tuple[Kind, ...]:
+    """The events of one kind among others."""
+    return tuple(event for event in events if isinstance(event, kind))
 
 
 def _mixed(blocks: tuple[Block, ...]) -> str | None:

@@ -164,9 +164,9 @@ def path_plot(results: PenalisedResults) -> Figure:
         for k, look in zip(order[:NAMED], LOOKS, strict=False):
             plain = {key: value for key, value in look.items() if key != "marker"}
             axes.plot(path.penalties, effects[:, k], label=short(path.names[k], 26), lw=1.8, zorder=3, **plain)
-        axes.axvline(results.penalty, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
+        axes.axvline(results.alpha, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
         axes.annotate(
-            "chosen" if results.chosen else "given", (results.penalty, 1), (0, 2), textcoords="offset points",
+            "chosen" if results.chosen else "given", (results.alpha, 1), (0, 2), textcoords="offset points",
             xycoords=axes.get_xaxis_transform(), ha="center", fontsize=8,
         )  # fmt: skip
         axes.invert_xaxis()
