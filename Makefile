@@ -47,13 +47,16 @@ wheel: $(READY)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 # The wheel and the source archive, the same bytes twice, and a bill of materials of what they need, in dist/.
-.PHONY: dist sbom man
+.PHONY: dist sbom man schemas
 dist sbom: $(READY)
 	$(BIN)/python -m pip install --quiet --editable ".[dist]"
 	$(BIN)/python -m distribution
 
 man: $(READY)
 	$(BIN)/python -m distribution.manual
+
+schemas: $(READY)
+	$(BIN)/python -m distribution.schemas
 
 $(READY): pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'discreet needs Python 3.11 or newer: make PYTHON=python3.12')"

@@ -18,10 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-import numpy as np
-
 from discreet.core import checks
-from discreet.core.arrays import Floats
 from discreet.errors import DiscreetError, FileFormatError, ParameterError
 
 T = TypeVar("T")
@@ -260,41 +257,6 @@ def _integer(text: str) -> int:
     if len(text) > DIGITS:
         raise FileFormatError(f"it holds a number of more than {DIGITS} digits, which nothing here can have.")
     return int(text)
-
-
-# ---------------------------------------------------------------- parts of a document
-
-
-def text(value: Any) -> str:
-    """Return a value if it is text, else raise."""
-    if not isinstance(value, str):
-        raise FileFormatError("it is damaged, its parts do not fit together: an entry that must be text is not.")
-    return value
-
-
-def texts(value: Any) -> tuple[str, ...]:
-    """Return a list of texts as a tuple, else raise."""
-    if not isinstance(value, list):
-        raise FileFormatError("it is damaged, its parts do not fit together: an entry that must be a list is not.")
-    return tuple(map(text, value))
-
-
-def number(value: Any) -> float:
-    """Return a value as a float if it is a finite number, not a boolean or text, else raise."""
-    if not checks.is_real(value) or not math.isfinite(value):
-        raise FileFormatError("it is damaged, its parts do not fit together: an entry that must be a number is not.")
-    return float(value)
-
-
-def numbers(value: Any, shape: tuple[int, ...], name: str = "a list of numbers") -> Floats:
-    """Return a list as an array if it holds finite numbers and has the given shape, else raise."""
-    array = np.array(value if isinstance(value, list) else None)
-    if (array.size and array.dtype.kind not in "iuf") or array.shape != shape:
-        raise FileFormatError(f"it is damaged, its parts do not fit together: {name} has another size, or kind.")
-    array = array.astype(float)
-    if not np.isfinite(array).all():
-        raise FileFormatError(f"it is damaged, its parts do not fit together: {name} is not finite.")
-    return array
 
 
 # ---------------------------------------------------------------- comparison of a document with its recomputed body

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from discreet.core.fields import FieldKind, defined
 from discreet.errors import FileFormatError, NotReleasedError, printable
 
 T = TypeVar("T")
@@ -107,3 +108,33 @@ class Unavailable:
         if what not in ("not released", "not available") or not isinstance(reason, str):
             raise FileFormatError("What is said to be missing is of an unknown kind.")
         return cls(what, reason)
+
+
+UNAVAILABLE = defined(
+    "unavailable",
+    FieldKind(
+        {
+            "type": "object",
+            "properties": {
+                "not released": {"type": "string", "description": "The release lacks a statistic."},
+                "not available": {"type": "string", "description": "It has it, but is too noisy."},
+            },
+            "minProperties": 1,
+            "maxProperties": 1,
+        },
+        lambda value: isinstance(value, dict) and len(value) == 1,
+        Unavailable.from_dict,
+        Unavailable.to_dict,
+    ),
+    "Stands where a number would, and says why there is none, and what to do about it.",
+)
+
+
+def or_unavailable(kind: FieldKind) -> FieldKind:
+    """What a field holds, or why there is none."""
+    return FieldKind(
+        {"anyOf": [kind.schema, UNAVAILABLE.schema]},
+        lambda value: UNAVAILABLE.fits(value) or kind.fits(value),
+        lambda value: (UNAVAILABLE if UNAVAILABLE.fits(value) else kind).read(value),
+        lambda value: (UNAVAILABLE if isinstance(value, Unavailable) else kind).write(value),
+    )

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+from discreet.core.field_kinds import TEXT
+from discreet.core.fields import DocumentFields, FieldKind, fixed
 from discreet.core.files import (
     KINDS,
     Document,
@@ -24,7 +26,6 @@ from discreet.core.files import (
     canonical,
     load_document,
     read_document,
-    text,
     write_document,
 )
 from discreet.errors import FileFormatError, ParameterError
@@ -34,11 +35,25 @@ ALGORITHM = "Ed25519"
 PASSPHRASE = "DISCREET_KEY_PASSPHRASE"
 """The environment variable that holds the passphrase of a private key."""
 
-_VERSIONS = (1,)
 _CONTEXT = b"discreet signature 1\n"
 """Prefix of every signed message, so that signatures made for other purposes are not valid here."""
 
 _UNSIGNED = "Not signed: whoever edits a file can compute its digest anew, so forgery cannot be excluded."
+
+_BYTES = FieldKind(
+    TEXT.schema,
+    TEXT.fits,
+    lambda text: base64.b64decode(text, validate=True),
+    lambda value: base64.b64encode(value).decode("ascii"),
+)
+_FIELDS = DocumentFields(
+    "signature",
+    "An Ed25519 signature, beside the file that it is of.",
+    (1,),
+    algorithm=fixed(ALGORITHM),
+    public_key=_BYTES("32 bytes in base64."),
+    value=_BYTES("64 bytes in base64."),
+)
 
 Ask = Callable[[], str]
 
@@ -66,20 +81,18 @@ class Signature:
     @classmethod
     def load(cls, path: str | Path) -> Signature:
         """Read a signature file."""
-        return load_document(path, "signature", _VERSIONS, cls._from_document)
+        return load_document(path, "signature", _FIELDS.versions, cls._from_document)
 
     @classmethod
     def _from_document(cls, body: dict[str, Any]) -> Signature:
-        key, value = (base64.b64decode(text(body[name]), validate=True) for name in ("public_key", "value"))
-        if body["algorithm"] != ALGORITHM or (len(key), len(value)) != (32, 64):
+        made = cls(**_FIELDS.read(body))
+        if body["algorithm"] != ALGORITHM or (len(made.public_key), len(made.value)) != (32, 64):
             raise FileFormatError(f"it is no signature by {ALGORITHM}.")
-        return cls(key, value)
+        return made
 
     def save(self, path: str | Path) -> None:
         """Write a signature file."""
-        key, value = (base64.b64encode(part).decode("ascii") for part in (self.public_key, self.value))
-        body = {"kind": "signature", "format_version": _VERSIONS[-1], "algorithm": ALGORITHM}
-        write_document(path, body | {"public_key": key, "value": value})
+        write_document(path, _FIELDS.body(self, _FIELDS.versions[-1]))
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,18 @@ from numpy.typing import ArrayLike
 
 from discreet.core import checks
 from discreet.core.arrays import Floats, Ints, Objects
-from discreet.core.files import atomic_write, reading, refuse_special, texts
+from discreet.core.field_kinds import TEXTS
+from discreet.core.files import atomic_write, reading, refuse_special
 from discreet.data.counts import Histogram, refuse_persons
 from discreet.data.parcels import NOTE, packed, unpacked
 from discreet.data.passes.moments import MomentsPass, Sampler, layout
 from discreet.data.reading import Progress, Unread
 from discreet.data.sums import LIMB, Total, carry, integers, sum_bits
 from discreet.domain import Domain
-from discreet.domain.domain import VERSIONS
 from discreet.errors import FileFormatError, ParameterError
 
-_WITH_OUTCOMES = 3
-"""The version of files of moments that keep only some products."""
+_VERSIONS, _WITH_OUTCOMES = (1, 2, 3, 4, 5), 3
+"""Versions of files of moments, and the one that keeps only some products; others are those of domains."""
 
 
 class Moments:
@@ -170,7 +170,7 @@ class Moments:
     @classmethod
     def load(cls, path: str | Path) -> Moments:
         """Load moments from a file that `save` wrote."""
-        name, versions = Path(path).name, sorted({*VERSIONS, _WITH_OUTCOMES})
+        name, versions = Path(path).name, _VERSIONS
         refuse_special(path)
         with Path(path).open("rb") as file, reading(path):
             if file.readline(1000) != (NOTE + "\n").encode():
@@ -185,7 +185,7 @@ class Moments:
                     f"{', '.join(map(str, versions))}."
                 )
             domain = Domain.from_dict(header["domain"])
-            targets = texts(header["targets"]) if version >= _WITH_OUTCOMES and "targets" in header else ()
+            targets = TEXTS.take(header["targets"]) if version >= _WITH_OUTCOMES and "targets" in header else ()
             shape = layout(domain, targets).shape
             if not high.shape == low.shape == shape or {high.dtype, low.dtype} != {np.dtype(np.int64)}:
                 raise FileFormatError(f"{name} is damaged: its parts do not fit together.")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from discreet.core import checks
-from discreet.domain.kinds.base import HOW, Column, Factor, Identifier, Level, Readable
-from discreet.domain.kinds.categorical import Categorical
+from discreet.core.field_kinds import TEXT, many, whole
+from discreet.core.fields import Fields, defined, ref
+from discreet.domain.kinds.base import COLUMN, HOW, PRODUCT, Column, Factor, Identifier, Level, Readable
+from discreet.domain.kinds.categorical import LEVEL, Categorical
 from discreet.domain.kinds.numeric import LARGEST, Numeric, from_days, to_days
 from discreet.errors import DomainError
 
@@ -19,6 +22,17 @@ COLUMN_KINDS: tuple[type[Column], ...] = (Numeric, Categorical)
 
 FORMS = {form.word: form for kind in COLUMN_KINDS for form in kind.forms}
 """The questions about a column of each kind, by the word that people choose."""
+
+_KNOWN = (PRODUCT, *(kind.FIELDS for kind in reversed(COLUMN_KINDS)))
+defined("column", replace(COLUMN, schema={"anyOf": [ref(fields.name) for fields in _KNOWN]}))
+Fields(
+    "column_factor",
+    "A column to a power, with what is declared of it.",
+    column=TEXT("A declared column."),
+    power=whole(1),
+    **Numeric.FIELDS.rows,
+    levels=many(LEVEL)(absent=()),
+)
 
 
 def parse_column(name: str, spec: Any) -> Column:

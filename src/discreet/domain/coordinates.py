@@ -18,14 +18,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats, Ints
-from discreet.core.files import number, texts
+from discreet.core.field_kinds import ABOVE_0, NAMES, many, record, whole
+from discreet.core.fields import FieldKind, Fields, FileRecord
 from discreet.core.remembered import Remembered
 from discreet.domain.domain import LATTICE_BITS, Domain
 from discreet.domain.encoding import ONE
@@ -47,9 +48,12 @@ _LINES = 256
 _SPARSE = 0.8
 """A matrix is multiplied in parts where they hold less than this share of its entries."""
 
+_WHOLE = FieldKind({"type": "integer"})
+"""Directions themselves check that they consist of whole numbers."""
+
 
 @dataclass(frozen=True)
-class Directions:
+class Directions(FileRecord):
     """Vectors over the coordinates of a design: integers times a power of two, so that products with rows are exact.
 
     Parameters
@@ -111,18 +115,16 @@ class Directions:
         )
         return floats
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {"integers": [list(vector) for vector in self.integers], "exponents": list(self.exponents)}
-
-    @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> Directions:
-        """Rebuild from `to_dict`."""
-        return cls(tuple(map(tuple, facts["integers"])), tuple(facts["exponents"]))
+    FIELDS = Fields(
+        "directions",
+        "A matrix of exact numbers, column by column.",
+        integers=many(many(_WHOLE))("A list for each column of the matrix."),
+        exponents=many(_WHOLE)("p of each list, whose integers stand for themselves times 2^-p."),
+    )
 
 
 @dataclass(frozen=True)
-class Coordinates:
+class Coordinates(FileRecord):
     """Public coordinates of one stage.
 
     Parameters
@@ -246,30 +248,24 @@ class Coordinates:
             {known[name] for name in self.outcomes}, [known[name] for name in self.design], DomainError
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return (
-            {
-                "design": list(self.design),
-                "outcomes": list(self.outcomes),
-                "P": self.P.to_dict(),
-                "theta": self.theta.to_dict(),
-                "radius": self.radius,
-                "widths": [list(own) for own in self.widths],
-            }
-            | ({"lengths": list(self.lengths)} if self.lengths else {})
-            | ({"most": self.most} if self.most > 1 else {})
-        )
+    FIELDS = Fields(
+        "coordinates",
+        "In which rows are turned, weighted and clipped before they are summed up.",
+        design=NAMES,
+        outcomes=NAMES,
+        P=record(Directions)("z = P'x of a mapped row x."),
+        theta=record(Directions)("The model so far: residuals are y - theta'x."),
+        radius=ABOVE_0("r: rows with a longer z count as shortened to it, with their residuals; u = z/r."),
+        widths=many(many(ABOVE_0))("For each outcome the half widths b that it could be clipped to; e = residual/b."),
+        lengths=many(ABOVE_0)("Edges between which rows are counted by |z|.", absent=()),
+        most=whole(1)("How many rows one person counts for at most; 1 where it is left out.", absent=1),
+    )
 
     @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> Coordinates:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild from `to_dict`."""
-        P, theta = Directions.from_dict(facts["P"]), Directions.from_dict(facts["theta"])
-        widths = tuple(tuple(map(number, own)) for own in facts["widths"])
-        radius, lengths = number(facts["radius"]), tuple(map(number, facts.get("lengths", ())))
         try:
-            names = texts(facts["design"]), texts(facts["outcomes"])
-            return cls(*names, P, theta, radius, widths, lengths, facts.get("most", 1))
+            return super().from_dict(facts)
         except ParameterError as error:
             raise FileFormatError(str(error)) from None
 

@@ -13,12 +13,14 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Bools, Floats
+from discreet.core.field_kinds import ABOVE_0, FLAG, NAMES, by_name, choice, record
+from discreet.core.fields import Fields, Written
 from discreet.core.problems import Problems
 from discreet.core.remembered import Remembered
 from discreet.domain.columns import array_columns, norm_columns_of, parse_column, unbounded
 from discreet.domain.derived import Parts, cells, inputs_of, parse_all, parts_of
 from discreet.domain.file_format import FileFormat
-from discreet.domain.kinds.base import Column, Readable
+from discreet.domain.kinds.base import COLUMN, Column, Readable
 from discreet.domain.kinds.categorical import Categorical
 from discreet.domain.kinds.numeric import Numeric
 from discreet.domain.unit import FACTS, ROWS, Unit
@@ -27,10 +29,6 @@ from discreet.errors import DiscreetError, DomainError, NotReleasedError, Parame
 LATTICE_BITS = 20
 """Entries are rounded to multiples of 2^-20, so a sum of 8,192 products is exact in float64."""
 
-VERSIONS = (1, 2, 4, 5)
-"""Versions of files that hold a domain: 2 has products and powers, 4 functions of columns, 5 persons and weights."""
-
-_OPTIONS = ("data_norm", "norm_columns", "intercept", "missing", "file")
 CONSTANT = "(intercept)"
 """Name of the column of ones."""
 
@@ -49,7 +47,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, init=False)
-class Domain:
+class Domain(Written):
     """Public bounds and categories of the columns of a table.
 
     Parameters
@@ -183,22 +181,23 @@ class Domain:
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Domain:
         """Rebuild a domain from `to_dict` or from a parsed schema."""
-        options = {k: facts[k] for k in (*_OPTIONS, *FACTS) if k in facts}
+        options = {k: facts[k] for k in cls.FIELDS.rows if k in facts and k != "columns"}
         columns = parse_all(facts.get("columns", {}))
         if options.get("data_norm") is not None:
             columns = {name: unbounded(spec) for name, spec in columns.items()}
         return cls(columns, **options)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description that `from_dict` reads back."""
-        facts: dict[str, Any] = {
-            "columns": {name: column.to_dict() for name, column in self.columns.items()},
-            "intercept": self.intercept,
-            "missing": self.missing,
-        }
-        if self.data_norm is not None:
-            facts |= {"data_norm": self.data_norm, "norm_columns": list(self.norm_columns)}
-        return facts | self.unit.to_dict() | ({"file": written} if (written := self.file.to_dict()) else {})
+    FIELDS = Fields(
+        "domain",
+        "Public facts that were declared about the table.",
+        columns=by_name(COLUMN)("By name."),
+        intercept=FLAG("Whether models have one."),
+        missing=choice("error", "drop")("drop: rows that lack a value were left out."),
+        data_norm=ABOVE_0("The largest norm of norm_columns together in a row.", absent=None),
+        norm_columns=NAMES(absent=()),
+        **Unit.FIELDS.inside("unit"),
+        file=record(FileFormat)(absent=FileFormat()),
+    )
 
     def select(self, names: Iterable[str]) -> Domain:
         """Return the domain of some of the columns, in the given order."""
@@ -285,8 +284,7 @@ class Domain:
     def format_version(self) -> int:
         """The oldest version of files that can hold the domain, so that older programs read what they can."""
         factors = [factor for column in self.columns.values() for factor in column.factors]
-        functions = any(factor.expression for factor in factors)
-        return VERSIONS[3 if not self.unit.plain else 2 if functions else 1 if factors else 0]
+        return max([self.FIELDS.version(self), *(4 if factor.expression else 2 for factor in factors)])
 
     # ---------------------------------------------------------------- features and outcomes
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.core import checks
+from discreet.core.field_kinds import TEXT, TEXTS
+from discreet.core.fields import Fields, Written
 from discreet.core.problems import Problems
 from discreet.domain.kinds.base import Column
 from discreet.errors import DomainError
@@ -22,7 +24,7 @@ _EXAMPLE = dt.datetime(1990, 12, 31, 13, 45)
 
 
 @dataclass(frozen=True)
-class FileFormat:
+class FileFormat(Written):
     """The format of a CSV or Excel file, where it differs from the usual one.
 
     Parameters
@@ -105,10 +107,16 @@ class FileFormat:
             raise DomainError(f"file has no {unknown[0]!r}.{hint} Known: {', '.join(known)}.")
         return cls(**given)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready description of what differs from the usual format."""
-        facts = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
-        return facts | ({"na": list(self.na)} if self.na else {})
+    FIELDS = Fields(
+        "file_format",
+        "How the file of rows was written, where not as usual.",
+        sep=TEXT(absent=None),
+        decimal=TEXT(absent="."),
+        thousands=TEXT(absent=None),
+        na=TEXTS(absent=()),
+        date_format=TEXT(absent=None),
+        sheet=TEXT(absent=None),
+    )
 
     @property
     def number(self) -> str:

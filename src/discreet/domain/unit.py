@@ -14,6 +14,8 @@ from typing import Any
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
+from discreet.core.field_kinds import ABOVE_0, TEXT, whole
+from discreet.core.fields import Fields, Written
 from discreet.domain.columns import LARGEST
 from discreet.domain.kinds.base import Identifier
 from discreet.domain.kinds.numeric import Numeric
@@ -34,7 +36,7 @@ _IDENTIFIER = re.compile(
 
 
 @dataclass(frozen=True)
-class Unit:
+class Unit(Written):
     """The unit of privacy: a row, or a person with all rows; and the weight of a row.
 
     Parameters
@@ -138,11 +140,14 @@ class Unit:
     def _weighted(self) -> str:
         return "" if self.weights is None else f"; rows weighted by {self.weights!r}, at most {self.largest_weight:g}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready description of what differs from unweighted rows of one person each."""
-        person = {} if self.person is None else {"person": self.person, "rows_per_person": self.rows_per_person}
-        weights = {"weights": self.weights, "largest_weight": self.largest_weight}
-        return person | ({} if self.weights is None else weights)
+    FIELDS = Fields(
+        "unit",
+        "What differs from one row a person without weights.",
+        person=TEXT("The column that tells whose a row is.", absent=None, since=5),
+        rows_per_person=whole(1)("For how many rows a person counts at most.", absent=None, beside="person", since=5),
+        weights=TEXT("The column of weights.", absent=None, since=5),
+        largest_weight=ABOVE_0("Larger weights were moved to it.", absent=None, beside="weights", since=5),
+    )
 
 
 ROWS = Unit()

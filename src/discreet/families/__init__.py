@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from discreet.core import checks
-from discreet.core.files import number
+from discreet.core.field_kinds import ABOVE_0, NUMBER, one_of, record
+from discreet.core.fields import Fields
 from discreet.errors import FileFormatError
 from discreet.families.base import ClassFamily, Family, FamilyWords, Label, Link, Loss, Outcome, category, places
 from discreet.families.hinge import HINGE, QuadraticHinge, SmoothHinge
@@ -17,6 +19,10 @@ FAMILIES: dict[Link, Family] = {family.link: family for family in (NORMAL, LOGIS
 """All families by link; a new family is a file of this folder and an entry here."""
 
 
+def _losses() -> dict[str, type[Loss]]:
+    return {loss.name: loss for family in FAMILIES.values() for loss in family.losses}
+
+
 def loss_from_dict(facts: dict[str, Any]) -> Loss:
     """Rebuild a loss from `Loss.to_dict`.
 
@@ -25,10 +31,15 @@ def loss_from_dict(facts: dict[str, Any]) -> Loss:
     >>> loss_from_dict({"name": "Poisson", "limit": 9.0})
     Poisson(limit=9.0)
     """
-    known = {loss.name: loss for family in FAMILIES.values() for loss in family.losses}
+    known = _losses()
     if facts.get("name") not in known:
         raise FileFormatError(f"Unknown loss {checks.shown(facts.get('name'))}; a newer discreet may know it.")
-    return known[facts["name"]](**{name: number(value) for name, value in facts.items() if name != "name"})
+    return known[facts["name"]](**{name: NUMBER.take(value) for name, value in facts.items() if name != "name"})
+
+
+_OWN = ABOVE_0(absent=None)
+_FIELDS = Fields("loss", "With its own parameters.", name=one_of(_losses), width=_OWN, limit=_OWN)
+LOSS = replace(record(_FIELDS), read=loss_from_dict, write=Loss.to_dict)
 
 
 def family_of(loss: Loss) -> Family:
@@ -46,6 +57,7 @@ __all__ = [
     "FAMILIES",
     "HINGE",
     "LOGISTIC",
+    "LOSS",
     "NORMAL",
     "POISSON",
     "ClassFamily",

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,18 @@ from numpy.typing import ArrayLike
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
-from discreet.core.files import number
+from discreet.core.field_kinds import ABOVE_0, TEXT, one_of, record
+from discreet.core.fields import Fields
 from discreet.domain.coordinates import Chart, Coordinates, Turned
 from discreet.domain.domain import Domain
 from discreet.domain.elementary import log
 from discreet.domain.encoding import ONE
-from discreet.errors import DomainError, FileFormatError, ParameterError
+from discreet.errors import DomainError, ParameterError
 from discreet.families import FAMILIES, Family, Link
+
+
+def _staged() -> list[Link]:
+    return [link for link, family in FAMILIES.items() if family.staged]
 
 
 @dataclass(frozen=True)
@@ -110,20 +115,15 @@ class Linked(Coordinates):
         """The root k = sqrt(h'(eta)/c)."""
         return self.family.root(eta, self.largest)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        exposure = {} if self.exposure is None else {"exposure": self.exposure}
-        return super().to_dict() | {"link": self.link, "largest": self.largest} | exposure
-
-    @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> Linked:
-        """Rebuild from `to_dict`."""
-        own = Coordinates.from_dict(facts)
-        try:
-            plain = own.design, own.outcomes, own.P, own.theta, own.radius, own.widths, own.lengths, own.most
-            return cls(*plain, facts["link"], number(facts["largest"]), facts.get("exposure"))
-        except ParameterError as error:
-            raise FileFormatError(str(error)) from None
+    FIELDS = Fields(
+        Coordinates.FIELDS.name,
+        Coordinates.FIELDS.words,
+        **Coordinates.FIELDS.rows,
+        link=one_of(_staged)("Of a stage at a model of classes or counts.", absent=None),
+        largest=ABOVE_0("The largest mean of its outcome.", absent=None),
+        exposure=TEXT("Its exposure column.", absent=None),
+    )
+    """One description of coordinates of either kind: those of other stages lack the last fields."""
 
 
 def check_exposure(name: str | None, domain: Domain) -> None:
@@ -139,6 +139,9 @@ def check_exposure(name: str | None, domain: Domain) -> None:
 def coordinates_from_dict(facts: Mapping[str, Any]) -> Coordinates:
     """Read coordinates of either kind from a file."""
     return Linked.from_dict(facts) if "link" in facts else Coordinates.from_dict(facts)
+
+
+COORDINATES = replace(record(Coordinates), read=coordinates_from_dict)
 
 
 class LinkedChart(Chart):

@@ -11,11 +11,14 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from discreet.core.files import Document, Source, read_document, text, write_document
+from discreet.core.field_kinds import TEXT
+from discreet.core.files import Document, Source, read_document, write_document
 from discreet.errors import BudgetError, DiscreetError, FileFormatError
 from discreet.ledger.accounts import Ledger
+from discreet.ledger.documents import LEDGER, LEDGER_HEAD
 from discreet.ledger.entries import FORMAT, INDEX, KINDS, NOTHING, UNIQUE, Entry, hashed, population
 from discreet.ledger.terms import Terms, counted, steps_in_0_2
 from discreet.privacy import pots
@@ -108,7 +111,7 @@ class _Replay:
             for name, (_, due) in self._dues(account, paid).items():
                 self.spent[name] -= due
         else:
-            text(facts["certificate"])
+            TEXT.take(facts["certificate"])
 
 
 def flaws(ledger: Ledger, witnesses: Iterable[Witness] = ()) -> list[str]:
@@ -190,24 +193,15 @@ def export(ledger: Ledger, path: str | Path, *, head_only: bool = False) -> Entr
     """Write all entries, or the last one's number and hash only, to a document; that last entry."""
     entries = ledger.entries()
     head = entries[-1]
-    body: dict[str, Any] = {
-        "kind": "ledger head" if head_only else "ledger",
-        "format_version": FORMAT,
-        "ledger": head.facts["ledger"],
-        "number": head.number,
-        "hash": head.hash,
-        "when": head.facts["when"],
-    }
-    if not head_only:
-        body["entries"] = [{"body": entry.body, "hash": entry.hash} for entry in entries]
-    write_document(path, body)
+    held = SimpleNamespace(**head.facts | {"hash": head.hash, "entries": entries})
+    write_document(path, (LEDGER_HEAD if head_only else LEDGER).body(held, FORMAT))
     return head
 
 
 def exported(path: str | Path) -> list[Entry]:
     """The entries of an exported ledger."""
     body = read_document(path, "ledger", (FORMAT,))
-    return [Entry(place, text(one["body"]), text(one["hash"])) for place, one in enumerate(body["entries"])]
+    return [Entry(place, **line) for place, line in enumerate(LEDGER.read(body)["entries"])]
 
 
 def witness_of(path: str | Path, receipts: Sequence[Receipt], certificate: str) -> list[Witness]:
@@ -222,7 +216,8 @@ def head_of(path: Source) -> Witness | None:
     if document.kind not in ("ledger", "ledger head"):
         return None
     body = read_document(document, document.kind, (FORMAT,))
-    return Witness(document.name, text(body["ledger"]), int(body["number"]), text(body["hash"]))
+    head = LEDGER_HEAD.read(body)
+    return Witness(document.name, head["ledger"], head["number"], head["hash"])
 
 
 def _moved(entry: Entry, index: tuple[Any, ...]) -> bool:

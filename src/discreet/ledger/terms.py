@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
-from discreet.core import checks
 from discreet.core.checks import Neighbors
+from discreet.core.field_kinds import NEIGHBORS, TEXT, maybe, record, whole
+from discreet.core.fields import Fields, FileRecord
 from discreet.errors import BudgetError, FileFormatError, LedgerError
 from discreet.ledger.entries import population
 from discreet.ledger.storage import Reading
@@ -30,7 +31,7 @@ class Named(Protocol):
 
 
 @dataclass(frozen=True)
-class Terms:
+class Terms(FileRecord):
     """What an account was opened with; it never changes.
 
     Parameters
@@ -95,26 +96,25 @@ class Terms:
             return "one row is one person" if rows == 1 else f"{rows} rows a person"
         return f"persons by {self.person!r}" + (f", at most {rows} row{'s' * (rows > 1)} each" if rows else "")
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {
-            "limits": None if self.limits is None else self.limits.to_dict(),
-            "neighbors": self.neighbors,
-            "public_outcomes": sorted(self.public_outcomes),
-            "rows_per_person": self.rows_per_person,
-        } | ({} if self.person is None else {"person": self.person})
+    FIELDS = Fields(
+        "terms",
+        "What an account was opened with.",
+        limits=maybe(record(Limits)),
+        neighbors=NEIGHBORS,
+        public_outcomes=pots.PUBLIC,
+        rows_per_person=maybe(whole(1))(
+            "The most rows of a table that one person has; null where it was not declared."
+        ),
+        person=TEXT("The column that tells whose a row is, if one was named.", absent=None),
+    )
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Terms:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild terms from `to_dict`."""
-        limits = None if facts["limits"] is None else Limits.from_dict(facts["limits"])
-        neighbors = checks.neighbors(facts["neighbors"])
-        rows, person = facts["rows_per_person"], facts.get("person")
-        if not (person is None or isinstance(person, str)) or not (
-            (rows is None and person is not None) or (type(rows) is int and rows >= 1)
-        ):
+        terms = super().from_dict(facts)
+        if terms.rows_per_person is None and terms.person is None:
             raise FileFormatError("An account says neither how many rows a person has nor whose a row is.")
-        return cls(limits, neighbors, frozenset(facts["public_outcomes"]), rows, person)
+        return terms
 
 
 def terms_of(t: Reading, name: str, ledger: Named) -> Terms:

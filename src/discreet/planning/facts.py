@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from discreet.core import checks
+from discreet.core.field_kinds import ANYTHING, COUNT, NUMBER, OBJECT, TEXT, TEXTS, maybe, record
+from discreet.core.fields import Fields, Written
 from discreet.data.tables import described_by, feature_names
 from discreet.domain import Domain
 from discreet.domain.formula import is_formula
@@ -33,7 +35,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(Written):
     """What is known, or guessed, before any data are touched.
 
     Parameters
@@ -89,15 +91,25 @@ class Facts:
         """What R^2 is a share of: the outcome's variance, or its mean square in models without an intercept."""
         return self.outcome.sd**2 + (0.0 if self.domain.intercept else self.outcome.mean**2)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
+    @property
+    def about(self) -> dict[str, Any]:
+        """What was guessed of each column."""
         numbers = {name: {"mean": v.mean, "sd": v.sd} for name, v in self.numbers.items() if v is not None}
-        shares = {name: {"shares": list(v)} for name, v in self.shares.items()}
-        return {
-            "domain": self.domain.to_dict(), "target": self.target, "features": list(self.features),
-            "rows": self.rows, "r_squared": self.r_squared, "correlation": self.correlation,
-            "correlations": self.correlations, "about": numbers | shares, "assumed": list(self.assumed),
-        }  # fmt: skip
+        return numbers | {name: {"shares": list(v)} for name, v in self.shares.items()}
+
+    FIELDS = Fields(
+        "plan_facts",
+        "What was declared and guessed.",
+        domain=record(Domain),
+        target=TEXT,
+        features=TEXTS,
+        rows=COUNT,
+        r_squared=NUMBER,
+        correlation=maybe(NUMBER),
+        correlations=ANYTHING,
+        about=OBJECT,
+        assumed=TEXTS,
+    )
 
 
 def facts(

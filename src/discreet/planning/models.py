@@ -25,6 +25,7 @@ from discreet.models.counting import refuse_unit
 from discreet.models.glm import DPLogisticRegression
 from discreet.models.perturbed import PerturbedModel
 from discreet.planning.base import Plan
+from discreet.planning.documents import MODEL_PLAN
 from discreet.planning.facts import Facts, facts
 from discreet.planning.population import population
 from discreet.planning.simulation import Promise
@@ -136,15 +137,7 @@ class ModelPlan(Plan):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description; withheld numbers are None."""
-        found = []
-        for own in self.expected:
-            arrays = {
-                key: [None if not math.isfinite(v) else v for v in getattr(own, key).tolist()]
-                for key in ("std_err", "privacy_noise", "error")
-            }
-            found.append({"epsilon": own.epsilon, "excess": own.excess, "best": own.best} | arrays)
-        facts = {"kind": "plan", "method": self.method, "target": self.target, "names": list(self.names)}
-        return facts | {"rows": self.rows, "delta": self.promise.delta, "draws": self.draws, "expected": found}
+        return MODEL_PLAN.write(self)
 
 
 def model_asked(domain: Any, target: Any, methods: Sequence[str] | None) -> type[PerturbedModel] | None:

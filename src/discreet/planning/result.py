@@ -21,6 +21,7 @@ from discreet.errors import ParameterError
 from discreet.mechanisms.registry import DEFAULT
 from discreet.planning import wishes, words
 from discreet.planning.base import Plan
+from discreet.planning.documents import PLAN
 from discreet.planning.facts import Facts
 from discreet.planning.facts import facts as public_facts
 from discreet.planning.models import model_asked, plan_model, refuse_wishes
@@ -160,35 +161,7 @@ class NumberPlan(Plan):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
-        size = len(self.names)
-        return {
-            "kind": "plan",
-            "facts": self.facts.to_dict(),
-            "delta": self.promise.delta,
-            "neighbors": self.promise.neighbors,
-            "level": self.promise.level,
-            "stages": self.stages,
-            "draws": self.draws,
-            "simulated_r_squared": self.r_squared,
-            "names": self.names,
-            "expected": [
-                {"method": e.method, "epsilon": e.epsilon, "mse": e.mse, "mse_range": list(e.mse_range)}
-                | {"vs_trivial": e.vs_trivial, "vs_non_private": e.vs_non_private, "stages": e.stages}
-                | {key: _plain(getattr(e, key), size) for key in ("rmse", "std_err", "width")}
-                for e in self.expected
-            ],
-            "left_out": self.left_out,
-            "answers": [
-                {"want": a.want.words, "epsilon": _or_none(a.epsilon)}
-                | {"rows": {f"{epsilon:g}": _or_none(n) for epsilon, n in a.rows.items()}}
-                for a in self.answers
-            ],
-            "tighter": [vars(t) for t in self.tighter],
-            "spreads": [vars(s) | {"columns": list(s.columns)} for s in self.spreads],
-            "rows_per_person": {str(m): share for m, share in self.people.items()},
-            "method": self.best,
-            "advice": self.advice(),
-        }
+        return PLAN.write(self)
 
     def plot(self) -> Figure:
         """The error of prediction against epsilon, a curve for each method."""
@@ -215,10 +188,6 @@ def _plain(values: Any, size: int) -> list[float | None]:
     if isinstance(values, Unavailable):
         return [None] * size
     return [None if math.isnan(value) else float(value) for value in values]
-
-
-def _or_none(value: float | Unavailable) -> float | None:
-    return None if isinstance(value, Unavailable) else float(value)
 
 
 # ---------------------------------------------------------------- how a plan is made

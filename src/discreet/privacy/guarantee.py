@@ -6,19 +6,21 @@ Proof for replace-one neighbours: ``docs/mathematics``, 8.3.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Literal
 
 from discreet.core import checks
-from discreet.core.checks import Neighbors, is_real
+from discreet.core.checks import Neighbors
+from discreet.core.field_kinds import FROM_0, NEIGHBORS, TEXT, choice, kept, number
+from discreet.core.fields import Fields, FileRecord
 from discreet.core.rounding import FEW, down
-from discreet.errors import FileFormatError, ParameterError
+from discreet.errors import ParameterError
 
 Status = Literal["verified", "claimed", "simulation"]
 
 
 @dataclass(frozen=True)
-class Guarantee:
+class Guarantee(FileRecord):
     """An (epsilon, delta) promise.
 
     Parameters
@@ -45,19 +47,16 @@ class Guarantee:
     status: Status
     reason: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Guarantee:
-        """Rebuild a guarantee from `to_dict`."""
-        guarantee = cls(**facts)
-        numbers = is_real(guarantee.epsilon) and is_real(guarantee.delta) and isinstance(guarantee.reason, str)
-        known = guarantee.neighbors in get_args(Neighbors) and guarantee.status in get_args(Status)
-        if not (numbers and known and 0 <= guarantee.epsilon < math.inf and 0 <= guarantee.delta < 1):
-            raise FileFormatError("The guarantee is of an unknown kind.")
-        return guarantee
+    FIELDS = Fields(
+        "guarantee",
+        "The promise.",
+        "The guarantee is of an unknown kind.",
+        epsilon=kept(FROM_0)("Of the promise."),
+        delta=kept(number(minimum=0, exclusiveMaximum=1))("Of the promise."),
+        neighbors=NEIGHBORS,
+        status=choice(Status)("Proven and accounted for; stated by a paper; or nothing is promised."),
+        reason=TEXT("Why it is not verified."),
+    )
 
 
 LARGEST_EPSILON = 700.0

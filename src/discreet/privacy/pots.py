@@ -12,14 +12,16 @@ out before, of either kind, and together they keep the promise
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from discreet.core import checks
 from discreet.core.checks import Neighbors
+from discreet.core.field_kinds import NUMBER, PAIR, TEXT, TEXTS, kept, maybe
+from discreet.core.fields import FieldKind, Fields, FileRecord
 from discreet.core.rounding import up
 from discreet.errors import BudgetError, FileFormatError, ParameterError
 from discreet.privacy import gdp
@@ -27,9 +29,12 @@ from discreet.privacy import gdp
 _LARGE = 100.0
 """Beyond this epsilon, a positive delta counts as 1."""
 
+PUBLIC = FieldKind(TEXTS.schema, TEXTS.fits, frozenset, sorted)
+_EXACT = FieldKind(TEXT.schema, TEXT.fits, Fraction, str)
+
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(FileRecord):
     """The cost of one release: its promise, its mu if it is Gaussian, and whom and which columns it protects.
 
     Columns that it takes as public are not protected. It protects all rows of a person where a column identifies
@@ -47,20 +52,20 @@ class Cost:
         if not known:  # NaN is none of these
             raise ParameterError("A cost has an epsilon and a mu of at least 0, and a delta from 0 to 1.")
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description, exact; an epsilon that is not bounded is None."""
-        return {
-            "mu": self.mu,
-            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
-            "delta": self.delta,
-            "public_outcomes": sorted(self.public_outcomes),
-        } | ({} if self.person is None else {"person": self.person})
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Cost:
-        """Rebuild a cost from `to_dict`."""
-        epsilon = math.inf if facts["epsilon"] is None else facts["epsilon"]
-        return cls(epsilon, facts["delta"], facts["mu"], frozenset(facts["public_outcomes"]), facts.get("person"))
+    FIELDS = Fields(
+        "cost",
+        "",
+        mu=maybe(kept(NUMBER)),
+        epsilon=FieldKind(
+            maybe(NUMBER).schema,
+            maybe(NUMBER).fits,
+            lambda value: math.inf if value is None else value,
+            lambda value: value if math.isfinite(value) else None,
+        ),
+        delta=kept(NUMBER),
+        public_outcomes=PUBLIC,
+        person=TEXT(absent=None),
+    )
 
     def to_people(self, steps: int) -> Cost:
         """The cost to a person, if so many steps from neighbour to neighbour lead from one table to the other.
@@ -86,7 +91,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Spent:
+class Spent(FileRecord):
     """The amounts drawn from the two parts of the budget, exactly: sums of mu^2, of epsilons and of deltas."""
 
     mu2: Fraction = Fraction(0)
@@ -99,18 +104,11 @@ class Spent:
     def __sub__(self, other: Spent) -> Spent:
         return Spent(self.mu2 - other.mu2, self.epsilon - other.epsilon, self.delta - other.delta)
 
-    def to_dict(self) -> dict[str, str]:
-        """A JSON-ready description, exact."""
-        return {"mu2": str(self.mu2), "epsilon": str(self.epsilon), "delta": str(self.delta)}
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, str]) -> Spent:
-        """Rebuild what was spent from `to_dict`."""
-        return cls(Fraction(facts["mu2"]), Fraction(facts["epsilon"]), Fraction(facts["delta"]))
+    FIELDS = Fields("spent", "Exact fractions, as 1/3.", mu2=_EXACT, epsilon=_EXACT, delta=_EXACT)
 
 
 @dataclass(frozen=True)
-class Limits:
+class Limits(FileRecord):
     """The promise for all releases together, and what of it is set aside for those that are not Gaussian.
 
     Parameters
@@ -178,14 +176,12 @@ class Limits:
         epsilon, delta = map(Fraction, self.others)
         return spent.mu2 <= Fraction(self.mu) ** 2 and spent.epsilon <= epsilon and spent.delta <= delta
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {"epsilon": self.epsilon, "delta": self.delta, "others": list(self.others), "mu": self.mu}
+    FIELDS = Fields("limits", "", epsilon=kept(NUMBER), delta=kept(NUMBER), others=PAIR, mu=kept(NUMBER)(derived=True))
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Limits:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild limits from `to_dict`; the pot of Gaussian releases must be the one that follows."""
-        limits = cls(facts["epsilon"], facts["delta"], tuple(facts["others"]))
+        limits = super().from_dict(facts)
         if facts["mu"] != limits.mu:
             raise FileFormatError("A limit is not the one that follows from its promise.")
         return limits

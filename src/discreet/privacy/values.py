@@ -5,37 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.core.field_kinds import WHOLE, many, record
+from discreet.core.fields import FieldKind, Fields, FileRecord, defined
 from discreet.domain import LATTICE_BITS
 from discreet.domain.cells import BINS
 from discreet.domain.coordinates import Coordinates
-from discreet.errors import FileFormatError, NotReleasedError
+from discreet.errors import NotReleasedError
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
+from discreet.statistics.base import STATISTICS
 
 
 @dataclass(frozen=True)
-class GridValues:
+class GridValues(FileRecord):
     """Integers q that stand for the values q 2^exponent, in units of 2^-40."""
 
     exponent: int
     integers: tuple[int, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {"exponent": self.exponent, "integers": [str(q) for q in self.integers]}
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> GridValues:
-        """Rebuild from `to_dict`."""
-        exponent, texts = facts["exponent"], facts["integers"]
-        if type(exponent) is not int or not all(isinstance(text, str) for text in texts):
-            raise FileFormatError("Released values are not integers on a grid.")
-        return cls(exponent, tuple(map(int, texts)))
+    FIELDS = Fields(
+        "grid_values",
+        "",
+        "Released values are not integers on a grid.",
+        exponent=WHOLE("m: an integer q stands for q 2^(m - 40)."),
+        integers=FieldKind(
+            {"type": "array", "items": {"type": "string", "pattern": "^-?[0-9]+$"}},
+            lambda texts: isinstance(texts, list) and all(isinstance(text, str) for text in texts),
+            lambda texts: tuple(map(int, texts)),
+            lambda integers: list(map(str, integers)),
+        )("As text: they may exceed 2^53."),
+    )
 
     def floats(self) -> Floats:
         """The values in units of the mapped columns."""
@@ -44,6 +47,15 @@ class GridValues:
         if not np.isfinite(values).all():
             raise OverflowError("released integers are too large")
         return values
+
+
+_SYMMETRIC = ", ".join(sorted(name for name, kind in STATISTICS.items() if kind.symmetric))
+VALUES = defined(
+    "values",
+    many(many(record(GridValues))),
+    "For each block of each event that has blocks, in order: the diagonal and the upper triangle, row by row, of a "
+    f"symmetric matrix ({_SYMMETRIC}), or all values, row by row, of another statistic.",
+)
 
 
 def statistic(block: Block, parts: Sequence[GridValues], bins: int = BINS) -> Floats:

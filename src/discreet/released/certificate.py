@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from discreet.core import checks
-from discreet.core.files import differences, digest, text
+from discreet.core.checks import LARGEST_ROWS
+from discreet.core.field_kinds import (
+    COUNT,
+    FLAG,
+    FROM_0,
+    SHA256,
+    TEXT,
+    by_name,
+    choice,
+    either,
+    many,
+    maybe,
+    record,
+    whole,
+)
+from discreet.core.fields import ClosedFields, FieldKind, Fields, FileRecord, ref
+from discreet.core.files import differences, digest
 from discreet.domain import Domain
 from discreet.drivers.replay import Mismatch, Values, event_words, outline, replay
 from discreet.errors import DiscreetError, FileFormatError, GuaranteeError, printable
@@ -18,9 +34,10 @@ from discreet.privacy.bounds import Bounds
 from discreet.privacy.events.base import BlockEvent, Event, Finding, of_kind
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.events.kinds import event_from_dict
+from discreet.privacy.events.kinds import EVENT
 from discreet.privacy.guarantee import Guarantee
 from discreet.recipes.base import Facts
+from discreet.recipes.linear import Covariance
 from discreet.recipes.methods import readers, recipe_of
 from discreet.released.contradictions import contradictions
 from discreet.released.narrowed import unpaid
@@ -33,7 +50,7 @@ functions of columns, 5 persons and weights."""
 
 
 @dataclass(frozen=True)
-class Receipt:
+class Receipt(FileRecord):
     """Where a release was paid for: a ledger by its id, an account of it, and an entry by its number and its hash."""
 
     ledger: str
@@ -41,16 +58,31 @@ class Receipt:
     entry: int
     hash: str
 
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Receipt:
-        """Rebuild a receipt from its fields."""
-        if type(facts["entry"]) is not int or facts["entry"] < 0:
-            raise FileFormatError("An entry of a ledger has no number.")
-        return cls(text(facts["ledger"]), text(facts["account"]), facts["entry"], text(facts["hash"]))
+    FIELDS = Fields(
+        "receipt",
+        "",
+        ledger=TEXT("Its id."),
+        account=TEXT,
+        entry=COUNT,
+        hash=SHA256,
+    )
+
+
+_OPTIONS = ClosedFields(
+    "recipe",
+    "",
+    name=TEXT,
+    stages=either(whole(2), choice("auto"))(absent=None),
+    covariance=choice(Covariance)(absent=None),
+    shares=by_name(FROM_0)(absent=None),
+)
+_RECIPE = FieldKind(
+    ref(_OPTIONS.name), lambda value: isinstance(value, dict) and TEXT.fits(value.get("name")), write=dict
+)
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(FileRecord):
     """The privacy certificate of a release.
 
     Parameters
@@ -182,26 +214,30 @@ class Certificate:
     @property
     def format_version(self) -> int:
         """The oldest version of files that can hold the certificate, so that older programs read what they can."""
-        return max([self.domain.format_version, *(event.format_version for event in self.events)])
+        events = (event.format_version for event in self.events)
+        return max([self.FIELDS.version(self), self.domain.format_version, *events])
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {
-            "guarantee": self.guarantee.to_dict(),
-            "method": self.method,
-            "unit": self.domain.unit.short,
-            "simulation": self.simulation,
-            "rows": self.rows,
-            "domain": self.domain.to_dict(),
-            "declared": None if self.declared is None else self.declared.to_dict(),
-            "events": [event.to_dict() for event in self.events],
-            "software": self.software,
-        } | self._later_fields()
-
-    def _later_fields(self) -> dict[str, Any]:
-        """Entries that the first versions of files did not have."""
-        recipe = {} if self.recipe is None else {"recipe": dict(self.recipe)}
-        return recipe | ({"ledger": [asdict(receipt) for receipt in self.receipts]} if self.receipts else {})
+    FIELDS = Fields(
+        "certificate",
+        "What was promised, and what was released with how much noise.",
+        guarantee=record(Guarantee),
+        method=TEXT("The algorithm."),
+        unit=TEXT("Whom the promise protects.", attribute="domain.unit.short", derived=True),
+        simulation=FLAG("True if nothing is promised.", derived=True),
+        rows=maybe(whole(1, maximum=LARGEST_ROWS))("The public, declared number of rows; never read from the data."),
+        domain=record(Domain)("The bounds that values were clipped to."),
+        declared=maybe(record(Domain))(
+            "The bounds as declared, where those of the outcome were narrowed.", absent=None, old=True
+        ),
+        events=many(EVENT)("Everything that was released, in order."),
+        software=TEXT("Program and version."),
+        recipe=_RECIPE(
+            "The recipe of a release of statistics, and its options: with the released values, all that is needed to "
+            "ask its questions again.",
+            absent=None,
+        ),
+        ledger=many(record(Receipt))("The entries that paid for the release.", attribute="receipts", absent=()),
+    )
 
     @property
     def digest(self) -> str:
@@ -209,20 +245,10 @@ class Certificate:
         return digest(self.to_dict())
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Certificate:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild a certificate from `to_dict`."""
         try:
-            certificate = cls(
-                Guarantee.from_dict(facts["guarantee"]),
-                text(facts["method"]),
-                Domain.from_dict(facts["domain"]),
-                tuple(event_from_dict(event) for event in facts["events"]),
-                checks.rows(facts["rows"]),
-                text(facts["software"]),
-                None if facts.get("declared") is None else Domain.from_dict(facts["declared"]),
-                tuple(map(Receipt.from_dict, facts.get("ledger", ()))),
-                _recipe_from(facts.get("recipe")),
-            )
+            certificate = super().from_dict(facts)
             consistent = certificate._names_columns()
             differing = differences(facts, certificate.to_dict())
         except FileFormatError:
@@ -298,13 +324,6 @@ _COUNTING = "A person counts for at most {m} rows: where somebody has n of them 
 _WEIGHTS = "Rows are weighted by {unit.weights!r}; weights above {unit.largest_weight:g} were moved to it."
 _COUNTED = "Counted as entry {r.entry} of ledger {r.ledger:.8}, account {r.account!r}."
 _LIMITS = "The promise is about what the release adds; it does not hide what is true of people in general."
-
-
-def _recipe_from(facts: Any) -> Mapping[str, Any] | None:
-    """The recipe that a file names."""
-    if facts is not None and not (isinstance(facts, dict) and isinstance(facts.get("name"), str)):
-        raise FileFormatError("The recipe of the release is of an unknown kind.")
-    return facts
 
 
 _UNSPENT = 1e-3

@@ -12,6 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.core.field_kinds import record
+from discreet.core.fields import DocumentFields
 from discreet.core.files import Source, digest, load_document, write_document
 from discreet.domain import Domain
 from discreet.drivers.replay import begun
@@ -19,7 +21,7 @@ from discreet.errors import NotReleasedError
 from discreet.privacy.events.base import StatisticsEvent
 from discreet.privacy.events.coordinates import StageEvent
 from discreet.privacy.events.gaussian import Block
-from discreet.privacy.values import GridValues, ReleasedStage, statistic
+from discreet.privacy.values import VALUES, GridValues, ReleasedStage, statistic
 from discreet.recipes.base import Spending
 from discreet.recipes.geometry import StageGeometry
 from discreet.recipes.glm import Found, Glm
@@ -28,6 +30,14 @@ from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.equations import normal_equations
 from discreet.solve.equations import NormalEquations
 from discreet.solve.outcome import Unclip, unclip
+
+_FIELDS = DocumentFields(
+    "release",
+    "Noisy statistics that models are fitted to.",
+    VERSIONS,
+    certificate=record(Certificate),
+    values=VALUES,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +207,7 @@ class ReleasedMoments:
 
     @classmethod
     def _from_document(cls, body: dict[str, Any]) -> Self:
-        parts = [[GridValues.from_dict(part) for part in parts] for parts in body["values"]]
-        released = cls(Certificate.from_dict(body["certificate"]), tuple(map(tuple, parts)))
+        released = cls(**_FIELDS.read(body))
         released.check_values()
         return released
 
@@ -213,12 +222,7 @@ class ReleasedMoments:
         return digest(self._document())
 
     def _document(self) -> dict[str, Any]:
-        return {
-            "kind": "release",
-            "format_version": self.certificate.format_version,
-            "certificate": self.certificate.to_dict(),
-            "values": [[part.to_dict() for part in parts] for parts in self.values],
-        }
+        return _FIELDS.body(self, self.certificate.format_version)
 
     def __repr__(self) -> str:
         g = self.certificate.guarantee

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.core.files import number, numbers, text, texts
+from discreet.core.field_kinds import (
+    ANYTHING,
+    MATRIX,
+    NAMES,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    VECTOR,
+    check_shapes,
+    many,
+    maybe,
+    one_of,
+    record,
+)
+from discreet.core.fields import REQUIRED, DocumentFields, FieldKind, Fields, ref
 from discreet.core.placeholders import Later, Unavailable
 from discreet.errors import FileFormatError, NotReleasedError
 from discreet.families import FAMILIES, Family
 from discreet.families.coordinates import Linked
-from discreet.privacy.values import GridValues
+from discreet.privacy.values import VALUES, GridValues
 from discreet.released.certificate import VERSIONS, Certificate
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import regressors
@@ -23,7 +38,69 @@ from discreet.results.marginal_inference import MarginalInference
 if TYPE_CHECKING:
     from discreet.results.results import Results
 
-FORMAT_VERSIONS = {"results": VERSIONS, "many results": VERSIONS, "model": (3, 4, 5)}
+_INFERENCE = FieldKind(
+    {"anyOf": [ref("inference"), ref("old_inference"), ref("unavailable")]}, write=lambda found: found.to_dict()
+)
+"""How sure a model is; the sizes of its parts follow from the rest of the file, so that it is read after it."""
+
+Fields("old_inference", "As early files had it; it is not read any more.", tilt=ANYTHING)
+_CLASS = FieldKind({"type": ["string", "number", "boolean"]})
+_RELEASE = TEXT(
+    "The sha256 of the release that the model was fitted to; empty where it is not known.", absent="", old=True
+)
+RESULTS = DocumentFields(
+    "results",
+    "A fitted linear model.",
+    VERSIONS,
+    certificate=record(Certificate),
+    target=TEXT("The outcome."),
+    model=TEXT("How it was fitted."),
+    names=NAMES("Regressors, the intercept not among them."),
+    coef=VECTOR("Slopes in the user's units, in the order of names."),
+    intercept=NUMBER,
+    rows=maybe(NUMBER)("How many rows there are, as far as the release tells.", absent=None, old=True),
+    release=_RELEASE,
+    remarks=TEXTS(absent=()),
+    inference=_INFERENCE(absent=None, old=True),
+)
+MODEL = DocumentFields(
+    "model",
+    "A released model of classes or counts.",
+    VERSIONS[2:],
+    certificate=record(Certificate),
+    target=TEXT("The outcome."),
+    model=TEXT("The estimator."),
+    names=NAMES,
+    link=one_of(lambda: FAMILIES)(
+        "The mean of y is its inverse at intercept + coef'x; the sign of that is the class for sign."
+    ),
+    coef=replace(MATRIX, write=lambda coef: np.atleast_2d(coef).tolist())(
+        "A row for each linear predictor, in the user's units."
+    ),
+    intercept=replace(VECTOR, write=lambda intercept: np.atleast_1d(intercept).tolist()),
+    classes=maybe(many(_CLASS))(
+        "With two of them the predictor is of the second; with more there is one predictor for each."
+    ),
+    weights=maybe(MATRIX)("Of an adaptive penalty."),
+    values=VALUES("What was released besides.", absent=(), since=5),
+    inference=_INFERENCE(absent=WITHOUT_ERRORS),
+)
+MANY_RESULTS = DocumentFields(
+    "many results",
+    "Linear models of several outcomes.",
+    VERSIONS,
+    certificate=record(Certificate),
+    targets=TEXTS("The outcomes."),
+    names=NAMES,
+    model=TEXT,
+    rows=NUMBER,
+    coef=MATRIX("A row for each outcome."),
+    intercept=VECTOR,
+    release=replace(_RELEASE, absent=REQUIRED),
+    inference=FieldKind({"anyOf": [ref("many_inference"), ref("unavailable")]}, write=lambda found: found.to_dict()),
+)
+_TABLES = {table.kind: table for table in (RESULTS, MODEL, MANY_RESULTS)}
+FORMAT_VERSIONS = {kind: table.versions for kind, table in _TABLES.items()}
 """Of the kinds. Certificates of models hold events that versions 1 and 2 do not know; 4 has functions of columns, 5
 models in private coordinates, with what was released besides."""
 
@@ -32,90 +109,56 @@ def document(fitted: Results) -> dict[str, Any]:
     """The body of a model's file."""
     certificate = fitted.certificate
     if fitted.several:
-        return _several_document(fitted)
-    facts = {"target": fitted.target, "model": fitted.model, "names": list(fitted.names)}
+        return MANY_RESULTS.body(fitted, certificate.format_version)
     if fitted.release_later is not None:
-        body = {"kind": "results", "format_version": certificate.format_version, "certificate": certificate.to_dict()}
-        known = {"coef": fitted.coef.tolist(), "intercept": fitted.intercept, "rows": fitted.rows}
-        told = {"remarks": list(fitted.remarks)} if fitted.remarks else {}
-        return body | facts | known | {"release": fitted.release} | told | {"inference": fitted.inference.to_dict()}
-    versions = FORMAT_VERSIONS["model"]
-    version = versions[-1] if fitted.values else max(versions[0], certificate.domain.format_version)
-    body = {"kind": "model", "format_version": version, "certificate": certificate.to_dict()}
-    body |= facts | {"link": fitted.link}
-    body |= {"coef": np.atleast_2d(fitted.coef).tolist(), "intercept": np.atleast_1d(fitted.intercept).tolist()}
-    body["classes"] = None if fitted.classes is None else list(fitted.classes)
-    body["weights"] = None if fitted.weights is None else fitted.weights.tolist()
-    if fitted.values:
-        body["values"] = [[part.to_dict() for part in parts] for parts in fitted.values]
-    if fitted.values or fitted.inference != WITHOUT_ERRORS:
-        body["inference"] = fitted.inference.to_dict()
-    return body
-
-
-def _several_document(fitted: Results) -> dict[str, Any]:
-    """The body of a file of several outcomes."""
-    certificate = fitted.certificate
-    body = {"kind": "many results", "format_version": certificate.format_version, "certificate": certificate.to_dict()}
-    facts = {"targets": list(fitted.targets), "names": list(fitted.names), "model": fitted.model, "rows": fitted.rows}
-    numbers = {"coef": fitted.coef.tolist(), "intercept": fitted.intercept.tolist(), "release": fitted.release}
-    return body | facts | numbers | {"inference": fitted.inference.to_dict()}
+        return RESULTS.body(fitted, certificate.format_version)
+    body = MODEL.body(fitted, max(MODEL.versions[0], MODEL.version(fitted), certificate.format_version))
+    return body | {"inference": fitted.inference.to_dict()} if fitted.values else body
 
 
 def facts_of(body: dict[str, Any]) -> dict[str, Any]:
     """What a document of any kind holds, by the names that `Results` has for it."""
-    certificate, several = Certificate.from_dict(body["certificate"]), body["kind"] == "many results"
-    targets = texts(body["targets"]) if several else (text(body["target"]),)
-    names = regressors(certificate.domain, texts(body["names"]), targets)
-    facts = {"targets": targets, "names": names, "model": text(body["model"]), "certificate": certificate}
-    if several:
-        return facts | _several(body, len(targets), len(names))
-    return facts | (_released if body["kind"] == "model" else _solved)(body, certificate, len(names))
+    facts = _TABLES[body["kind"]].read(body)
+    if "target" in facts:
+        facts["targets"] = (facts.pop("target"),)
+    facts["names"] = regressors(facts["certificate"].domain, facts["names"], facts["targets"])
+    return _REST[body["kind"]](facts, len(facts["names"]))
 
 
-def _several(body: dict[str, Any], m: int, d: int) -> dict[str, Any]:
-    """The rest of a model of several outcomes."""
-    found = body["inference"]
-    known = "estimate" in found
-    return {
-        "coef": numbers(body["coef"], (m, d)),
-        "intercept": numbers(body["intercept"], (m,)),
-        "inference_later": Later.of(
-            MarginalInference.from_dict(found, m, d + 1) if known else Unavailable.from_dict(found)
-        ),
-        "rows": number(body["rows"]),
-        "release_later": Later.of(text(body["release"])),
-    }
+def _several(facts: dict[str, Any], d: int) -> dict[str, Any]:
+    """The facts of a model of several outcomes."""
+    told, release, m = facts.pop("inference"), facts.pop("release"), len(facts["targets"])
+    check_shapes(facts, {"coef": (m, d), "intercept": (m,)})
+    found = MarginalInference.from_dict(told, m, d + 1) if "estimate" in told else Unavailable.from_dict(told)
+    return facts | {"inference_later": Later.of(found), "release_later": Later.of(release)}
 
 
-def _solved(body: dict[str, Any], certificate: Certificate, d: int) -> dict[str, Any]:
-    """The rest of a model that a release was solved for."""
-    return {
-        "coef": numbers(body["coef"], (d,)),
-        "intercept": number(body["intercept"]),
-        "inference_later": Later.of(loaded_inference(body.get("inference"), d + 1)),
-        "rows": None if body.get("rows") is None else number(body["rows"]),
-        "release_later": Later.of(text(body.get("release", ""))),
-        "remarks": texts(body.get("remarks", [])),
-    }
+def _solved(facts: dict[str, Any], d: int) -> dict[str, Any]:
+    """The facts of a model that a release was solved for."""
+    told, release = facts.pop("inference"), facts.pop("release")
+    check_shapes(facts, {"coef": (d,)})
+    found = loaded_inference(told, d + 1)
+    return facts | {"inference_later": Later.of(found), "release_later": Later.of(release)}
 
 
-def _released(body: dict[str, Any], certificate: Certificate, d: int) -> dict[str, Any]:
-    """The rest of a model that was released itself."""
-    link, count = body["link"], len(body["coef"])
-    coef, intercept = numbers(body["coef"], (count, d)), numbers(body["intercept"], (count,))
-    weights = None if body["weights"] is None else numbers(body["weights"], coef.shape)
-    classes = None if body["classes"] is None else tuple(body["classes"])
-    known = FAMILIES.get(link) if isinstance(link, str) else None
-    if known is None or not _are_classes(classes, count, known):
+def _released(facts: dict[str, Any], d: int) -> dict[str, Any]:
+    """The facts of a model that was released itself."""
+    told, coef, intercept, classes = facts.pop("inference"), facts["coef"], facts["intercept"], facts["classes"]
+    certificate, values, count = facts["certificate"], facts["values"], len(coef)
+    check_shapes(facts, {"coef": (count, d), "intercept": (count,), "weights": (count, d)})
+    if not _are_classes(classes, count, FAMILIES[facts["link"]]):
         raise FileFormatError("it is damaged: its link or its classes are not those of a model.")
-    values = tuple(tuple(map(GridValues.from_dict, parts)) for parts in body.get("values", ()))
     if values:
         ReleasedMoments(certificate, values).check_values()
-    told = loaded_inference(body["inference"], d + 1) if values or "inference" in body else WITHOUT_ERRORS
-    one = {"coef": coef, "intercept": intercept} if classes else {"coef": coef[0], "intercept": float(intercept[0])}
-    facts = {"inference_later": Later.of(told), "link": link, "classes": classes, "weights": weights}
-    return one | facts | released_facts(certificate, values)
+    if told is not WITHOUT_ERRORS:
+        told = loaded_inference(told, d + 1)
+    elif values:
+        raise FileFormatError("it is damaged: it lacks standard errors.")
+    one = {} if classes else {"coef": coef[0], "intercept": float(intercept[0])}
+    return facts | one | {"inference_later": Later.of(told)} | released_facts(certificate, values)
+
+
+_REST = {RESULTS.kind: _solved, MODEL.kind: _released, MANY_RESULTS.kind: _several}
 
 
 def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...], ...]) -> dict[str, Any]:

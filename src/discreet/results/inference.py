@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -22,8 +22,9 @@ import numpy as np
 from scipy import special, stats
 
 from discreet.core.arrays import Bools, Floats
-from discreet.core.files import number, numbers
-from discreet.core.placeholders import Unavailable
+from discreet.core.field_kinds import ABOVE_0, FROM_0, MATRIX, TEXTS, VECTOR, check_shapes, choice, maybe, record
+from discreet.core.fields import Fields
+from discreet.core.placeholders import Unavailable, or_unavailable
 from discreet.errors import FileFormatError
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import UserUnits
@@ -328,32 +329,40 @@ class JointInference(Inference):
         inner = np.linalg.solve(root, np.linalg.solve(root, B @ through_noise(self.W, self.G_all, self.L) @ B.T).T)
         return math.sqrt(max(float(np.linalg.eigvalsh(inner)[-1]), 0.0))
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
+    FIELDS = Fields(
+        "inference",
+        "How sure a model is.",
+        estimate=VECTOR("The debiased intercept and coefficients, which intervals are about."),
+        estimand=choice(Estimand)("Whether far rows count less."),
+        theta=VECTOR("In turned coordinates."),
+        T=MATRIX("From theta to the user's units: (intercept, coef) = T theta + const."),
+        G=MATRIX,
+        G_all=MATRIX,
+        W=MATRIX,
+        L=maybe(MATRIX),
+        sampling=or_unavailable(MATRIX)("The covariance of theta that another sample of people would bring."),
+        privacy=MATRIX(
+            "The covariance of theta that other noise would bring. Standard errors are the roots of the diagonal of "
+            "T C T', where C = sampling + privacy, and + tails G where the estimand is declared."
+        ),
+        tails=FROM_0,
+        meat_noise=FROM_0,
+        df=ABOVE_0("Rows less coefficients."),
+        culprits=TEXTS("For each coefficient why it has no interval; empty where it has."),
+        spread=or_unavailable(record(Spread)),
+    )
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any], size: int) -> JointInference:
         """Rebuild from `to_dict`, for an intercept and size - 1 coefficients."""
-        q, z = len(facts["theta"]), len(facts["W"])
-        shapes = {"estimate": (size,), "theta": (q,), "T": (size, q), "W": (z, z)}
-        shapes |= dict.fromkeys(("G", "G_all", "sampling", "privacy"), (q, q))
-        parts: dict[str, Any] = {
-            name: read_part(facts, name, shape, missing=name == "sampling") for name, shape in shapes.items()
-        }
-        parts |= {name: number(facts[name]) for name in ("tails", "meat_noise", "df")}
-        held, texts = facts["spread"], facts["culprits"]
-        found = cls(
-            **parts,
-            estimand=facts["estimand"],
-            L=None if facts["L"] is None else numbers(facts["L"], (z, q), "L"),
-            culprits=tuple(map(str, texts)),
-            spread=Spread.from_dict(held) if "sigma2" in held else Unavailable.from_dict(held),
-        )
+        parts = cls.FIELDS.read(facts)
+        q, z = len(parts["theta"]), len(parts["W"])
+        shapes = {"estimate": (size,), "T": (size, q), "W": (z, z), "L": (z, q)}
+        check_shapes(parts, shapes | dict.fromkeys(("G", "G_all", "sampling", "privacy"), (q, q)))
+        found = cls(**parts)
         covariances = [part for part in (found.sampling, found.privacy) if not isinstance(part, Unavailable)]
-        proper = all(np.diag(part).min(initial=0.0) >= 0 for part in covariances) and q <= size == len(texts)
-        known = facts["estimand"] in ESTIMANDS and min(found.tails, found.meat_noise) >= 0
-        if not proper or not known or (found.L is None and z != q) or found.df <= 0:
+        proper = all(np.diag(part).min(initial=0.0) >= 0 for part in covariances) and q <= size == len(found.culprits)
+        if not proper or (found.L is None and z != q):
             raise FileFormatError("it is damaged: standard errors do not fit together.")
         return found
 
@@ -433,20 +442,3 @@ def _sampling(e: NormalEquations, fit: Debiased, *, plain: bool) -> Floats | Una
     if not plain and e.meats is None:
         return CLUSTERED
     return NO_SQUARES if fit.sampling is None else fit.sampling
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it."""
-    if isinstance(value, Unavailable | Spread):
-        return value.to_dict()
-    if isinstance(value, tuple):
-        return list(value)
-    return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def read_part(facts: dict[str, Any], name: str, shape: tuple[int, ...] | None, *, missing: bool = False) -> Any:
-    """A number, or numbers of a shape, of a document; or, where it may be missing, why it is."""
-    value = facts[name]
-    if missing and isinstance(value, dict):
-        return Unavailable.from_dict(value)
-    return number(value) if shape is None else numbers(value, shape, name)

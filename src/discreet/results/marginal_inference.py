@@ -6,18 +6,20 @@ extend equally to both sides, and hold under less noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from discreet.core.arrays import Bools, Floats
-from discreet.core.placeholders import Unavailable
+from discreet.core.field_kinds import MATRIX, VECTOR, check_shapes
+from discreet.core.fields import Fields
+from discreet.core.placeholders import Unavailable, or_unavailable
 from discreet.errors import FileFormatError
 from discreet.released.moments import ReleasedMoments
 from discreet.released.units import many_units
-from discreet.results.inference import CLUSTERED, MEAN_ALONE, NO_SQUARES, SAMPLED, plain, read_part
+from discreet.results.inference import CLUSTERED, MEAN_ALONE, NO_SQUARES, SAMPLED
 from discreet.results.uncertainty import Inference
 from discreet.solve.debiased import (
     Inverse,
@@ -100,18 +102,24 @@ class MarginalInference(Inference):
             p: Floats = np.asarray(2 * stats.t.sf(np.abs(self.estimate / errors), self.df))
         return p
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
+    FIELDS = Fields(
+        "many_inference",
+        "How sure models of several outcomes are.",
+        estimate=MATRIX("A row for each outcome: intercept and coefficients."),
+        errors=or_unavailable(MATRIX)("Standard errors."),
+        privacy_errors=MATRIX("Those by noise alone."),
+        sigma=or_unavailable(VECTOR),
+        df=MATRIX,
+        noise=VECTOR("For each coefficient; it has no interval where this is above 0.1."),
+    )
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any], outcomes: int, size: int) -> MarginalInference:
         """Rebuild from `to_dict`, for some outcomes with an intercept and size - 1 coefficients each."""
+        parts = cls.FIELDS.read(facts)
         names = ("estimate", "errors", "privacy_errors", "df")
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(names, (outcomes, size))
-        shapes |= {"sigma": (outcomes,), "noise": (size,)}
-        missing = ("errors", "sigma")
-        found = cls(*[read_part(facts, f.name, shapes[f.name], missing=f.name in missing) for f in fields(cls)])
+        check_shapes(parts, dict.fromkeys(names, (outcomes, size)) | {"sigma": (outcomes,), "noise": (size,)})
+        found = cls(**parts)
         errors = [part for part in (found.errors, found.privacy_errors) if not isinstance(part, Unavailable)]
         if any(part.min(initial=0.0) < 0 for part in errors) or found.df.min(initial=1.0) <= 0:
             raise FileFormatError("it is damaged: standard errors do not fit together.")

@@ -286,7 +286,7 @@ class Numbers(ABC):
 
 
 def json_ready(value: Any) -> Any:
-    """Convert numbers by name for JSON: None for a missing number, the reason for what is not available.
+    """Convert numbers by name for JSON: None for a missing or infinite number, the reason for what is not available.
 
     Examples
     --------
@@ -299,4 +299,4 @@ def json_ready(value: Any) -> Any:
         return {key: json_ready(part) for key, part in value.items()}
     if isinstance(value, (tuple, list)):
         return [json_ready(part) for part in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

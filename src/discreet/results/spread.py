@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy import stats
 
 from discreet.core.arrays import Floats
-from discreet.core.files import number
+from discreet.core.field_kinds import NUMBER, many
+from discreet.core.fields import Fields, FileRecord
 from discreet.domain import CONSTANT, Domain
 from discreet.errors import FileFormatError
 from discreet.released.moments import ReleasedMoments
@@ -29,7 +30,7 @@ _NORMAL = 3.0
 
 
 @dataclass(frozen=True)
-class Spread:
+class Spread(FileRecord):
     """Outcomes around the line, in the user's units.
 
     Parameters
@@ -92,19 +93,27 @@ class Spread:
         """The variance of outcomes around each of some predictions."""
         return np.maximum(self.level + self.slope * predicted, _LEAST * self.sigma2)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return asdict(self)
+    FIELDS = Fields(
+        "spread",
+        "How outcomes vary around the line.",
+        sigma2=NUMBER("Variance of outcomes around the line."),
+        df=NUMBER("Its degrees of freedom."),
+        explained=NUMBER("R^2, which noise may take below 0."),
+        explained_error=NUMBER("Its standard error."),
+        level=NUMBER,
+        slope=NUMBER("The variance around a prediction is level + slope * prediction."),
+        edges=many(NUMBER)(absent=(), old=True),
+        within=many(NUMBER)("The shares of residuals within these half widths.", absent=(), old=True),
+    )
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Spread:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild from `to_dict`."""
-        single = ("sigma2", "df", "explained", "explained_error", "level", "slope")
-        edges, within = (tuple(map(number, facts.get(name, ()))) for name in ("edges", "within"))
-        rising = all(a <= b for values in (edges, within) for a, b in itertools.pairwise((0.0, *values)))
-        if len(edges) != len(within) or not rising:
+        found = super().from_dict(facts)
+        rising = all(a <= b for held in (found.edges, found.within) for a, b in itertools.pairwise((0.0, *held)))
+        if len(found.edges) != len(found.within) or not rising:
             raise FileFormatError("it is damaged: shares of residuals do not fit together.")
-        return cls(**{name: number(facts[name]) for name in single}, edges=edges, within=within)
+        return found
 
 
 def spread_of(released: ReleasedMoments, e: NormalEquations, fit: Debiased, units: UserUnits) -> Spread:

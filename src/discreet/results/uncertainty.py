@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 from discreet.core.arrays import Bools, Floats
+from discreet.core.fields import Written
 from discreet.core.placeholders import Unavailable
 
 ONE_OUTCOME = Unavailable(
@@ -14,7 +14,7 @@ ONE_OUTCOME = Unavailable(
 )
 
 
-class Inference(ABC):
+class Inference(Written, ABC):
     """Debiased (intercept, coefficients) of one outcome or of several, in the user's units, with standard errors.
 
     `JointInference` holds the covariance of one outcome's coefficients. `MarginalInference` holds the standard errors
@@ -58,7 +58,3 @@ class Inference(ABC):
     @abstractmethod
     def interval(self, level: float) -> Floats | Unavailable:
         """Confidence intervals, (low, high) for the intercept and for each coefficient."""
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""

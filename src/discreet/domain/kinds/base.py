@@ -15,6 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
+from discreet.core.field_kinds import TEXT, by_name, many, whole
+from discreet.core.fields import FieldKind, Fields, ref
 from discreet.domain.expressions import Expression
 from discreet.domain.kinds.forms import Form
 from discreet.domain.value_types import KEYS, ValueType
@@ -70,6 +72,9 @@ class Column(Readable):
 
     date: bool
     factors: tuple[Factor, ...]
+    FIELDS: ClassVar[Fields]
+    """What files hold of a declared column."""
+
     keys: ClassVar[frozenset[str]]
     """The keys of `facts` and of mappings that people write."""
 
@@ -98,7 +103,7 @@ class Column(Readable):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description; of a derived column, each factor with its own public facts."""
-        return {"product": [factor.to_dict() for factor in self.factors]} if self.factors else self.facts()
+        return PRODUCT.write(self) if self.factors else self.facts()
 
     def narrowed(self, low: float, high: float) -> Column:
         """The column with bounds that are at most as wide as (low, high); a category stays as it is."""
@@ -267,8 +272,23 @@ class Factor:
         """A JSON-ready description, with the public facts of each column."""
         if self.expression is None:
             return {"column": self.column, "power": self.power} | self.spec.to_dict()
-        columns = {name: spec.to_dict() for name, spec in self.inputs.items()}
-        return {"expression": self.expression.text, "power": self.power, "columns": columns}
+        return _EXPRESSION.write(self)
+
+
+COLUMN = FieldKind(ref("column"), write=Column.to_dict)
+_EXPRESSION = Fields(
+    "expression_factor",
+    "A function of columns to a power.",
+    expression=TEXT("As in a formula: log(wealth + 1).", attribute="expression.text", since=4),
+    power=whole(1),
+    columns=by_name(COLUMN)("What is declared of its columns.", attribute="inputs"),
+)
+_FACTOR = FieldKind({"oneOf": [ref("column_factor"), ref(_EXPRESSION.name)]}, write=Factor.to_dict)
+PRODUCT = Fields(
+    "product_column",
+    "A product of other columns, as age^2 or age:sex, whose bounds follow from theirs.",
+    product=many(_FACTOR, minItems=1)("Its factors.", attribute="factors", since=2),
+)
 
 
 def numbers_of(factors: Sequence[Factor]) -> list[Factor]:

@@ -11,10 +11,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
+from discreet.core.field_kinds import many
+from discreet.core.fields import FieldKind, Fields
 from discreet.domain.kinds.base import Bounds, Column, Factor, Level, numbers_of, product_unit
 from discreet.domain.kinds.forms import Form, Question
 from discreet.domain.value_types import TEXT, TRUTH, WHOLE, LevelType
 from discreet.errors import DataError, DomainError, ParameterError
+
+LEVEL = FieldKind({"type": ["string", "integer", "boolean"]})
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,12 @@ class Categorical(Column):
     """The largest size of the number that a derived category multiplies; 1 where it multiplies none."""
 
     date = False
-    keys = frozenset({"levels", "type"})
+    FIELDS = Fields(
+        "category_column",
+        "A category: for each level a coordinate that is 1 or 0, named COLUMN[LEVEL].",
+        levels=many(LEVEL, minItems=2)("All values, the one that others are compared with first."),
+    )
+    keys = frozenset({*FIELDS.rows, "type"})
 
     # ---------------------------------------------------------------- facts
 
@@ -69,7 +78,7 @@ class Categorical(Column):
 
     def facts(self) -> dict[str, Any]:
         """The levels."""
-        return {"levels": list(self.levels)}
+        return self.FIELDS.write(self)
 
     # ---------------------------------------------------------------- coordinates
 

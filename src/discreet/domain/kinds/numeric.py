@@ -13,6 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.core.arrays import Floats
+from discreet.core.field_kinds import TEXT
+from discreet.core.fields import FieldKind, Fields, defined
 from discreet.domain.kinds.base import HOW, Bounds, Column, Factor
 from discreet.domain.kinds.forms import Form, Question, a_number
 from discreet.domain.value_types import DATES, NUMBERS, ValueType, numbers
@@ -23,6 +25,11 @@ LARGEST = 2.0**960
 
 _EPOCH = dt.date(1970, 1, 1)
 _FAR = 1e9
+_BOUND = defined(
+    "bound",
+    FieldKind({"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}"}]}),
+    "A number; for dates as 1990-12-31, mapped as days since 1970-01-01.",
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,16 @@ class Numeric(Column):
     date: bool = False
     factors: tuple[Factor, ...] = field(default=(), repr=False)
     levels = ()
-    keys = frozenset({"low", "high", "unit"})
+    FIELDS = Fields(
+        "number_column",
+        "A number or a date. Values outside of the bounds were moved to the nearest. A release is about (x - c)/h: "
+        "c = (low + high)/2 and h = (high - low)/2; without an intercept c = 0 and h = max(|low|, |high|); of "
+        "norm_columns, which may have no bounds, c = 0 and h = data_norm.",
+        low=_BOUND(absent=-math.inf),
+        high=_BOUND(absent=math.inf),
+        unit=TEXT("In which values are counted.", absent=None),
+    )
+    keys = frozenset(FIELDS.rows)
 
     def __post_init__(self) -> None:
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import math
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
@@ -15,10 +16,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from discreet.core.arrays import Floats
+from discreet.core.field_kinds import whole
+from discreet.core.fields import FieldKind
 from discreet.core.rounding import down, up
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
-from discreet.privacy.events.coefficients import CoefficientEvent, grouped
+from discreet.privacy.events.coefficients import POSITIVE, CoefficientEvent, described, grouped
 from discreet.privacy.laws import Alone, Law
 
 POINT_BITS = 16
@@ -41,7 +44,6 @@ class DescentEvent(CoefficientEvent):
     """
 
     exact: ClassVar[bool] = True
-    signed: ClassVar[tuple[str, ...]] = ("iterates",)
 
     iterates: tuple[float, ...] = ()
 
@@ -55,11 +57,18 @@ class DescentEvent(CoefficientEvent):
         return super().to_dict() | {"iterates": pack(self.iterates, len(self.design))}
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Self:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild an event from `to_dict`."""
-        return super().from_dict(facts | {"iterates": unpack(facts["iterates"], len(facts["design"]))})
+        return super().from_dict({**facts, "iterates": unpack(facts["iterates"], len(facts["design"]))})
 
 
+_ITERATES = FieldKind({"type": "string"}, read=tuple)(
+    "Base64 of zlib of 32-bit little-endian integers: the first point, then the step from each to the next, in units "
+    "of 2^-16."
+)
+
+
+@described("gradient_descent", "Gradients with noise.", step_mu=POSITIVE("The cost of each step."), iterates=_ITERATES)
 @dataclass(frozen=True, kw_only=True)
 class GradientEvent(DescentEvent):
     """Gradients X'X theta - X'y with Gaussian noise whose sd is such that each costs `step_mu`, for any theta."""
@@ -102,6 +111,7 @@ def gradient_change(event: GradientEvent, size: float) -> float:
     return 2 * once if event.neighbors == "replace-one" else once
 
 
+@described("stochastic_descent", "Gradients of sampled batches with noise.", steps=whole(1), iterates=_ITERATES)
 @dataclass(frozen=True, kw_only=True)
 class BatchesEvent(DescentEvent):
     """Sums of clipped gradients with Gaussian noise; each row is drawn into each batch independently.

@@ -11,7 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.privacy.events.coefficients import UnaccountedEvent
+from discreet.core.field_kinds import COUNT, choice, maybe, whole
+from discreet.privacy.events.coefficients import FROM_ZERO, SIGNED, UnaccountedEvent, described
 
 _LINKS = {"linear": "identity", "poisson": "log", "logistic": "logit", "hinge": "sign"}
 """The links of the losses."""
@@ -89,6 +90,21 @@ def printed_retrievable(budget: float, modulus: float, least_weight: float) -> f
     return max(0.0, budget * (1 - modulus / (2 * least_weight)))
 
 
+@described(
+    "printed_napp",
+    "NAPP with its printed constants: not accounted for.",
+    loss=choice(*_LINKS),
+    regularizer=choice(*REGULARIZERS),
+    noise=choice("gaussian", "laplace"),
+    selection=choice("none", "VS", "VS+", "c"),
+    strength=FROM_ZERO,
+    moor=COUNT,
+    iterations=whole(1),
+    rounds=COUNT,
+    augmented=maybe(whole(1)),
+    truncation=maybe(SIGNED),
+    retrieved=FROM_ZERO,
+)
 @dataclass(frozen=True, kw_only=True)
 class NappEvent(UnaccountedEvent):
     """Coefficients released by NAPP-ERM with printed constants, in units of the mapped columns.
@@ -113,15 +129,6 @@ class NappEvent(UnaccountedEvent):
     mechanism: ClassVar[str] = "NAPP-ERM, printed constants"
     name: ClassVar[str] = "coefficients, by NAPP-ERM with printed constants"
     minimises: ClassVar[bool] = True
-    signed: ClassVar[tuple[str, ...]] = ("truncation",)
-    from_zero: ClassVar[tuple[str, ...]] = ("strength", "moor", "rounds", "retrieved")
-    optional: ClassVar[tuple[str, ...]] = ("augmented", "truncation")
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {
-        "loss": ("linear", "poisson", "logistic", "hinge"),
-        "regularizer": REGULARIZERS,
-        "noise": ("gaussian", "laplace"),
-        "selection": ("none", "VS", "VS+", "c"),
-    }
 
     loss: str
     regularizer: str

@@ -12,23 +12,24 @@ of size `output` on top hides that difference, which is at most tolerance/lambda
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import ndtr
 
 from discreet.core.arrays import Floats
 from discreet.core.chance import length
-from discreet.core.checks import LARGEST_ROWS, Neighbors, is_real
-from discreet.core.files import number, text, texts
+from discreet.core.checks import LARGEST_ROWS, Neighbors
+from discreet.core.field_kinds import ABOVE_0, FLAG, NAMES, NEIGHBORS, NUMBER, PAIR, TEXT, choice, maybe, record
+from discreet.core.fields import Fields, fixed
 from discreet.core.rounding import up
 from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import FileFormatError, ParameterError
-from discreet.families import Loss, loss_from_dict
+from discreet.families import LOSS, Loss
 from discreet.privacy import accounting
 from discreet.privacy.events.base import Event, Finding, is_bound
 from discreet.privacy.laws import Law, Point, Tail, together
@@ -210,52 +211,38 @@ class ObjectiveEvent(Event):
             return Point(up(_pure(self) + self._output_cost))
         return Tail(_tail(self))
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {
-            "mechanism": "objective perturbation",
-            "loss": self.loss.to_dict(),
-            "design": list(self.design),
-            "norm": self.norm,
-            "gradient": self.gradient,
-            "smoothness": self.smoothness,
-            "one_signed": self.loss.one_signed,
-            "modulus": self.modulus,
-            "noise": self.noise,
-            "scale": self.scale,
-            "tolerance": self.tolerance,
-            "output": self.output,
-            "neighbors": self.neighbors,
-            "declared": None if self.declared is None else list(self.declared),
-            "target": self.target,
-            "exact": False,
-        } | ({} if self.coordinates is None else {"coordinates": self.coordinates.to_dict()})
+    FIELDS = Fields(
+        "objective_perturbation",
+        "The minimiser of an objective with noise in it.",
+        "A perturbed objective of the release is of an unknown kind.",
+        mechanism=fixed(mechanism),
+        loss=LOSS,
+        design=NAMES,
+        norm=ABOVE_0("B: the largest norm of a row."),
+        gradient=NUMBER("Of one row, at most.", derived=True),
+        smoothness=NUMBER("Its second derivative, at most.", derived=True),
+        one_signed=FLAG(attribute="loss.one_signed", derived=True),
+        modulus=ABOVE_0("The strong convexity of the penalty."),
+        noise=choice(Noise),
+        scale=ABOVE_0("Of the noise in the objective."),
+        tolerance=ABOVE_0("Of the solver."),
+        output=ABOVE_0("Sd of the noise on the result."),
+        neighbors=NEIGHBORS,
+        declared=maybe(PAIR)("Epsilon and delta that a later stage was held to."),
+        target=maybe(TEXT),
+        exact=fixed(False),
+        coordinates=record(Coordinates)(absent=None),
+    )
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> ObjectiveEvent:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild an event from `to_dict`."""
-        numbers = [facts[name] for name in ("norm", "modulus", "scale", "tolerance", "output")]
-        known = facts["neighbors"] in get_args(Neighbors) and facts["noise"] in get_args(Noise)
-        if not known or not all(is_real(value) and 0 < value < math.inf for value in numbers) or not facts["design"]:
-            raise FileFormatError("A perturbed objective of the release is of an unknown kind.")
-        declared = None if facts["declared"] is None else tuple(map(number, facts["declared"]))
-        if declared is not None and not (len(declared) == 2 and declared[0] > 0 and 0 <= declared[1] < 1):
+        event = super().from_dict(facts)
+        if event.declared is not None and not (event.declared[0] > 0 and 0 <= event.declared[1] < 1):
             raise FileFormatError("A perturbed objective of the release declares what no stage can keep.")
-        norm, modulus, scale, tolerance, output = map(float, numbers)
-        return cls(
-            loss_from_dict(facts["loss"]),
-            texts(facts["design"]),
-            norm,
-            modulus,
-            scale,
-            tolerance,
-            output,
-            facts["neighbors"],
-            facts["noise"],
-            None if declared is None else (declared[0], declared[1]),
-            None if facts.get("target") is None else text(facts["target"]),
-            None if facts.get("coordinates") is None else Coordinates.from_dict(facts["coordinates"]),
-        )
+        if not event.design:
+            raise FileFormatError("A perturbed objective of the release is of an unknown kind.")
+        return event
 
 
 def _is_near(one: float, other: float) -> bool:

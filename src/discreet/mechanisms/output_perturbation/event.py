@@ -25,10 +25,12 @@ import numpy as np
 
 from discreet.core import checks
 from discreet.core.arrays import Floats
+from discreet.core.field_kinds import choice, many, maybe
 from discreet.core.rounding import FEW, ROOM, up
 from discreet.errors import ParameterError
-from discreet.mechanisms.posterior_sampling.adaptive_event import StagedEvent, quantile, size
+from discreet.mechanisms.posterior_sampling.adaptive_event import STAGED, StagedEvent, quantile, size
 from discreet.mechanisms.posterior_sampling.event import relative, trace_bound
+from discreet.privacy.events.coefficients import FROM_ZERO, POSITIVE, SIGNED, described
 
 Shape = Literal["isotropic", "fisher", "democratic"]
 
@@ -41,6 +43,15 @@ POWERS: dict[Shape, int] = {"isotropic": 0, "fisher": 1, "democratic": 2}
 """A is this power of S."""
 
 
+@described(
+    "output_perturbation",
+    "Ridge coefficients with noise.",
+    **STAGED,
+    shape=choice(Shape),
+    gram_sd=maybe(POSITIVE),
+    tau=FROM_ZERO,
+    root=many(SIGNED),
+)
 @dataclass(frozen=True, kw_only=True)
 class OutputEvent(StagedEvent):
     """Ridge coefficients with noise of covariance A^-1/gamma, A = I, S or S^2, S a release of H plus tau I.
@@ -50,7 +61,6 @@ class OutputEvent(StagedEvent):
 
     mechanism: ClassVar[str] = "output perturbation"
     name: ClassVar[str] = "least eigenvalue of X'X, log norm of the coefficients, X'X, coefficients"
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"shape": SHAPES}
 
     shape: Shape
     gram_sd: float | None

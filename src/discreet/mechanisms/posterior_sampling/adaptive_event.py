@@ -14,13 +14,23 @@ from typing import ClassVar
 from scipy.special import ndtri
 
 from discreet.core.chance import FAR, length
+from discreet.core.field_kinds import many, maybe
 from discreet.core.rounding import MANY, up
 from discreet.mechanisms.posterior_sampling.event import relative, tolerance, trace_bound
 from discreet.privacy import gdp
-from discreet.privacy.events.coefficients import CoefficientEvent, grouped
+from discreet.privacy.events.coefficients import FROM_ZERO, POSITIVE, SIGNED, CoefficientEvent, described, grouped
 from discreet.privacy.laws import Alone, Failure, Law
 from discreet.privacy.ops import GOLDEN, coefficient_bound, gaussian_excess
 from discreet.statistics.eigenvalue import MAX_ROWS, eigenvalue_error
+
+STAGED = {
+    "rows": maybe(POSITIVE),
+    "eigenvalue": SIGNED,
+    "log_norm": maybe(SIGNED),
+    "norm_sd": maybe(POSITIVE),
+    "failures": many(FROM_ZERO),
+}
+"""Fields of a `StagedEvent` that are not a number above 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +50,6 @@ class StagedEvent(CoefficientEvent):
     failures : tuple of float
         Probabilities that the eigenvalue is overestimated, that R is too small, and of the method's own failure.
     """
-
-    signed: ClassVar[tuple[str, ...]] = ("eigenvalue", "log_norm", "root")
-    from_zero: ClassVar[tuple[str, ...]] = ("failures", "tau")
-    optional: ClassVar[tuple[str, ...]] = ("rows", "log_norm", "norm_sd", "gram_sd")
 
     rows: float | None
     eigenvalue: float
@@ -130,6 +136,7 @@ class StagedEvent(CoefficientEvent):
         return None
 
 
+@described("adaptive_sampling", "AdaOPS.", **STAGED)
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveEvent(StagedEvent):
     """A posterior sample, declared to be `draw`-GDP up to the third failure before anything was released."""

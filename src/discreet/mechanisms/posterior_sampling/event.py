@@ -13,9 +13,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet.core.chance import length
+from discreet.core.field_kinds import maybe
 from discreet.core.rounding import up
 from discreet.privacy import gdp
-from discreet.privacy.events.coefficients import CoefficientEvent, UnaccountedEvent, grouped
+from discreet.privacy.events.coefficients import (
+    FROM_ZERO,
+    POSITIVE,
+    CoefficientEvent,
+    UnaccountedEvent,
+    described,
+    grouped,
+)
 from discreet.privacy.laws import Alone, Law, Point
 from discreet.privacy.ops import GOLDEN, boxes, coefficient_bound, worst_delta
 
@@ -29,6 +37,7 @@ _Z_EXCESS = 12.0
 """The norm of d standard normals exceeds sqrt(d) + 12 with a probability below 1e-31."""
 
 
+@described("posterior_sampling", "OPS.")
 @dataclass(frozen=True, kw_only=True)
 class PosteriorEvent(CoefficientEvent):
     """A sample theta ~ N(theta_hat, H^-1/gamma), H = X'X + penalty I, for tables of at most `rows` rows."""
@@ -74,6 +83,7 @@ def _needed_tolerance(event: PosteriorEvent) -> float:
     return tolerance(d, trace_bound(d, event.norm, h, event.rows), h, size, event.gamma)
 
 
+@described("ball_sampling", "OPS within a ball: pure epsilon.")
 @dataclass(frozen=True, kw_only=True)
 class BallEvent(CoefficientEvent):
     """A posterior sample from the lattice points with |theta| <= radius, exactly: pure epsilon (8.3)."""
@@ -97,14 +107,19 @@ class BallEvent(CoefficientEvent):
         return Point(up(steps * self.gamma * (self.outcome + self.norm * self.radius) ** 2 / 2))
 
 
+@described(
+    "printed_sampling",
+    "A posterior sample with a paper's printed constants: not accounted for.",
+    eigenvalue_sd=maybe(POSITIVE),
+    norm_sd=maybe(POSITIVE),
+    penalty=FROM_ZERO,
+)
 @dataclass(frozen=True, kw_only=True)
 class PrintedEvent(UnaccountedEvent):
     """A posterior sample with the constants that a paper prints, for one stage or several."""
 
     mechanism: ClassVar[str] = "printed posterior sampling"
     name: ClassVar[str] = "posterior sample, by printed constants"
-    from_zero: ClassVar[tuple[str, ...]] = ("penalty",)
-    optional: ClassVar[tuple[str, ...]] = ("eigenvalue_sd", "norm_sd")
 
     eigenvalue_sd: float | None
     norm_sd: float | None

@@ -16,17 +16,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from discreet.core.arrays import Floats
-from discreet.core.checks import Neighbors, is_real
+from discreet.core.checks import Neighbors
+from discreet.core.field_kinds import ABOVE_0, NEIGHBORS, number
+from discreet.core.fields import Fields, fixed
 from discreet.core.rounding import CURVE, ROOM, down, up
-from discreet.errors import FileFormatError, ParameterError
+from discreet.errors import ParameterError
 from discreet.privacy import sensitivity
 from discreet.privacy.events.base import BlockEvent, Finding, is_bound
-from discreet.privacy.events.gaussian import Block
+from discreet.privacy.events.gaussian import BLOCKS, Block
 from discreet.privacy.laws import Profile, gaussian_curve, together
 
 if TYPE_CHECKING:
@@ -97,25 +99,16 @@ class SampledEvent(BlockEvent):
         detail = f"mu {mu:.6g}, listed {self.full_mu:.6g}, of a share {self.rate:g} of the rows"
         return Finding(f"noise on {names} of a sample", ok, detail)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {
-            "mechanism": "sampled gaussian",
-            "rate": self.rate,
-            "full_mu": self.full_mu,
-            "neighbors": self.neighbors,
-            "blocks": [block.to_dict() for block in self.blocks],
-        }
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> SampledEvent:
-        """Rebuild an event from `to_dict`."""
-        rate, full_mu = facts["rate"], facts["full_mu"]
-        known = is_real(rate) and is_real(full_mu) and facts["neighbors"] in get_args(Neighbors)
-        if not known or not 0 < rate < 1 or not 0 < full_mu <= _LARGEST_MU:
-            raise FileFormatError("A sampled statistic of the release is of an unknown kind.")
-        blocks = tuple(Block.from_dict(block) for block in facts["blocks"])
-        return cls(float(rate), float(full_mu), blocks, facts["neighbors"])
+    FIELDS = Fields(
+        "sampled_gaussian",
+        "The same of a secret sample of the rows.",
+        "A sampled statistic of the release is of an unknown kind.",
+        mechanism=fixed(mechanism),
+        rate=number(exclusiveMinimum=0, exclusiveMaximum=1)("The share of the rows in its secret sample."),
+        full_mu=number(exclusiveMinimum=0, maximum=_LARGEST_MU)("What its noise would cost on all rows."),
+        neighbors=NEIGHBORS,
+        blocks=BLOCKS,
+    )
 
 
 @dataclass(frozen=True)
@@ -158,18 +151,15 @@ class PublicOutcomesEvent(BlockEvent):
         detail = f"mu {mu:.6g}, listed {self.mu:.6g}, norm of the public outcomes {self.norm:.6g}"
         return Finding(what, ok, detail)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        blocks = [block.to_dict() for block in self.blocks]
-        return {"mechanism": "gaussian, public outcomes", "mu": self.mu, "norm": self.norm, "blocks": blocks}
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> PublicOutcomesEvent:
-        """Rebuild an event from `to_dict`."""
-        mu, norm = facts["mu"], facts["norm"]
-        if not (is_real(mu) and is_real(norm) and 0 < mu <= _LARGEST_MU and 0 < norm < math.inf):
-            raise FileFormatError("A statistic with public outcomes is of an unknown kind.")
-        return cls(float(mu), float(norm), tuple(Block.from_dict(block) for block in facts["blocks"]))
+    FIELDS = Fields(
+        "public_outcomes",
+        "The same where outcomes are declared public: they are NOT protected.",
+        "A statistic with public outcomes is of an unknown kind.",
+        mechanism=fixed(mechanism),
+        mu=number(exclusiveMinimum=0, maximum=_LARGEST_MU)("Its cost."),
+        norm=ABOVE_0("The largest norm of the outcomes in a row."),
+        blocks=BLOCKS,
+    )
 
 
 def sampled(rate: float, mu: float, neighbors: Neighbors) -> Profile:

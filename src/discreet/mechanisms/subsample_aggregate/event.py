@@ -7,10 +7,12 @@ from typing import ClassVar
 
 from discreet.core.chance import length
 from discreet.core.checks import LARGEST_ROWS
+from discreet.core.field_kinds import whole
 from discreet.core.rounding import up
-from discreet.privacy.events.coefficients import CoefficientEvent
+from discreet.privacy.events.coefficients import CoefficientEvent, described
 
 
+@described("aggregate", "The mean of the coefficients of blocks of rows, with noise.", blocks=whole(1))
 @dataclass(frozen=True, kw_only=True)
 class AggregateEvent(CoefficientEvent):
     """The sum of the coefficients of disjoint blocks of rows, each clipped to a ball, with Gaussian noise."""

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from discreet.core.fields import FileRecord
 from discreet.core.rounding import ROOM, up
 from discreet.domain import CONSTANT, Domain
 
@@ -36,7 +37,7 @@ class Finding:
     detail: str
 
 
-class Event:
+class Event(FileRecord):
     """One release: frozen facts, a Gaussian cost ``mu``, and a ``law`` of the rest of the privacy loss."""
 
     mechanism: ClassVar[str] = ""
@@ -108,7 +109,7 @@ class Event:
     @property
     def format_version(self) -> int:
         """The oldest version of files that can hold it."""
-        return 1
+        return self.FIELDS.version(self)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -159,15 +160,6 @@ class Event:
         if (why := misplaced(self.regressors)) is not None:
             yield f"regressors of {self.name}", why
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        raise NotImplementedError
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Self:
-        """Rebuild an event from `to_dict`."""
-        raise NotImplementedError
-
 
 class StatisticsEvent(Event):
     """Statistics released with Gaussian noise."""
@@ -191,7 +183,8 @@ class StatisticsEvent(Event):
     @property
     def format_version(self) -> int:
         """The oldest version of files that can hold it: 3 for spans of counts, and for sums of columns."""
-        return max((3 if block.span is not None else block.kind.format_version for block in self.blocks), default=1)
+        blocks = (max(block.FIELDS.version(block), block.kind.format_version) for block in self.blocks)
+        return max([super().format_version, *blocks])
 
     def examine(self, bounds: Bounds) -> Finding:
         """Check whether its noise fits the bounds and the relation of a certificate."""

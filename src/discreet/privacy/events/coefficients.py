@@ -7,12 +7,13 @@ most `outcome` (Y) in size, all in units of the mapped columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from discreet.core.checks import Neighbors, is_real
-from discreet.core.files import text, texts
+from discreet.core.checks import Neighbors
+from discreet.core.field_kinds import ABOVE_0, FROM_0, NAMES, NEIGHBORS, NUMBER, TEXT, kept
+from discreet.core.fields import Field, FieldKind, Fields, fixed
 from discreet.core.rounding import up
 from discreet.domain import Domain
 from discreet.errors import FileFormatError
@@ -21,6 +22,8 @@ from discreet.privacy.laws import Alone, Law
 
 if TYPE_CHECKING:
     from discreet.privacy.bounds import Bounds
+
+E = TypeVar("E", bound="CoefficientEvent")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,18 +34,6 @@ class CoefficientEvent(Event):
     name: ClassVar[str] = ""
     exact: ClassVar[bool] = False
     coefficients: ClassVar[bool] = True
-    signed: ClassVar[tuple[str, ...]] = ()
-    """Numbers that may lie below 0."""
-    from_zero: ClassVar[tuple[str, ...]] = ()
-    """Numbers that may be 0."""
-    optional: ClassVar[tuple[str, ...]] = ()
-    """Numbers that may be missing."""
-    lists: ClassVar[tuple[str, ...]] = ("failures", "iterates", "root")
-    """Lists of numbers; all others are single ones."""
-    whole: ClassVar[tuple[str, ...]] = ("blocks", "steps", "moor", "iterations", "rounds", "augmented")
-    """Whole numbers."""
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
-    """Words, and what they may be."""
 
     design: tuple[str, ...]
     target: str
@@ -106,45 +97,41 @@ class CoefficientEvent(Event):
         """The reason why listed values cannot be those of any table and such noise, if any; see `core.chance`."""
         return None
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        facts = {field.name: getattr(self, field.name) for field in fields(self)}
-        listed = {name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()}
-        return {"mechanism": self.mechanism, **listed, "exact": self.exact}
-
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Self:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild an event from `to_dict`."""
-        given = {field.name: facts[field.name] for field in fields(cls)}
-        words: dict[str, Any] = {"design": texts(given.pop("design")), "target": text(given.pop("target"))}
-        neighbors = given.pop("neighbors")
-        numbers = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-        if neighbors not in get_args(Neighbors) or not words["design"]:
+        made = super().from_dict(facts)
+        if not made.design:
             raise FileFormatError("An event of the release is of an unknown kind.")
-        for name, value in numbers.items():
-            if not cls._fits(name, value):
-                raise FileFormatError(f"An event of the release lists a {name} that no {cls.mechanism} has.")
-        made = cls(**words, neighbors=neighbors, **numbers)  # type: ignore[arg-type]
         try:
             _ = made.mu, made.law, made.keeps()
         except ArithmeticError:
             raise FileFormatError(f"An event of the release lists what no {cls.mechanism} has.") from None
         return made
 
-    @classmethod
-    def _fits(cls, name: str, value: Any) -> bool:
-        if name in cls.choices:
-            return value in cls.choices[name]
-        if value is None:
-            return name in cls.optional
-        if isinstance(value, tuple) != (name in cls.lists):
-            return False
-        values = value if isinstance(value, tuple) else (value,)
-        if name in cls.whole and type(value) is not int:
-            return False
-        if not all(is_real(v) and math.isfinite(v) for v in values):
-            return False
-        return name in cls.signed or all(v > 0 or (v == 0 and name in cls.from_zero) for v in values)
+
+POSITIVE, FROM_ZERO, SIGNED = kept(ABOVE_0), kept(FROM_0), kept(NUMBER)
+_SHARED: dict[str, FieldKind | Field] = {
+    "design": NAMES,
+    "target": TEXT("The outcome."),
+    "norm": POSITIVE("B: the largest norm of a row."),
+    "outcome": POSITIVE("Y: the largest outcome."),
+    "neighbors": NEIGHBORS,
+}
+"""Fields of all events of released coefficients, in units of the mapped columns."""
+
+
+def described(name: str, words: str, /, **kinds: FieldKind | Field) -> Callable[[type[E]], type[E]]:
+    """Describe an event in files by its own fields, in their order: numbers above 0, but for those of other `kinds`."""
+
+    def describe(event: type[E]) -> type[E]:
+        own = {field.name: (_SHARED | kinds).get(field.name, POSITIVE) for field in fields(event)}
+        wrong = f"An event of the release lists a {{name}} that no {event.mechanism} has."
+        shown: dict[str, FieldKind | Field] = {"mechanism": fixed(event.mechanism), **own, "exact": fixed(event.exact)}
+        event.FIELDS = Fields(name, words, wrong, **shown)
+        return event
+
+    return describe
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from discreet.core.files import number, texts
+from discreet.core.field_kinds import ABOVE_0, COUNT, NAMES, many, number, one_of, record
+from discreet.core.fields import Fields, fixed
 from discreet.domain import Domain
 from discreet.domain.coordinates import Coordinates
 from discreet.errors import FileFormatError, ParameterError
-from discreet.families.coordinates import coordinates_from_dict
+from discreet.families.coordinates import COORDINATES
 from discreet.privacy import gdp
 from discreet.privacy.events.base import Finding, StatisticsEvent, is_bound
 from discreet.privacy.events.gaussian import Block
-from discreet.statistics.base import STATISTICS, known
+from discreet.statistics.base import STATISTICS, stage_statistics
 
 if TYPE_CHECKING:
     from discreet.privacy.bounds import Bounds
@@ -50,6 +50,19 @@ def stage_block(coordinates: Coordinates, statistic: str, columns: Sequence[str]
 def stage_name(block: Block) -> str:
     """The symbol of a statistic of a stage."""
     return block.kind.stage_words
+
+
+_STAGE_BLOCK = Fields(
+    "stage_block",
+    "",
+    "A block of a stage is of an unknown kind.",
+    statistic=one_of(lambda: [kind.name for kind in stage_statistics()])(
+        "U'U, that of the rows whose residuals are not clipped, U'E, sums of e^2, counts of residuals by half width, "
+        "counts of rows by length, sums of e^2 u u', Fisher information."
+    ),
+    columns=NAMES,
+    sd=ABOVE_0("Of the noise, in units of u and e."),
+)
 
 
 @dataclass(frozen=True)
@@ -107,11 +120,6 @@ class StageEvent(StatisticsEvent):
         """The coordinates of rows before they are rotated."""
         return self.coordinates.design
 
-    @property
-    def format_version(self) -> int:
-        """The oldest version of files that can hold it."""
-        return 3
-
     def symbol(self, block: Block) -> str:
         """The symbol of one of its statistics, such as U'U."""
         return stage_name(block)
@@ -137,42 +145,38 @@ class StageEvent(StatisticsEvent):
         """Raise a KeyError where it names columns that a domain does not have."""
         self.coordinates.check(domain)
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description; what the blocks are about follows from the coordinates."""
-        blocks = [{"statistic": b.statistic, "columns": list(b.columns), "sd": b.sd} for b in self.blocks]
-        return {
-            "mechanism": self.mechanism,
-            "mu": self.mu,
-            "coordinates": self.coordinates.to_dict(),
-            "blocks": blocks,
-            "chosen": list(self.chosen),
-        } | ({"radii": list(self.radii)} if self.radii else {})
+    FIELDS = Fields(
+        "stage",
+        "Statistics of turned rows; since version 3.",
+        "A stage of the release lists a {name} that no Gaussian noise has.",
+        mechanism=fixed(mechanism),
+        mu=number(exclusiveMinimum=0, maximum=gdp.LIMIT)("Its cost."),
+        coordinates=COORDINATES,
+        blocks=many(record(_STAGE_BLOCK)),
+        chosen=many(COUNT)("Which of its half widths each outcome was clipped to, counted from 0.", since=3),
+        radii=many(ABOVE_0)("Of persons' scores, for each outcome.", absent=()),
+    )
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> StageEvent:
-        """Rebuild an event from `to_dict`."""
-        mu, coordinates = number(facts["mu"]), coordinates_from_dict(facts["coordinates"])
-        blocks, chosen = tuple(_block(coordinates, block) for block in facts["blocks"]), tuple(facts["chosen"])
-        if not 0 < mu <= gdp.LIMIT:
-            raise FileFormatError("A stage of the release lists a mu that no Gaussian noise has.")
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
+        """Rebuild an event from `to_dict`; what the blocks are about follows from the coordinates."""
+        given = cls.FIELDS.read(facts)
+        coordinates, chosen, radii = given["coordinates"], given["chosen"], given["radii"]
+        blocks = tuple(_block(coordinates, **block) for block in given["blocks"])
         fits = len(chosen) == len(coordinates.widths) and all(
-            type(i) is int and 0 <= i < len(own) for i, own in zip(chosen, coordinates.widths, strict=True)
+            i < len(own) for i, own in zip(chosen, coordinates.widths, strict=True)
         )
-        radii = tuple(map(number, facts.get("radii", ())))
-        fits = fits and (not radii or (len(radii) == len(chosen) and all(0 < radius < math.inf for radius in radii)))
         listed = [(block.statistic, name) for block in blocks for name in block.columns or ("",)]
-        if not fits or len(set(listed)) < len(listed):
+        if not fits or len(radii) not in (0, len(chosen)) or len(set(listed)) < len(listed):
             raise FileFormatError("A stage of the release names a half width that it does not have, or a block twice.")
-        return cls(mu, coordinates, blocks, chosen, radii)
+        return cls(**given | {"blocks": blocks})
 
 
-def _block(coordinates: Coordinates, facts: dict[str, Any]) -> Block:
+def _block(coordinates: Coordinates, statistic: str, columns: tuple[str, ...], sd: float) -> Block:
     """One statistic of a stage from a file."""
-    statistic, columns, sd = facts["statistic"], texts(facts["columns"]), number(facts["sd"])
-    kind = known(statistic)
-    has = kind is not None and bool(kind.stage_words) and kind.stage_refusal(coordinates) is None and sd > 0
+    kind = STATISTICS[statistic]
     few = {"none": not columns, "one": len(columns) == 1, "all": len(columns) > 0}
-    has = has and kind is not None and few[kind.outcomes]
+    has = kind.stage_refusal(coordinates) is None and few[kind.outcomes]
     if not has or not set(columns) <= set(coordinates.outcomes) or len(set(columns)) < len(columns):
         raise FileFormatError("A block of a stage is of an unknown kind.")
     return stage_block(coordinates, statistic, columns, sd)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from discreet.core.files import number, numbers, texts
+from discreet.core.field_kinds import ABOVE_0, FLAG, NAMES, PAIR, choice, many, number, one_of, record
+from discreet.core.fields import Fields, FileRecord, fixed
 from discreet.domain import LATTICE_BITS
 from discreet.domain.cells import Span, is_span
 from discreet.errors import FileFormatError, ParameterError
 from discreet.privacy import gdp
 from discreet.privacy.events.base import BlockEvent, Finding, is_bound
-from discreet.statistics.base import STATISTICS, NoiseLayout, Statistic, known
+from discreet.statistics.base import STATISTICS, NoiseLayout, Statistic
 
 if TYPE_CHECKING:
     from discreet.privacy.bounds import Bounds
 
 
 @dataclass(frozen=True)
-class Block:
+class Block(FileRecord):
     """One statistic and its Gaussian noise, in units of the mapped columns.
 
     Parameters
@@ -74,30 +76,36 @@ class Block:
         """Whether the statistic is an integer sum, so that no rounding error enters before the noise."""
         return self.kind.exact
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {
-            "statistic": self.statistic,
-            "rows": list(self.rows),
-            "columns": list(self.columns),
-            "sd": self.sd,
-            "layout": self.layout,
-            "exact": self.exact,
-        } | ({} if self.span is None else {"span": list(self.span)})
+    FIELDS = Fields(
+        "block",
+        "One statistic with Gaussian noise.",
+        "A block of the release is of an unknown kind.",
+        statistic=one_of(lambda: sorted(name for name, kind in STATISTICS.items() if kind.words))(
+            "X'X, X'Y, the diagonal of Y'Y, the least eigenvalue of X'X, how many outcomes lie in each of 16 equal "
+            "parts of their range; since version 3 sums of columns, and of their squares. X stands for rows, Y for "
+            "columns."
+        ),
+        rows=NAMES,
+        columns=NAMES,
+        sd=ABOVE_0("Of the noise, in units of the mapped columns."),
+        layout=choice(NoiseLayout)("Of X'X: sd/sqrt(2) off the diagonal, or sd everywhere."),
+        exact=FLAG("Whether it is an exact sum of integers; false for the eigenvalue alone.", derived=True),
+        span=PAIR("Of counts: the part of [-1, 1] that was counted, where not all of it.", absent=None, since=3),
+    )
 
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> Block:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
         """Rebuild a block from `to_dict`."""
-        statistic, layout = facts["statistic"], facts["layout"]
-        rows, columns, sd = texts(facts["rows"]), texts(facts["columns"]), number(facts["sd"])
-        span = None if "span" not in facts else numbers(facts["span"], (2,), "a span").tolist()
-        kind, noisy = known(statistic), layout in get_args(NoiseLayout) and sd > 0
-        needed = kind is not None and (not kind.has_rows or rows) and (kind.outcomes == "none" or columns)
+        block = super().from_dict(facts)
+        kind, rows, columns, span = block.kind, block.rows, block.columns, block.span
+        needed = (not kind.has_rows or rows) and (kind.outcomes == "none" or columns)
         twice = len(set(rows)) < len(rows) or len(set(columns)) < len(columns)
-        spanned = span is None or (kind is not None and kind.counted and is_span(*span))
-        if kind is None or not kind.words or not noisy or not needed or twice or not spanned:
+        if not needed or twice or not (span is None or (kind.counted and is_span(*span))):
             raise FileFormatError("A block of the release is of an unknown kind.")
-        return cls(statistic, rows, columns, sd, layout, None if span is None else tuple(span))
+        return block
+
+
+BLOCKS = many(record(Block))
 
 
 def grid_exponent(sd: float) -> int:
@@ -136,14 +144,11 @@ class GaussianEvent(BlockEvent):
         listed = is_bound(self.mu, mu, bounds.mu_of_before(self.blocks))
         return Finding(f"noise on {names}", listed, f"mu {mu:.6g}, listed {self.mu:.6g}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {"mechanism": "gaussian", "mu": self.mu, "blocks": [block.to_dict() for block in self.blocks]}
-
-    @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> GaussianEvent:
-        """Rebuild an event from `to_dict`."""
-        mu = number(facts["mu"])
-        if not 0 < mu <= gdp.LIMIT:
-            raise FileFormatError("An event of the release lists a mu that no Gaussian noise has.")
-        return cls(mu, tuple(Block.from_dict(block) for block in facts["blocks"]))
+    FIELDS = Fields(
+        "gaussian",
+        "Statistics with Gaussian noise.",
+        "An event of the release lists a {name} that no Gaussian noise has.",
+        mechanism=fixed(mechanism),
+        mu=number(exclusiveMinimum=0, maximum=gdp.LIMIT)("Its cost."),
+        blocks=BLOCKS,
+    )

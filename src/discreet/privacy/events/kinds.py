@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from discreet.core.checks import shown
+from discreet.core.field_kinds import OBJECT
+from discreet.core.fields import defined, ref
 from discreet.errors import FileFormatError
 from discreet.mechanisms.gradient_descent.event import BatchesEvent, GradientEvent
 from discreet.mechanisms.napp.event import NappEvent
@@ -43,3 +46,11 @@ def event_from_dict(facts: dict[str, Any]) -> Event:
     if not isinstance(mechanism, str) or mechanism not in _MECHANISMS:
         raise FileFormatError(f"Unknown mechanism {shown(mechanism)}; a newer discreet may know it.")
     return _MECHANISMS[mechanism].from_dict(facts)
+
+
+_ANY = {"oneOf": [ref(kind.FIELDS.name) for kind in _MECHANISMS.values()]}
+EVENT = defined(
+    "event",
+    replace(OBJECT, schema=_ANY, read=event_from_dict, write=lambda event: event.to_dict()),
+    "One release from the data, told apart by its mechanism.",
+)

@@ -1,0 +1,108 @@
+"""Plans as documents: what is written of what to expect."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from discreet.core.field_kinds import (
+    ANYTHING,
+    COUNT,
+    NAMES,
+    NEIGHBORS,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    by_name,
+    many,
+    maybe,
+    record,
+)
+from discreet.core.fields import DocumentFields, Fields
+from discreet.core.placeholders import Unavailable
+from discreet.planning.facts import Facts
+from discreet.planning.simulation import Expected
+
+_GAPS = replace(many(maybe(NUMBER)), write=lambda values: [float(v) if math.isfinite(v) else None for v in values])
+"""Numbers, and null where there is none."""
+
+_FOUND = replace(maybe(NUMBER), write=lambda value: None if isinstance(value, Unavailable) else float(value))
+_EXPECTED = Fields(
+    "expected_accuracy",
+    "",
+    method=TEXT,
+    epsilon=NUMBER,
+    mse=NUMBER("Mean squared error of prediction."),
+    mse_range=many(NUMBER)("Of four tables in five."),
+    vs_trivial=NUMBER("Over the error of the mean."),
+    vs_non_private=NUMBER("Over that without privacy."),
+    stages=maybe(COUNT),
+    rmse=_GAPS,
+    std_err=_GAPS,
+    width=_GAPS("Of intervals."),
+)
+_ANSWER = Fields(
+    "answer",
+    "",
+    want=TEXT(attribute="want.words"),
+    epsilon=_FOUND,
+    rows=replace(by_name(_FOUND), write=lambda rows: {f"{epsilon:g}": _FOUND.write(n) for epsilon, n in rows.items()}),
+)
+
+
+def _expected(found: Expected) -> dict[str, Any]:
+    """What to expect; numbers that fits do not give are missing one by one."""
+    none = np.full(np.shape(found.rmse), np.nan)
+    std_err, width = (none if isinstance(one, Unavailable) else one for one in (found.std_err, found.width))
+    return _EXPECTED.write(replace(found, std_err=std_err, width=width))
+
+
+PLAN = DocumentFields(
+    "plan",
+    "What to expect of linear models; made without data.",
+    (1,),
+    facts=record(Facts),
+    delta=NUMBER(attribute="promise.delta"),
+    neighbors=NEIGHBORS(attribute="promise.neighbors"),
+    level=NUMBER("Of intervals.", attribute="promise.level"),
+    stages=ANYTHING,
+    draws=COUNT("Tables that were made up."),
+    simulated_r_squared=NUMBER(attribute="r_squared"),
+    names=NAMES,
+    expected=many(replace(record(_EXPECTED), write=_expected)),
+    left_out=ANYTHING,
+    answers=many(record(_ANSWER)),
+    tighter=many(replace(OBJECT, write=vars)),
+    spreads=many(replace(OBJECT, write=lambda spread: vars(spread) | {"columns": list(spread.columns)})),
+    rows_per_person=replace(by_name(NUMBER), write=lambda people: {str(m): share for m, share in people.items()})(
+        attribute="people"
+    ),
+    method=TEXT("The best.", attribute="best"),
+    advice=replace(ANYTHING, write=lambda advice: advice()),
+)
+_MODEL_EXPECTED = Fields(
+    "model_expected_accuracy",
+    "",
+    epsilon=NUMBER,
+    excess=NUMBER,
+    best=NUMBER,
+    std_err=_GAPS,
+    privacy_noise=_GAPS,
+    error=_GAPS,
+)
+MODEL_PLAN = DocumentFields(
+    "plan",
+    "What to expect of a model of classes or counts; made without data.",
+    (1,),
+    "model_plan",
+    method=TEXT,
+    target=TEXT,
+    names=NAMES,
+    rows=COUNT,
+    delta=NUMBER(attribute="promise.delta"),
+    draws=COUNT,
+    expected=many(record(_MODEL_EXPECTED)),
+)
