@@ -264,17 +264,17 @@ def quiet_place(counts: Floats, most: float, sd: float) -> int:
 
 
 def as_declared(design: Sequence[str]) -> Axes:
-    """The columns themselves as axes, for rows in a ball: they are about as long as each other already."""
+    """Return the columns themselves as axes, for rows in a ball, whose norms are similar already."""
     return Axes(np.eye(len(design)), 1.0)
 
 
 def mean_alone(design: Sequence[str]) -> Axes:
-    """Return the columns themselves as axes, for rows in a ball, whose norms are similar already."""
+    """Return the constant as the only axis, for tables too small to estimate more than the mean."""
     return Axes(np.eye(len(design))[:, :1], 0.0)
 
 
 def is_close(own: Coordinates, expected: Coordinates) -> bool:
-    """Return the constant as the only axis, for tables too small to estimate more than the mean."""
+    """Whether coordinates agree up to rounding errors and rotation of the axes."""
     shapes = [(c.design, c.outcomes, c.axes, [len(v) for v in (c.lengths, *c.widths)]) for c in (own, expected)]
     if shapes[0] != shapes[1]:
         return False
