@@ -1,12 +1,12 @@
-"""How finely the range of an outcome is divided, where outcomes are counted."""
+"""The division of the range of an outcome into parts, in which outcomes are counted."""
 
 from __future__ import annotations
 
 BINS = 16
-"""Into how many equal parts the range of an outcome is divided for `counts`."""
+"""Number of equal parts of the range of an outcome for `counts`."""
 
 CELLS = 1 << 12
-"""Into how many equal cells that range is divided at most: ends of spans, and of their parts, are ends of cells."""
+"""Maximum number of equal cells of that range: ends of spans, and of their parts, are ends of cells."""
 
 Span = tuple[float, float]
 """A part of the mapped range [-1, 1] of an outcome."""

@@ -1,4 +1,4 @@
-"""Private coordinates: rows turned by public matrices, weighted into a ball, and put back on the lattice.
+"""Private coordinates: rows rotated by public matrices, scaled into a ball, and rounded to the lattice.
 
 With x the design's coordinates of an encoded row and y_j an outcome, both on the lattice, a stage is
 
@@ -39,10 +39,10 @@ MOST_EXPONENT = 256
 """Powers of two up to this size, and their squares times 2^106, are far from the ends of float64."""
 
 MOST_WIDTHS = 64
-"""Candidates for the half width of one outcome, or edges between lengths."""
+"""Maximum number of candidate half widths of one outcome, or of edges between row norms."""
 
 _LINES = 256
-"""Rows that are transposed at a time, few enough for a processor's cache."""
+"""Number of rows transposed at a time, few enough for a processor's cache."""
 
 _SPARSE = 0.8
 """A matrix is multiplied in parts where they hold less than this share of its entries."""
@@ -82,7 +82,7 @@ class Directions:
 
     @classmethod
     def rounded(cls, matrix: ArrayLike, *, bits: int = ROOM_BITS - 1, most: int = MOST_EXPONENT) -> Directions:
-        """The columns of a matrix, rounded so that their integers add up to about 2^bits at most.
+        """Round the columns of a matrix so that their integers add up to about 2^bits at most.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class Coordinates:
         Edges between which rows are counted by |z|, in rising order, none below the radius; without any, rows are not
         counted.
     most : int
-        How many rows one person counts for at most.
+        The maximum number of rows that count for one person.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class Coordinates:
         lengths: Sequence[float] = (),
         most: int = 1,
     ) -> Coordinates:
-        """Coordinates whose matrices are the nearest that have exact products with rows.
+        """Return coordinates whose matrices are the nearest that have exact products with rows.
 
         Parameters
         ----------
@@ -217,12 +217,12 @@ class Coordinates:
         return next(own for own in names if not set(own) & set(self.outcomes))
 
     def bins(self, outcome: str) -> int:
-        """Into how many parts the half widths of an outcome divide the sizes of its weighted residuals."""
+        """Return the number of parts into which an outcome's half widths divide the sizes of its weighted residuals."""
         return len(self.widths[self.outcomes.index(outcome)]) + 1
 
     @cached_property
     def norm_squared_lattice(self) -> int:
-        """Squared norm that the rounded u never exceeds, in lattice units; see `Domain.ball_lattice`."""
+        """The squared norm that the rounded u never exceeds, in lattice units; see `Domain.ball_lattice`."""
         return ((1 << LATTICE_BITS) + math.isqrt(len(self.axes)) // 2 + 2) ** 2
 
     @cached_property
@@ -236,7 +236,7 @@ class Coordinates:
         return float(len([self.outcomes.index(name) for name in names]))
 
     def check(self, domain: Domain) -> None:
-        """Refuse what a domain does not have, outcomes that are features too, and another unit than the domain's."""
+        """Refuse names that the domain lacks, outcomes that are features too, and another unit than the domain's."""
         if self.most != domain.most:
             raise DomainError("A stage and its domain do not agree on how many rows a person counts for.")
         known = domain.column_of
@@ -284,14 +284,14 @@ def _are_rising(values: Sequence[Any]) -> bool:
 
 
 class Turned(NamedTuple):
-    """Rows of a batch in the coordinates of a stage, a column each, good until the next batch.
+    """Rows of a batch in the coordinates of a stage, a column each, valid until the next batch.
 
     Parameters
     ----------
     both : array
         e and then u, as lattice integers. The rows of e are the half widths of the first outcome, then of the next.
     E, U : array
-        Each of them.
+        The rows of e, and those of u.
     V : array
         The weighted residuals v of each outcome, in lattice units.
     lengths : array
@@ -306,7 +306,7 @@ class Turned(NamedTuple):
 
 
 class Chart:
-    """Turns batches of encoded rows of one domain into the coordinates of a stage.
+    """A map from batches of encoded rows of one domain to the coordinates of a stage.
 
     A chart holds the arrays that it works in: each thread needs its own.
 
@@ -317,7 +317,7 @@ class Chart:
     domain : Domain
         How rows were encoded.
     rows : int
-        The most rows of a batch.
+        The maximum number of rows of a batch.
 
     Examples
     --------
@@ -345,7 +345,7 @@ class Chart:
         self._both, self._work = np.empty((self._l + len(W)) * rows), np.empty(q * rows)
 
     def turn(self, A: Floats) -> Turned:
-        """Turn a batch, one encoded row a line."""
+        """Map a batch, one encoded row a line, to the coordinates of the stage."""
         l, q, n = self._l, self._q, len(A)  # noqa: E741
         lines = l + q + len(self._widths)
         held = self._both[: lines * n].reshape(lines, n)  # without gaps, for numpy's sake
@@ -362,11 +362,11 @@ class Chart:
         return Turned(both, E, U, V, length)
 
     def _weigh(self, V: Floats, w: Floats, A: Floats) -> None:
-        """From y - theta'x to v."""
+        """Compute v from y - theta'x."""
         V *= w
 
     def _products(self, A: Floats, out: Floats) -> None:
-        """P'x and y - theta'x, exactly."""
+        """Compute P'x and y - theta'x, exactly."""
         if self._alone is None:
             for rows, columns, W in self._parts:
                 np.matmul(W, A[:, columns].T, out=out[rows])
@@ -386,17 +386,17 @@ class Chart:
         np.rint(E, out=E)
 
     def counts(self, V: Floats, weights: Floats | None = None) -> list[Ints]:
-        """How many of the weighted residuals of a batch lie in each part that the half widths of its outcome make."""
+        """Count the weighted residuals of a batch in each part between the half widths of their outcome."""
         pairs = zip(np.abs(V), self._widths, strict=True)
         return [_between(v, own * ONE, weights) for v, own in pairs]
 
     def lengths(self, lengths: Floats, weights: Floats | None = None) -> Ints:
-        """How many rows of a batch lie in each part that the edges make; none where there are no edges."""
+        """Count the rows of a batch in each part between the edges of row norms; none without edges."""
         return _between(lengths, self._edges, weights) if len(self._edges) else np.zeros(0, dtype=np.int64)
 
 
 def _between(sizes: Floats, edges: Floats, weights: Floats | None) -> Ints:
-    """How many sizes lie up to each edge and beyond the one before, and beyond the last; or what they weigh."""
+    """Count, or weigh, the sizes up to each edge and beyond the one before, and beyond the last."""
 
     def count(these: Bools) -> int:
         return int(np.count_nonzero(these) if weights is None else weights[these].sum())
@@ -406,7 +406,7 @@ def _between(sizes: Floats, edges: Floats, weights: Floats | None) -> Ints:
 
 
 def shortened(T: Floats, radius: float, norm_squared: int) -> Floats:
-    """Columns over a radius, those that are longer shortened to it, as lattice integers within a squared norm.
+    """Divide columns by a radius, with norms clipped to 1, as lattice integers within a squared norm.
 
     Parameters
     ----------
@@ -415,7 +415,7 @@ def shortened(T: Floats, radius: float, norm_squared: int) -> Floats:
     radius : float
         In the units of T.
     norm_squared : int
-        What no column exceeds after it is rounded, in lattice units; see `Coordinates.norm_squared_lattice`.
+        The squared norm that no rounded column exceeds, in lattice units; see `Coordinates.norm_squared_lattice`.
 
     Examples
     --------
@@ -429,12 +429,12 @@ def shortened(T: Floats, radius: float, norm_squared: int) -> Floats:
 
 
 def scores(U: Floats, e: Floats, out: Floats | None = None) -> Floats:
-    """The scores u e of one outcome, as lattice integers: in no coordinate larger than u.
+    """Return the scores u e of one outcome, as lattice integers: in no coordinate larger than u.
 
     Parameters
     ----------
     U, e : array
-        Of a batch, as lattice integers; a column of U is a row of the table.
+        The rows of a batch, as lattice integers; a column of U is a row of the table.
     out : array, optional
         Where to write them.
 
@@ -448,7 +448,7 @@ def scores(U: Floats, e: Floats, out: Floats | None = None) -> Floats:
 
 
 def _parts(W: Floats) -> list[tuple[slice, slice, Floats]]:
-    """A matrix in parts of some rows each, without the columns at either end that are 0 in them."""
+    """Split a matrix into parts of some rows each, without the columns at either end that are 0 in them."""
     parts = []
     for rows in np.array_split(np.arange(len(W)), max(1, min(4, len(W) // 32))):
         columns = np.flatnonzero(W[rows].any(axis=0))
@@ -461,7 +461,7 @@ def _parts(W: Floats) -> list[tuple[slice, slice, Floats]]:
 
 
 def _alone(W: Floats) -> tuple[slice | Ints, Floats, Floats] | None:
-    """Places, factors and shifts, where each row of a matrix needs one coordinate at most besides the constant."""
+    """Return indices, factors and shifts, if each row of a matrix needs at most one coordinate besides the constant."""
     others = W[:, 1:] != 0
     if (others.sum(axis=1) > 1).any():
         return None
@@ -473,7 +473,7 @@ def _alone(W: Floats) -> tuple[slice | Ints, Floats, Floats] | None:
 
 
 def _squares(Z: Floats, work: Floats) -> Floats:
-    """Squared norms of the columns, each a sum in an order that depends on the number of rows alone."""
+    """Return the squared norms of the columns, each summed in an order that depends on the number of rows alone."""
     np.multiply(Z, Z, out=work)
     k = len(work)
     while k > 1:

@@ -1,4 +1,4 @@
-"""Certificates: what was promised, what was released, and how to check one against the other."""
+"""Certificates: the promise, the events that were released, and checks of one against the other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ functions of columns, 5 persons and weights."""
 
 @dataclass(frozen=True)
 class Receipt:
-    """Where a release was paid for: a ledger by its id, an account of it, and an entry by its number and its hash."""
+    """The payment for a release: a ledger by its id, an account of it, and an entry by its number and its hash."""
 
     ledger: str
     account: str
@@ -101,7 +101,7 @@ class Certificate:
         return self.guarantee.status == "simulation"
 
     def refuse_simulation(self, what: str, again: str) -> None:
-        """Refuse to save as a public release what hides nobody."""
+        """Refuse to save a simulation as a public release."""
         if self.simulation:
             raise GuaranteeError(
                 f"This {what} is a simulation: its noise came from a seed or was left out, so it hides nobody. "
@@ -110,7 +110,7 @@ class Certificate:
 
     @cached_property
     def epsilon(self) -> float:
-        """An epsilon that the listed events keep, recomputed; infinite where they list what no release has."""
+        """An epsilon that the listed events keep, recomputed; infinite if no release can list them."""
         promised = self.guarantee
         try:
             return accounting.epsilon(self.events, promised.delta, promised.epsilon or 1.0) if self.events else 0.0
@@ -118,7 +118,7 @@ class Certificate:
             return math.inf
 
     def check(self, values: Values | None = None) -> list[Finding]:
-        """Recompute the noise's cost, and replay the recipe of the release; compare both with the listed events.
+        """Recompute the cost of the noise, and replay the recipe of the release; compare both with the listed events.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class Certificate:
         return findings
 
     def check_costs(self) -> list[Finding]:
-        """Recompute the noise's cost from the bounds and the listed noise, and compare it with the promise.
+        """Recompute the cost of the noise from the bounds and the listed noise, and compare it with the promise.
 
         Also whether listed noise accounts for bounds that were narrowed, and which entries contradict each other.
         """
@@ -151,7 +151,7 @@ class Certificate:
         return findings
 
     def mismatch(self, values: Values | None = None) -> Mismatch | None:
-        """The first difference between what is listed and the recipe, if there is one."""
+        """Return the first difference between the listed events and the recipe, if there is one."""
         if not readers(self.method):
             why = f"this version of discreet does not know the method {checks.shown(self.method)}"
             return Mismatch("list of events", f"{why}, so it cannot check what it lists")
@@ -171,7 +171,7 @@ class Certificate:
             return Mismatch("stages", "the recipe cannot be replayed: no release has what is listed")
 
     def of(self, kind: type[Kind]) -> tuple[Kind, ...]:
-        """Its events of one kind."""
+        """Return the events of one kind."""
         return of_kind(kind, self.events)
 
     @property
@@ -181,7 +181,7 @@ class Certificate:
 
     @property
     def format_version(self) -> int:
-        """The oldest version of files that can hold the certificate, so that older programs read what they can."""
+        """The oldest version of files that can hold the certificate, so that older programs can read it."""
         return max([self.domain.format_version, *(event.format_version for event in self.events)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -205,7 +205,7 @@ class Certificate:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the certificate, by which a ledger knows it."""
+        """The SHA-256 of the certificate, by which a ledger knows it."""
         return digest(self.to_dict())
 
     @classmethod
@@ -247,7 +247,7 @@ class Certificate:
         return self.declared is None or list(self.declared.columns) == list(self.domain.columns)
 
     def words(self) -> str:
-        """The certificate in plain words, a statement a paragraph."""
+        """Return the certificate in plain words, a statement a paragraph."""
         g = self.guarantee
         facts = [_PROMISE[g.status].format(g=g, factor=_factor(g.epsilon)), *self._facts(), _LIMITS]
         return "\n".join(map(printable, facts))
@@ -301,18 +301,18 @@ _LIMITS = "The promise is about what the release adds; it does not hide what is 
 
 
 def _recipe_from(facts: Any) -> Mapping[str, Any] | None:
-    """The recipe that a file names."""
+    """Return the recipe that a file names."""
     if facts is not None and not (isinstance(facts, dict) and isinstance(facts.get("name"), str)):
         raise FileFormatError("The recipe of the release is of an unknown kind.")
     return facts
 
 
 _UNSPENT = 1e-3
-"""The share of mu that rounding may leave over; without the cheapest step ten times as much would be left."""
+"""The share of mu that rounding may leave over; without the cheapest step, ten times as much would be left."""
 
 
 def unspent(events: Sequence[Event], promise: Guarantee) -> str | None:
-    """Why listed stages cannot be all: together they cost less than the promise allows, of which stages use all."""
+    """Return the reason that listed stages are incomplete: they cost less than the promise, which stages use up."""
     if not of_kind(StageEvent, events):
         return None
     if promise.epsilon > gdp.LIMIT:
