@@ -260,7 +260,7 @@ def _degrees(fitted: Results, name: str) -> float:
 
 
 def _reference(fitted: Results, name: str) -> Any:
-    """The levels that a coefficient is against: those of its column that have none."""
+    """Return the levels that a coefficient is against: those of its column without a coefficient."""
     domain, name = fitted.certificate.domain, fitted.coordinate(name)
     if name == CONSTANT:
         return None

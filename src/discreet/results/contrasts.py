@@ -1,4 +1,4 @@
-"""Weighted sums of coefficients: what they are, how sure they are, and whether they have the values said of them."""
+"""Weighted sums of coefficients: estimates, standard errors, and tests of the values that are stated."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from discreet.results.results import Results
 
 FORMAT_VERSIONS = {"results": VERSIONS, "many results": VERSIONS, "model": (3, 4, 5)}
-"""Of the kinds. Certificates of models hold events that versions 1 and 2 do not know; 4 has functions of columns, 5
-models in private coordinates, with what was released besides."""
+"""Versions of each kind. Certificates of models hold events that versions 1 and 2 do not know; 4 has functions of
+columns, 5 models in private coordinates, with the other values released."""
 
 
 def document(fitted: Results) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _several_document(fitted: Results) -> dict[str, Any]:
 
 
 def facts_of(body: dict[str, Any]) -> dict[str, Any]:
-    """What a document of any kind holds, by the names that `Results` has for it."""
+    """Return the content of a document of any kind, by the names that `Results` has for it."""
     certificate, several = Certificate.from_dict(body["certificate"]), body["kind"] == "many results"
     targets = texts(body["targets"]) if several else (text(body["target"]),)
     names = regressors(certificate.domain, texts(body["names"]), targets)
@@ -119,7 +119,7 @@ def _released(body: dict[str, Any], certificate: Certificate, d: int) -> dict[st
 
 
 def released_facts(certificate: Certificate, values: tuple[tuple[GridValues, ...], ...]) -> dict[str, Any]:
-    """What is told of a model that was released itself, with the noisy values of its stages, if it has any."""
+    """Return the facts of a model that was released itself, with the noisy values of its stages, if it has any."""
     facts: dict[str, Any] = {"values": values, "release_later": None, "rows": certificate.rows}
     if not values:
         return facts

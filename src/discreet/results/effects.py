@@ -52,7 +52,7 @@ class Setting:
         return Setting({name: np.broadcast_to(x, (rows, *x.shape[1:])) for name, x in self.values.items()})
 
     def replaced(self, name: str, to: Floats) -> Setting:
-        """The same rows with other values of one variable."""
+        """Return the same rows with other values of one variable."""
         return Setting({**self.values, name: to})
 
     def moved(self, name: str, to: Floats) -> Setting:

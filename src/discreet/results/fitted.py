@@ -277,7 +277,7 @@ def _cells(heading: str, column: list[float] | Unavailable, rows: int) -> list[s
 
 
 def _moved(fitted: Fitted) -> bool:
-    """Whether the model's coefficients are others than the debiased ones, by what a reader could see."""
+    """Whether the model's coefficients visibly differ from the debiased ones."""
     if isinstance(fitted.inference, Unavailable):
         return False
     debiased, noise = fitted.known("estimate"), fitted.known("std_err") or fitted.known("privacy_noise")

@@ -147,7 +147,7 @@ class JointInference(Inference):
     tails : float
         t: what far rows and far residuals would add moves a'theta by at most about sqrt(t a'G a).
     meat_noise : float
-        The sd of the noise of the meat; 0 where there is none.
+        The sd of the noise of the score products; 0 where there are none.
     df : float
         Rows less coefficients.
     culprits : tuple of str
@@ -237,7 +237,7 @@ class JointInference(Inference):
         return np.where(self.given, np.sqrt(np.diag(self.T @ self.privacy @ self.T.T)), np.nan)
 
     def degrees(self, A: Floats) -> Floats | Unavailable:
-        """Degrees of freedom of combinations, a row each: noise of the meat makes their variances less sure."""
+        """Degrees of freedom of combinations, a row each; noise of the score products lowers them."""
         C = self._covariance
         if isinstance(C, Unavailable):
             return C

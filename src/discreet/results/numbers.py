@@ -1,4 +1,4 @@
-"""The numbers of a fitted model, by name: as plain mappings for ourselves, as pandas for people who know statsmodels.
+"""The numbers of a fitted model, by name: as plain mappings internally, as pandas for users of statsmodels.
 
 A number that is not known of any coefficient is an `Unavailable` that says why. One that is known of some coefficients
 is missing (NaN) where it is not.

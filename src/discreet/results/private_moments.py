@@ -1,4 +1,4 @@
-"""A release as people hold it: saved and loaded, and good for any number of models."""
+"""Releases of noisy moments: saved and loaded, and good for any number of models."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class PrivateMoments(ReleasedMoments):
         return fit_many(self, targets, features, **options)
 
     def select(self, target: str, features: Sequence[str] | None = None) -> Selection:
-        """The probability that each feature belongs to the model of the outcome, or of a formula; free, as `fit`."""
+        """Return the probability that each feature belongs to the model of the outcome, or of a formula; free."""
         if is_formula(target, self.domain):
             asked = self._asked(target, features)
             target, features = asked.target or "", asked.features

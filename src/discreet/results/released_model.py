@@ -1,4 +1,4 @@
-"""A model whose coefficients were released themselves, as people hold it."""
+"""A release of the coefficients of a model."""
 
 from __future__ import annotations
 

@@ -335,7 +335,7 @@ class Results(Fitted):
         return low, high
 
     def predictions(self, X: Any, level: float = 0.95) -> dict[str, Any]:
-        """All that is predicted of each row, by column: outcomes, and their probabilities or intervals.
+        """Return all predictions of each row, by column: outcomes, and their probabilities or intervals.
 
         Several outcomes have a column each, by their names.
 

@@ -1,4 +1,4 @@
-"""A result as people read it: one description, as text and as HTML; and as a frame."""
+"""Summaries of results: one description, as text, as HTML and as a frame."""
 
 from __future__ import annotations
 

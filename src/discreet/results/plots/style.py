@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREY, PALE, INK = "#0072B2", "#D55E00", "#767676", "#EDEDED", "#222222"
-"""Told apart by people who see colours differently, and by their darkness in print."""
+"""Colours that people with colour blindness tell apart, and that differ in darkness in print."""
 
 LOOKS: tuple[dict[str, Any], ...] = (
     {"color": BLUE, "ls": "-", "marker": "o"},
